@@ -150,15 +150,15 @@ def table_from_lines(lines: Iterable[tuple[int, Row]], source: str) -> Table:
     kind: list[int] = []
     time_ns: list[int] = []
     cause: list[str] = []
-    said: tuple[tuple[Value, ...], str] | None = None
+    stated_by: tuple[list[Value], str] | None = None
     for line, row in lines:
         where = f"{source}:{line}"
-        again = tuple(row.get(column) for column in OF_EPISODE)
-        if said is not None and said[0] == again:
-            stated = episodes[index[said[1]]]
+        again = [row.get(column) for column in OF_EPISODE]
+        if stated_by is not None and stated_by[0] == again:
+            stated = episodes[index[stated_by[1]]]
         else:
             stated = _episode(row, where, line)
-            said = again, stated.name
+            stated_by = again, stated.name
         if stated.name not in index:
             index[stated.name] = len(episodes)
             episodes.append(stated)

@@ -128,11 +128,11 @@ def _contents(sections: Sequence[Section], facts: Lab) -> list[tuple[str, str]]:
         ("clips", "clips", "Clips"),
         ("episodes", "episodes", "Episodes"),
     )
-    told = [(anchor, name) for key, anchor, name in further if facts.get(key)]
+    entries = [(anchor, name) for key, anchor, name in further if facts.get(key)]
     return [
         *([("flow", "From plan to score")] if facts.get("flow") else []),
         *((section.id, section.title) for section in sections),
-        *told[:1],
+        *entries[:1],
         *page_of_operations.LAST_CONTENTS,
-        *told[1:],
+        *entries[1:],
     ]

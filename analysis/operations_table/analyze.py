@@ -130,8 +130,8 @@ def analyze(
     plan = Plan(tau_ns, known, boot, perm, seed, alpha, tuple(family), design, margin, estimator, say)
     if margin is not None:
         if not 1 < margin["rmst_ratio"] < math.inf:
-            told = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
-            raise TableError(table.where, f"{told}; allowed is a number above 1, such as 1.25")
+            text = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
+            raise TableError(table.where, f"{text}; allowed is a number above 1, such as 1.25")
         _known(table, margin["non_inferior_to"])
     if not 0 < alpha < 1:
         raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")

@@ -38,7 +38,7 @@ def unequal_budgets(cells: Mapping[Key, Cell]) -> dict[Key, str]:
             found = [Counter(c.budget_ns.tolist()) for c in (one, two)]
             if UNKNOWN in found[0] or UNKNOWN in found[1] or _alike(*found) or _by_block(one, two):
                 continue
-            texts = [_told(counts) for counts in found]
+            texts = [_causes_in_words(counts) for counts in found]
             out[a, b] = out[b, a] = (
                 f"{a} and {b} had unequal time budgets at {obj} ({texts[0]} and {texts[1]}): not compared"
             )
@@ -58,7 +58,7 @@ def _by_block(one: Cell, two: Cell) -> bool:
     return len(met) == len(blocks_of(one))
 
 
-def _told(counts: Counter[int]) -> str:
+def _causes_in_words(counts: Counter[int]) -> str:
     """`120 s`, or `18 × 120 s, 2 × 360 s`."""
     if len(counts) == 1:
         return f"{next(iter(counts)) / NS:g} s"

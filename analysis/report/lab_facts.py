@@ -200,6 +200,23 @@ class SecondAssessor(TypedDict):
     adjudicated: int
 
 
+class ModelWitness(TypedDict):
+    """Of a task, what a vision-language model said of episodes from pictures, against the outcome that stood then.
+    unknown: of how many it could not tell, which the rest leaves out; same: the share on which both agree; agreement:
+    as of a second assessor.
+    """
+
+    model: str
+    task: str
+    measure: str
+    n: int
+    unknown: int
+    same: float | None
+    statistic: str
+    agreement: float | None
+    interval: Bounds
+
+
 class Judgements(TypedDict):
     """What people recorded beside outcomes; each empty where nothing was."""
 
@@ -207,6 +224,7 @@ class Judgements(TypedDict):
     tags: list[Tags]
     witnesses: list[Witness]
     second: list[SecondAssessor]
+    models: list[ModelWitness]
 
 
 class Spread(TypedDict):

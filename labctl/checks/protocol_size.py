@@ -124,7 +124,7 @@ class Preview:
             if not shown[name]:
                 del shown[name]
         if self.switches:
-            shown["switches"] = [{"at_s": at_s, "instruction": told} for at_s, told in self.switches]
+            shown["switches"] = [{"at_s": at_s, "instruction": instruction} for at_s, instruction in self.switches]
         shown["conditions"] = [{"condition": c, "blocks": b, "trials": t} for c, b, t in self.conditions]
         return shown
 

@@ -221,13 +221,13 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = take_look(folder, who=acting(who, folder))
+    taken = take_look(folder, who=acting(who, folder))
     stamp_if_asked(folder)
     if as_json:
-        print_json({"campaign": folder.name, **said})
+        print_json({"campaign": folder.name, **taken})
         return
-    click.echo(in_words(said))
-    click.echo(f"next: labctl {'close' if said['says'] == 'stop' else 'run'} {campaign}")
+    click.echo(in_words(taken))
+    click.echo(f"next: labctl {'close' if taken['says'] == 'stop' else 'run'} {campaign}")
 
 
 @click.command(

@@ -46,8 +46,8 @@ from labctl.messages.body_parts import (
     VideoEntry,
 )
 from labctl.messages.historical import HistoricalEntry
-from labctl.messages.judgements import PreferenceAsked, PreferenceStated
-from labctl.plain import Json
+from labctl.messages.judgements import PreferenceAsked, PreferenceStated, WitnessEntry, WitnessStated
+from labctl.plain import Json, RobotAbout
 
 Form = TypeVar("Form")
 Streams = Mapping[str, StreamEntry]
@@ -72,6 +72,7 @@ class CampaignOpened(TypedDict):
     deducible_share: float
     tasks: NotRequired[Sequence[TaskEntry]]
     preference: NotRequired[str]
+    witness: NotRequired[WitnessEntry]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -120,11 +121,13 @@ class ArmRevealed(TypedDict):
 
 
 class EpisodeStarted(TypedDict):
-    """The episode may move. kind: of the cell; sealed: digest of the controller and its options; inputs_seed: of what
-    is drawn for the edits of its condition, the same for every arm of a block.
+    """The episode may move. kind: of the cell; sealed: digest of the controller and its options; robot: what it is, as
+    it was connected last (from December 2026 on); inputs_seed: of what is drawn for the edits of its condition, the
+    same for every arm of a block.
     """
 
     pins: Pins
+    robot: NotRequired[RobotAbout]
     kind: str
     durable: bool
     budget_s: float
@@ -192,10 +195,11 @@ class InstructionSwitched(TypedDict):
 
 
 class EpisodeEnded(TypedDict):
-    """The motion ended. reason: an `EndReason`."""
+    """The motion ended. reason: an `EndReason`; cause: of one that a sensor ended, which sensor and why."""
 
     reason: str
     end_ns: int
+    cause: NotRequired[str]
 
 
 class RecordingSealed(TypedDict):
@@ -331,6 +335,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.OPERATIONS_REVIEWED: OperationsReviewed,
     Kind.OUTCOME_CONFIRMED: OutcomeConfirmed,
     Kind.OUTCOME_JUDGED: OutcomeJudged,
+    Kind.WITNESS_STATED: WitnessStated,
     Kind.PREFERENCE_ASKED: PreferenceAsked,
     Kind.PREFERENCE_STATED: PreferenceStated,
     Kind.EPISODE_VOIDED: EpisodeVoided,

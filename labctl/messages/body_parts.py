@@ -164,7 +164,7 @@ OUTSIDE = "outside"  # the zone of what is over no tote
 
 class Detected(TypedDict):
     """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
-    grasped and lifted.
+    grasped and lifted; or a step that a sensor saw and no hold explains. witnesses: the sensors that saw it.
     """
 
     t_ns: int
@@ -175,6 +175,7 @@ class Detected(TypedDict):
     result: Judged
     held_s: float
     moved_m: float
+    witnesses: NotRequired[Sequence[str]]
 
 
 class Clock(TypedDict):
@@ -288,13 +289,14 @@ class MatchEntry(TypedDict):
 
 
 class SceneRules(TypedDict):
-    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number, or "measured": what
-    the reference gives against itself, less a margin.
+    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number; "measured": what
+    the reference gives against itself, less a margin; "where_measured": that where the reference has such a score;
+    "none", as None in campaigns from before, holds nothing.
     """
 
     restore: str
     require_photo: bool
-    min_score: float | Literal["measured"] | None
+    min_score: float | Literal["measured", "where_measured", "none"] | None
     max_camera_shift_px: float
     override: str
 

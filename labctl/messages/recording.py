@@ -23,7 +23,7 @@ class Open(Typed):
 
     KIND: ClassVar = "open"
     FROM: ClassVar = "run"
-    TO: ClassVar = "arm, camera:*, controller, recorder"
+    TO: ClassVar = "arm, camera:*, controller, recorder, sensor:*"
     episode: str
     producers: Sequence[str] | None = None
     frames: bool = False
@@ -37,7 +37,7 @@ class Close(Typed):
 
     KIND: ClassVar = "close"
     FROM: ClassVar = "run"
-    TO: ClassVar = "arm, camera:*, controller, recorder"
+    TO: ClassVar = "arm, camera:*, controller, recorder, sensor:*"
     episode: str
 
 

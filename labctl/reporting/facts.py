@@ -24,6 +24,7 @@ from labctl.messages.body_parts import Clock, Pins
 from labctl.plain import count
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+from labctl.reporting.robot_used import changes_of_robot, robot_facts
 from labctl.reporting.software_used import changes, software_facts
 from labctl.reporting.times.hours import hours
 
@@ -63,9 +64,9 @@ def by_episodes(opened: CampaignOpened) -> bool:
 def refuse_tasks(record: Record, name: str) -> None:
     """Raises StateError for a look at a campaign whose report is by episodes."""
     if by_episodes(record.state.opened):
-        told = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
+        names = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
         raise StateError(
-            f"{name} has the tasks {told}; a look at several tasks, or at one not in items, is not there yet: "
+            f"{name} has the tasks {names}; a look at several tasks, or at one not in items, is not there yet: "
             f"close it, then unblind it and take its report"
         )
 
@@ -107,6 +108,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             *_partly_reviewed(record),
             *_durability(record),
             *changes(record),
+            *changes_of_robot(record),
             *record.deviations,
             *_gaps(record),
             *_wrong_ends(record),
@@ -119,7 +121,12 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "statement": ALONE if opened["arms_count"] == 1 else NOT_TOLD,
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
-        "provenance": {**_provenance(opened, record.pins), **software_facts(record), "clocks": _clocks(record)},
+        "provenance": {
+            **_provenance(opened, record.pins),
+            **software_facts(record),
+            **robot_facts(record),
+            "clocks": _clocks(record),
+        },
         "hours": hours(record),
         "void_as_failure": _voids_as_failures(record, arms, counts),
         "disputed": _disputed(record, arms, counts),
@@ -279,8 +286,8 @@ def _wrong_ends(record: Record) -> list[str]:
         if trial.outcome is not None and trial.outcome.wrong_end:
             left = f"{trial.outcome.remaining} of {trial.outcome.items_staged} items remaining"
             seen = "reviewed" if episode.reviewed is not None else "not reviewed"
-            said = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
-            lines.append(f"episode {episode.id}: {said}")
+            text = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
+            lines.append(f"episode {episode.id}: {text}")
     return lines
 
 

@@ -5,7 +5,7 @@ May not: send anything, or let the arm be seen: it goes into the rollout, for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from labctl.clock import SECOND
 from labctl.config.protocol_schema import Arm
@@ -26,8 +26,11 @@ def revealed(
     committed_ns: int,
     cameras: Sequence[str],
     epoch: int,
+    there: Callable[[str], bool],
 ) -> Rollout:
-    """Journals ArmRevealed; the episode starts `arming_s` after the commit, whichever arm it is."""
+    """Journals ArmRevealed; the episode starts `arming_s` after the commit, whichever arm it is. there: whether a
+    node's process is, of a sensor that need not be.
+    """
     opened, ledger = writer.opened, writer.ledger
     arm, wanted = arms[ledger.reveal(trial.id)], writer.tasks[trial.condition]
     inputs = condition_of(opened, trial.condition).get("inputs", ())
@@ -45,6 +48,7 @@ def revealed(
         hand=_hand_beside(arm, writer),
         delay_s=delay_s(inputs),
     )
+    sensors = {sensor.node: sensor.required for sensor in writer.campaign.cell.sensor if there(sensor.node)}
     return Rollout(
         trial=trial.id,
         episode=episode,
@@ -55,10 +59,11 @@ def revealed(
         items=wanted.items,
         done_at=wanted.done_at,
         switches=opened.get("switches", ()),
-        producers=["arm", "controller", *cameras],
+        producers=["arm", "controller", *cameras, *sensors],
         cameras=list(cameras),
         inputs=inputs,
         inputs_seed=ledger.seed(f"inputs:{trial.block}"),  # one for all arms of a block
+        sensors=sensors,
     )
 
 

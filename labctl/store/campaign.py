@@ -19,7 +19,7 @@ from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.reviewed import queue, unsettled
+from labctl.core.reviewed import looked_at, queue, unsettled
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
@@ -199,7 +199,7 @@ def open_campaign(
     """
     from labctl.config.conditions import protocol_conditions, sets_of
     from labctl.core.design import draw
-    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
+    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers, check_sensor_rules
     from labctl.store.frozen_cards import check_policies, with_cards
     from labctl.store.historical import freeze
     from labctl.store.linking import links_of, sealed_links
@@ -215,6 +215,7 @@ def open_campaign(
     check_given(pictures, cell)
     check_drivers(plan.protocol, cell)
     check_cell_options(cell)
+    check_sensor_rules(plan.protocol, cell, plan.fixture)
     check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
     if name is not None and not _NAME.fullmatch(name):
@@ -336,7 +337,8 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
                 raise StateError(_not_reviewed(campaign))
         _, head = campaign.journal.head()
         campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
-        return ["frozen, reviewed" if reviewed else "frozen without a review", _head_line(campaign)]
+        how = f", reviewed: {looked_at(campaign.record())}" if reviewed else " without a review"
+        return [f"frozen{how}", _head_line(campaign)]
 
 
 def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:

@@ -50,9 +50,9 @@ def trained_with(protocol: Protocol, fixture: Fixture, arms: Mapping[str, Arm]) 
         if card is None or card.training == Training():
             continue
         for one in protocol_conditions(protocol, fixture):
-            told = one.instruction or protocol.tasks[0].instruction
+            instruction = one.instruction or protocol.tasks[0].instruction
             kinds = ((one.object, card.training.objects), (one.layout, card.training.layouts))
-            if all(has in listed for has, listed in (*kinds, (told, card.training.instructions)) if listed):
+            if all(has in listed for has, listed in (*kinds, (instruction, card.training.instructions)) if listed):
                 found.append((one.id, name))
     return found
 

@@ -248,8 +248,8 @@ def check_roots(events: Sequence[Event], opened: Unsealed) -> list[str]:
             continue
         number = at.get(root, -1)
         if number < (bound or 0):
-            said = "the values sealed until then are not those that are there now: changed, added, removed or moved"
-            return [f"journal seq {event.seq} ({event.kind}): {said}"]
+            text = "the values sealed until then are not those that are there now: changed, added, removed or moved"
+            return [f"journal seq {event.seq} ({event.kind}): {text}"]
         bound, final = number, event.kind == Kind.CAMPAIGN_FROZEN
     if bound is None:
         return []

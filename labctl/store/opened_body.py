@@ -14,6 +14,7 @@ from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
 from labctl.errors import InputError
 from labctl.messages.body_parts import ConditionEntry, Plateau, SceneRules, Slot, SwitchEntry, TaskEntry
+from labctl.messages.judgements import WitnessEntry
 from labctl.store.lab_folder import Plan
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
@@ -96,6 +97,8 @@ def opened_body(
         body["alone"] = sorted({slot["block"] for slot in schedule} - placed)
     if protocol.preference is not None:
         body["preference"] = protocol.preference.question
+    if protocol.witness is not None:
+        body["witness"] = WitnessEntry(**protocol.witness.model_dump())
     if protocol.switch:
         body["switches"] = [SwitchEntry(**switch.model_dump(exclude_none=True)) for switch in protocol.switch]
     return body

@@ -145,8 +145,8 @@ def plan(
         alpha=seen.alpha,
         looks_after=seen.looks_after if evenings is None else (),
     )
-    told = found.protocol.analysis.margin
-    margin = None if told is None else _margin(told, blocks, resolved["resolvable"])
+    planned = found.protocol.analysis.margin
+    margin = None if planned is None else _margin(planned, blocks, resolved["resolvable"])
     if margin is not None:
         resolved["margin"] = margin
     trained = trained_with(found.protocol, found.fixture, with_cards(found.protocol, found.cards))
@@ -173,9 +173,9 @@ def _open_ends(rules: TrialRules) -> list[str]:
     spared = [cause.replace("_", " ") for cause in get_args(StopCause) if cause not in rules.stops_count]
     if rules.early_end != "forbidden" or not spared:
         return []
-    said = " or ".join(spared)
+    text = " or ".join(spared)
     return [
-        f'early_end is "forbidden", and a stop by hand called {said} ends an episode early all the same, as the '
+        f'early_end is "forbidden", and a stop by hand called {text} ends an episode early all the same, as the '
         "operator's wish; stops_count with every cause closes that"
     ]
 
