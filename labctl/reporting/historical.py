@@ -1,6 +1,6 @@
 """Looks up the person of another time that a protocol names: its rows, and where they are from, in words.
 
-May not: freeze them (`labctl.store.historical` does), or read a campaign that is not unblinded or does not hold.
+May not: freeze them (`labctl.store.opened_body` does), or read a campaign that is not unblinded or does not hold.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from labctl.messages.historical import HistoricalEntry
 from labctl.reporting.facts import by_episodes, kind_of
 from labctl.reporting.operations_table import COLUMNS as OF_OPERATIONS
 from labctl.reporting.operations_table import SOMETIMES, operations
-from labctl.store.historical import FILE, Frozen, digest_of, rows_of
 from labctl.store.lab_folder import Plan, campaign_folder
+from labctl.store.opened_body import HISTORICAL, Frozen, digest_of, rows_of
 from labctl.store.verified import JOURNAL_ALONE, protocol_of, verified
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def _frozen(rows: Sequence[Row], named: Named, **told: str) -> Frozen:
     writer.writerows([_text(row, name) for name in columns] for row in rows)
     made = text.getvalue()
     entry: HistoricalEntry = {
-        "file": FILE,
+        "file": HISTORICAL,
         "sha256": digest_of(made),
         "episodes": len({row["episode"] for row in rows}),
         "hrt": named.hrt,

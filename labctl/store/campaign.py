@@ -35,8 +35,8 @@ if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.bus import Body
     from labctl.config.cell_schema import Cell, Fixture
     from labctl.config.protocol_schema import Arm, Protocol
-    from labctl.store.historical import Frozen
     from labctl.store.linking import Linked
+    from labctl.store.opened_body import Frozen
 
 PRIVATE = 0o700
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -201,9 +201,8 @@ def open_campaign(
     from labctl.core.design import draw
     from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers, check_sensor_rules
     from labctl.store.frozen_cards import check_policies, with_cards
-    from labctl.store.historical import freeze
     from labctl.store.linking import links_of, sealed_links
-    from labctl.store.opened_body import opened_body
+    from labctl.store.opened_body import freeze, opened_body
     from labctl.store.opened_list import add_opened
     from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
     from labctl.store.traces import TraceStore
