@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -102,15 +102,9 @@ def _of_campaign(named: Named, lab: Path) -> Frozen:
             raise InputError(f"campaign {folder.name} has no scored episode of a person")
         cell, opened = shown.campaign.cell, record.state.opened
         day = f"{(record.opened_wall or '')[:10]} to {(record.closed_wall or record.opened_wall or '')[:10]}"
-        return _frozen(
-            rows,
-            named,
-            source=f"campaign {folder.name} at head {str(record.state.head).split(':')[-1][:16]}…",
-            rig=f"cell {opened['cell']['name']} ({cell.robot.driver}, {kind_of(record)})",
-            dates=day,
-            kind=kind_of(record),
-            head=str(record.state.head),
-        )
+        rig = f"cell {opened['cell']['name']} ({cell.robot.driver}, {kind_of(record)})"
+        made = _frozen(rows, named, f"campaign {folder.name} at head {record.state.head[:16]}…", rig, day)
+        return Frozen(made.text, {**made.entry, "kind": kind_of(record), "head": record.state.head})
 
 
 def _of_table(named: Named, folder: Path) -> Frozen:
@@ -125,11 +119,11 @@ def _of_table(named: Named, folder: Path) -> Frozen:
     if not rows:
         arms = ", ".join(sorted({str(row.get("arm")) for row in lines}))
         raise InputError(f"table {named.table!r} has no arm {named.arm!r}; its arms are {arms}")
-    told = {"source": f"table {Path(named.table or '').name}, arm {named.arm}", "rig": named.rig or ""}
-    return _frozen(rows, named, **told, dates=named.dates or "")
+    source = f"table {path.name}, arm {named.arm}"
+    return _frozen(rows, named, source, named.rig or "", named.dates or "")
 
 
-def _frozen(rows: Sequence[Row], named: Named, **told: str) -> Frozen:
+def _frozen(rows: Sequence[Row], named: Named, source: str, rig: str, dates: str) -> Frozen:
     text = io.StringIO(newline="")
     columns = [name for name in ("arm", *COLUMNS) if any(row.get(name) not in (None, "") for row in rows)]
     writer = csv.writer(text, lineterminator="\n")
@@ -139,13 +133,15 @@ def _frozen(rows: Sequence[Row], named: Named, **told: str) -> Frozen:
     entry: HistoricalEntry = {
         "file": HISTORICAL,
         "sha256": digest_of(made),
+        "source": source,
+        "rig": rig,
+        "dates": dates,
         "episodes": len({row["episode"] for row in rows}),
         "hrt": named.hrt,
-        **told,
-    }  # type: ignore[typeddict-item]
+    }
     return Frozen(made, entry)
 
 
-def _text(row: Mapping[str, object], name: str) -> str:
+def _text(row: Row, name: str) -> str:
     value = row.get(name)
     return "" if value is None else str(value)

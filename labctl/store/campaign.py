@@ -29,14 +29,13 @@ from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.locks import campaign_lock
-from labctl.store.opened_body import check_format
+from labctl.store.opened_body import Frozen, check_format, freeze, opened_body
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.bus import Body
     from labctl.config.cell_schema import Cell, Fixture
     from labctl.config.protocol_schema import Arm, Protocol
     from labctl.store.linking import Linked
-    from labctl.store.opened_body import Frozen
 
 PRIVATE = 0o700
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -202,7 +201,6 @@ def open_campaign(
     from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers, check_sensor_rules
     from labctl.store.frozen_cards import check_policies, with_cards
     from labctl.store.linking import links_of, sealed_links
-    from labctl.store.opened_body import freeze, opened_body
     from labctl.store.opened_list import add_opened
     from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
     from labctl.store.traces import TraceStore
