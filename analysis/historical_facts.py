@@ -16,7 +16,7 @@ class HistoricalCell(TypedDict):
     object: str
     episodes: int
     moved: int
-    rmst: float
+    rmst: float | None
     rmst_ci: Bounds
 
 
@@ -25,7 +25,7 @@ class HistoricalRatio(TypedDict):
 
     arm: str
     objects: list[str]
-    hrt: float
+    hrt: float | None
     hrt_ci: Bounds
 
 

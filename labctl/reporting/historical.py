@@ -80,8 +80,14 @@ def printed(
     entry, ours = opened["historical"], table_from_rows(rows, source=folder.name)
     given = {"ratios": entry["hrt"], "boot": boot, "seed": seed, "estimator": plan.estimator}
     found = historical(then, ours, plan.tau_s, **given)
-    told = {key: entry[key] for key in ("source", "rig", "dates", "episodes", "sha256")}
-    return Historical(**found, **told)
+    return {
+        **found,
+        "source": entry["source"],
+        "rig": entry["rig"],
+        "dates": entry["dates"],
+        "episodes": entry["episodes"],
+        "sha256": entry["sha256"],
+    }
 
 
 def _refused(plan: Plan, key: str, text: str) -> LabctlError:
