@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from labctl.analysis.survival.result import Bounds
+from labctl.analysis.results import Bounds
 
 
 class HistoricalCell(TypedDict):
@@ -16,7 +16,7 @@ class HistoricalCell(TypedDict):
     object: str
     episodes: int
     moved: int
-    rmst: float
+    rmst: float | None
     rmst_ci: Bounds
 
 
@@ -25,7 +25,7 @@ class HistoricalRatio(TypedDict):
 
     arm: str
     objects: list[str]
-    hrt: float
+    hrt: float | None
     hrt_ci: Bounds
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from labctl.analysis.survival.result import Bounds
+from labctl.analysis.results import Bounds
 
 
 class LatencyLevel(TypedDict):

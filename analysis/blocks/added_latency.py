@@ -15,6 +15,8 @@ from labctl.analysis.blocks.stress import lateness
 from labctl.analysis.lateness_facts import LateEpisodes, LatencyLevel, Lateness
 from labctl.analysis.survival.curves import Floats
 
+BASE = "base"  # the level of episodes without any added
+
 
 @dataclass(frozen=True)
 class Delayed:

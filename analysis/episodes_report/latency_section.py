@@ -27,13 +27,14 @@ def section(found: Lateness | None, looks: Looks, level: str) -> Section | None:
     rows = found["levels"]
     ordered = sorted(rows, key=lambda row: (row["added_s"], row["level"], row["arm"]))
     places = list(dict.fromkeys((row["added_s"], row["level"]) for row in ordered))
-    names = [_name(*place) for place in places]
+    names = [f"+{1000 * added_s:g} ms" if added_s else level for added_s, level in places]
+    names = names if len(set(names)) == len(names) else [level for _, level in places]  # several of one latency
     lines = {}
     for arm in dict.fromkeys(row["arm"] for row in rows):
         at = {(row["added_s"], row["level"]): row for row in rows if row["arm"] == arm}
         own = [at.get(place) for place in places]
         values = [None if row is None else row["score"] for row in own]
-        lines[arm] = Line(looks[arm], values, [_ends(row) for row in own])
+        lines[arm] = Line(looks[arm], values, [None if row is None else row["ci"] for row in own])
     axis = f"mean {found['measure']} [{level} %]"
     figure = levels("latency", "Latency added", lines, names, axis)
     told = tuple(_row(row) for row in ordered)
@@ -61,10 +62,6 @@ def section(found: Lateness | None, looks: Looks, level: str) -> Section | None:
 
 def _name(added_s: float, level: str) -> str:
     return f"{level} (+{1000 * added_s:g} ms)" if added_s else level
-
-
-def _ends(row: LatencyLevel | None) -> tuple[float, float] | None:
-    return None if row is None or row["ci"] is None else (row["ci"][0], row["ci"][1])
 
 
 def _row(row: LatencyLevel) -> tuple[str, ...]:

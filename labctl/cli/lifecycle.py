@@ -30,8 +30,8 @@ from labctl.cli.verify import stamp_if_asked
 if TYPE_CHECKING:
     from labctl.cli.contract.forms import Phase
     from labctl.config.cell_schema import Cell
-    from labctl.store.historical import Frozen
     from labctl.store.lab_folder import Plan
+    from labctl.store.opened_body import Frozen
 
 OPEN = example(
     "labctl open protocols/first.toml --cell cells/sim_fr3.toml",

@@ -10,6 +10,8 @@ from typing import Annotated, Protocol
 
 from pydantic import Field, StringConstraints
 
+from labctl.config.interim_analyses import Looks
+from labctl.config.margin import Margin
 from labctl.config.toml_text import Document, Table
 from labctl.config.values import FileName, Text
 
@@ -52,9 +54,9 @@ class Plan(Protocol):
     """What of [analysis] compares arms."""
 
     @property
-    def looks(self) -> object | None: ...
+    def looks(self) -> Looks | None: ...
     @property
-    def margin(self) -> object | None: ...
+    def margin(self) -> Margin | None: ...
     @property
     def reference(self) -> str | None: ...
 

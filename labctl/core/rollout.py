@@ -114,8 +114,7 @@ class Rollout:
     sensors: Mapping[str, bool] = field(default_factory=dict[str, bool])  # node of a sensor -> is it required?
     done_at: int | None = None  # items moved or lost at which a device ends it
     switches: Sequence[SwitchEntry] = ()  # as CampaignOpened has them
-    inputs: Sequence[EditEntry] = ()  # edits of what a policy sees, as its condition has them
-    inputs_seed: int = 0  # of what is drawn for them
+    inputs: tuple[Sequence[EditEntry], int] = ((), 0)  # edits of what a policy sees, and the seed of what they draw
     operator_ready: bool = field(default=False, init=False)
     withheld: str = field(default="", init=False)  # why it did not start when it was due and a person wanted it
     opened: bool = field(default=False, init=False)  # by the recorder

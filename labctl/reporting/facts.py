@@ -123,7 +123,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "deducible_share": opened["deducible_share"],
             "shared_uid": opened["shared_uid"],
             "early_unblinding": (record.unblinding.get("reason") or "none given") if state.unblinded_early else None,
-            "statement": ALONE if opened["arms_count"] == 1 else NOT_TOLD,
+            "statement": ALONE if opened.get("arms_count") == 1 else NOT_TOLD,
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
         "provenance": {

@@ -1,13 +1,13 @@
 """Looks up the person of another time that a protocol names: its rows, and where they are from, in words.
 
-May not: freeze them (`labctl.store.historical` does), or read a campaign that is not unblinded or does not hold.
+May not: freeze them (`labctl.store.opened_body` does), or read a campaign that is not unblinded or does not hold.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,8 +20,8 @@ from labctl.messages.historical import HistoricalEntry
 from labctl.reporting.facts import by_episodes, kind_of
 from labctl.reporting.operations_table import COLUMNS as OF_OPERATIONS
 from labctl.reporting.operations_table import SOMETIMES, operations
-from labctl.store.historical import FILE, Frozen, digest_of, rows_of
 from labctl.store.lab_folder import Plan, campaign_folder
+from labctl.store.opened_body import HISTORICAL, Frozen, digest_of, rows_of
 from labctl.store.verifying.verified import JOURNAL_ALONE, protocol_of, verified
 
 if TYPE_CHECKING:
@@ -80,8 +80,14 @@ def printed(
     entry, ours = opened["historical"], table_from_rows(rows, source=folder.name)
     given = {"ratios": entry["hrt"], "boot": boot, "seed": seed, "estimator": plan.estimator}
     found = historical(then, ours, plan.tau_s, **given)
-    told = {key: entry[key] for key in ("source", "rig", "dates", "episodes", "sha256")}
-    return Historical(**found, **told)
+    return {
+        **found,
+        "source": entry["source"],
+        "rig": entry["rig"],
+        "dates": entry["dates"],
+        "episodes": entry["episodes"],
+        "sha256": entry["sha256"],
+    }
 
 
 def _refused(plan: Plan, key: str, text: str) -> LabctlError:
@@ -102,15 +108,9 @@ def _of_campaign(named: Named, lab: Path) -> Frozen:
             raise InputError(f"campaign {folder.name} has no scored episode of a person")
         cell, opened = shown.campaign.cell, record.state.opened
         day = f"{(record.opened_wall or '')[:10]} to {(record.closed_wall or record.opened_wall or '')[:10]}"
-        return _frozen(
-            rows,
-            named,
-            source=f"campaign {folder.name} at head {str(record.state.head).split(':')[-1][:16]}…",
-            rig=f"cell {opened['cell']['name']} ({cell.robot.driver}, {kind_of(record)})",
-            dates=day,
-            kind=kind_of(record),
-            head=str(record.state.head),
-        )
+        rig = f"cell {opened['cell']['name']} ({cell.robot.driver}, {kind_of(record)})"
+        made = _frozen(rows, named, f"campaign {folder.name} at head {record.state.head[:16]}…", rig, day)
+        return Frozen(made.text, {**made.entry, "kind": kind_of(record), "head": record.state.head})
 
 
 def _of_table(named: Named, folder: Path) -> Frozen:
@@ -125,11 +125,11 @@ def _of_table(named: Named, folder: Path) -> Frozen:
     if not rows:
         arms = ", ".join(sorted({str(row.get("arm")) for row in lines}))
         raise InputError(f"table {named.table!r} has no arm {named.arm!r}; its arms are {arms}")
-    told = {"source": f"table {Path(named.table or '').name}, arm {named.arm}", "rig": named.rig or ""}
-    return _frozen(rows, named, **told, dates=named.dates or "")
+    source = f"table {path.name}, arm {named.arm}"
+    return _frozen(rows, named, source, named.rig or "", named.dates or "")
 
 
-def _frozen(rows: Sequence[Row], named: Named, **told: str) -> Frozen:
+def _frozen(rows: Sequence[Row], named: Named, source: str, rig: str, dates: str) -> Frozen:
     text = io.StringIO(newline="")
     columns = [name for name in ("arm", *COLUMNS) if any(row.get(name) not in (None, "") for row in rows)]
     writer = csv.writer(text, lineterminator="\n")
@@ -137,15 +137,17 @@ def _frozen(rows: Sequence[Row], named: Named, **told: str) -> Frozen:
     writer.writerows([_text(row, name) for name in columns] for row in rows)
     made = text.getvalue()
     entry: HistoricalEntry = {
-        "file": FILE,
+        "file": HISTORICAL,
         "sha256": digest_of(made),
+        "source": source,
+        "rig": rig,
+        "dates": dates,
         "episodes": len({row["episode"] for row in rows}),
         "hrt": named.hrt,
-        **told,
-    }  # type: ignore[typeddict-item]
+    }
     return Frozen(made, entry)
 
 
-def _text(row: Mapping[str, object], name: str) -> str:
+def _text(row: Row, name: str) -> str:
     value = row.get(name)
     return "" if value is None else str(value)

@@ -60,7 +60,7 @@ def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> 
     """What latency that conditions add leaves of each policy's score, beside the same without; None where none does.
     rows: of the episodes table; lab: with the stress measures of episodes, and whose arms are people's.
     """
-    from labctl.analysis.blocks.added_latency import Delayed, lateness_of
+    from labctl.analysis.blocks.added_latency import BASE, Delayed, lateness_of
     from labctl.analysis.blocks.means import Draws
 
     entries = {entry["id"]: entry for entry in record.state.opened["conditions"]}
@@ -77,7 +77,7 @@ def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> 
     delayed = [
         Delayed(
             arm=row["arm"],
-            level=row["stress"] or row["condition"],
+            level=(row["stress"] or row["condition"]) if added[row["condition"]] else BASE,
             added_s=added[row["condition"]],
             measured_s=math.nan if (seconds := measured.get(row["episode"])) is None else seconds,
             score=math.nan if row[name] is None else float(row[name]),

@@ -62,8 +62,9 @@ class EpisodeSequencer:
         episode = rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
-        edits = {"inputs": rollout.inputs, "seed": rollout.inputs_seed}
-        step.out += [Open(episode, frames=name in self._seen, **edits).to(name) for name in cameras]
+        inputs, seed = rollout.inputs
+        for name in cameras:
+            step.out.append(Open(episode, frames=name in self._seen, inputs=inputs, seed=seed).to(name))
         step.out += [Open(episode).to(name) for name in rollout.sensors]
         step.out.append(Spawn("controller").to("@host"))
 
@@ -296,7 +297,7 @@ class EpisodeSequencer:
         about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
         about |= {key: writer.opened[key] for key in ("kind", "durable")}
         about |= {} if self.robot_about is None else {"robot": self.robot_about}
-        about |= {"inputs_seed": rollout.inputs_seed} if rollout.inputs else {}
+        about |= {"inputs_seed": rollout.inputs[1]} if rollout.inputs[0] else {}
         body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)

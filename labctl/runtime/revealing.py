@@ -61,8 +61,7 @@ def revealed(
         switches=opened.get("switches", ()),
         producers=["arm", "controller", *cameras, *sensors],
         cameras=list(cameras),
-        inputs=inputs,
-        inputs_seed=ledger.seed(f"inputs:{trial.block}"),  # one for all arms of a block
+        inputs=(inputs, ledger.seed(f"inputs:{trial.block}")),  # one seed for all arms of a block
         sensors=sensors,
     )
 

@@ -29,13 +29,12 @@ from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.locks import campaign_lock
-from labctl.store.opened_body import check_format
+from labctl.store.opened_body import Frozen, check_format, freeze, opened_body
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.bus import Body
     from labctl.config.cell_schema import Cell, Fixture
     from labctl.config.protocol_schema import Arm, Protocol
-    from labctl.store.historical import Frozen
     from labctl.store.linking import Linked
 
 PRIVATE = 0o700
@@ -200,9 +199,7 @@ def open_campaign(
     from labctl.core.design import draw
     from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
     from labctl.store.frozen_cards import check_policies, with_cards
-    from labctl.store.historical import freeze
     from labctl.store.linking import links_of, sealed_links
-    from labctl.store.opened_body import opened_body
     from labctl.store.opened_list import add_opened
     from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
     from labctl.store.traces import TraceStore

@@ -1,27 +1,34 @@
-"""What a campaign's first entry states of its protocol, cell and fixture, and the number of its format.
+"""What a campaign's first entry states of its protocol, cell and fixture, the number of its format, and the rows of a
+person of another time that it names, which are frozen beside it (`labctl.reporting.historical` looks them up).
 
 May not: name an arm, an endpoint or the order of the arms; what the seal adds, `open_campaign` adds.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
-from labctl.errors import InputError
+from labctl.errors import BrokenRecord, InputError
 from labctl.messages.body_parts import ConditionEntry, Plateau, SceneRules, Slot, SwitchEntry, TaskEntry
+from labctl.messages.historical import HistoricalEntry
 from labctl.messages.judgements import WitnessEntry
+from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.lab_folder import Plan
+from labctl.store.problem import Problem
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.config.cell_schema import Cell
     from labctl.config.protocol_schema import Protocol
 
 FORMAT = 2
+HISTORICAL = "historical.csv"  # in a campaign's folder: rows of a person of another time
 # What is bound from a format on, in words for whoever verifies a campaign of an earlier one.
 _BOUND_SINCE: Mapping[int, tuple[str, ...]] = {
     2: (
@@ -138,3 +145,62 @@ def _plateau(protocol: Protocol) -> Plateau | None:
     """Practice goes on until it is reached, as the protocol states it; None where it states none."""
     human = protocol.human if any(arm.kind == "human" for arm in protocol.arm) else None
     return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}
+
+
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """What is frozen: the rows as the text of a CSV file, and what the campaign's first entry says of them."""
+
+    text: str
+    entry: HistoricalEntry
+
+
+class Said(TypedDict, total=False):
+    """What a campaign's first entry has of it; nothing without one."""
+
+    historical: HistoricalEntry
+
+
+def freeze(plan: Plan, found: Frozen | None, folder: Path) -> Said:
+    """Keep the rows in a campaign's folder. Raises InputError where the protocol names a historical reference and
+    whoever opens it has not looked it up, StorageError.
+    """
+    named = plan.protocol.human and plan.protocol.human.reference
+    if found is None:
+        if named:
+            text = "a historical reference is looked up by `labctl open`; open the campaign with it"
+            raise plan.protocol.refusal(("human", "reference"), text, str(plan.path))
+        return {}
+    replace_file(folder / HISTORICAL, found.text.encode())
+    return {"historical": found.entry}
+
+
+def digest_of(text: str) -> str:
+    """sha256 hex of the rows as they are kept."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def rows_of(folder: Path, opened: CampaignOpened) -> list[Mapping[str, str]]:
+    """The frozen rows; [] where there are none. Raises BrokenRecord for a file that is not the one that was frozen."""
+    if problems := historical_problems(folder, opened):
+        raise BrokenRecord(str(problems[0]))
+    if "historical" not in opened:
+        return []
+    with file_errors(str(folder / HISTORICAL)):
+        text = (folder / HISTORICAL).read_text("utf-8")
+    return list(csv.DictReader(text.splitlines()))
+
+
+def historical_problems(folder: Path, opened: CampaignOpened) -> list[Problem]:
+    """What is wrong with the frozen rows of a campaign."""
+    entry = opened.get("historical")
+    if entry is None:
+        return []
+    path = folder / entry["file"]
+    with file_errors(str(path)):
+        there = path.is_file()
+        found = digest_of(path.read_text("utf-8", errors="replace")) if there else ""
+    if found == entry["sha256"]:
+        return []
+    said = "its rows are not the ones that were frozen at opening" if there else "the file is gone"
+    return [Problem("changed historical reference", entry["file"], said)]

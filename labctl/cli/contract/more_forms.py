@@ -13,7 +13,7 @@ from labctl.analysis.episodes.offline import Screened
 from labctl.analysis.planning.answers import Answer
 from labctl.analysis.planning.axis_design import Needed
 from labctl.analysis.planning.experiments import Rejections
-from labctl.analysis.planning.interim_design import Resolution
+from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
 
@@ -86,8 +86,18 @@ class ResolutionOf(Resolution):
     blocks: int
 
 
+class WidthsOf(Widths):
+    """Of a protocol with one arm, which compares nothing."""
+
+    design_effect: float
+    warnings: list[str]
+    blocks: int
+
+
 class Plan(TypedDict):
-    """`labctl plan`. times: where a trial's times are from; evenings: as they were given."""
+    """`labctl plan`. extra_blocks: of the person alone, where there are some; times: where a trial's times are from;
+    evenings: as they were given.
+    """
 
     schema: str
     name: str
@@ -99,6 +109,7 @@ class Plan(TypedDict):
     human: bool
     blocks: int
     trials: int
+    extra_blocks: NotRequired[int]
     items_staged: int
     budget_s: float
     tau_s: float
@@ -113,7 +124,7 @@ class Plan(TypedDict):
     trained: NotRequired[list[TrainedOn]]
     times: str
     evenings: float | None
-    resolution: ResolutionOf
+    resolution: ResolutionOf | WidthsOf
 
 
 class Cost(TypedDict):

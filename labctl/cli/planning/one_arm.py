@@ -37,7 +37,9 @@ def tell(found: Plan, seen: Preview, source: str, path: Path, then: dict[str, st
     widths = half_widths(seen.blocks, seen.items_staged)
     if as_json:
         resolution = {**widths, "design_effect": DESIGN_EFFECT, "warnings": [], "blocks": seen.blocks}
-        print_json({"schema": "labctl.plan/2", **seen.as_json(), "times": source, "resolution": resolution})
+        print_json(
+            {"schema": "labctl.plan/2", **seen.as_json(), "times": source, "evenings": None, "resolution": resolution}
+        )
         return
     click.echo(f"{seen.name}: {seen.question}")
     rows = [(condition, str(blocks), str(trials)) for condition, blocks, trials in seen.conditions]

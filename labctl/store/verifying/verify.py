@@ -31,7 +31,6 @@ from labctl.store.chain_heads import (
 )
 from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, index_notes
-from labctl.store.historical import historical_problems
 from labctl.store.journal import events_of
 from labctl.store.ledger import (
     SEALING,
@@ -43,7 +42,7 @@ from labctl.store.ledger import (
     check_roots,
     sealed_values,
 )
-from labctl.store.opened_body import check_format, format_of, not_bound
+from labctl.store.opened_body import check_format, format_of, historical_problems, not_bound
 from labctl.store.opened_list import OPENED, problems_of
 from labctl.store.problem import Found, Problem
 

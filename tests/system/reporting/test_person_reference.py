@@ -16,8 +16,8 @@ from labctl.reporting.historical import looked_up
 from labctl.runtime.campaign_run import run_campaign
 from labctl.runtime.review_writer import finish
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
-from labctl.store.historical import FILE
 from labctl.store.lab_folder import read_plan
+from labctl.store.opened_body import HISTORICAL
 from labctl.store.verifying.verify import verify_campaign
 
 SIZES = {"boot": 19, "perm": 19}
@@ -116,16 +116,16 @@ def test_a_person_of_before_is_frozen_at_opening_and_printed_as_historical(lab: 
 
 def test_verify_and_report_refuse_rows_of_before_that_were_changed(lab: Path, tmp_path: Path) -> None:
     folder = lab / "campaigns/later"
-    kept = (folder / FILE).read_bytes()
+    kept = (folder / HISTORICAL).read_bytes()
     try:
-        (folder / FILE).write_bytes(kept.replace(b"success", b"censored", 1))
+        (folder / HISTORICAL).write_bytes(kept.replace(b"success", b"censored", 1))
         assert any("historical" in str(problem) for problem in verify_campaign(folder).problems)
         result = CliRunner().invoke(group, ["report", "later", "--lab", str(lab), "--out", str(tmp_path / "r")])
         assert result.exit_code != 0 and not (tmp_path / "r").exists()
-        (folder / FILE).unlink()
+        (folder / HISTORICAL).unlink()
         assert any("the file is gone" in str(problem) for problem in verify_campaign(folder).problems)
     finally:
-        (folder / FILE).write_bytes(kept)
+        (folder / HISTORICAL).write_bytes(kept)
     assert verify_campaign(folder).problems == []
 
 
@@ -146,7 +146,7 @@ WRONG = {
 def test_each_mistake_in_a_historical_reference_is_told_in_one_line(lab: Path, named: str, at: str, says: str) -> None:
     text = (lab / "protocols/later.toml").read_text("utf-8")
     (lab / "protocols/w.toml").write_text(text.replace('campaign = "person"\nhrt = true', named), "utf-8")
-    kept = (lab / "campaigns/later" / FILE).read_text("utf-8")
+    kept = (lab / "campaigns/later" / HISTORICAL).read_text("utf-8")
     (lab / "protocols/ops.csv").write_text(kept, "utf-8")
     (lab / "protocols/bad.csv").write_text("a,b\n1,2\n", "utf-8")
     for verb in (["plan"], ["open", "--cell", str(lab / "cells/c.toml"), "--who", "ann"]):
@@ -158,7 +158,7 @@ def test_each_mistake_in_a_historical_reference_is_told_in_one_line(lab: Path, n
 
 
 def test_a_table_says_what_a_campaign_does_and_its_rows_are_frozen_alike(lab: Path) -> None:
-    kept = (lab / "campaigns/later" / FILE).read_text("utf-8")
+    kept = (lab / "campaigns/later" / HISTORICAL).read_text("utf-8")
     (lab / "protocols/ops.csv").write_text(kept, "utf-8")
     text = (lab / "protocols/later.toml").read_text("utf-8")
     table = 'table = "ops.csv"\narm = "human"\nrig = "FR3, old gripper"\ndates = "May 2025"'

@@ -204,4 +204,4 @@ def test_the_report_has_latency_against_adaptation_of_policies_by_level(folder: 
     measured = {(one["arm"], one["level"]): one["measured_s"] for one in late}
     assert {arm for arm, _ in measured} == {"zebra", "keeper"}
     for arm in ("zebra", "keeper"):
-        assert measured[arm, "v1"] - measured[arm, "over-base"] == pytest.approx(DELAY_S, abs=0.1)
+        assert measured[arm, "v1"] - measured[arm, "base"] == pytest.approx(DELAY_S, abs=0.1)
