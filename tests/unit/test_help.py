@@ -23,7 +23,8 @@ other. Somebody has to look, then the same command goes on.
 The lab folder is `--lab DIR`, else `$LABCTL_LAB`, else the nearest parent holding `lab.toml`.
 
 A shell completes verbs, campaigns, episodes, formats and, of an unblinded campaign, arms after
-`eval "$(_LABCTL_COMPLETE=bash_source labctl)"` (`zsh_source` for zsh; fish: `_LABCTL_COMPLETE=fish_source labctl | source`).
+`eval "$(_LABCTL_COMPLETE=bash_source labctl)"` (`zsh_source` in zsh; in fish
+`_LABCTL_COMPLETE=fish_source labctl | source`).
 """
 
 
