@@ -15,7 +15,6 @@ from labctl.errors import MissingExtra
 BROUGHT_BY = {
     "matplotlib": "report",
     **dict.fromkeys(("PIL", "av", "textual"), "lab"),
-    "numba": "fast",
     "franky": "franka",
     **dict.fromkeys(("dashboard_client", "rtde_control", "rtde_receive"), "ur"),
     **dict.fromkeys(("pymodbus", "serial"), "robotiq"),
@@ -25,6 +24,7 @@ BROUGHT_BY = {
     "rerun": "rerun",
     "pyarrow": "parquet",
     **dict.fromkeys(("mcap", "orjson"), "mcap"),
+    **dict.fromkeys(("cyclonedds", "rosbags"), "ros2"),
     "openpyxl": "xlsx",
     **dict.fromkeys(("msgpack", "websockets"), "policy"),
     **dict.fromkeys(("dynamixel_sdk", "hid", "pygame"), "teleop"),

@@ -42,10 +42,10 @@ def collect_pins() -> Pins:
 def in_words(pins: Pins) -> str:
     """A version of labctl in a line: its number, commit and code."""
     commit = pins["git"]
-    said = f"labctl {pins['labctl']}"
+    text = f"labctl {pins['labctl']}"
     if commit is not None:
-        said += f", commit {commit['commit'][:12]}{' with local changes' if commit['dirty'] else ''}"
-    return said + (f", code {pins['code'][:12]}" if "code" in pins else "")
+        text += f", commit {commit['commit'][:12]}{' with local changes' if commit['dirty'] else ''}"
+    return text + (f", code {pins['code'][:12]}" if "code" in pins else "")
 
 
 def code_digest(package: Path) -> str:

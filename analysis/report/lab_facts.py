@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.episode_facts import LinkedPairs, Practice, Stress
+    from labctl.analysis.historical_facts import Historical
+    from labctl.analysis.lateness_facts import Lateness
     from labctl.analysis.results import Bounds, Plain
     from labctl.analysis.survival.result import ArmResult, PairResult
 
@@ -142,6 +144,14 @@ class Hours(TypedDict):
     what: dict[str, str]
 
 
+class Times(TypedDict):
+    """Times as people read them, where the lab is: when it was opened and closed ("" while it is open)."""
+
+    zone: str
+    opened: str
+    closed: str
+
+
 class Labels(TypedDict):
     """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything."""
 
@@ -198,6 +208,23 @@ class SecondAssessor(TypedDict):
     adjudicated: int
 
 
+class ModelWitness(TypedDict):
+    """Of a task, what a vision-language model said of episodes from pictures, against the outcome that stood then.
+    unknown: of how many it could not tell, which the rest leaves out; same: the share on which both agree; agreement:
+    as of a second assessor.
+    """
+
+    model: str
+    task: str
+    measure: str
+    n: int
+    unknown: int
+    same: float | None
+    statistic: str
+    agreement: float | None
+    interval: Bounds
+
+
 class Judgements(TypedDict):
     """What people recorded beside outcomes; each empty where nothing was."""
 
@@ -205,6 +232,7 @@ class Judgements(TypedDict):
     tags: list[Tags]
     witnesses: list[Witness]
     second: list[SecondAssessor]
+    models: list[ModelWitness]
 
 
 class Spread(TypedDict):
@@ -305,6 +333,7 @@ class Lab(TypedDict, total=False):
     head: str
     opened_wall: str | None
     closed_wall: str | None
+    times: Times
     sessions: Sequence[Mapping[str, Plain]]
     flow: Flow
     abandoned: list[str]
@@ -325,6 +354,8 @@ class Lab(TypedDict, total=False):
     labels: Labels
     notes: list[str]
     linked: LinkedPairs
+    historical: Historical
+    lateness: Lateness
     interventions: Sequence[Touched]
     stress: Stress
     practice: Practice

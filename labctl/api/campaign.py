@@ -102,10 +102,10 @@ class Episode:
         with self._campaign._recording(self.id) as found:
             if camera not in found.pictures:
                 raise InputError(f"episode {self.id} has no camera {camera!r}; there are: {', '.join(found.pictures)}")
-            film = found.pictures[camera]
-            taken = dict(zip(film.pts_us.tolist(), ((film.taken_ns - found.go_ns) / SECOND).tolist(), strict=True))
+            video = found.pictures[camera]
+            taken = dict(zip(video.pts_us.tolist(), ((video.taken_ns - found.go_ns) / SECOND).tolist(), strict=True))
         with wanted_for("pictures of a video"):
-            for place, image in read_frames(film.path):
+            for place, image in read_frames(video.path):
                 if place in taken:
                     yield Frame(taken[place], image)
 
