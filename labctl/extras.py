@@ -20,6 +20,7 @@ BROUGHT_BY = {
     **dict.fromkeys(("pymodbus", "serial"), "robotiq"),
     **dict.fromkeys(("libusb_package", "pyrealsense2"), "realsense"),
     "cv2": "cameras",
+    **dict.fromkeys(("cyclonedds", "rosbags"), "ros2"),
     "skimage": "scene",
     "rerun": "rerun",
     "pyarrow": "parquet",
