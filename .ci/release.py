@@ -65,6 +65,7 @@ def commit(clone: Path, version: str, today: str) -> None:
     text = re.sub(r"^version: .*$", f"version: {version}", citation.read_text(), flags=re.MULTILINE)
     text = re.sub(r"^date-released: .*\n", "", text, flags=re.MULTILINE)
     citation.write_text(re.sub(r"^(version: .*)$", rf"\1\ndate-released: {today}", text, flags=re.MULTILINE))
+    run(clone, sys.executable, "-P", "tests/support/install/release_fixture.py", version)
     git(clone, "add", "--all")
     git(clone, "commit", "-qm", f"Release {version}")
     git(clone, "tag", "-a", f"v{version}", "-m", f"labctl {version}")

@@ -21,6 +21,7 @@ BROUGHT_BY = {
     "serial": "sensors",
     **dict.fromkeys(("libusb_package", "pyrealsense2"), "realsense"),
     "cv2": "cameras",
+    **dict.fromkeys(("cyclonedds", "rosbags"), "ros2"),
     "skimage": "scene",
     "rerun": "rerun",
     "pyarrow": "parquet",

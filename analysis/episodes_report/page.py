@@ -32,17 +32,23 @@ EMPTY = Table((), ())
 
 
 def build_report(
-    result: EpisodesResult, out: Path, *, title: str, lab: Lab | None = None, files: Mapping[str, bytes] | None = None
+    result: EpisodesResult,
+    out: Path,
+    *,
+    title: str,
+    lab: Lab | None = None,
+    files: Mapping[str, bytes] | None = None,
+    made_by: str = "",
 ) -> Paths:
     """Write the report of `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
-    lab: what only a campaign knows, None for a bare table; files: the content of what it names (its clips). Raises
-    `ReportError` if `out` is a file or holds anything that no report wrote.
+    lab: what only a campaign knows, None for a bare table; files: the content of what it names (its clips);
+    made_by: the version that computes. Raises `ReportError` if `out` is a file or holds anything that no report wrote.
     """
     out = Path(out).resolve()
     check_folder(out)
-    page, drawn = build_page(result, title=title, lab=lab, files=files)
-    body = {"schema": SCHEMA, "title": title, "result": result, "lab": lab}
+    page, drawn = build_page(result, title=title, lab=lab, files=files, made_by=made_by)
+    body = {"schema": SCHEMA, "title": title, "analysed_by": made_by or None, "result": result, "lab": lab}
     record = json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     return write_folder(out, page, drawn, record, {**(files or {}), **lab_sections.files(lab or {})})
 
@@ -62,7 +68,12 @@ def sections_of(result: EpisodesResult, looks: Mapping[str, figures.Look]) -> li
 
 
 def build_page(
-    result: EpisodesResult, *, title: str, lab: Lab | None = None, files: Mapping[str, bytes] | None = None
+    result: EpisodesResult,
+    *,
+    title: str,
+    lab: Lab | None = None,
+    files: Mapping[str, bytes] | None = None,
+    made_by: str = "",
 ) -> tuple[Page, list[figures.Figure]]:
     """Everything the HTML and the Markdown print; and the figures to be saved."""
     order, facts = claims.ordered(result), lab or Lab()
@@ -108,7 +119,7 @@ def build_page(
         "warnings": list(result["warnings"]),
         "blinding": wording.blinding(facts.get("blinding")),
         "notes": list(facts.get("notes") or []),
-        "provenance_table": lab_tables.provenance_table(lab, analysis),
+        "provenance_table": lab_tables.provenance_table(lab, analysis, made_by),
         "sessions": lab_tables.session_lines(facts),
         "verify": verify_with(facts, f"labctl analyze TABLE.csv --seed {result['seed']}", "episodes"),
         "methods": notes.NOTES,

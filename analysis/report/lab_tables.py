@@ -108,9 +108,11 @@ def _ended(episode: EpisodeEntry) -> str:
     return f"{reason} (stop by hand: {words(str(cause))})" if cause else reason
 
 
-def provenance_table(lab: Lab | None, analysis: str) -> Table:
-    """Hashes, versions and seeds that tie every number to its source. analysis: schema and seed of the numbers."""
-    facts: dict[str, str | float | None] = {}
+def provenance_table(lab: Lab | None, analysis: str, made_by: str = "") -> Table:
+    """Hashes, versions and seeds that tie every number to its source. analysis: schema and seed of the numbers;
+    made_by: the version that computed them, which a campaign's facts name themselves.
+    """
+    facts: dict[str, str | float | None] = {"analysed by": made_by or None}
     for key in ("campaign", "phase", "kind", "cell", "robot", "opened_wall", "closed_wall", "commitment", "head"):
         if lab and lab.get(key) is not None:
             named = {"opened_wall": "opened", "closed_wall": "closed", "head": "chain head"}.get(key, key)

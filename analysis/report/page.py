@@ -131,22 +131,23 @@ def build_report(
     supplement: Supplement | None = None,
     counting: Counting | None = None,
     beside: Executor | None = None,
+    made_by: str = "",
 ) -> Paths:
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
     a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn;
     `supplement` is what stands beside the headline numbers, of the same table; `counting` what counts as what, and
-    every other way; `beside` draws some of the figures meanwhile. An earlier report at `out` is replaced.
-    Raises `ReportError` if `out` is a file or holds anything that no report wrote, and `TableError` on a row that
-    breaks a rule of the table.
+    every other way; `beside` draws some of the figures meanwhile; `made_by` is the version that computes. An earlier
+    report at `out` is replaced. Raises `ReportError` if `out` is a file or holds anything that no report wrote, and
+    `TableError` on a row that breaks a rule of the table.
     """
     out = Path(out).resolve()
     check_folder(out)
     more = {"lab": lab, "supplement": supplement, "counting": counting}
     files = cache(files)
-    page, drawn = build_page(result, table_rows, title=title, files=files, beside=beside, **more)
-    body = {"schema": SCHEMA, "title": title, "result": result, **more}
+    page, drawn = build_page(result, table_rows, title=title, files=files, beside=beside, made_by=made_by, **more)
+    body = {"schema": SCHEMA, "title": title, "analysed_by": made_by or None, "result": result, **more}
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     return write_folder(out, page, drawn, text, {**files(), **lab_sections.files(lab or {})})
 
@@ -192,6 +193,7 @@ def build_page(
     supplement: Supplement | None = None,
     counting: Counting | None = None,
     beside: Executor | None = None,
+    made_by: str = "",
 ) -> tuple[Page, list[figures.Figure]]:
     """Everything the HTML and the Markdown print, as text, tables and drawings; and the figures to be saved."""
     order = tables.arm_order(result)
@@ -265,7 +267,7 @@ def build_page(
         "blinding": wording.blinding(facts.get("blinding")),
         "notes": list(facts.get("notes") or []),
         "provenance_table": lab_tables.provenance_table(
-            lab, lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
+            lab, lab_tables.analysis_line(result["schema"], result["seed"], result["tau"]), made_by
         ),
         "sessions": lab_tables.session_lines(facts),
         "verify": verify_with(facts, f"labctl analyze TABLE.csv --seed {result.get('seed')}", "operations"),

@@ -43,6 +43,7 @@ from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.times.answer_times import StartUp, answer_times
 from labctl.reporting.times.lease_times import lease_lines
 from labctl.reporting.touches import touched_by_arm
+from labctl.software import collect_pins, in_words
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import trained_line, trained_with
@@ -314,7 +315,7 @@ def _write(
     other_ways = counting(ways, result, plan)
     more = supplement(table, result, perm=perm, design=asked.design)
     say("4/4 figures and pages are written")
-    given = {"supplement": more, "counting": other_ways, "beside": beside}
+    given = {"supplement": more, "counting": other_ways, "beside": beside, "made_by": in_words(collect_pins())}
     report = build_report(result, rows, out, files=files, title=title, lab=lab, **given)
     return report.html
 

@@ -16,6 +16,7 @@ from labctl.core.task import ITEMS
 from labctl.messages.edits import delay_s
 from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
 from labctl.reporting.operations_table import Row
+from labctl.software import collect_pins, in_words
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.cohort import Plan
@@ -34,7 +35,7 @@ def report_episodes(table: EpisodesTable, out: Path, plan: Plan) -> Path:
     from labctl.analysis.report.report_folder import check_folder
 
     check_folder(out.resolve())
-    return build_report(analyze(table, plan), out, title=Path(table.where).stem).html
+    return build_report(analyze(table, plan), out, title=Path(table.where).stem, made_by=in_words(collect_pins())).html
 
 
 def report_tasks(
@@ -53,7 +54,9 @@ def report_tasks(
     _of_tasks(lab, record)
     if (late := added_latency(record, every, lab, plan)) is not None:
         lab["lateness"] = late
-    return build_report(analyze(table, plan), out, title=title, lab=lab, files=files).html
+    return build_report(
+        analyze(table, plan), out, title=title, lab=lab, files=files, made_by=in_words(collect_pins())
+    ).html
 
 
 def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> Lateness | None:

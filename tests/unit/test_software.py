@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -26,6 +27,8 @@ def test_what_labctl_requires_is_named_with_its_version_extras_included() -> Non
     for name in ("numpy", "pyzmq", "sqlmodel", "SQLAlchemy", "pydantic", "franky-control", "rerun-sdk"):
         assert packages[name] == metadata.version(name)
     assert "labctl" not in packages
+    if sys.version_info < (3, 13):  # its wheels end there
+        assert packages["ur_rtde"] == metadata.version("ur_rtde")
 
 
 def test_a_package_that_is_not_installed_is_not_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,13 +70,8 @@ def here(tmp_path: Path) -> Path:
 
 def typed(here: Path, extras: str, line: str) -> tuple[int, str, str]:
     """Exit code, standard output and error of a command in an installation with these extras alone."""
-    command = [
-        sys.executable,
-        "-P",
-        str(ROOT / "tests" / "support" / "install" / "core_alone.py"),
-        extras,
-        *line.split(),
-    ]
+    script = ROOT / "tests" / "support" / "install" / "core_alone.py"
+    command = [sys.executable, "-P", str(script), extras, *line.split()]
     done = subprocess.run(command, cwd=here, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300)
     return done.returncode, done.stdout, done.stderr
 

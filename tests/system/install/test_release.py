@@ -17,6 +17,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FRAGMENT = re.compile(r"^[\w-]+(\.[\w-]+)?\.(added|changed|fixed|removed)\.md$")
+NEEDED = ("tests/support/install/", "tests/campaigns/at_88dea84/lab/")  # of what is kept of each release
 NOTHING_RED = ((sys.executable, "-c", ""),)
 
 
@@ -39,7 +40,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     listed = ["ls-files", "--cached", "--others", "--exclude-standard"]
     root = tmp_path / "labctl"
     for name in git(ROOT, *listed).splitlines():
-        if not name.startswith(("tests/", "docs/")) and (ROOT / name).is_file():
+        if (name.startswith(NEEDED) or not name.startswith(("tests/", "docs/"))) and (ROOT / name).is_file():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, root / name)
     git(tmp_path, "init", "-q", "labctl")
@@ -76,6 +77,7 @@ def test_a_release_is_a_commit_a_tag_a_source_archive_and_a_wheel_that_say_one_v
         names = archive.getnames()
     assert {"labctl-0.1.0/PKG-INFO", "labctl-0.1.0/drivers/__init__.py"} <= {*names}, "it builds without git"
     assert [path.name for path in (tree / "changelog.d").iterdir() if FRAGMENT.match(path.name)] == []
+    assert (tree / "tests" / "releases" / "0.1.0" / "lab" / "campaigns" / "kept" / "journal.db").is_file()
     changes = (tree / "CHANGELOG.md").read_text()
     assert re.search(r"\n\n## 0\.1\.0 \(2026-11-25\)\n+### Added\n\n- ", changes)
     assert "version: 0.1.0\ndate-released: 2026-11-25\n" in (tree / "CITATION.cff").read_text()

@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 from support.json_documents import judged
 from support.runs.campaigns import unblind
+from support.runs.compared import differences
 from support.runs.export_contents import contents
 
 from labctl.cli import call
 
 KEPT = Path(__file__).resolve().parents[2] / "campaigns"
 RECORDED = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
-# What the day of closing and unblinding changes in a report, and nothing else.
-OF_THE_DAY = ("head", "closed_wall")
 NO_LIST = "this lab has no list of what it opened (opened.log): what else was tried is not known"
 # What a report says otherwise than then, on purpose: throughput at each allowed time is of each cell and no longer of
 # an arm, a campaign that was frozen without a review promises none, and a count has no "(s)" behind it.
@@ -50,18 +49,6 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
 def table(folder: Path, out: Path) -> bytes:
     assert call(["export", str(folder), "--to", "table", "--out", str(out)]) == 0
     return out.read_bytes()
-
-
-def differences(then: Any, now: Any, at: str = "") -> list[str]:
-    """Where two JSON values differ; numbers to 1e-9, as machines add up in different orders."""
-    if isinstance(then, dict) and isinstance(now, dict):
-        names = [*then, *(name for name in now if name not in then)]
-        return [d for n in names if n not in OF_THE_DAY for d in differences(then.get(n), now.get(n), f"{at}/{n}")]
-    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
-        return [d for i, (a, b) in enumerate(zip(then, now, strict=True)) for d in differences(a, b, f"{at}[{i}]")]
-    numbers = isinstance(then, (int, float)) and isinstance(now, (int, float))
-    same = now == pytest.approx(then, rel=1e-9, abs=1e-12) if numbers else then == now
-    return [] if same else [f"{at}: {then!r} then, {now!r} now"]
 
 
 def test_it_verifies_and_exports_the_same(

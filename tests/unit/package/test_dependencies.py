@@ -106,11 +106,30 @@ def test_every_extra_of_a_device_brings_what_a_campaign_needs() -> None:
 def test_all_is_every_extra_of_a_lab() -> None:
     (line,) = PROJECT["optional-dependencies"]["all"]
     named = set(line.removeprefix("labctl[").removesuffix("]").split(","))
-    assert named | {"report"} == {*PROJECT["optional-dependencies"]} - {
-        "all",
-        "docs",
-        "fast",
-        "lint",
-        "release",
-        "test",
-    }
+    apart = {"all", "docs", "fast", "lint", "release", "test"}  # fast brings nothing any more
+    assert named | {"report"} == {*PROJECT["optional-dependencies"]} - apart
+
+
+def test_the_core_and_all_that_it_needs_are_below_300_mb() -> None:
+    """Files as pip installed them, with their bytecode; numpy and scipy are three quarters of it."""
+    size = {"labctl": sum(path.stat().st_size for folder in FOLDERS for path in (ROOT / folder).rglob("*.*"))}
+    todo = declared(PROJECT["dependencies"])
+    while todo:
+        name = todo.pop()
+        found = metadata.distribution(name)
+        paths = [Path(str(found.locate_file(file))) for file in found.files or []]
+        size[name] = sum(path.stat().st_size for path in paths if path.is_file())
+        needs = [line for line in found.requires or [] if "extra ==" not in line and "python_version <" not in line]
+        todo |= {name for name in declared(needs) - {*size} if is_installed(name)}
+    assert {"numpy", "scipy", "pydantic", "sqlalchemy"} <= {*size}
+    assert {"av", "textual", "matplotlib", "pillow", "numba"} & {*size} == set()
+    assert sum(size.values()) < 300e6, {name: round(n / 1e6) for name, n in size.items() if n > 1e6}
+
+
+def is_installed(name: str) -> bool:
+    """colorama, of other systems, is not."""
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
-DATA = (".c", ".h", ".toml", ".j2", ".css", ".tcss", ".urdf", ".typed", ".html", ".js")
+DATA = (".toml", ".j2", ".css", ".tcss", ".urdf", ".typed", ".html", ".js", ".c", ".h")
 
 
 def packaging() -> dict[str, str]:

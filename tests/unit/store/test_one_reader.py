@@ -66,8 +66,9 @@ LISTED: dict[str, dict[str, str]] = {
     },
     "labctl/cli/console.py": {
         "run_with_console: in_passing": "whether a trial is left; the run looks at what it goes by",
-        "run_with_console: read_text": "what the run printed",
+        "said_at_the_end: read_bytes": "what the run printed",
     },
+    "labctl/cli/completing.py": {"_record: in_passing": "names after TAB, arms after unblinding alone"},
     "labctl/cli/__init__.py": {"call: open": "/dev/null, once nobody reads what is printed"},
     "labctl/cli/run.py": {"ended: in_passing": "how many trials are left"},
     "labctl/cli/demo.py": {
