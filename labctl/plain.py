@@ -73,6 +73,27 @@ class CameraAbout(TypedDict):
     counts: NotRequired[Mapping[str, int]]
 
 
+class DeviceAbout(TypedDict):
+    """What a gripper is, or a robot: as it or its controller says, null where it does not. firmware: of the device or
+    its controller; client: what drives it, and its version; limits: in force, whoever set them.
+    """
+
+    model: str | None
+    serial: str | None
+    firmware: str | None
+    client: str
+    limits: NotRequired[Mapping[str, Json]]
+
+
+class RobotAbout(DeviceAbout):
+    """What is kept of a robot beside the software (`labctl.devices.Robot`). tool: as set on the controller, or as the
+    cell has it where the controller does not say.
+    """
+
+    gripper: NotRequired[DeviceAbout]
+    tool: NotRequired[Mapping[str, Json]]
+
+
 class SpecEntry(TypedDict):
     """A stream's declaration, as `labctl.streams.StreamSpec` has it."""
 

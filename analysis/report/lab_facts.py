@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.episode_facts import LinkedPairs, Practice, Stress
+    from labctl.analysis.historical_facts import Historical
+    from labctl.analysis.lateness_facts import Lateness
     from labctl.analysis.results import Bounds, Plain
     from labctl.analysis.survival.result import ArmResult, PairResult
 
@@ -140,6 +142,14 @@ class Hours(TypedDict):
     blocks: list[Line]
     operators: list[Line]
     what: dict[str, str]
+
+
+class Times(TypedDict):
+    """Times as people read them, where the lab is: when it was opened and closed ("" while it is open)."""
+
+    zone: str
+    opened: str
+    closed: str
 
 
 class Labels(TypedDict):
@@ -323,6 +333,7 @@ class Lab(TypedDict, total=False):
     head: str
     opened_wall: str | None
     closed_wall: str | None
+    times: Times
     sessions: Sequence[Mapping[str, Plain]]
     flow: Flow
     abandoned: list[str]
@@ -343,6 +354,8 @@ class Lab(TypedDict, total=False):
     labels: Labels
     notes: list[str]
     linked: LinkedPairs
+    historical: Historical
+    lateness: Lateness
     interventions: Sequence[Touched]
     stress: Stress
     practice: Practice

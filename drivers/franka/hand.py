@@ -13,9 +13,11 @@ from typing import Any
 import franky
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.franka.options import FrankaHandOptions
+from labctl.drivers.franka.versions import client
 
 from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
+from labctl.plain import DeviceAbout
 from labctl.realtime import kept
 
 STROKE_M = 0.08
@@ -48,6 +50,7 @@ class FrankaHand:
         self._work = GripperWorker("hand", self._visit, PERIOD_S)
         self._going: float | None = None  # the opening of the command under way
         self._reached: float | None = None
+        self._version: str | None = None
         self._holding = False  # the last command ended upon something
         self._end = threading.Event()
         self._reader: threading.Thread | None = None
@@ -57,6 +60,7 @@ class FrankaHand:
             with kept():  # libfranka raises the calling thread
                 self._hand = franky.Gripper(self._host)
             self._work.opening = float(self._hand.width)
+            self._version = f"gripper server {self._hand.server_version}"
         except VENDOR as error:
             raise mapped(error) from error
         self._reader = threading.Thread(target=self._read, name="hand-states", daemon=True)
@@ -114,6 +118,15 @@ class FrankaHand:
 
     def opening(self) -> float:
         return self._work.opening
+
+    def about(self) -> DeviceAbout:
+        return {
+            "model": "Franka Hand",
+            "serial": None,
+            "firmware": self._version,
+            "client": client(),
+            "limits": {"speed_m_s": self._speed, "force_n": self._force},
+        }
 
     def status(self) -> RobotStatus:
         if self._work.sound.mode != "idle":

@@ -20,6 +20,7 @@ FACTOR_CAP = 0.5
 # What the wheel of franky 2.0.0 limits joints to (a test asks it). The factor is of accelerations; a velocity that is
 # asked for is not scaled by it (measured).
 FRANKY_RAD_S = (2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61)
+LEADERS = ("gello",)
 FRANKY_RAD_S2 = (15.0, 7.5, 10.0, 12.5, 15.0, 20.0, 20.0)
 
 
@@ -53,27 +54,40 @@ class FrankaOptions(RobotOptions):
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         given, factor = cell.robot.limits, self.dynamics_factor
         fast = _first_above(given.velocity_rad_s, FRANKY_RAD_S)
+        led = cell.teleop is not None and cell.teleop.device in LEADERS
         sharp = _first_above(given.acceleration_rad_s2, [factor * most for most in FRANKY_RAD_S2])
         found = list(super().contradictions(cell))
+        if led and self.servo == "cartesian" and cell.teleop is not None:
+            text = (
+                f'servo = "cartesian" and teleop.device = "{cell.teleop.device}": a leader turns seven joints, and of '
+            )
+            text += (
+                "these only the tool's motion is sent: an elbow that is moved is not followed, and the robot stopped"
+            )
+            found.append(Contradiction("servo", text, 'servo = "velocity"'))
         if fast is not None:
-            joint, asked, most = fast
-            text = f"robot.limits.velocity_rad_s = {asked:g} of joint {joint}: franky lets it turn at {most:g} rad/s"
+            joint, requested, most = fast
+            text = (
+                f"robot.limits.velocity_rad_s = {requested:g} of joint {joint}: franky lets it turn at {most:g} rad/s"
+            )
             found.append(Contradiction("limits", text, f"velocity_rad_s = {most:g} or less for joint {joint}"))
         if sharp is not None:
-            joint, asked, most = sharp
-            keys = f"robot.limits.acceleration_rad_s2 = {asked:g} of joint {joint} and dynamics_factor = {factor:g}"
+            joint, requested, most = sharp
+            keys = f"robot.limits.acceleration_rad_s2 = {requested:g} of joint {joint} and dynamics_factor = {factor:g}"
             text = f"{keys}: franky then accelerates it by {most:.4g} rad/s2, and the robot lags behind its setpoints"
-            higher = f", or dynamics_factor = {wanted:.2g}" if (wanted := factor * asked / most) <= FACTOR_CAP else ""
+            higher = (
+                f", or dynamics_factor = {wanted:.2g}" if (wanted := factor * requested / most) <= FACTOR_CAP else ""
+            )
             remedy = f"acceleration_rad_s2 = {most:.4g} or less for joint {joint}{higher}"
             found.append(Contradiction("limits", text, remedy))
         return found
 
 
-def _first_above(asked: Sequence[float], most: Sequence[float]) -> tuple[int, float, float] | None:
+def _first_above(requested: Sequence[float], most: Sequence[float]) -> tuple[int, float, float] | None:
     """The number, from 1, of the joint that is asked for most beyond what it may have; what is asked; what it may."""
-    over = [(one / least, i) for i, (one, least) in enumerate(zip(asked, most, strict=False)) if one > least]
+    over = [(one / least, i) for i, (one, least) in enumerate(zip(requested, most, strict=False)) if one > least]
     worst = max(over, default=None)
-    return None if worst is None else (worst[1] + 1, asked[worst[1]], most[worst[1]])
+    return None if worst is None else (worst[1] + 1, requested[worst[1]], most[worst[1]])
 
 
 class FrankaHandOptions(Options):

@@ -19,6 +19,7 @@ from typing import Any
 import franky
 import numpy as np
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.about import tool_in_words
 from labctl.drivers.common.limits import limits_of, slowed
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
@@ -31,12 +32,14 @@ from labctl.drivers.franka import impedance
 from labctl.drivers.franka.options import FrankaOptions
 from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.tool import unlike
+from labctl.drivers.franka.versions import client, libfranka, robot_server
 from labctl.drivers.franka.words import what_is_wrong
 
-from labctl.clock import SECOND, MonotonicClock
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
+from labctl.plain import RobotAbout
 from labctl.realtime import VENDOR_PRIORITY, pin_to_one_core, raised, unpin
 
 TOOL_M_S2, TOOL_RAD_S2, TOOL_M_S3, TOOL_RAD_S3 = 9.0, 17.0, 4500.0, 8500.0  # FCI documentation, limits of the FR3
@@ -46,6 +49,7 @@ FRANKAS = {"fr3": FR3, "fer": FER}
 JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
 HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
 ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
+FRESH_NS, TRIES = 5 * MILLISECOND, 3  # of those ENDS_S - HOLD_MS leaves, so much may be lost before it is taken up
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
 SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
 LEAST_CYCLES = 20  # a step shows in speeds some milliseconds after it was given
@@ -174,6 +178,24 @@ class FrankaLink:
             self.close()
             raise DeviceRefused(wrong)
 
+    def about(self) -> RobotAbout:
+        """The FCI tells no serial number, and of the robot's software the server alone (`versions`)."""
+        given = self._options
+        return {
+            "model": f"Franka {self._robot_model.name}",
+            "serial": None,
+            "firmware": robot_server(libfranka()),
+            "client": client(),
+            "tool": {**tool_in_words(given.tool(), given.tool_kg), "load_kg": given.load_kg},
+            "limits": {
+                "collision_torque_nm": given.collision_torque_nm,
+                "collision_force_n": given.collision_force_n,
+                "dynamics_factor": given.dynamics_factor,
+                "fastest_rad_s": self._fastest.tolist(),
+                "servo": given.servo,
+            },
+        }
+
     # -- the servo thread
 
     def start_q(self) -> np.ndarray:
@@ -192,7 +214,19 @@ class FrankaLink:
         if kind == franky.ControlSignalType.Torques:
             self._pull(q, anew)
         else:
-            self._move(self._motion(q, dq))
+            self._give(q, dq)
+
+    def _give(self, q: np.ndarray, dq: np.ndarray) -> None:
+        """Hand over a speed for where the robot is. One that took long, because this thread stood still meanwhile, is
+        of where it was: twice late, such a speed led beyond what a joint's end allowed (seen). It is computed anew; at
+        a machine that never lets it be in time, none is given, and the stop behind the last one comes.
+        """
+        for _ in range(TRIES):
+            began_ns = self._clock.now_ns()
+            motion = self._motion(q, dq)
+            if self._clock.now_ns() - began_ns < FRESH_NS:
+                self._move(motion)
+                return
 
     def _pull(self, q: np.ndarray, anew: bool) -> None:
         """Send the robot to q under the impedance law, by a motion of its own where none of that kind is under way."""
@@ -272,7 +306,7 @@ class FrankaLink:
                 if float(np.abs(newest.dq).max()) > SETTLED_RAD_S or self._settling < LEAST_CYCLES:
                     return False  # the law pulls it there
             elif float(np.abs(q - newest.q_d).max()) > SETTLED_RAD:
-                self._move(self._motion(q, np.zeros(7)))
+                self._give(q, np.zeros(7))
                 return False
         if not self._ending:
             self._ending = True

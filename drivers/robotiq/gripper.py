@@ -13,6 +13,7 @@ from labctl.drivers.robotiq.scales import STROKE_M, Scale, fault_words
 
 from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
+from labctl.plain import DeviceAbout
 
 ACTIVE, ACTIVATING = 3, 1  # gSTA
 MOVING = 0  # gOBJ
@@ -34,6 +35,7 @@ class Wire(Protocol):
     """The way to one gripper. Verbs raise DeviceLost or DeviceRefused; `read` is None in an emergency stop."""
 
     period_s: float
+    client: str  # what talks to it, and its version
 
     def open(self) -> None: ...
     def read(self) -> Registers | None: ...
@@ -105,6 +107,16 @@ class RobotiqGripper:
 
     def opening(self) -> float:
         return self._work.opening
+
+    def about(self) -> DeviceAbout:
+        """Its registers, and the variables of the URCap's manual, tell neither a serial number nor a firmware."""
+        return {
+            "model": "Robotiq 2F-85",
+            "serial": None,
+            "firmware": None,
+            "client": self._wire.client,
+            "limits": {"speed": self._scale.speed, "force": self._scale.force},
+        }
 
     def status(self) -> RobotStatus:
         if self._work.sound.mode != "idle":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from labctl.drivers.common.about import library
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.options import RobotiqSerialOptions
 from labctl.drivers.robotiq.scales import scale_of
@@ -27,7 +28,7 @@ TIMEOUT_S, RETRIES = 0.3, 3  # silence of 1.2 s is a lost gripper; a busy machin
 class SerialWire:
     """See `gripper.Wire`."""
 
-    period_s = 0.02
+    period_s, client = 0.02, library("pymodbus")
 
     def __init__(self, port: str) -> None:
         self._port = port

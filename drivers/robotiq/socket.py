@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import socket
 
+from labctl.drivers.common.about import library
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.options import RobotiqOptions
 from labctl.drivers.robotiq.scales import scale_of
@@ -24,7 +25,7 @@ READ = ("ACT", "STA", "OBJ", "FLT", "POS")
 class SocketWire:
     """See `gripper.Wire`."""
 
-    period_s = 0.03
+    period_s, client = 0.03, f"{library('labctl')}, by the URCap's socket"
 
     def __init__(self, host: str) -> None:
         self._host = host

@@ -33,7 +33,8 @@ class EmulatedCell:
     def __init__(self, inner: Any, link: ControlLink, observe_hz: float) -> None:
         self._inner, self._link = inner, link
         # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
-        for name in ("dof", "joint_names", "control_hz", "to_joints", "to_pose", "follow", "status", "stop", "recover"):
+        verbs = ("to_joints", "to_pose", "follow", "status", "about", "stop", "recover")
+        for name in ("dof", "joint_names", "control_hz", *verbs):
             setattr(self, name, getattr(inner, name))
         self.takes_steps = bool(getattr(inner, "takes_steps", False))
         columns = ("item", *TRACKED)

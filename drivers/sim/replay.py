@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
@@ -24,6 +25,7 @@ from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
 from labctl.errors import InputError
+from labctl.plain import RobotAbout
 
 ROBOT_MODELS: Mapping[str, RobotModel] = {"fr3": FR3, "ur5": UR5, "ur5e": UR5E}
 
@@ -41,6 +43,7 @@ class ReplayRobot:
         limits = limits_of(robot_model, robot.limits, None)
         self._ik, self._fastest = BoxLimitedIk(robot_model, limits), limits.velocity
         self._seconds, self._rows = seconds, rows
+        self._about = pretended(self.kind, robot_model, robot.limits)
         self._state_ns = round(SECOND / float(robot.state_hz))
         self._head = 0.0
         self._stopped = threading.Event()
@@ -136,6 +139,9 @@ class ReplayRobot:
         """What was held back since the last call."""
         found, self._news = self._news, []
         return found
+
+    def about(self) -> RobotAbout:
+        return self._about
 
     def status(self) -> RobotStatus:
         if self._stopped.is_set():

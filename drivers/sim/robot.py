@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import RobotModel
@@ -27,6 +28,7 @@ from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
+from labctl.plain import RobotAbout
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
 STALE_S = 0.1  # without setpoints for this long the robot brakes by itself
@@ -57,6 +59,7 @@ class SimRobot:
         self._period_ns = round(SECOND / self.control_hz)
         limits = limits_of(robot_model, robot.limits, robot_model.home)
         self._limiter = Limiter(robot_model, limits, 1.0 / self.control_hz)
+        self._about = pretended(self.kind, robot_model, robot.limits)
         self._ik = BoxLimitedIk(robot_model, limits)
         self._state_period_ns = round(SECOND / float(robot.state_hz))
         self.streams = _streams(robot_model, robot)
@@ -121,7 +124,7 @@ class SimRobot:
         While stopped or braking both are the stop itself. Setpoints for a time already passed move nothing.
         """
         n = len(wanted.t_ns)
-        rows = np.empty((3, n, self.dof + 1))
+        rows = np.empty((3, n, self.robot_model.dof + 1))
         rows[0, :, :-1], rows[0, :, -1] = wanted.q, wanted.gripper
         late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right")) if n and wanted.t_ns[0] <= self._t_ns else 0
         if late:
@@ -195,16 +198,17 @@ class SimRobot:
         return batches
 
     def _sample(self, t_ns: np.ndarray) -> Batch:
+        dof = self.robot_model.dof
         times, q, grip = (np.concatenate([row[i] for row in self._sent]) for i in range(3))
         after = np.clip(np.searchsorted(times, t_ns), 1, len(times) - 1)
         gap = (times[after] - times[after - 1]) / SECOND
         share = ((t_ns - times[after - 1]) / SECOND / gap)[:, None]
         moved = q[after] - q[after - 1]
-        values = np.zeros((len(t_ns), 3 * self.dof + 8))
+        values = np.zeros((len(t_ns), 3 * dof + 8))
         joints = q[after - 1] + share * moved
-        values[:, : self.dof] = joints
-        values[:, self.dof : 2 * self.dof] = moved / gap[:, None]
-        values[:, 3 * self.dof : -1] = kinematics.poses(self.robot_model.chain, joints)
+        values[:, :dof] = joints
+        values[:, dof : 2 * dof] = moved / gap[:, None]
+        values[:, 3 * dof : -1] = kinematics.poses(self.robot_model.chain, joints)
         values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
         self._sent = [(times[-1:], q[-1:], grip[-1:])]
         return Batch("arm/state", t_ns, values)
@@ -233,6 +237,9 @@ class SimRobot:
         found = self._notes + self.world.events
         self._notes, self.world.events = [], []
         return sorted(found, key=lambda event: event.t_ns) if len(found) > 1 else found
+
+    def about(self) -> RobotAbout:
+        return self._about
 
     def status(self) -> RobotStatus:
         if self._safety:

@@ -26,6 +26,10 @@ class Switches(Protocol):
         """None of a controller that does not say."""
         ...
 
+    def serial(self) -> str | None:
+        """The robot's serial number; None of a controller that does not say, or does not answer."""
+        ...
+
     def power_on(self) -> None: ...
     def release_brakes(self) -> None: ...
     def unlock(self) -> None: ...
@@ -63,6 +67,11 @@ class Dashboard:
     def in_remote_control(self) -> bool | None:
         return bool(self._said("remote control", lambda: self._client.isInRemoteControl())) if self._remote else None
 
+    def serial(self) -> str | None:
+        """Only letters and digits: what does not know the question answers with a sentence."""
+        said = str(self._said("serial number", lambda: self._client.getSerialNumber(), default="")).strip()
+        return said if said.isalnum() else None
+
     def power_on(self) -> None:
         self._said("power on", lambda: self._client.powerOn())
 
@@ -85,6 +94,9 @@ class AtThePendant:
     """PolyScope X before it had an interface for this."""
 
     def in_remote_control(self) -> bool | None:
+        return None
+
+    def serial(self) -> str | None:
         return None
 
     def power_on(self) -> None:

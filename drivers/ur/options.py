@@ -24,7 +24,8 @@ class UrOptions(RobotOptions):
     servo: Servo = Field("joint", description="servoJ, servoL or speedL")
     payload_kg: float = Field(0.0, ge=0, le=5, description="gripper with coupling; 0 leaves what is set at the pendant")
     payload_cog_m: Point = Field((0.0, 0.0, 0.05), description="its centre of gravity, from the flange")
-    lookahead_s: float = Field(0.1, ge=0.03, le=0.2, description="of servoJ and servoL")
+    # Of the smoothing that servoJ adds to setpoints that are smooth already; Universal Robots' own default is 0.1.
+    lookahead_s: float = Field(0.05, ge=0.03, le=0.2, description="of servoJ and servoL")
     gain: float = Field(300.0, ge=100, le=2000, description="of servoJ and servoL")
     register_offset: Literal["lower", "upper"] = Field(
         "lower", description='"upper" where another fieldbus owns the lower registers'

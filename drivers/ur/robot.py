@@ -19,6 +19,7 @@ import numpy as np
 import rtde_control
 import rtde_receive
 from labctl.drivers.common import kinematics
+from labctl.drivers.common.about import library, tool_in_words
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import URS, RobotModel, Tool, with_tool
@@ -50,6 +51,7 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.plain import RobotAbout
 from labctl.realtime import PRIORITY, allowed, urgent
 
 CB3_HZ, E_SERIES_HZ = 125.0, 500.0
@@ -99,6 +101,7 @@ class UrLink:
         self._stamp = -1.0
         self._lost = ""
         self._version: Version | None = None
+        self._serial: str | None = None
         self._silence = Silence()
         self._silence_ns = round(options.silence_s * SECOND)
         self._doing = ""  # servo or speed: what a halt has to end
@@ -120,6 +123,7 @@ class UrLink:
         given = self._options
         e_series = given.model != "ur5"  # a CB3 has no remote control
         self._switches = switches(self._host, self._version, given.robot_api_port, e_series=e_series)
+        self._serial = self._switches.serial()
         self.measured = self._calibration()
         self._model = ToolModel(self._robot_model, self.measured)
         self._read()
@@ -128,6 +132,17 @@ class UrLink:
         if self._ready_for_program():
             with contextlib.suppress(DeviceRefused):  # health says what is missing
                 self._attach()
+
+    def about(self) -> RobotAbout:
+        given, version = self._options, self._version
+        return {
+            "model": f"Universal Robots {self._robot_model.name}",
+            "serial": self._serial,
+            "firmware": None if version is None else f"controller {'.'.join(map(str, version))}",
+            "client": library("ur_rtde"),
+            "tool": tool_in_words(given.tool(), given.payload_kg or None),
+            "limits": {"watchdog_hz": given.watchdog_hz, "servo": given.servo},
+        }
 
     def _calibration(self) -> MeasuredChain | None:
         """What was measured on this robot, if it says. Raises DeviceRefused for one that is no robot of this model."""
@@ -182,14 +197,15 @@ class UrLink:
             tcp = from_ur(receive.getActualTCPPose())
             moment = np.array(receive.getTargetMoment())
             scaling = receive.getSpeedScaling()
-            more = np.array([scaling, receive.getTargetSpeedFraction(), *receive.getActualTCPForce()])
+            wrench = np.array(receive.getActualTCPForce())
+            more = np.array([scaling, receive.getTargetSpeedFraction(), *wrench])
             left -= 1
             if not left or receive.getTimestamp() == stamp:
                 break
         slow = scaling < FULL and receive.getRuntimeState() == PLAYING
         self._scaled_ns = (self._scaled_ns or now) if slow else 0
         self._seen_ns, self._stamp = now, stamp
-        states.add(now, Sample(q, qd, moment, tcp, stamp, more))
+        states.add(now, Sample(q, qd, moment, tcp, stamp, more, wrench))
 
     # -- program
 

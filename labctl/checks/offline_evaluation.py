@@ -83,8 +83,8 @@ def screen(
             ways = [(one, path_of(one)) for one in (recordings.of(entry_) for entry_ in shown)]
             for recording, way in ways:
                 _check_model(arm, way, recording.chosen.episode)
-            asked = [
-                _Asked(
+            questions = [
+                _Question(
                     one,
                     way,
                     _moments(campaign, one, way, keyframes),
@@ -93,16 +93,16 @@ def screen(
                 )
                 for one, way in ways
             ]
-            total = sum(len(one.moments) for one in asked)
+            total = sum(len(one.moments) for one in questions)
             for one in wanted:
                 say(f"{one.name}: {count(total, 'keyframe')} of {count(len(ways), 'episode')}")
                 policy: Controller = load(one.controller, one.options, **built)
-                frames = _ask(policy, one.name, asked, cell, arm)
+                frames = _ask(policy, one.name, questions, cell, arm)
                 ran = real.get(one.name) if protocol is None else None
-                told = offline.summary(one.name, frames, ran)
+                summary = offline.summary(one.name, frames, ran)
                 if keyframes is None:
-                    told["marks"] = offline.by_mark(frames)
-                found.append(told)
+                    summary["marks"] = offline.by_mark(frames)
+                found.append(summary)
     taken = [recording.chosen.episode for recording, _ in ways]
     return {
         "schema": SCHEMA,
@@ -188,7 +188,7 @@ def _check_model(arm: Robot, way: Way, episode: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Question:
     """A recorded episode, the way of its tool, the moments a policy is asked about, what it is told, and the object or
     condition that it is grouped by.
     """
@@ -211,10 +211,10 @@ def _moments(campaign: Campaign, recording: Recording, way: Way, keyframes: int 
     return [Keyframe(t_ns, "even") for t_ns in times.tolist()]
 
 
-def _anywhere(asked: Sequence[_Asked]) -> np.ndarray:
+def _anywhere(questions: Sequence[_Question]) -> np.ndarray:
     """Where the human's arm was at every keyframe of every episode (n, 8): what a random answer is drawn from."""
     found = []
-    for one in asked:
+    for one in questions:
         there = one.way.at(one.times_ns)
         found.append(one.way.poses(there[there >= 0]))
     return np.concatenate(found)
@@ -223,16 +223,16 @@ def _anywhere(asked: Sequence[_Asked]) -> np.ndarray:
 def _ask(
     policy: Controller,
     name: str,
-    asked: Sequence[_Asked],
+    questions: Sequence[_Question],
     cell: Cell,
     arm: Robot,
 ) -> list[dict[str, Any]]:
     """One entry a keyframe that could be seen and compared."""
-    found, anywhere = [], _anywhere(asked)
+    found, anywhere = [], _anywhere(questions)
     try:
         policy.load()
         pace = policy.pace
-        for number, about in enumerate(asked):
+        for number, about in enumerate(questions):
             recording, way = about.recording, about.way
             read = {"instruction": about.instruction, "cameras": pace.cameras, "history_s": pace.history_s}
             looked = zip(about.moments, observations(recording, way, about.times_ns, **read), strict=True)
@@ -242,7 +242,7 @@ def _ask(
             policy.reset(0)
             for mark, one in seen:
                 chunk = policy.infer(one)
-                problem = chunk_problem(chunk, cell.joints)
+                problem = chunk_problem(chunk, cell.joints, cell.hand)
                 if problem:
                     raise DeviceError(f"{name}: {problem}")
                 pair = compared(chunk, one, way, arm, recording.end_ns)

@@ -57,15 +57,15 @@ class Planner:
 
     def choose(self, prompt: str, options: int, images: Sequence[np.ndarray]) -> int | None:
         """As `answer`, of a question that is put in words already, with so many options."""
-        said = self._ask(prompt, images)
-        named = [ord(letter) - ord("A") for letter in LETTER.findall(said)]
+        text = self._ask(prompt, images)
+        named = [ord(letter) - ord("A") for letter in LETTER.findall(text)]
         chosen = named[0] if named else None
         return chosen if chosen is not None and chosen < options else None
 
     def _ask(self, text: str, images: Sequence[np.ndarray]) -> str:
         shown = [{"type": "image_url", "image_url": {"url": _picture(image)}} for image in images]
         parts = [{"type": "text", "text": text}, *shown]
-        asked = {
+        question = {
             "model": self.model,
             "messages": [{"role": "user", "content": parts}],
             "temperature": 0,
@@ -73,7 +73,7 @@ class Planner:
         }
         request = urllib.request.Request(  # its address is http or https: `planner_of`
             self.url.rstrip("/") + PATH,
-            json.dumps(asked).encode(),
+            json.dumps(question).encode(),
             {"Content-Type": "application/json", **({"Authorization": f"Bearer {self.key}"} if self.key else {})},
         )
         try:

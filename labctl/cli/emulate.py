@@ -5,11 +5,13 @@ May not: bind anything but loopback (the emulator refuses).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from labctl.cli.completing import among
 from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json
 
 if TYPE_CHECKING:
@@ -22,9 +24,11 @@ EPILOG = example(
     "labctl emulate fr3 --host 127.0.0.2 --clear",
 )
 
+NAMES = ("fr3", "ros2", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
+
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("name", metavar="fr3|ur5|ur3e|ur5e|ur7e|ur10e|ur15|ur20")
+@click.argument("name", metavar="|".join(NAMES), shell_complete=among(NAMES))
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to serve.")
 @click.option("--fixture", type=PATH, default=None, help="Fixture file [default: two totes].")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the emulator.")
@@ -50,6 +54,10 @@ def emulate(
     """
     from labctl.checks import emulator_run
 
+    if as_json and not (inject or clear or stats):
+        raise click.UsageError(
+            "--json goes with --stats, --inject or --clear; an emulator that serves prints no result"
+        )
     if inject or clear or stats:
         _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)
         return
@@ -68,20 +76,28 @@ def emulate(
 
 
 def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
+    from labctl.errors import InputError
+
+    said = []
     if inject:
+        known = link.ask({"do": "faults"})["faults"]
+        if isinstance(known, Mapping) and inject not in known:
+            raise InputError(f"no fault {inject!r}; known: {', '.join(known)}")
         link.ask({"do": "fault", "name": inject, "args": arguments})
-        click.echo(f"{inject}: injected")
+        said.append(f"{inject}: injected")
     if clear:
         link.ask({"do": "clear"})
-        click.echo("standing faults cleared")
-    if not (inject or clear):
+        said.append("standing faults cleared")
+    if as_json:
+        print_json({"schema": "labctl.emulator/1", "did": "; ".join(said), "stats": link.ask({"do": "stats"})})
+    else:
+        for line in said:
+            click.echo(line)
+    if not (inject or clear or as_json):
         found = link.ask({"do": "stats"})
-        if as_json:
-            print_json(found)
-        else:
-            for key, value in found.items():
-                if not isinstance(value, list):
-                    click.echo(f"{key}: {value}")
+        for key, value in found.items():
+            if not isinstance(value, list):
+                click.echo(f"{key}: {value}")
     link.close()
 
 

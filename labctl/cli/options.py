@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from labctl.analysis.family import STATISTICS
+from labctl.cli.completing import campaigns
+
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
 
@@ -25,6 +28,8 @@ WIDE = 160
 
 # Click would only say that a file "is not readable"; whoever reads it says why.
 PATH = click.Path(path_type=Path, readable=False)
+
+STANDARD = "-"
 
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
@@ -83,7 +88,7 @@ def times_of_option(command: F) -> F:
 
 
 ALPHA = click.FloatRange(0, 1, min_open=True, max_open=True)
-FAMILY = "ks_sup_mean,ks_macro,log_rmst_ratio,uph"
+FAMILY = ",".join(STATISTICS)
 
 
 def alpha_option(command: F) -> F:
@@ -191,6 +196,11 @@ def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable
     return click.argument(name, type=PATH, metavar=metavar, required=required)
 
 
+def is_standard(path: Path | None) -> bool:
+    """Whether a file to write is standard output: "-", or none given where that is the default."""
+    return path is None or str(path) == STANDARD
+
+
 def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int]:
     """The sorted whole numbers of a list such as 10,20. Raises InputError."""
     from labctl.errors import InputError
@@ -223,7 +233,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def campaign_argument(*, required: bool = True) -> Callable[[F], F]:
     """CAMPAIGN: a name in the lab or a path."""
-    return click.argument("campaign", metavar="CAMPAIGN" if required else "[CAMPAIGN]", required=required)
+    metavar = "CAMPAIGN" if required else "[CAMPAIGN]"
+    return click.argument("campaign", metavar=metavar, required=required, shell_complete=campaigns)
 
 
 @contextmanager

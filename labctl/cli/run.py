@@ -13,7 +13,8 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option, who_option
+from labctl.cli.completing import campaigns
+from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, who_option
 
 RUN = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 STOP = example("labctl stop first", "labctl stop first --now")
@@ -23,7 +24,7 @@ STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
 
 
 @click.command(epilog=RUN, context_settings=CONTEXT)
-@click.argument("campaign", required=False)
+@click.argument("campaign", required=False, shell_complete=campaigns)
 @click.option("--headless", is_flag=True, help="Without opening a console; the cell file names who stages and scores.")
 @click.option("--attended", is_flag=True, help="With --headless: people stage and score at consoles.")
 @who_option
@@ -42,6 +43,7 @@ STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
     help="Where a person drives with a keyboard: the second terminal that they type in, as `tty` prints it there.",
 )
 @lab_option
+@json_option
 def run(
     campaign: str | None,
     headless: bool,
@@ -51,6 +53,7 @@ def run(
     unready: bool,
     hand_terminal: str | None,
     lab: Path | None,
+    as_json: bool,
 ) -> None:
     """Run the trials that are left and open the operator console.
 
@@ -66,6 +69,8 @@ def run(
     """
     from labctl.store.lab_folder import campaign_folder
 
+    if as_json and not headless:
+        raise click.UsageError("--json is what a run without a console prints at its end; add --headless")
     if campaign is None and not headless:
         from labctl.cli.console import choose
 
@@ -83,10 +88,16 @@ def run(
     from labctl.cli.run_display import displayed
     from labctl.runtime.campaign_run import run_campaign
 
-    with displayed() as (say, watch):
+    with displayed(beside=as_json) as (say, watch):
         manual = False if attended else simulated_time
         given = {"unready": unready, "hand_terminal": hand_terminal}
-        run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **given)
+        complete = run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **given)
+    if as_json:
+        from labctl.store.verified import in_passing
+        from labctl.viewing.status import standing
+
+        with in_passing(folder) as opened:
+            print_json({"schema": "labctl.run/1", "complete": complete, "campaign": standing(opened.state)})
 
 
 @click.command(epilog=STOP, context_settings=CONTEXT)
@@ -94,7 +105,8 @@ def run(
 @click.option("--now", is_flag=True, help="At once: the robot stops, what was recorded is sealed and scored later.")
 @who_option
 @lab_option
-def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None) -> None:
+@json_option
+def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """End the run of a campaign from another shell, and wait until it has ended.
 
     A trial that runs is finished and scored first; one that has not begun is planned again, which costs it nothing.
@@ -104,8 +116,12 @@ def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None) -> 
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
+    said = []
     for line in ended(folder, acting(who, folder), now=now):
-        click.echo(line)
+        said.append(line)
+        click.echo(line, err=as_json)
+    if as_json:
+        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": said})
 
 
 def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
@@ -149,11 +165,11 @@ def _ask(folder: Path, who: str, *, now: bool) -> str:
 
     link, clock = Attachment(folder), MonotonicClock()
     try:
-        asked = link.end_run(who=who, now=now)
+        reply = link.end_run(who=who, now=now)
         until = clock.now_ns() + ANSWER_S * SECOND
         while clock.now_ns() < until:
             for message in link.poll():
-                if message.kind == "reply" and message.body["id"] == asked:
+                if message.kind == "reply" and message.body["id"] == reply:
                     note = str(message.body["note"])
                     return note if "at once" in note else f"{note}; {STANDS}"
             clock.sleep_until(clock.now_ns() + SECOND // 50)

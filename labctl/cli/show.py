@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, lab_option, unverified_option
+from labctl.cli import completing
+from labctl.cli.options import CONTEXT, PATH, example, json_option, lab_option, print_json, unverified_option
 from labctl.plain import count
 
 if TYPE_CHECKING:
@@ -27,8 +28,14 @@ EPILOG = example(
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("episodes", metavar="EPISODE [EPISODE] | F.rrd", nargs=-1)
-@click.option("--campaign", default=None, metavar="NAME", help="Their campaign [default: found among the lab's].")
+@click.argument("episodes", metavar="EPISODE [EPISODE] | F.rrd", nargs=-1, shell_complete=completing.episodes)
+@click.option(
+    "--campaign",
+    default=None,
+    metavar="NAME",
+    shell_complete=completing.campaigns,
+    help="Their campaign [default: found among the lab's].",
+)
 @click.option(
     "--save",
     type=PATH,
@@ -46,8 +53,15 @@ EPILOG = example(
 )
 @click.option("--masked", is_flag=True, help="As a blind assessor may see it, even after unblinding.")
 @unverified_option
-@click.option("--live", default=None, metavar="CAMPAIGN", help="Follow a running campaign, as a blind role may see it.")
+@click.option(
+    "--live",
+    default=None,
+    metavar="CAMPAIGN",
+    shell_complete=completing.campaigns,
+    help="Follow a running campaign, as a blind role may see it.",
+)
 @lab_option
+@json_option
 def show(
     episodes: tuple[str, ...],
     campaign: str | None,
@@ -58,6 +72,7 @@ def show(
     unverified: bool,
     live: str | None,
     lab: Path | None,
+    as_json: bool,
 ) -> None:
     """Look at an episode in Rerun: the robot in its cell, both cameras at their measured times, joints, gripper,
     actions, the policy's answers, what happened when. Two episodes stand side by side on the time since each one's go.
@@ -69,6 +84,8 @@ def show(
     from labctl.ui.rerun import viewer_process as viewer
     from labctl.viewing import showing
 
+    if as_json and (save is None or web):
+        raise InputError("--json says what --save wrote; add --save F.rrd, and leave --web out")
     if save is not None and save.suffix != ".rrd":
         raise InputError(f"--save {save}: a Rerun recording ends in .rrd; this version writes no other kind")
     if port is not None and not web:
@@ -89,7 +106,11 @@ def show(
         viewer.need_display()
     with showing.workshop() as folder:
         if not files:
-            made = _make(episodes, campaign, lab, save, folder, masked, unverified)
+            made = _make(episodes, campaign, lab, save, folder, masked, unverified, quiet=as_json)
+            if as_json:
+                size = made.path.stat().st_size
+                print_json({"schema": "labctl.page/1", "file": str(save), "bytes": size, "masked": made.masked})
+                return
             files = [made.path]
             if save is None and not web and made.videos and not viewer.decodes_video():
                 click.echo("there is no ffmpeg here, which the window needs to show videos; --web needs none")
@@ -126,6 +147,8 @@ def _make(
     folder: Path,
     masked: bool,
     unverified: bool,
+    *,
+    quiet: bool,
 ) -> Made:
     """Write the recording, to `save` or into a passing folder, and say what it is."""
     from labctl.errors import InputError
@@ -137,6 +160,8 @@ def _make(
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     views = showing.views_of(episodes, folders, masked=masked, unverified=unverified)
     made = showing.write(views, save or folder / f"{'-'.join(episodes)}.rrd")
+    if quiet:
+        return made
     why = "as asked" if masked else "the campaign is not unblinded"
     note = f", masked: {why}" if made.masked else ""
     size = f"{made.size_mb:.1f} MB in {made.took_s:.1f} s"

@@ -128,11 +128,11 @@ class _Fold:
                 pass
         self._deviations += _deviations(event)
 
-    def _acknowledge(self, said: evening_bodies.HoldCleared) -> None:
+    def _acknowledge(self, cleared: evening_bodies.HoldCleared) -> None:
         """A cause is of the blind part of a campaign: once it is frozen or unblinded nobody spares an arm any more."""
         late = self._whole.frozen or self._whole.unblinding is not None
-        cause = None if late else said.get("cause")
-        self._say_of_stop(HandStop(cause, said.get("why") or "", said["acknowledged_by"]))
+        cause = None if late else cleared.get("cause")
+        self._say_of_stop(HandStop(cause, cleared.get("why") or "", cleared["acknowledged_by"]))
         self._stopped = None
 
     def _say_of_stop(self, stop: HandStop) -> None:

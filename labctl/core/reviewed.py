@@ -14,6 +14,7 @@ from labctl.core.events import Kind
 from labctl.core.outcome import Outcome
 from labctl.core.published_state import Compare
 from labctl.core.record import Episode, Record
+from labctl.core.recorded.weighing import DOWN, UP
 from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of
 from labctl.core.trial import CampaignState, State, Trial
 from labctl.core.trial_table import PREFERRED
@@ -252,8 +253,8 @@ def stated(state: CampaignState, first: str, second: str, preferred: str, why: s
             raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
     trial = next(trial for trial in state.trials.values() if trial.episode == second)
     if trial.compared != first:
-        asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
-        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(asked) or 'none'}")
+        pairs_asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
+        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(pairs_asked) or 'none'}")
     if preferred not in PREFERRED:
         raise InputError(f"preferred is {preferred!r}; it is one of {', '.join(PREFERRED)}")
     if not why.strip():
@@ -279,7 +280,11 @@ def seen(candidate: Detected) -> str:
     if candidate["edge"].startswith(ORDERED):
         nothing = "fingers shut on nothing" if candidate["result"] == "neutral" else VERDICTS[candidate["result"]]
         return f"{candidate['edge']} {where}, no hold seen: {nothing}"
-    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s: {VERDICTS[candidate['result']]}"
+    by = ", ".join(candidate.get("witnesses", ()))
+    if candidate["edge"] in (UP, DOWN):
+        return f"{candidate['edge']} of {by} {where}, no hold seen: {VERDICTS[candidate['result']]}"
+    also = f", seen by {by} too" if by else ""
+    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s{also}: {VERDICTS[candidate['result']]}"
 
 
 def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[str], list[Detected]]:
@@ -329,6 +334,6 @@ def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[Opera
     moved = sum(op["result"] == "success" for op in found)
     lost = sum(op["result"] == "lost" for op in found)
     if moved != outcome.moved or lost > outcome.lost:
-        said = f"the outcome says moved {outcome.moved}, lost {outcome.lost}; these events moved {moved}, lost {lost}"
-        raise InputError(f"{said}; correct the outcome or the events")
+        text = f"the outcome says moved {outcome.moved}, lost {outcome.lost}; these events moved {moved}, lost {lost}"
+        raise InputError(f"{text}; correct the outcome or the events")
     return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from labctl.config.reasons import MACHINE_VOID_REASONS
+from labctl.config.reasons import MACHINE_VOID_REASONS, SENSOR_LIMIT, SENSOR_LOST
 from labctl.core.campaign_state import (
     AFTER_BLOCK,
     AFTER_TRIAL,
@@ -73,7 +73,9 @@ _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_FROZEN: (frozenset({Phase.CLOSED, Phase.REVIEWED}), Phase.FROZEN),
     Kind.CAMPAIGN_UNBLINDED: (frozenset({Phase.OPEN, Phase.CLOSED, Phase.REVIEWED, Phase.FROZEN}), Phase.UNBLINDED),
 }
-REPEATABLE = frozenset({*MACHINE_VOID_REASONS, "not_ready"})  # reasons for a void that no person gives
+REPEATABLE = frozenset(
+    {*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT, "not_ready"}
+)  # reasons for a void that no person gives
 # What may still be written about a trial once no new one may begin.
 _WHEN_CLOSED = frozenset(
     {Kind.TRIAL_SKIPPED, Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED, Kind.INTERVENTION_ENDED}

@@ -381,10 +381,10 @@ def _prefer(trial: Trial, event: Event) -> Trial:
     _need(trial, event, fits, f"{first} and {second} are not the two that are compared in its block")
     if asks:
         return replace(trial, compared=str(first))
-    said = body_of(event, PreferenceStated)
-    _need(trial, event, said["preferred"] in PREFERRED, f"what is preferred is one of {', '.join(PREFERRED)}")
-    _need(trial, event, bool(said["why"]), "it needs a why")
-    return replace(trial, preference=said, preference_by=event.who)
+    stated = body_of(event, PreferenceStated)
+    _need(trial, event, stated["preferred"] in PREFERRED, f"what is preferred is one of {', '.join(PREFERRED)}")
+    _need(trial, event, bool(stated["why"]), "it needs a why")
+    return replace(trial, preference=stated, preference_by=event.who)
 
 
 def _need_current(trial: Trial, event: Event) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
-from labctl import __version__
 from labctl.core.design import drbg
 from labctl.core.events import Event
 from labctl.core.record import Record
@@ -21,6 +20,7 @@ from labctl.plain import Json
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
 from labctl.streams import StreamSpec
+from labctl.version import version
 from labctl.viewing.episode import robot_model
 
 SCHEMA = "labctl.export/1"
@@ -178,7 +178,7 @@ def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dic
     seq, head = campaign.journal.head()
     return {
         "schema": SCHEMA,
-        "labctl": __version__,
+        "labctl": version(),
         "campaign": opened["campaign"],
         "phase": str(state.phase),
         "head": f"{seq} {head}",

@@ -102,9 +102,9 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
             made["rows"] = _write_table(request, selection, campaign)
         else:
             made |= _write_folder(campaign, request, selection, about, say)
-    said = {"unverified": broken} if broken else {}
+    unverified = {"unverified": broken} if broken else {}
     place = {"schema": about["schema"], "format": request.form, "out": str(request.out)}
-    return {**place, **made, **said, **_written(request.out)}
+    return {**place, **made, **unverified, **_written(request.out)}
 
 
 def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
@@ -130,9 +130,9 @@ def _write_table(request: Request, selection: Selection, campaign: Campaign) -> 
         write_table(selection.rows, request.out)
         return len(selection.rows)
     rows = episode_rows(selection, campaign)
-    told = selection.rows[0].get(UNVERIFIED)
-    rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows
-    write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if told else [])])
+    mark = selection.rows[0].get(UNVERIFIED)
+    rows = [{**row, UNVERIFIED: mark} for row in rows] if mark else rows
+    write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if mark else [])])
     return len(rows)
 
 
@@ -140,8 +140,8 @@ def _write_folder(
     campaign: Campaign, request: Request, selection: Selection, about: dict[str, Json], say: Say
 ) -> dict[str, Json]:
     if not selection.episodes:
-        asked = " and ".join(request.where)
-        raise InputError(f"no episode of arm {request.for_arm} has {asked}; nothing was written")
+        requested = " and ".join(request.where)
+        raise InputError(f"no episode of arm {request.for_arm} has {requested}; nothing was written")
     form = FORMATS[request.form]
     with Recordings(campaign, selection) as recordings:
         samples, videos = recordings.stored_bytes()
@@ -168,7 +168,14 @@ def _parquet(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
 def _mcap(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.mcap import summed, write_episode
 
-    return {"messages_of": summed(_each(job, folder, ".mcap", write_episode, say))}
+    return {"messages_of": summed(_each(job, folder, "{}.mcap", write_episode, say))}
+
+
+def _rosbag2(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
+    from labctl.exports.mcap import summed
+    from labctl.exports.rosbag2 import write_episode
+
+    return {"messages_of": summed(_each(job, folder, "{0}/{0}.mcap", write_episode, say))}
 
 
 def _lerobot(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
@@ -195,20 +202,20 @@ def _rrd(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.rrd import write_episode
 
     assert job.request.views is not None, "whoever asks for .rrd says what draws them"
-    _each(job, folder, ".rrd", partial(write_episode, job.request.views, job.campaign.folder), say)
+    _each(job, folder, "{}.rrd", partial(write_episode, job.request.views, job.campaign.folder), say)
     return {}
 
 
 def _npz(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.npz import write_episode
 
-    _each(job, folder, ".npz", write_episode, say)
+    _each(job, folder, "{}.npz", write_episode, say)
     return {}
 
 
-def _each(job: Job, folder: Path, ending: str, write: Write[Result], say: Say) -> Sequence[Result]:
+def _each(job: Job, folder: Path, file: str, write: Write[Result], say: Say) -> Sequence[Result]:
     read_bytes = sum(job.recordings.stored_bytes())
-    return write_each(job.campaign.folder, job.selection, folder, ending, write, read_bytes, say)
+    return write_each(job.campaign.folder, job.selection, folder, file, write, read_bytes, say)
 
 
 TABLES = ("table", "episodes")
@@ -219,5 +226,6 @@ FORMATS: Mapping[str, Format] = {
     "lerobot-v3": Format(_lerobot, 0.5, 4.0, on_grid=True),
     "lerobot-v2.1": Format(_lerobot, 0.5, 4.0, on_grid=True),
     "rrd": Format(_rrd, 2.0, 1.2),
+    "rosbag2": Format(_rosbag2, 2.5, 12.0),
     "npz": Format(_npz, 1.0, 0.0),
 }

@@ -137,8 +137,9 @@ class DeviceReport(Typed):
     """What a device reported (`devices.DeviceEvent`); body: its details, such as reason, cause or text.
 
     The node itself reports "stopped" {number, by} for a stop that did not come from run, "suspended" {number, for_ns}
-    for a suspension of this computer, "lease_lapsed" {episode, until_ns} for a lease that ran out under way, and
-    "paused" {from_ns, to_ns} where its process stood still.
+    for a suspension of this computer, "lease_lapsed" {episode, until_ns} for a lease that ran out under way,
+    "paused" {from_ns, to_ns} where its process stood still, and "about" {about: `plain.RobotAbout`} once it is
+    connected.
     """
 
     KIND: ClassVar = "event"

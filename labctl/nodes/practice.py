@@ -200,6 +200,8 @@ class PracticeNode:
         self._end(now_ns, step)
 
     def _hear_robot(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
+        if sent.kind == "about":
+            return  # nothing is recorded here
         detail = sent.body or {}
         reason = detail.get("reason") or detail.get("text") or sent.kind
         if self._phase == Phase.STARTING and sent.kind == "safety_stop":

@@ -12,7 +12,7 @@ from labctl.errors import InputError
 from labctl.pages.measured import posted, told
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import films, template, templates
-from labctl.pages.server import Answer, Asked, Routes, as_json
+from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
 
 FILES = ("common.js", "measured.js", "second.js", "review.css")
@@ -74,5 +74,5 @@ class SecondPage:
                 return one
         raise InputError(f"no episode of a trial {trial!r} waits for you; load the page again")
 
-    def _video(self, asked: Asked) -> Answer:
+    def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")

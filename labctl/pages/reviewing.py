@@ -21,7 +21,7 @@ from labctl.errors import InputError, LabctlError
 from labctl.messages.judgements import PreferenceStated
 from labctl.pages.measured import pair, posted, preference, told
 from labctl.pages.recorded_videos import RecordedVideos
-from labctl.pages.server import Answer, Asked, Routes, as_json
+from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
 
 FILES = ("common.js", "measured.js", "review.js", "review.css")
@@ -110,12 +110,12 @@ class ReviewPage:
             "models": list(item.models),
             "reviewed": item.reviewed is not None,
             "differences": item.differences,
-            "operations": _told(item, item.operations),
+            "operations": _shown(item, item.operations),
             "witnesses": {
-                "devices": _told(item, item.device),
+                "devices": _shown(item, item.device),
                 "traces": _traced(item),
                 "operator": [_tap(item, moved, t_ns) for moved, t_ns in item.taps],
-                "review": _told(item, item.reviewed or ()),
+                "review": _shown(item, item.reviewed or ()),
             },
             "task": told(item.task, outcome),
             "outcome": in_words(item.task, outcome) if item.task else _counted(outcome),
@@ -170,7 +170,7 @@ class ReviewPage:
                 return item
         raise InputError(f"no scored episode of a trial {trial!r} is to be reviewed; load the page again")
 
-    def _video(self, asked: Asked) -> Answer:
+    def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
 
 
@@ -201,7 +201,7 @@ def _key(op: OperationRecorded) -> tuple[int, str]:
     return op["t_ns"], op["result"]
 
 
-def _told(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
+def _shown(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
     go_ns = item.trial.go_ns or 0
     ordered = sorted(operations, key=lambda op: op["t_ns"])
     return [{"at_ns": op["t_ns"] - go_ns, "result": op["result"], "cause": op["cause"] or ""} for op in ordered]
@@ -211,7 +211,7 @@ def _traced(item: Item) -> list[Json]:
     """Every candidate of the traces, what is no operation too, with where, how long it was held and the verdict."""
     go_ns = item.trial.go_ns or 0
     if not item.candidates:
-        return _told(item, item.detected)
+        return _shown(item, item.detected)
     causes = {op["t_ns"]: op["cause"] or "" for op in item.detected}
     return [
         {"at_ns": one["t_ns"] - go_ns, "result": one["result"], "cause": causes.get(one["t_ns"], ""), "seen": seen(one)}
@@ -254,5 +254,5 @@ def templates(names: Sequence[str]) -> Routes:
     return {f"GET /{name}": _file(name) for name in names}
 
 
-def _file(name: str) -> Callable[[Asked], Answer]:
+def _file(name: str) -> Callable[[PageRequest], Answer]:
     return lambda _: Answer(template(name), "text/css" if name.endswith(".css") else "text/javascript")

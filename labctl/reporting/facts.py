@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
-from labctl.clock import minute_of
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
@@ -24,13 +23,17 @@ from labctl.messages.body_parts import Clock, Pins
 from labctl.plain import count
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
 from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+from labctl.reporting.robot_used import changes_of_robot, robot_facts
 from labctl.reporting.software_used import changes, software_facts
 from labctl.reporting.times.hours import hours
+from labctl.times import in_line, local, zone_words
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
+NOT_TOLD = "Who staged, operated and scored was not told which arm a trial had before unblinding."
+ALONE = "A person was the only arm, a reference that was collected: there was nothing to be blind to."
 
 
 def kinds(record: Record) -> list[str]:
@@ -61,9 +64,9 @@ def by_episodes(opened: CampaignOpened) -> bool:
 def refuse_tasks(record: Record, name: str) -> None:
     """Raises StateError for a look at a campaign whose report is by episodes."""
     if by_episodes(record.state.opened):
-        told = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
+        names = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
         raise StateError(
-            f"{name} has the tasks {told}; a look at several tasks, or at one not in items, is not there yet: "
+            f"{name} has the tasks {names}; a look at several tasks, or at one not in items, is not there yet: "
             f"close it, then unblind it and take its report"
         )
 
@@ -96,6 +99,11 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
         "head": state.head,
         "opened_wall": record.opened_wall,
         "closed_wall": record.closed_wall,
+        "times": {
+            "zone": zone_words(),
+            "opened": local(record.opened_wall),
+            "closed": local(record.closed_wall),
+        },
         "sessions": [_session(session) for session in record.sessions.values()],
         "flow": {**_flow(state.trials.values(), record), "by_arm": _flow_by_arm(record, arms)},
         "abandoned": _abandoned(record),
@@ -105,7 +113,8 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             *_partly_reviewed(record),
             *_durability(record),
             *changes(record),
-            *record.deviations,
+            *changes_of_robot(record),
+            *map(in_line, record.deviations),
             *_gaps(record),
             *_wrong_ends(record),
             *stop_lines(record),
@@ -114,10 +123,15 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "deducible_share": opened["deducible_share"],
             "shared_uid": opened["shared_uid"],
             "early_unblinding": (record.unblinding.get("reason") or "none given") if state.unblinded_early else None,
-            "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
+            "statement": ALONE if opened["arms_count"] == 1 else NOT_TOLD,
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
-        "provenance": {**_provenance(opened, record.pins), **software_facts(record), "clocks": _clocks(record)},
+        "provenance": {
+            **_provenance(opened, record.pins),
+            **software_facts(record),
+            **robot_facts(record),
+            "clocks": _clocks(record),
+        },
         "hours": hours(record),
         "void_as_failure": _voids_as_failures(record, arms, counts),
         "disputed": _disputed(record, arms, counts),
@@ -132,7 +146,7 @@ def _closed_before(record: Record) -> list[str]:
     if given_up or not not_run or record.closing is None:
         return given_up
     of = f"{not_run} of {len(record.state.trials)} trials not run"
-    return [f"{minute_of(record.closed_wall)}: closed by {record.closed_by} with {of}: {record.closing['reason']}"]
+    return [f"{local(record.closed_wall)}: closed by {record.closed_by} with {of}: {record.closing['reason']}"]
 
 
 def _abandoned(record: Record) -> list[str]:
@@ -151,7 +165,7 @@ def _never_reviewed(record: Record) -> list[str]:
     left = sum(item.reviewed is None for item in items)
     seen = f"an assessor went through {len(items) - left} of {len(items)} episodes"
     name = record.state.opened["campaign"]
-    return [f"{minute_of(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
+    return [f"{local(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
 
 
 def _partly_reviewed(record: Record) -> list[str]:
@@ -277,8 +291,8 @@ def _wrong_ends(record: Record) -> list[str]:
         if trial.outcome is not None and trial.outcome.wrong_end:
             left = f"{trial.outcome.remaining} of {trial.outcome.items_staged} items remaining"
             seen = "reviewed" if episode.reviewed is not None else "not reviewed"
-            said = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
-            lines.append(f"episode {episode.id}: {said}")
+            text = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
+            lines.append(f"episode {episode.id}: {text}")
     return lines
 
 

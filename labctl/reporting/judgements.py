@@ -33,8 +33,8 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
     if record.unblinding is None:
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
     of = record.arms
-    guessed = [(of[trial.id], said) for trial, episode in record.scored for said in _guesses(episode)]
-    known = [(arm, said) for arm, said in guessed if said is None or said in arms]
+    guessed = [(of[trial.id], guess) for trial, episode in record.scored for guess in _guesses(episode)]
+    known = [(arm, guess) for arm, guess in guessed if guess is None or guess in arms]
     index = bang_index(known, arms) if len(arms) > 1 else {}
     scored = Counter(of[trial.id] for trial, _ in record.scored)
     ticked: dict[str, Counter[str]] = {arm: Counter() for arm in arms}

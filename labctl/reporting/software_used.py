@@ -7,37 +7,44 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
 from labctl.core.record import Record
 from labctl.messages.body_parts import Pins
 from labctl.software import collect_pins, in_words
 
+T = TypeVar("T")
 
-class Stretch(NamedTuple):
-    """Episodes in the order in which they ran that had the same software: the first, the last, how many."""
+
+class Stretch(NamedTuple, Generic[T]):
+    """Episodes in the order in which they ran that had the same software, or robot: the first, the last, how many."""
 
     first: str
     last: str
     episodes: int
-    pins: Pins
+    of: T
 
 
-def stretches(record: Record) -> list[Stretch]:
+def stretches(record: Record) -> list[Stretch[Pins]]:
     """The scored episodes by software, in the order in which they started."""
+    return together(episodes_with(record, "pins"))
+
+
+def episodes_with(record: Record, key: Literal["pins", "robot"]) -> list[tuple[str, Any]]:
+    """Scored episodes, and what their start says under a key; those that say nothing are left out."""
     scored = {episode.id for _, episode in record.scored}
-    started = [(e.id, e.start.get("pins")) for e in record.episodes.values() if e.id in scored and e.start is not None]
-    return together((name, pins) for name, pins in started if pins is not None)
+    started = [(one.id, one.start) for one in record.episodes.values() if one.id in scored and one.start is not None]
+    return [(name, start[key]) for name, start in started if key in start]
 
 
-def together(episodes: Iterable[tuple[str, Pins]]) -> list[Stretch]:
-    """Episodes that follow each other and have the same pins, as one."""
-    found: list[Stretch] = []
-    for name, pins in episodes:
-        if found and found[-1].pins == pins:
+def together(episodes: Iterable[tuple[str, T]]) -> list[Stretch[T]]:
+    """Episodes that follow each other and have the same, as one."""
+    found: list[Stretch[T]] = []
+    for name, of in episodes:
+        if found and found[-1].of == of:
             found[-1] = found[-1]._replace(last=name, episodes=found[-1].episodes + 1)
         else:
-            found.append(Stretch(name, name, 1, pins))
+            found.append(Stretch(name, name, 1, of))
     return found
 
 
@@ -47,7 +54,7 @@ def software_facts(record: Record) -> dict[str, str]:
     found = stretches(record)
     if len(found) > 1:
         facts["software_of_episodes"] = "; ".join(
-            f"{one.first} to {one.last} ({one.episodes}): {in_words(one.pins)}" for one in found
+            f"{one.first} to {one.last} ({one.episodes}): {in_words(one.of)}" for one in found
         )
     return facts
 
@@ -56,14 +63,18 @@ def changes(record: Record) -> list[str]:
     """A line for each change of software between two episodes that follow each other."""
     found = stretches(record)
     return [
-        f"the software changed before episode {after.first}: {differing(before.pins, after.pins)}"
+        f"the software changed before episode {after.first}: {differing(before.of, after.of)}"
         for before, after in pairwise(found)
     ]
 
 
 def differing(before: Pins, after: Pins) -> str:
     """What differs, each as NAME OLD to NEW."""
-    old, new = _flat(before), _flat(after)
+    return changed(_flat(before), _flat(after))
+
+
+def changed(old: Mapping[str, str], new: Mapping[str, str]) -> str:
+    """What differs, each as NAME OLD to NEW."""
     names = [name for name in (*old, *(name for name in new if name not in old)) if old.get(name) != new.get(name)]
     return ", ".join(f"{name} {old.get(name, 'absent')} to {new.get(name, 'absent')}" for name in names)
 

@@ -159,8 +159,8 @@ class Orders(RecordedOrders):
         if number not in (*open_here, *trial.unsaid):
             raise StateError(f"of intervention {number} it was said what it was, or it did not happen")
         body = {"number": number, "kind": kind, "t_ns": given.now_ns if trial.end_ns is None else trial.end_ns}
-        said = {"note": args.note} if "kind" in args.model_fields_set else {}
-        self._writer.log(Kind.INTERVENTION_ENDED, {**body, **said}, **about)
+        note = {"note": args.note} if "kind" in args.model_fields_set else {}
+        self._writer.log(Kind.INTERVENTION_ENDED, {**body, **note}, **about)
 
     def _acknowledge(self, args: commands.Acknowledge, given: Given) -> None:
         code = args.code.removeprefix("unacknowledged:")
@@ -172,8 +172,8 @@ class Orders(RecordedOrders):
             return
         if code not in self._writer.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._writer.state.holds) or 'none'}")
-        said = args.said(by_hand=code == STOP_BY_HAND)
-        body = {"code": code, "acknowledged_by": given.command.who, **said}
+        cause = args.said(by_hand=code == STOP_BY_HAND)
+        body = {"code": code, "acknowledged_by": given.command.who, **cause}
         self._writer.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == ARMS_UNREADY:
             self._readiness.again()

@@ -25,7 +25,7 @@ from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
 from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
-from labctl.plain import count
+from labctl.plain import RobotAbout, count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.runtime.revealing import revealed
@@ -48,6 +48,7 @@ class EpisodeSequencer:
         self._liveness = liveness
         self._arms = arms
         self._pins = pins
+        self.robot_about: RobotAbout | None = None  # once its node is connected
         self.lease_ns = lease_ns
         self._seen = {f"camera:{name}" for name in cameras_wanted(arms.values())}
         self._epoch = 0
@@ -55,11 +56,15 @@ class EpisodeSequencer:
 
     def reveal(self, trial: Trial, committed_ns: int, cameras: Sequence[str], step: Step) -> None:
         """The committed scene's arm, to the controller alone; the episode begins to exist."""
-        self.rollout = rollout = revealed(self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch())
+        self.rollout = rollout = revealed(
+            self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch(), self._liveness.alive
+        )
         episode = rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
-        step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
+        edits = {"inputs": rollout.inputs, "seed": rollout.inputs_seed}
+        step.out += [Open(episode, frames=name in self._seen, **edits).to(name) for name in cameras]
+        step.out += [Open(episode).to(name) for name in rollout.sensors]
         step.out.append(Spawn("controller").to("@host"))
 
     @property
@@ -206,6 +211,15 @@ class EpisodeSequencer:
         else:
             self._writer.say(f"{name} gives no pictures ({why}); the episode goes on, the gap is marked")
 
+    def sensor_gone(self, name: str, why: str, now_ns: int, step: Step) -> None:
+        """In a running episode: the loss of one that is required ends it, any other is a gap in its recording."""
+        self._current.unseen[stream_of(name)] = why
+        rollout, text = self._current, f"{name.replace(':', ' ')} gives no values: {why}"
+        if rollout.moving and rollout.sensors[name]:
+            self.end(EndReason.SENSOR_LOST, now_ns, now_ns, step, cause=text)
+        elif rollout.moving:
+            self._writer.say(f"{text}; the episode goes on, the gap is marked")
+
     def lose(
         self, name: str, now_ns: int, step: Step, *, why: str = "", private: str | None = None, dying: bool = False
     ) -> None:
@@ -224,8 +238,10 @@ class EpisodeSequencer:
             rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers
         else:
             step.out.append(ProducerLost(name).to("recorder"))
-        if rollout.phase == Phase.ARMING:
+        if rollout.phase == Phase.ARMING and rollout.sensors.get(name, True):
             self.void_unstarted(str(lost_reason(name)), step)
+        elif name in rollout.sensors:
+            self.sensor_gone(name, f"its process was lost: {why}", now_ns, step)
         elif rollout.moving and name in rollout.cameras:
             rollout.unseen[stream_of(name)] = f"its process was lost: {why}"
             self._camera_gone(name, why, now_ns, step)
@@ -279,6 +295,8 @@ class EpisodeSequencer:
         private = {**asdict(rollout.task), "pins": self._pins}
         about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
         about |= {key: writer.opened[key] for key in ("kind", "durable")}
+        about |= {} if self.robot_about is None else {"robot": self.robot_about}
+        about |= {"inputs_seed": rollout.inputs_seed} if rollout.inputs else {}
         body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)
@@ -294,18 +312,21 @@ class EpisodeSequencer:
         self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
         step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
-    def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step) -> None:
-        """End the motion: journal it, let the lease go, close the recording."""
+    def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, *, cause: str = "") -> None:
+        """End the motion: journal it, let the lease go, close the recording. cause: what a sensor said."""
         rollout = self._current
         rollout.end(reason, int(end_ns), now_ns)
-        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns)})
+        self._log(
+            Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **({"cause": cause} if cause else {})}
+        )
         step.out.append(Lease(rollout.epoch, rollout.episode, 0).to("@lease"))
         step.out.append(Stop(rollout.epoch).to("arm"))
         self._close(step)
 
     def _close(self, step: Step) -> None:
         rollout = self._current
-        step.out += [Close(rollout.episode).to(name) for name in ("controller", "arm", *rollout.cameras, "recorder")]
+        nodes = ("controller", "arm", *rollout.cameras, *rollout.sensors, "recorder")
+        step.out += [Close(rollout.episode).to(name) for name in nodes]
 
     def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
         """Void an armed episode: no motion has happened; the trial keeps its arm and is planned again."""

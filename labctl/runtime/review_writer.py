@@ -81,8 +81,8 @@ def prefer(
         return
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
-        trial, said = stated(campaign.state, first, second, preferred, why)
-        campaign.log(Kind.PREFERENCE_STATED, said, anchor=now, who=who, trial=trial.id, episode=trial.episode)
+        trial, preference = stated(campaign.state, first, second, preferred, why)
+        campaign.log(Kind.PREFERENCE_STATED, preference, anchor=now, who=who, trial=trial.id, episode=trial.episode)
 
 
 def correct(
@@ -111,7 +111,7 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
                 f"in dispute and not reviewed yet: {count(left, 'episode')}: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
-        unsaid = sum(said is None for _, said in pairs(campaign.state))
+        unsaid = sum(stated is None for _, stated in pairs(campaign.state))
         if unsaid:
             raise StateError(
                 f"of {count(unsaid, 'pair')} of episodes nobody has said which was better: labctl review {name}; "
@@ -135,8 +135,8 @@ def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:
             return
         left = campaign.state.session
         if left is not None:
-            said = {"session": left.id, "handover": "left open; ended when an assessor was entered"}
-            campaign.log(Kind.SESSION_CLOSED, said, anchor=now, who=who)
+            body = {"session": left.id, "handover": "left open; ended when an assessor was entered"}
+            campaign.log(Kind.SESSION_CLOSED, body, anchor=now, who=who)
         session = Session(f"s-{campaign.state.last_seq + 1}", (Person(who, (Role.ASSESSOR,)),))
         campaign.log(Kind.SESSION_OPENED, session.body(), anchor=now, who=who)
         campaign.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": ""}, anchor=now, who=who)

@@ -109,6 +109,10 @@ class RobotWatch:
             reached = {"reached": before + 1, "t_ns": t_ns}
             self._writer.log(Kind.STAGE_REACHED, reached, trial=trial.id, episode=rollout.episode)
 
+    def _told(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+        """What the robot is: each episode from now on says so."""
+        self._sequencer.robot_about = body["about"]
+
     def _heard(self, number: int, step: Step) -> None:
         """A stop that did not come from here is journalled: whatever was granted before is over."""
         step.out.append(Stop(self._sequencer.epoch).to("arm"))
@@ -188,4 +192,5 @@ REPORTS: Mapping[str, Callable[[RobotWatch, Body, int, int, Step], None]] = {
     "fault": RobotWatch._faulted,
     "paused": RobotWatch._paused,
     "sensed": RobotWatch._sensed,
+    "about": RobotWatch._told,
 }

@@ -67,7 +67,7 @@ def opened_body(
         ],
         "arms_count": len(kinds),
         "has_human": "human" in kinds,
-        "deducible_share": deducible_share(kinds),
+        "deducible_share": deducible_share(kinds, protocol.alone_share),
         "instruction": "" if protocol.task else protocol.tasks[0].instruction,
         "items_staged": max(task.items_staged for task in protocol.tasks),
         "budget_s": max(task.budget_s for task in protocol.tasks),
@@ -92,6 +92,9 @@ def opened_body(
         body["tasks"] = [
             TaskEntry(**task.model_dump(mode="json", exclude={"objects", "layout"})) for task in protocol.task
         ]
+    if protocol.alone is not None:
+        placed = {slot["block"] for slot in schedule if slot["position"]}
+        body["alone"] = sorted({slot["block"] for slot in schedule} - placed)
     if protocol.preference is not None:
         body["preference"] = protocol.preference.question
     if protocol.witness is not None:
@@ -133,5 +136,5 @@ def check_format(opened: CampaignOpened, name: str) -> None:
 
 def _plateau(protocol: Protocol) -> Plateau | None:
     """Practice goes on until it is reached, as the protocol states it; None where it states none."""
-    human = protocol.human
+    human = protocol.human if any(arm.kind == "human" for arm in protocol.arm) else None
     return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}

@@ -6,6 +6,7 @@ May not: know a driver. A test class names its gripper by a fixture `gripper`.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import ClassVar
@@ -56,6 +57,12 @@ class GripperConformance:
 
         until("the activation", recovered)
         return gripper
+
+    def test_it_says_what_it_is_once_it_is_connected(self, gripper: Gripper) -> None:
+        gripper.connect()
+        about = gripper.about()
+        assert json.loads(json.dumps(about)) == about, "a journal keeps it"
+        assert about["model"] and about["client"] and {"serial", "firmware"} <= set(about)
 
     def test_connecting_moves_nothing_and_says_what_a_person_has_to_do(self, gripper: Gripper) -> None:
         assert isinstance(gripper, Gripper) and 0.07 < gripper.stroke_m < 0.5

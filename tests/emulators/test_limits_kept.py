@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
 
 import numpy as np
@@ -17,6 +18,7 @@ pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough]
 
 HIGH = np.array([0.0, -0.4, 0.0, -1.4, 0.0, 1.9, 0.8])  # the tool above all that stands there, whichever joint turns
 LOW_M = 0.1
+LATE_US, AGAIN_US = 100_000, 60_000
 SHORT_RAD = 0.35  # of a goal that lies 0.3 rad beyond the end
 
 
@@ -66,28 +68,53 @@ def outward(rig: RobotRig, joint: int, goal: np.ndarray) -> None:
 
 
 def test_no_joint_is_too_fast_for_what_is_left_of_its_way(rig: RobotRig, emulator: Emulator) -> None:
-    """One reflex in the fourteen ways is let pass where the same way led again gives none: on 25 November 2026 joint 1
-    had one in one of four runs (joint_motion_generator_velocity_limits_violation), and why is not known.
-    """
-    reached, reflexes = {}, []
+    reached = {}
     for joint in range(7):
         for end in (1, -1):
             goal, before = outermost(joint, end), emulator.stats()["reflexes"]
             outward(rig, joint, goal)
-            if emulator.stats()["reflexes"] > before:
-                reflexes.append((joint + 1, end, emulator.stats()["errors"]))
-                rig.recover()
-                led(rig, HIGH, 40 + round(110 * abs(goal[joint] - HIGH[joint])))
-                before = emulator.stats()["reflexes"]
-                outward(rig, joint, goal)
             status, stats = rig.robot.status(), emulator.stats()
-            found = (joint + 1, end, status, stats["errors"], reflexes)
+            found = (joint + 1, end, status, stats["errors"], stats["beyond"])
             assert status.mode in ("idle", "moving") and stats["reflexes"] == before, found
             reached[joint + 1, end] = round(float(goal[joint] - rig.robot.observe()["q"][joint]), 3)
         led(rig, HIGH, 40 + round(110 * abs(goal[joint] - HIGH[joint])))
-    print(reached, reflexes)
-    assert len(reflexes) <= 1, reflexes
+    print(reached)
     assert max(abs(short) for short in reached.values()) < SHORT_RAD, reached
+
+
+@pytest.mark.parametrize("left_rad", [0.2, 0.05])
+def test_a_speed_that_is_late_is_none_of_where_the_robot_was(
+    rig: RobotRig, emulator: Emulator, left_rad: float
+) -> None:
+    """Near the end of joint 1 the servo thread stands still for as long as a speed is held, once it has read where the
+    robot is, and again after it has given the speed: the reflex of one in four runs on 25 November 2026, whose cause
+    this is (a speed of 100 ms ago, held for 60 ms: joint_motion_generator_velocity_limits_violation, 0.7436 rad/s
+    where 0.7435 were allowed).
+    """
+    link, goal, stalls = rig.robot._inner._link, outermost(0, 1), []  # type: ignore[attr-defined]
+    motion, move, usleep = link._motion, link._move, ctypes.PyDLL(None).usleep
+
+    def late_motion(q: np.ndarray, dq: np.ndarray) -> object:
+        if len(stalls) == 0 and FR3.upper[0] - link._reading.newest().q_d[0] < left_rad:
+            stalls.append("read")
+            made = motion(q, dq)
+            usleep(LATE_US)
+            return made
+        return motion(q, dq)
+
+    def late_move(made: object) -> None:
+        move(made)
+        if stalls == ["read"]:
+            stalls.append("given")
+            usleep(AGAIN_US)
+
+    link._motion, link._move = late_motion, late_move
+    before = emulator.stats()["reflexes"]
+    led(rig, goal - 1.3 * np.eye(7)[0], 200)
+    led(rig, goal, 260)
+    stats = emulator.stats()
+    assert stalls == ["read", "given"]
+    assert stats["reflexes"] == before, (stats["errors"], stats["beyond"])
 
 
 @pytest.mark.parametrize("joint", range(7))

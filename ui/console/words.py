@@ -13,6 +13,7 @@ from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.published_state import LiveHold, PublishedState
 from labctl.plain import count
+from labctl.times import local
 
 WAITING = "waiting for the run process"
 ENDED = {
@@ -22,9 +23,11 @@ ENDED = {
     EndReason.OPERATOR: "the operator ended it",
     EndReason.FUTILITY: "the operator ended it for lack of progress",
     EndReason.SAFETY_STOP: "the robot was stopped",
-    EndReason.INTERLOCK: "a hold came up",
+    EndReason.INTERLOCK: "a sensor was beyond a limit that ends an episode",
     EndReason.ARM_LOST: "the robot's process was lost",
     EndReason.CAMERA_LOST: "a camera was lost",
+    EndReason.SENSOR_LOST: "a sensor was lost",
+    EndReason.SENSOR_LIMIT: "a sensor was beyond a limit that makes an episode void",
     EndReason.CONTROLLER_LOST: "the controller was lost",
     EndReason.RECORDER_LOST: "the recorder was lost",
     EndReason.PROCESS_LOST: "the run process was lost",
@@ -79,7 +82,7 @@ def session(state: PublishedState | None) -> list[str]:
         lines += ["", "checks at every opening", *(f"  {check}" for check in state["checks"])]
     note = state["handover"]
     if note and note["text"]:
-        lines += ["", f"handed over by {note['who']} ({note['wall'][:16].replace('T', ' ')})", f"  {note['text']}"]
+        lines += ["", f"handed over by {note['who']} ({local(note['wall'])})", f"  {note['text']}"]
     if state["pace_s"]:
         lines += ["", f"pace      a trial every {clock(state['pace_s'])} this evening"]
     return lines

@@ -143,7 +143,7 @@ class Review(Reviewing):
 
     def _draw(self) -> None:
         item, left = self.item, sum(item.reviewed is None for item in self._items)
-        unsaid = len([pair for pair, said in self._pairs() if said is None])
+        unsaid = len([pair for pair, stated in self._pairs() if stated is None])
         also = f" · of {count(unsaid, 'pair')} nobody has said which was better (b)" if unsaid else ""
         dispute = f"{len(unsettled(self._items))} in dispute, {left} of {len(self._items)} not reviewed"
         self.query_one("#header", Label).update(f"review · {dispute}{also}")

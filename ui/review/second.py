@@ -81,9 +81,9 @@ class SecondReview(Reviewing):
             self.query_one("#details", Static).update("")
             return
         self.query_one("#line", Static).update(f"{one.episode} · {one.task.name or 'items'}")
-        told = [f"• the task: {one.task.instruction}"] if one.task.instruction else []
+        lines = [f"• the task: {one.task.instruction}"] if one.task.instruction else []
         self.query_one("#details", Static).update(
-            "\n".join([*told, "• by the pictures alone: left, right and the page keys go through them"])
+            "\n".join([*lines, "• by the pictures alone: left, right and the page keys go through them"])
         )
         for row in rows(one.task, None):
             table.add_row(*row)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from labctl.drivers.common.about import limits_in_force
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import RobotModel
@@ -28,6 +29,7 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell
 from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
+from labctl.plain import RobotAbout
 from labctl.realtime import LOOP, ordinary, urgent
 
 LOOK_NS = 20 * MILLISECOND
@@ -63,6 +65,7 @@ class ServoedRobot:
         self.robot_model, self.dof, self.joint_names = model, model.dof, model.joint_names
         self.control_hz = float(robot.control_hz)
         self.streams = state_specs(model, float(robot.state_hz), link.more)
+        self._cell_limits = robot.limits
         self._limits = limits = limits_of(model, robot.limits, home)
         self._period_ns = round(SECOND / self.control_hz)
         self._setpoints = LimitedSetpoints(model, limits, link.law, self._measured, self.control_hz)
@@ -153,12 +156,15 @@ class ServoedRobot:
         return self._states.drain()
 
     def observe(self) -> dict[str, np.ndarray]:
-        """The newest state: q, dq (dof,), tcp (7,), gripper (1,). Raises DeviceLost."""
+        """The newest state: q, dq (dof,), tcp (7,), gripper (1,); wrench (6,) where the robot tells one. Raises
+        DeviceLost.
+        """
         self._raise_if_lost()
         newest = self._states.newest
         if newest is None:
             raise DeviceLost("the robot has not sent a state yet")
-        return {"q": newest.q, "dq": newest.dq, "tcp": newest.tcp, "gripper": np.array([self._gripper.opening()])}
+        seen = {"q": newest.q, "dq": newest.dq, "tcp": newest.tcp, "gripper": np.array([self._gripper.opening()])}
+        return {**seen, "wrench": newest.wrench} if newest.wrench.size else seen
 
     def events(self) -> list[DeviceEvent]:
         """What happened since the last call, at its measured time."""
@@ -173,6 +179,11 @@ class ServoedRobot:
         if self._stop.is_set():
             return RobotStatus("stopped", "stop was asked for")
         return RobotStatus("moving" if self._moving or self._homing else "idle")
+
+    def about(self) -> RobotAbout:
+        link = self._link.about()
+        limits = limits_in_force(self._cell_limits, link.get("limits"))
+        return {**link, "limits": limits, "gripper": self._gripper.about()}
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
         """Open the hand, then go home slowly, if the cell says where that is. Ends a stop. Raises as `recover`."""

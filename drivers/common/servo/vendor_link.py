@@ -14,6 +14,7 @@ from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law
 
 from labctl.devices import RobotStatus
+from labctl.plain import RobotAbout
 
 
 class Link(Protocol):
@@ -31,6 +32,7 @@ class Link(Protocol):
     says was measured on this very robot, known once it is open; None if it says nothing. `law` is what leads the robot
     to a target that is given at once; None where setpoints have to be a smooth path. `news` is what a person ought to
     know of the connection once it is open: what is read otherwise than it should be.
+    `about` is complete then and asks nothing; `ServoedRobot` adds the gripper and the cell's limits.
     """
 
     more: Mapping[str, str]
@@ -45,6 +47,7 @@ class Link(Protocol):
     def keep_alive(self) -> None: ...
     def halt(self) -> None: ...
     def recover(self) -> bool: ...
+    def about(self) -> RobotAbout: ...
     def lost(self) -> str: ...
     def health(self) -> RobotStatus: ...
     def close(self) -> None: ...

@@ -38,6 +38,7 @@ class Motion:
         self.twist_rate = np.zeros(6)
         self.generator = wire.NO_GENERATOR
         self.missed = 0
+        self.beyond = ""  # which joint was how fast where it was too fast last, for those who look for the cause
         self._measured: tuple[np.ndarray, np.ndarray] = (np.empty(0), np.empty(0))  # joints, and the pose they make
         self.settle()
 
@@ -126,7 +127,12 @@ class Motion:
         """Beyond a joint's limit, or what is left of it near its end?"""
         assert self.robot_model.ends is not None
         low, high = self.robot_model.ends.most(self.q)
-        return bool(((np.abs(dq) > self.robot_model.velocity) | (dq < low) | (dq > high)).any())
+        wrong = (np.abs(dq) > self.robot_model.velocity) | (dq < low) | (dq > high)
+        if wrong.any():
+            joint = int(np.argmax(wrong))
+            where = f"joint {joint + 1} at {dq[joint]:.4f} rad/s where it stands at {self.q[joint]:.4f} rad"
+            self.beyond = f"{where}: {low[joint]:.4f} to {high[joint]:.4f} rad/s are allowed there"
+        return bool(wrong.any())
 
     def _pose(self, command: RobotCommand) -> str:
         wanted = command.pose.reshape(4, 4).T

@@ -392,4 +392,5 @@ class FciRobot:
         names = ("other", "idle", "move", "guiding", "reflex", "user_stopped", "recovering")
         errors = [fci.ERRORS[bit] for bit, value in enumerate(self._errors[: len(fci.ERRORS)]) if value]
         mine = {"states_sent_to_client": self.sent_to_client, "mode": names[self.mode], "errors": errors}
+        mine["beyond"] = self.motion.beyond
         return {**self.counts, **mine, "robot_time_s": self.number / 1000, "connected": self._peer is not None}

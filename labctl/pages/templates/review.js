@@ -114,7 +114,7 @@ async function draw() {
     tr.addEventListener("click", () => jump(number));
     return tr;
   }));
-  lanes();
+  timelines();
   const { differences } = (await tried(() => ask("differences", posted()))) || { differences: [] };
   $("differences").replaceChildren(...(differences.length ? differences.map((text) => made("li", `✖ ${text}`)) : [made("li", "✔ all witnesses agree", "agree")]));
 }
@@ -135,7 +135,7 @@ function drawMeasured() {
     tr.addEventListener("click", () => jump(number));
     return tr;
   }));
-  lanes();
+  timelines();
   const apart = episode.differences.map((text) => made("li", `✖ ${text}`));
   if (altered()) apart.push(made("li", "what you say differs from the outcome: W corrects it, Z takes it back"));
   $("differences").replaceChildren(...(apart.length ? apart : [made("li", "✔ all witnesses agree", "agree")]));
@@ -143,13 +143,13 @@ function drawMeasured() {
 
 const posted = () => ({ trial: episode.trial, operations: operations.map(({ at_ns, result }) => ({ at_ns, result })) });
 
-function lanes() {
+function timelines() {
   const from = Number($("scrub").min), to = Number($("scrub").max);
   const place = (at_ns) => `${(100 * (at_ns / 1e9 - from)) / (to - from)}%`;
   const reached = ((said && said.reached_s) || []).flatMap((one) => (one === null ? [] : [{ at_ns: one * 1e9, result: "success" }]));
   const shown = task() ? { "reached": reached } : { "stands": operations, ...episode.witnesses };
-  $("lanes").replaceChildren(...Object.entries(shown).filter(([who, seen]) => who === "stands" || who === "reached" || seen.length).map(([who, seen]) => {
-    const lane = made("div", undefined, "lane"), track = made("div", undefined, "track");
+  $("timelines").replaceChildren(...Object.entries(shown).filter(([who, seen]) => who === "stands" || who === "reached" || seen.length).map(([who, seen]) => {
+    const timeline = made("div", undefined, "timeline"), track = made("div", undefined, "track");
     for (const one of seen) {
       const mark = made("span", undefined, `mark ${one.result || ""}${who === "stands" && rows[chosen] && rows[chosen].op === one ? " chosen" : ""}`);
       mark.style.left = place(one.at_ns);
@@ -160,8 +160,8 @@ function lanes() {
     const head = made("span", undefined, "head");
     head.style.left = place(at * 1e9);
     track.append(head);
-    lane.append(made("span", who), track);
-    return lane;
+    timeline.append(made("span", who), track);
+    return timeline;
   }));
 }
 
@@ -171,7 +171,7 @@ function jump(number) {
   chosen = Math.max(0, Math.min(number, last));
   [...$("candidates").tBodies[0].rows].forEach((tr, n) => tr.classList.toggle("chosen", n === chosen));
   $("candidates").tBodies[0].rows[chosen].scrollIntoView({ block: "nearest" });
-  lanes();
+  timelines();
   halt();
   if (!task()) seek(rows[chosen].at_ns / 1e9);
   else if (staged() && (said.reached_s[chosen] ?? null) !== null) seek(said.reached_s[chosen]);

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib.resources
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -16,8 +17,10 @@ from pathlib import Path
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, Setup, parse_fixture
-from labctl.devices import Camera, load, no_stand_in
+from labctl.config.sensors import SensorTable
+from labctl.devices import Camera, Sensor, load, no_stand_in
 from labctl.errors import InputError, LabctlError
+from labctl.logs import begin_child
 from labctl.nodes.allocator import keep_freed_memory
 from labctl.store.locks import Lock
 
@@ -46,16 +49,17 @@ class NodeSpec(Setup):
 
 
 class ProcessSpec(NodeSpec):
-    """The same for the process of one node: its name, where its sockets are, the process that started it."""
+    """The same for the process of one node: its name, where its sockets are, the process that started it, its log."""
 
     name: str
     sockets: Path
     parent: int
+    log: Path
 
 
 def node_names(cell: Cell) -> list[str]:
     """The nodes that live as long as the campaign runs, in the order they are started; controllers come and go."""
-    return ["recorder", "arm", *camera_names(cell)]
+    return ["recorder", "arm", *camera_names(cell), *(sensor.node for sensor in cell.sensor)]
 
 
 def camera_names(cell: Cell) -> list[str]:
@@ -91,7 +95,7 @@ def build_node(name: str, spec: NodeSpec) -> Node:
 
         operator = cell.cell.operator
         return OperatorNode(no_stand_in(load(operator, {}), operator, cell.kind))
-    return _camera_node(name, spec)
+    return _sensor_node(name, spec) if name.startswith("sensor:") else _camera_node(name, spec)
 
 
 def lacks_terminal(cell: Cell) -> bool:
@@ -135,6 +139,21 @@ def _camera_node(name: str, spec: NodeSpec) -> Node:
     return CameraNode(device, terms, real_time=spec.real_time, connect=connect, photos=photos)
 
 
+def _sensor_node(name: str, spec: NodeSpec) -> Node:
+    from labctl.nodes.sensor import SensorNode
+
+    table = next(sensor for sensor in spec.cell.sensor if sensor.node == name)
+    return SensorNode(load_sensor(table, spec), table, real_time=spec.real_time, chunk_ns=spec.chunk_ns)
+
+
+def load_sensor(table: SensorTable, setup: Setup) -> Sensor:
+    """The device of a [[sensor]] table, not connected. Raises InputError, MissingExtra."""
+    try:
+        return load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
+    except InputError as error:
+        raise InputError(f"sensor {table.name!r}: {error}") from None
+
+
 def load_camera(table: CameraTable, setup: Setup) -> Camera:
     """The device of a [[camera]] table, not connected. Raises InputError, MissingExtra."""
     try:
@@ -173,6 +192,7 @@ def child_main() -> None:
 
     spec = ProcessSpec.model_validate_json(sys.stdin.buffer.read())
     name, sockets = spec.name, spec.sockets
+    log = begin_child(name, spec.log)
     if name.startswith("camera:"):
         os.nice(CAMERA_NICE)
         keep_freed_memory()
@@ -189,8 +209,9 @@ def child_main() -> None:
         except LabctlError as error:
             if name != "controller":  # its words may name the arm of the experiment
                 last_words(sockets, name, str(error))
-            sys.stderr.write(f"{name}: {error}\n")
-            sys.stderr.flush()
+            logging.getLogger(name).error("%s", error)
+            log.end()
             os._exit(1)  # not sys.exit: a vendor's thread that hangs in its call would hold the interpreter's end
-    sys.stderr.flush()
+    logging.getLogger(name).info("ended")
+    log.end()
     os._exit(0)  # for the same reason

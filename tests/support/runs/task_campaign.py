@@ -147,7 +147,7 @@ def open_tasks(
     cameras: bool = False,
 ) -> Opened:
     """Open the campaign in a lab of its own; `protocol` and `cell` replace pieces of the texts, `conditions` are those
-    kept; live: it is run in real time.
+    kept; live: it is run in real time; cameras: the cell has its two.
     """
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)

@@ -106,6 +106,16 @@ def test_what_does_not_go_together_is_one_line_with_keys_numbers_and_remedy(kind
     assert not any("\n" in line for line in found)
 
 
+def test_a_leader_whose_elbow_would_not_be_followed_is_named() -> None:
+    """On the emulator its elbow led the robot 0.15 rad off in two seconds, and a stop followed."""
+    teleop = '[teleop]\ndevice = "gello"\n[lease]'
+    text = (ROOT / "hw_configs" / "emulated_fr3.toml").read_text().replace("[lease]", teleop)
+    led = parse_cell(text.replace('servo = "velocity"', 'servo = "cartesian"'), "emulated_fr3.toml")
+    (line,) = lines(contradictions.of_cell(led))
+    assert 'servo = "cartesian" and teleop.device = "gello"' in line and line.endswith('-> servo = "velocity"')
+    assert not contradictions.of_cell(parse_cell(text, "emulated_fr3.toml"))
+
+
 def test_a_box_above_the_middle_of_the_flattest_item_is_named() -> None:
     """The shipped FR3 cell of before: a floor of 20 mm over scissors of 10 mm."""
     (line,) = lines(contradictions.of_scene(changed("fr3_droid_cell", "-0.45, 0.003]", "-0.45, 0.02]"), fixture()))

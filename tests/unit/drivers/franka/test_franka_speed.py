@@ -14,6 +14,7 @@ from labctl.drivers.common.limits import slowed
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka.options import FrankaOptions
 
+from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.config.cell_schema import Limits, RobotTable
 
 SPEEDS = st.lists(st.floats(-1.0, 1.0), min_size=7, max_size=7).map(np.array)
@@ -67,6 +68,30 @@ def test_a_velocity_that_is_slowed_keeps_its_direction(speed, most) -> None:
     assert (np.abs(out) <= most * (1 + 1e-12)).all()
     share = 1.0 if not speed.any() else np.abs(out).max() / np.abs(speed).max()
     assert np.allclose(out, share * speed, atol=1e-15)
+
+
+@pytest.mark.parametrize("servo", ["velocity", "cartesian"])
+def test_a_speed_is_of_where_the_robot_is_when_it_is_given(servo: str) -> None:
+    """This thread stood still for 60 ms after it had read where the robot was: franky gets the speed for where it is
+    now. A machine that never lets it be in time gives none.
+    """
+    link, clock = _link(servo, _table()), ManualClock(SECOND)
+    link._clock = clock
+    taken: list[Any] = []
+    link._move = taken.append
+    of, stalls = link._motion, [60, 0]
+
+    def motion(q: np.ndarray, dq: np.ndarray) -> Any:
+        made = of(q, dq)
+        clock.sleep_until(clock.now_ns() + stalls.pop(0) * MILLISECOND)
+        return made
+
+    link._motion = motion
+    link._give(FR3.home, np.zeros(7))
+    assert len(taken) == 1 and not stalls, "the one that was computed anew"
+    stalls += [60] * 3
+    link._give(FR3.home, np.zeros(7))
+    assert len(taken) == 1 and not stalls, "none is given"
 
 
 def _table() -> RobotTable:
