@@ -19,7 +19,7 @@ from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.reviewed import looked_at, queue, unsettled
+from labctl.core.reviewed import how_frozen, queue, unsettled
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
@@ -337,8 +337,7 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
                 raise StateError(_not_reviewed(campaign))
         _, head = campaign.journal.head()
         campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
-        how = f", reviewed: {looked_at(campaign.record())}" if reviewed else " without a review"
-        return [f"frozen{how}", _head_line(campaign)]
+        return [how_frozen(campaign.record(), reviewed=reviewed), _head_line(campaign)]
 
 
 def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:
