@@ -326,8 +326,7 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
     """No more review; the head before freezing is in the event. unreviewed: without a review that was finished, for
     good; the event has it, and every report says so.
 
-    Returns lines to print. Raises StateError when the campaign is not closed, was not reviewed (unless unreviewed) or a
-    trial is not scored yet.
+    Returns lines to print. Raises StateError when it is not closed, not reviewed (unless unreviewed) or not all scored.
     """
     with writing(folder, "freeze", anchor) as (campaign, now):
         reviewed = campaign.state.phase == Phase.REVIEWED
