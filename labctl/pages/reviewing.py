@@ -247,7 +247,9 @@ def films(recorded: RecordedVideos, episode: str) -> tuple[list[Film], str]:
 
 def listed(found: Sequence[Film]) -> Json:
     """Those cameras as a page is told of them."""
-    return [{**one, "frames_s": list[Json](one["frames_s"])} for one in found]
+    return [
+        {"camera": one["camera"], "zero_s": one["zero_s"], "frames_s": list[Json](one["frames_s"])} for one in found
+    ]
 
 
 def template(name: str) -> bytes:
