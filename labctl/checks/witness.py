@@ -133,7 +133,7 @@ def question(task: Task, instruction: str) -> tuple[str, list[str], list[float |
     cannot be told. Raises StateError for a task with more items than letters.
     """
     about = f'A robot was told: "{instruction}"'
-    values: list[float | None]
+    values: list[float]
     if task.measure == ITEMS:
         if task.items + 2 > LETTERS:
             raise StateError(

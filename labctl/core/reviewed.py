@@ -268,6 +268,11 @@ def looked_at(record: Record) -> str:
     return f"{sum(item.reviewed is not None for item in items)} of {count(len(items), 'episode')} looked at"
 
 
+def how_frozen(record: Record, *, reviewed: bool) -> str:
+    """How a campaign was frozen, in words."""
+    return f"frozen, reviewed: {looked_at(record)}" if reviewed else "frozen without a review"
+
+
 def unsettled(items: Sequence[Item]) -> list[Item]:
     """What a review has to look at before it may be finished: episodes in dispute that nobody has reviewed."""
     return [item for item in items if item.disputed and item.reviewed is None]

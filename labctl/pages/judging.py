@@ -11,7 +11,7 @@ from labctl.core.reviewed import Unseen
 from labctl.errors import InputError
 from labctl.pages.measured import posted, told
 from labctl.pages.recorded_videos import RecordedVideos
-from labctl.pages.reviewing import films, template, templates
+from labctl.pages.reviewing import films, listed, template, templates
 from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
 
@@ -58,7 +58,7 @@ class SecondPage:
             "instruction": one.task.instruction,
             "task": told(one.task, None),
             "length_s": last,
-            "reels": list[Json](reels),
+            "reels": listed(reels),
             "missing": missing,
         }
 

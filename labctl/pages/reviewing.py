@@ -119,7 +119,7 @@ class ReviewPage:
             },
             "task": told(item.task, outcome),
             "outcome": in_words(item.task, outcome) if item.task else _counted(outcome),
-            "reels": list[Json](reels),
+            "reels": listed(reels),
             "missing": missing,
         }
 
@@ -147,7 +147,8 @@ class ReviewPage:
         if item.task is None:
             counted = posted(Task("", ITEMS, outcome.items_staged, 0.0, ""), body)
             kept |= {**counted, "stage_reached": outcome.stage_reached}
-            if item.trial.ended == EndReason.ALL_DONE and int(counted["remaining"]) > 0:
+            left = counted["remaining"]
+            if item.trial.ended == EndReason.ALL_DONE and isinstance(left, int) and left > 0:
                 kept["wrong_end"] = True
         else:
             kept |= posted(item.task, body)
@@ -242,6 +243,13 @@ def films(recorded: RecordedVideos, episode: str) -> tuple[list[Film], str]:
         for reel in reels
     ]
     return found, "" if found else "no camera filmed this episode"
+
+
+def listed(found: Sequence[Film]) -> Json:
+    """Those cameras as a page is told of them."""
+    return [
+        {"camera": one["camera"], "zero_s": one["zero_s"], "frames_s": list[Json](one["frames_s"])} for one in found
+    ]
 
 
 def template(name: str) -> bytes:

@@ -25,8 +25,8 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
     """Those of the scored episodes, for a report; each empty where nothing was recorded.
 
     guesses: Bang's index by arm, of each person's last word on an episode; tags: by arm, in how many of its episodes
-    an assessor ticked each; witnesses: each one's count of items moved against the assessor's outcome. Raises
-    StateError before unblinding.
+    an assessor ticked each; witnesses: each one's count of items moved against the assessor's outcome, of tasks
+    that are counted in items. Raises StateError before unblinding.
     """
     from labctl.analysis.episodes.agreement import bang_index, cohens_kappa
 
@@ -46,7 +46,7 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
         both = [
             (seen, trial.outcome.moved)
             for trial, episode in record.scored
-            if trial.outcome and (seen := _seen(episode, name)) is not None
+            if trial.outcome and not trial.outcome.measured and (seen := _seen(episode, name)) is not None
         ]
         if both:
             found = cohens_kappa([seen for seen, _ in both], [moved for _, moved in both])
@@ -121,6 +121,8 @@ def second_assessor(record: Record) -> list[SecondAssessor]:
 
 def models(record: Record) -> list[ModelWitness]:
     """Whether a model's last word on each episode agrees with the outcome that stood when it was asked, by task."""
+    if not any(episode.witnessed for _, episode in record.scored):
+        return []
     opened = record.state.opened
     heard: dict[tuple[str, str], list[tuple[float, float] | None]] = {}
     tasks = {task.name: task for task in tasks_of(opened).values()}

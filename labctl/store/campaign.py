@@ -19,7 +19,7 @@ from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.reviewed import looked_at, queue, unsettled
+from labctl.core.reviewed import how_frozen, queue, unsettled
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
@@ -321,8 +321,7 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
     """No more review; the head before freezing is in the event. unreviewed: without a review that was finished, for
     good; the event has it, and every report says so.
 
-    Returns lines to print. Raises StateError when the campaign is not closed, was not reviewed (unless unreviewed) or a
-    trial is not scored yet.
+    Returns lines to print. Raises StateError when it is not closed, not reviewed (unless unreviewed) or not all scored.
     """
     with writing(folder, "freeze", anchor) as (campaign, now):
         reviewed = campaign.state.phase == Phase.REVIEWED
@@ -332,8 +331,7 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
                 raise StateError(_not_reviewed(campaign))
         _, head = campaign.journal.head()
         campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
-        how = f", reviewed: {looked_at(campaign.record())}" if reviewed else " without a review"
-        return [f"frozen{how}", _head_line(campaign)]
+        return [how_frozen(campaign.record(), reviewed=reviewed), _head_line(campaign)]
 
 
 def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:

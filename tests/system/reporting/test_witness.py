@@ -122,7 +122,7 @@ def test_a_dead_endpoint_keeps_no_review_waiting_and_what_it_said_before_stays(
 ) -> None:
     with stand_in(nth(lambda n: "A" if n < dies else None), key=KEY) as found:
         lead(monkeypatch, found.url)
-        assert call(["review", str(folder), "--who", "tim", "--witness"]) == 1
+        assert call(["review", str(folder), "--who", "tim", "--witness"]) == 69
     said = capsys.readouterr().err
     assert f"model {MODEL} at http://127.0.0.1:" in said and "does not answer" in said and KEY not in said
     assert len(stated(folder)) == dies
@@ -135,7 +135,7 @@ def test_a_key_that_is_not_set_and_a_wrong_one_are_said_in_a_line(
     folder: Path, served: StandIn, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("A_KEY", "another-one")
-    assert call(["review", str(folder), "--who", "tim", "--witness"]) == 1
+    assert call(["review", str(folder), "--who", "tim", "--witness"]) == 69
     said = capsys.readouterr().err
     assert "answered 401" in said and "another-one" not in said
     monkeypatch.delenv("A_KEY")

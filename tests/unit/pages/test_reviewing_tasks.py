@@ -22,7 +22,7 @@ from labctl.errors import InputError, StateError
 from labctl.pages.judging import SecondPage
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage, template
-from labctl.pages.server import Asked, Routes
+from labctl.pages.server import PageRequest, Routes
 from labctl.runtime import review_writer
 from labctl.store.campaign import Campaign, close_campaign
 
@@ -87,7 +87,7 @@ def second_page(folder: Path, who: str = "eva") -> Routes:
 
 
 def ask(routes: Routes, route: str, body: dict[str, Any] | None = None, **parts: str) -> dict[str, Any]:
-    return json.loads(routes[route](Asked(parts, body or {})).data)
+    return json.loads(routes[route](PageRequest(parts, body or {})).data)
 
 
 def of(folder: Path, condition: str) -> str:

@@ -22,9 +22,9 @@ def record(*episodes: tuple, unblinded: bool = True):
     arms, scored = {}, []
     for i, (arm, moved, tally, detected, tags, guesses) in enumerate(episodes):
         arms[f"t-{i}"] = arm
-        trial = SimpleNamespace(id=f"t-{i}", outcome=SimpleNamespace(moved=moved, tags=tags))
+        trial = SimpleNamespace(id=f"t-{i}", outcome=SimpleNamespace(moved=moved, tags=tags, measured=False))
         found = SimpleNamespace(
-            counted=tally, detected=None if detected is None else told(detected), reviewed=None, judged=()
+            counted=tally, detected=None if detected is None else told(detected), reviewed=None, judged=(), witnessed=()
         )
         found.guesses, found.events = tuple(guesses), ()
         scored.append((trial, found))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,9 @@ from labctl.core.record_fold import record_of
 from labctl.core.reviewed import apart, queue, to_judge
 from labctl.core.task import SCORE, STAGES, SUCCESS, Task
 from labctl.errors import InputError, StateError
-from labctl.reporting.judgements import second_assessor
+from labctl.reporting.judgements import judgements, second_assessor
 from labctl.runtime.review_writer import correct, judge, register, review
-from labctl.store.campaign import Campaign
+from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 
 SAID: Mapping[str, Mapping[str, Any]] = {"score": {"score": 0.5}, "stages": {"reached_s": [1.0]}}
 
@@ -137,3 +138,15 @@ def test_two_scores_disagree_from_a_tenth_on_and_of_other_measures_any_differenc
     whole = {"items_staged": 1, "moved": 0, "lost": 0, "remaining": 1, "end_reason": EndReason.BUDGET}
     of = None if task is None else Task("t", task, 1, 30.0, "")
     assert apart(of, Outcome(**{**whole, **one}), Outcome(**{**whole, **other})) == differ
+
+
+def test_no_count_of_items_is_held_against_a_task_that_is_not_counted_in_items(folder: Path) -> None:
+    """`moved` of such an outcome is whether the whole task was done."""
+    close_campaign(folder, who="tim")
+    freeze_campaign(folder, who="tim", unreviewed=True)
+    unblind_campaign(folder, who="tim")
+    with Campaign.open(folder) as campaign:
+        record = campaign.record()
+    tallied = {name: replace(episode, counts=((2, 1),)) for name, episode in record.episodes.items()}
+    record = replace(record, episodes=tallied)
+    assert judgements(record, sorted(set(record.arms.values())))["witnesses"] == []
