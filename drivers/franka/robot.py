@@ -265,9 +265,11 @@ class FrankaLink:
 
     def _speed(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
         """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end."""
-        at = self._reading.newest().q_d
-        speed = slowed(dq + CORRECT_PER_S * (q - at), self._fastest)
-        return speed if self._robot_model.ends is None else self._robot_model.ends.within(speed, at, ENDS_S)
+        now, ends = self._reading.present(), self._robot_model.ends
+        speed = slowed(dq + CORRECT_PER_S * (q - now.q_d), self._fastest)
+        if ends is not None:  # what is commanded is judged by one of the two, what is measured by the other
+            speed = ends.within(ends.within(speed, now.q_d, ENDS_S), now.q, ENDS_S)
+        return speed
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""
@@ -276,7 +278,7 @@ class FrankaLink:
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The tool's velocities (3,) and (3,) that lead through a pose, tip (3,) and turn (3, 3), with a twist (6,)."""
-        at = self._reading.newest().pose_c
+        at = self._reading.present().pose_c
         delta = turn @ at[:3, :3].T
         skew = np.array([delta[2, 1] - delta[1, 2], delta[0, 2] - delta[2, 0], delta[1, 0] - delta[0, 1]])
         twist = twist + CORRECT_PER_S * np.concatenate([tip - at[:3, 3], skew / 2])
