@@ -16,7 +16,7 @@ ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-rest test-root lint claims docs gallery pictures bench-robots clean
+.PHONY: demo test test-all test-rest test-lowest test-root lint claims docs site release gallery pictures bench-robots clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/labctl demo --dir labctl-demo
@@ -24,11 +24,17 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(TESTED) -m "not thorough and $(USUAL)"
 
-test-all: test test-rest lint
+test-all: test test-rest test-lowest lint
 
 test-rest: $(VENV)/.installed-test
 	$(REST) -m "thorough and not alone and $(USUAL)"
 	$(ONE) -m "alone and $(USUAL)"
+
+# The oldest versions that pyproject.toml admits, in an environment of their own. They have wheels for the oldest Python
+# alone, so that is where they are tried.
+LOWEST = build/lowest
+test-lowest: $(VENV)/.installed-test
+	@$(VENV)/bin/python -P tests/support/install/lowest_versions.py $(LOWEST)
 
 # What root alone may do: raw sockets, realtime priorities.
 test-root: $(VENV)/.installed-test
@@ -56,8 +62,18 @@ docs: $(VENV)/.installed-test
 	$(call page,tests/unit/config/test_configuration_page.py,docs/configuration.md)
 	$(call page,tests/unit/core/test_event_bodies.py,docs/journal.md)
 	$(call page,tests/unit/test_columns_page.py,docs/columns.md)
+	$(call page,tests/unit/test_glossary_page.py,docs/glossary.md)
+	$(call page,tests/unit/test_decisions_page.py,docs/decisions/README.md)
 	$(VENV)/bin/python -P tests/unit/test_planning_page.py
 	$(VENV)/bin/python -P tests/unit/messages/test_messages.py
+
+# The documentation as a site, in build/site. A link that leads nowhere fails (not with -q, which hides it from mkdocs).
+site: $(VENV)/.installed-test
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
+
+# Refuses a changed tree and red tests; tags and builds, and publishes nothing. See CONTRIBUTING.md.
+release: $(VENV)/.installed-test
+	$(VENV)/bin/python -P .ci/release.py $(VERSION)
 
 # The console's pictures in docs/pictures, from keys on a bench; needs Chromium. Look at them.
 pictures: $(VENV)/.installed-test
@@ -81,7 +97,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: $(INSTALLED_BY) | $(VENV)/bin/python
-	$(PIP) install -c constraints.txt -e .
+	$(PIP) install -c constraints.txt -e '.[lab]'
 	touch $@
 
 $(VENV)/.installed-test: $(INSTALLED_BY) | $(VENV)/bin/python

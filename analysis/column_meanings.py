@@ -29,6 +29,7 @@ OF_OPERATIONS: Mapping[str, str] = {
     "axis": "Codes of what a condition perturbs (★-Gen), several joined by `+`.",
     "void": "1 for an episode that was voided after go: left out unless the protocol counts it.",
     "interventions": "How often a person touched the episode while it ran.",
+    "alone": "1 for one of an extra block of the person alone: in its arm's own numbers and HRT, in no pair.",
 }
 OF_EPISODES: Mapping[str, str] = {
     "block": "Episodes that are compared with each other: at most one of each arm.",

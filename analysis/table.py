@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +18,11 @@ from labctl.errors import TableError
 REQUIRED = ("episode", "arm", "object", "kind", "time_s")
 OPTIONAL = (
     *("op_index", "items_staged", "end_s", "budget_s", "block", "session", "trial", "condition", "cause", "stage"),
-    *("operator", "tote_side", "camera_side", "axis", "void", "interventions"),
+    *("operator", "tote_side", "camera_side", "axis", "void", "interventions", "alone"),
 )
 OF_EPISODE = (
     *("episode", "arm", "object", "items_staged", "end_s", "budget_s", "block", "session", "condition", "operator"),
-    *("tote_side", "camera_side", "void", "interventions"),
+    *("tote_side", "camera_side", "void", "interventions", "alone"),
 )
 """Columns that every row of an episode repeats."""
 STAGED = ("session", "condition", "operator", "tote_side", "camera_side")
@@ -42,7 +42,9 @@ Row = Mapping[str, Value]
 
 @dataclass(frozen=True)
 class Episode:
-    """What is the same in all rows of an episode; times in nanoseconds, `UNKNOWN` where the table has nothing."""
+    """What is the same in all rows of an episode; times in nanoseconds, `UNKNOWN` where the table has nothing. alone:
+    of an extra block of its arm by itself, which enters no comparison within blocks.
+    """
 
     name: str
     arm: str
@@ -59,6 +61,7 @@ class Episode:
     tote_side: str = ""
     camera_side: str = ""
     interventions: int = UNKNOWN
+    alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,19 @@ class Table:
             if not e.void:
                 found.setdefault((e.arm, e.object), []).append(i)
         return {key: tuple(found[key]) for key in sorted(found)}
+
+    def compared(self) -> Table:
+        """Without the episodes of extra blocks of an arm by itself; the same table where there are none."""
+        kept = [i for i, e in enumerate(self.episodes) if not e.alone]
+        if len(kept) == len(self.episodes):
+            return self
+        rows = np.isin(self.episode, kept)
+        episode = np.searchsorted(kept, self.episode[rows])
+        cause = tuple(text for text, keep in zip(self.cause, rows, strict=True) if keep)
+        episodes = tuple(self.episodes[i] for i in kept)
+        return replace(
+            self, episodes=episodes, episode=episode, kind=self.kind[rows], time_ns=self.time_ns[rows], cause=cause
+        )
 
     def rows_by_episode(self) -> list[NDArray[np.int64]]:
         """Row numbers of every episode, in file order."""
@@ -134,15 +150,15 @@ def table_from_lines(lines: Iterable[tuple[int, Row]], source: str) -> Table:
     kind: list[int] = []
     time_ns: list[int] = []
     cause: list[str] = []
-    said: tuple[tuple[Value, ...], str] | None = None
+    stated_by: tuple[list[Value], str] | None = None
     for line, row in lines:
         where = f"{source}:{line}"
-        again = tuple(row.get(column) for column in OF_EPISODE)
-        if said is not None and said[0] == again:
-            stated = episodes[index[said[1]]]
+        again = [row.get(column) for column in OF_EPISODE]
+        if stated_by is not None and stated_by[0] == again:
+            stated = episodes[index[stated_by[1]]]
         else:
             stated = _episode(row, where, line)
-            said = again, stated.name
+            stated_by = again, stated.name
         if stated.name not in index:
             index[stated.name] = len(episodes)
             episodes.append(stated)
@@ -234,15 +250,21 @@ def _episode(row: Row, where: str, line: int) -> Episode:
         _whole(row, "items_staged", 1, where),
         _time(row.get("end_s"), "end_s", where, may_be_empty=True),
         budget,
-        _text(row.get("void")).lower() not in ("", "0", "false", "no"),
+        _yes(row.get("void")),
         line,
         *(_text(row.get(name)) for name in STAGED),
         interventions=_whole(row, "interventions", 0, where),
+        alone=_yes(row.get("alone")),
     )
 
 
+def _yes(value: Value) -> bool:
+    return _text(value).lower() not in ("", "0", "false", "no")
+
+
 def _same(first: Episode, stated: Episode, where: str) -> None:
-    for name in ("arm", "object", "block", "items_staged", "end_ns", "budget_ns", "void", *STAGED, "interventions"):
+    stated_once = ("arm", "object", "block", "items_staged", "end_ns", "budget_ns", "void", "interventions", "alone")
+    for name in (*stated_once, *STAGED):
         a, b = getattr(first, name), getattr(stated, name)
         if a != b:
             column = {"end_ns": "end_s", "budget_ns": "budget_s"}.get(name, name)

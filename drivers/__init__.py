@@ -37,13 +37,18 @@ BY_NAME = {
     "realsense": "labctl.drivers.realsense.camera",
     "replay": "labctl.drivers.sim.replay",
     "robotiq_serial": "labctl.drivers.robotiq.serial",
+    "robot_wrench": "labctl.drivers.sensors.robot_wrench",
     "robotiq_socket": "labctl.drivers.robotiq.socket",
+    "scale_serial": "labctl.drivers.sensors.scale",
     "sim_camera": "labctl.drivers.sim.camera",
     "sim_fr3": "labctl.drivers.sim.fr3",
+    "sim_hand": "labctl.drivers.sim.axes.hand",
     "sim_operator": "labctl.drivers.sim.operator",
     "sim_operator_prompt": "labctl.drivers.sim.prompt_operator",
     "sim_person": "labctl.drivers.sim.person",
     "sim_policy": "labctl.drivers.sim.policy",
+    "sim_rail": "labctl.drivers.sim.axes.rail",
+    "sim_scale": "labctl.drivers.sim.sensing.scale",
     "sim_ur5": "labctl.drivers.sim.ur5",
     "teleop": "labctl.drivers.teleop.controller",
     "teleop_gamepad": "labctl.drivers.teleop.gamepad",
@@ -67,13 +72,18 @@ OPTIONS = {
     "realsense": "labctl.drivers.realsense.options:RealsenseOptions",
     "replay": "labctl.drivers.sim.options:Replay",
     "robotiq_serial": "labctl.drivers.robotiq.options:RobotiqSerialOptions",
+    "robot_wrench": "labctl.drivers.sensors.options:RobotWrenchOptions",
     "robotiq_socket": "labctl.drivers.robotiq.options:RobotiqOptions",
+    "scale_serial": "labctl.drivers.sensors.options:SerialScaleOptions",
     "sim_camera": "labctl.drivers.sim.options:SimCameraOptions",
     "sim_fr3": "labctl.drivers.sim.options:SimFr3Options",
+    "sim_hand": "labctl.drivers.sim.options:SimHandOptions",
     "sim_operator": "labctl.config.options:NoOptions",
     "sim_operator_prompt": "labctl.config.options:NoOptions",
     "sim_person": "labctl.drivers.sim.options:SimPerson",
     "sim_policy": "labctl.drivers.sim.options:SimPolicy",
+    "sim_rail": "labctl.drivers.sim.options:SimRailOptions",
+    "sim_scale": "labctl.drivers.sim.options:SimScaleOptions",
     "sim_ur5": "labctl.drivers.sim.options:SimUr5Options",
     "teleop": "labctl.config.options:NoOptions",
     "teleop_gamepad": "labctl.drivers.teleop.options:GamepadOptions",
@@ -82,9 +92,6 @@ OPTIONS = {
     "teleop_spacemouse": "labctl.drivers.teleop.options:SpaceMouseOptions",
     "ur5": "labctl.drivers.ur.options:UrOptions",
 }
-
-# A folder of drivers -> the extra that brings what they import; another name where the two differ.
-EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "policy", "teleop")} | {"opencv": "cameras"}
 
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {
@@ -134,18 +141,13 @@ def known() -> Mapping[str, str]:
     return places
 
 
-def extra_of(module: str) -> str:
-    """The extra of labctl that a module of its drivers needs ("labctl.drivers.ur.robot": "ur"), else "all"."""
-    return EXTRAS.get(module.removeprefix("labctl.drivers.").partition(".")[0], "all")
-
-
 def find(name: str) -> str:
     """Where a driver is, as "module:function". `name` is one of `known()`, or "package.module:function" itself.
 
     Raises InputError for a name that nobody has, or a module that is not there.
     """
-    asked, _, function = name.partition(":")
-    place = asked if "." in asked else BY_NAME.get(asked) or known().get(asked, "")
+    wanted, _, function = name.partition(":")
+    place = wanted if "." in wanted else BY_NAME.get(wanted) or known().get(wanted, "")
     module, _, registered_function = place.partition(":")
     try:
         there = importlib.util.find_spec(module) is not None if module else False
@@ -153,7 +155,7 @@ def find(name: str) -> str:
         there = False
     if there:
         return f"{module}:{function or registered_function or 'build'}"
-    owner = next((str(one) for one in registered() if one.name == asked), "")
+    owner = next((str(one) for one in registered() if one.name == wanted), "")
     if owner:
         raise InputError(f"driver {name!r} of {owner} cannot be loaded: there is no module {module!r}")
     raise InputError(

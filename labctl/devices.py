@@ -19,7 +19,9 @@ from typing import Any, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 
+from labctl.axes import Axis
 from labctl.errors import InputError, MissingExtra
+from labctl.extras import missing_extra
 from labctl.plain import GIVE_UP_S, CameraAbout, DeviceAbout, Hand, Json, RobotAbout
 from labctl.streams import StreamSpec as StreamSpec  # for drivers, which declare their streams
 
@@ -61,7 +63,9 @@ class RobotStatus:
 
 @dataclass(slots=True)
 class Setpoints:
-    """Timed joint and gripper setpoints: t_ns (n,), q (n, dof) rad, gripper (n,) opening in m."""
+    """Timed setpoints: t_ns (n,), q (n, dof) of the arm's axes, in rad where they turn, in m where they slide; gripper
+    (n,) of the hand's one axis, an opening in m where nothing else is declared, or (n, h) of a hand of h axes.
+    """
 
     t_ns: np.ndarray
     q: np.ndarray
@@ -72,9 +76,10 @@ class Setpoints:
 class Actions:
     """Setpoints in their three states: what was asked for, what the limits left of it, what the device was given.
 
-    t_ns (n,) is the setpoint's own time. requested, limited, sent (n, dof + 1): joints in rad, then the gripper's
-    opening in m. delay_s (n,): from the setpoint's time to when `sent` was given to the device; 0 in simulation.
-    `sent` differs from `limited` while the device stops or was not to be given a setpoint: then it repeats the last.
+    t_ns (n,) is the setpoint's own time. requested, limited, sent (n, dof + h): the arm's axes, then the hand's, each
+    in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was given to the
+    device; 0 in simulation. `sent` differs from `limited` while the device stops or was not to be given a setpoint:
+    then it repeats the last.
     Setpoints of a stop that began because none came in time are rows too; what nobody asked for is not a number.
     """
 
@@ -92,7 +97,8 @@ class Robot(Protocol):
 
     `follow` gets setpoints one control period apart for the time since the last call up to now. Each is answered once
     and in order as part of an `Actions`, by this call or a later one: a real robot is given its setpoints by a thread
-    of its own. With no setpoints it returns what has been answered since. To a robot with a true attribute
+    of its own. One whose axes are not joints in rad and an opening in m declares `axes`
+    (`labctl.axes.Axis`). With no setpoints it returns what has been answered since. To a robot with a true attribute
     `takes_steps` setpoints jump where a step of a policy begins. `drain` returns all samples measured since the last
     drain. `stage` prepares for a trial: the hand opens, the robot goes to where episodes begin, if the cell says where,
     a simulated one sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last
@@ -186,6 +192,27 @@ class Camera(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
+class Sensor(Protocol):
+    """One sensor, owned by its own process: force and torque, a scale, a light barrier, a temperature.
+
+    `stream` is what its options declare (`labctl.config.options.SensorOptions.stream`). `connect` changes nothing at
+    the device and raises DeviceLost when it is not there; after a loss, and `close`, it may be called again. `drain`
+    returns what was measured since the last call, by the host's time of receipt; it waits for nothing and raises
+    DeviceLost once the sensor is gone. `sense` receives the robot's observations and their time, where `observes` asks
+    for them: a simulated one is made of them, and a robot's own measurement comes by them.
+    """
+
+    kind: Kind
+    stream: StreamSpec
+    observes: bool
+
+    def connect(self, now_ns: int) -> None: ...
+    def sense(self, t_ns: int, observation: Mapping[str, np.ndarray]) -> None: ...
+    def drain(self, now_ns: int) -> Batch: ...
+    def close(self) -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """What a controller sees of a camera: image (height, width, 3) uint8 RGB at full size, and when its light fell
@@ -231,13 +258,13 @@ class ActionChunk:
     """What a controller wants: n timed actions, the first `execute` of which are used before asking again.
 
     space: "joint_position" -> values (n, dof) rad; "joint_velocity" -> (n, dof) rad/s; "tcp_pose" -> (n, 7) m and
-    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. Two count from what is measured when
-    a step begins: "joint_step" -> (n, dof) rad; "tcp_step" -> (n, 7) m along the base axes and a quaternion that turns
-    about them, through the point about_m (3,) m in the tool's frame. gripper (n,) opening in m. dt_s: time between
-    actions. delay_s: time the answer took, for a host under a manual clock: modelled or measured.
-    done: the controller says the task is finished. starts: the first action begins when the answer arrives ("reply"),
-    or action i is due i steps after the observation was captured, and what is past is dropped ("capture"). As the
-    server says, else NaN: server_s of the policy itself, call_s of the whole question, gpu_memory_mb on the GPU.
+    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. Two count from what is measured
+    when a step begins: "joint_step" -> (n, dof) rad; "tcp_step" -> (n, 7) m along the base axes and a quaternion that
+    turns about them, through the point about_m (3,) m in the tool's frame. gripper as `Setpoints` has it. dt_s: time
+    between actions. delay_s: time the answer took, for a host under a manual clock: modelled or measured. done: the
+    controller says the task is finished. starts: the first action begins when the answer arrives ("reply"), or action
+    i is due i steps after the observation was captured, and what is past is dropped ("capture"). As the server says,
+    else NaN: server_s of the policy itself, call_s of the whole question, gpu_memory_mb on the GPU.
     """
 
     space: Literal["joint_position", "joint_velocity", "tcp_pose", "tcp_velocity", "joint_step", "tcp_step"]
@@ -338,6 +365,12 @@ def options_type(name: str) -> type[OptionsTable] | None:
     return kind if isinstance(kind, type) and issubclass(kind, OptionsTable) else None
 
 
+def declared_axes(driver: str, options: Mapping[str, Json]) -> Sequence[Axis] | None:
+    """The axes that a robot's options declare; None where it has joints in rad and one opening in m."""
+    table = options_type(driver)
+    return getattr(table.read(options, driver), "axes", lambda: None)() if table is not None else None
+
+
 def _build_of(name: str, where: str) -> Callable[..., Any]:
     try:
         module_name, _, function = find_driver(name).partition(":")
@@ -346,11 +379,10 @@ def _build_of(name: str, where: str) -> Callable[..., Any]:
     try:
         module = importlib.import_module(module_name)
     except ModuleNotFoundError as error:
-        missing = error.name or "all"
-        if module_name.startswith("labctl."):
-            extra = importlib.import_module("labctl.drivers").extra_of(module_name)
-            raise MissingExtra(extra, f"driver {name!r} (module {missing!r} is missing)") from error
-        raise InputError(f"driver {name!r} needs the module {missing!r}: install it", where=where or None) from error
+        missing = missing_extra(error, f"driver {name!r}")
+        if missing is not None:
+            raise missing from error
+        raise InputError(f"driver {name!r} needs the module {error.name!r}: install it", where=where or None) from error
     except ImportError as error:  # a shared object that its wheel expects the system to have
         raise InputError(f"driver {name!r} cannot load its library: {error}", where=where or None) from error
     build: Callable[..., Any] | None = getattr(module, function, None)

@@ -16,6 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from labctl.messages.body_parts import Commit, Pins
+from labctl.version import version
 
 BENEATH = ("SQLAlchemy", "pydantic")
 """What labctl's own requirements bring, and records and configuration rest on."""
@@ -30,7 +31,7 @@ def collect_pins() -> Pins:
     and what registers drivers.
     """
     return {
-        "labctl": metadata.version("labctl"),
+        "labctl": version(),
         "git": _git(),
         "code": code_digest(Path(__file__).resolve().parent),
         "python": platform.python_version(),
@@ -41,10 +42,10 @@ def collect_pins() -> Pins:
 def in_words(pins: Pins) -> str:
     """A version of labctl in a line: its number, commit and code."""
     commit = pins["git"]
-    said = f"labctl {pins['labctl']}"
+    text = f"labctl {pins['labctl']}"
     if commit is not None:
-        said += f", commit {commit['commit'][:12]}{' with local changes' if commit['dirty'] else ''}"
-    return said + (f", code {pins['code'][:12]}" if "code" in pins else "")
+        text += f", commit {commit['commit'][:12]}{' with local changes' if commit['dirty'] else ''}"
+    return text + (f", code {pins['code'][:12]}" if "code" in pins else "")
 
 
 def code_digest(package: Path) -> str:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 from labctl.plain import SpecEntry
 
+SEEN = ".seen"  # after a camera's name: its pictures as a policy got them, where a condition has edits of them
+
 
 @dataclass(frozen=True, slots=True)
 class StreamSpec:
@@ -34,6 +36,11 @@ class StreamSpec:
     private_columns: tuple[str, ...] = ()
     public_columns: tuple[str, ...] = ()
 
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Of each column, where `unit` names one for all of them or one for each, apart by spaces; else "" for each."""
+        return units_of(self.unit, len(self.columns))
+
     def open_columns(self) -> tuple[int, ...]:
         """Where the columns stand that a blind role may see."""
         if self.arm_dependent:
@@ -47,6 +54,20 @@ class StreamSpec:
             return ()
         private, public = set(self.private_columns), set(self.public_columns)
         return tuple(sorted((set(self.columns) - (private ^ public)) | ((private | public) - set(self.columns))))
+
+
+def units_of(unit: str, columns: int) -> tuple[str, ...]:
+    """The unit of each of so many columns, where a declaration names one for all or one for each; else "" for each."""
+    given = unit.replace(",", " ").split()
+    if len(given) == 1:
+        return tuple(given * columns)
+    return tuple(given) if len(given) == columns else ("",) * columns
+
+
+def unit_of(unit: str, columns: int, kept: Sequence[int]) -> str:
+    """The declaration's unit for those of its columns that are kept; as it was where it does not name one for each."""
+    each = units_of(unit, columns)
+    return " ".join(each[i] for i in kept) if len(set(each)) > 1 else unit
 
 
 def spec_of(fields: SpecEntry) -> StreamSpec:

@@ -82,7 +82,7 @@ def davidson(
     arms: Sequence[str],
     first: Ints,
     second: Ints,
-    said: Ints,
+    verdicts: Ints,
     blocks: Ints | None = None,
     boot: int = 1999,
     seed: int = 0,
@@ -93,13 +93,13 @@ def davidson(
     `blocks` (n,) name the block of each comparison, a block of its own where not given; percentile intervals over
     `boot` draws of whole blocks. Raises QuestionError for no comparison, or one of an arm with itself.
     """
-    first, second, said = (np.asarray(x, dtype=np.int64) for x in (first, second, said))
-    n = len(said)
-    if not n or (first == second).any() or not np.isin(said, _ORDER).all():
+    first, second, verdicts = (np.asarray(x, dtype=np.int64) for x in (first, second, verdicts))
+    n = len(verdicts)
+    if not n or (first == second).any() or not np.isin(verdicts, _ORDER).all():
         raise QuestionError("a preference needs comparisons of two different arms, each first, second or a tie")
     k = len(arms)
     cells, cell = np.unique(first * k + second, return_inverse=True)
-    column = np.select([said == FIRST, said == SECOND], [0, 1], 2)
+    column = np.select([verdicts == FIRST, verdicts == SECOND], [0, 1], 2)
     _, block = np.unique(np.arange(n) if blocks is None else np.asarray(blocks), return_inverse=True)
     of_block = np.zeros((int(block.max()) + 1, len(cells) * 3))
     np.add.at(of_block, (block, cell * 3 + column), 1.0)
@@ -111,8 +111,8 @@ def davidson(
     met = np.isin(np.arange(k), np.r_[first, second])
     worth = np.where(met, np.exp(found[:, :k] - found[:, :k][:, met].max(axis=1)[:, None]), 0.0)
     worth /= worth.sum(axis=1)[:, None]
-    words, bounded = _without_bound(arms, met, first, second, said)
-    tied, ordered = bool((said == TIE).any()), len({int(x) for x in said} - {TIE}) > 1
+    words, bounded = _without_bound(arms, met, first, second, verdicts)
+    tied, ordered = bool((verdicts == TIE).any()), len({int(x) for x in verdicts} - {TIE}) > 1
     strengths = [
         Strength(
             arm,
@@ -124,9 +124,9 @@ def davidson(
     ]
     ties, order = np.exp(found[:, k]), np.exp(found[:, k + 1])
     return Davidson(
-        int((said == FIRST).sum()),
-        int((said == SECOND).sum()),
-        int((said == TIE).sum()),
+        int((verdicts == FIRST).sum()),
+        int((verdicts == SECOND).sum()),
+        int((verdicts == TIE).sum()),
         tuple(sorted(strengths, key=lambda s: -(s.strength if s.strength is not None else -1.0))),
         float(ties[0]) if tied else 0.0,
         percentile(ties[1:], level) if tied else None,
@@ -136,11 +136,11 @@ def davidson(
     )
 
 
-def concordance(said: Ints, first_score: Floats, second_score: Floats, level: float = LEVEL) -> Concordance:
+def concordance(verdicts: Ints, first_score: Floats, second_score: Floats, level: float = LEVEL) -> Concordance:
     """Preference against score: `said` (n,) as `davidson` has it, scores (n,) of the two episodes; nan is left out."""
     difference = np.asarray(first_score, dtype=float) - np.asarray(second_score, dtype=float)
     known = ~np.isnan(difference)
-    preferred, better = np.asarray(said)[known], np.sign(difference[known])
+    preferred, better = np.asarray(verdicts)[known], np.sign(difference[known])
     both = (preferred != TIE) & (better != 0)
     decided, concordant = int(both.sum()), int((both & (preferred == better)).sum())
     only_preference, only_score = (
@@ -218,15 +218,15 @@ def _likelihood(found: Floats, counts: Floats, design: Floats) -> Floats:
 
 
 def _without_bound(
-    arms: Sequence[str], met: np.ndarray, first: Ints, second: Ints, said: Ints
+    arms: Sequence[str], met: np.ndarray, first: Ints, second: Ints, verdicts: Ints
 ) -> tuple[tuple[str, ...], bool]:
     """What has no bound, in words, and whether the strengths have: each arm must be linked to each other by a chain of
     "at least as good as" in both directions (L. R. Ford, Am. Math. Mon. 64 (1957) 28; a tie links both ways).
     """
     k, words = len(arms), [f"{arms[i]} was never compared" for i in np.flatnonzero(~met).tolist()]
     at_least = np.zeros((k, k), dtype=bool)
-    at_least[first[said != SECOND], second[said != SECOND]] = True
-    at_least[second[said != FIRST], first[said != FIRST]] = True
+    at_least[first[verdicts != SECOND], second[verdicts != SECOND]] = True
+    at_least[second[verdicts != FIRST], first[verdicts != FIRST]] = True
     count, group = connected_components(at_least, directed=True, connection="strong")
     pieces, _ = connected_components(at_least, directed=False)
     bounded = bool(len(set(group[met])) == 1)
@@ -241,8 +241,8 @@ def _without_bound(
         apart = "no comparison links" if pieces - int((~met).sum()) > 1 else "all comparisons between"
         rest = "" if apart.startswith("no") else " went one way, so that their strengths are apart without bound"
         words.append(f"{apart} these groups{rest}: {named}")
-    if not (said == TIE).any():
+    if not (verdicts == TIE).any():
         words.append("nobody said that two were level: the tie parameter is 0 and has no interval")
-    if len({int(x) for x in said} - {TIE}) < 2:
+    if len({int(x) for x in verdicts} - {TIE}) < 2:
         words.append("one side was preferred each time: the effect of order has no bound")
     return tuple(words), bounded

@@ -69,7 +69,7 @@ def after_switches(watched: Watched, names: Sequence[str]) -> list[AfterSwitch]:
         before = [t for t in watched.moved_ns if edges[place - 1] < t <= at_ns]
         after = sorted(t for t in watched.moved_ns if at_ns < t <= edges[place + 1])
         never = "inf" if watched.spent and place == len(taken) else None
-        asked = watched.request_ns[(watched.request_ns >= at_ns) & (watched.request_ns < edges[place + 1])]
+        requests = watched.request_ns[(watched.request_ns >= at_ns) & (watched.request_ns < edges[place + 1])]
         found[name] = {
             "switch_s": (at_ns - watched.go_ns) / NS,
             "moved_before": len(before),
@@ -77,7 +77,7 @@ def after_switches(watched: Watched, names: Sequence[str]) -> list[AfterSwitch]:
             "moved_after": len(after),
             "after_s": (edges[place + 1] - at_ns) / NS,
             "first_s": (after[0] - at_ns) / NS if after else never,
-            "asked_s": (int(asked[0]) - at_ns) / NS if len(asked) else None,
+            "asked_s": (int(requests[0]) - at_ns) / NS if len(requests) else None,
         }
     return [
         {

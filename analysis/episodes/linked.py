@@ -96,11 +96,11 @@ def compare_linked(first: Campaign, a: str, second: Campaign, b: str, *, tau_ns:
     value, parts = _difference(sides, [{**w, **met} for w in own])
     changes = [_difference(sides[::-1], [{(k, o): 1 / n for o in objects}] * 2) for k in anchors]
     beyond, apart = _apart(changes)
-    said = _judged(value, [*parts, *beyond])
+    judged = _judged(value, [*parts, *beyond])
     drift = tuple(Drift(k, math.exp(v), *_judged(v, error)[:2]) for k, (v, error) in zip(anchors, changes, strict=True))
     naive = math.exp(_difference(sides, own)[0])
     return Linked(
-        a, b, (first.name, second.name), tuple(anchors), tuple(objects), math.exp(value), *said, apart, naive, drift,
+        a, b, (first.name, second.name), tuple(anchors), tuple(objects), math.exp(value), *judged, apart, naive, drift,
         tuple(_warnings(anchors, drift)),
     )  # fmt: skip
 

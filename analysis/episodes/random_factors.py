@@ -28,6 +28,7 @@ def anew(table: Table, result: AnalysisResult, factors: Sequence[str]) -> list[A
 
     The operator is whoever drove the reference arm, and so a factor of its pairs alone.
     """
+    table = table.compared()
     cells, tau_ns = cells_of(table, result.get("estimator", KAPLAN_MEIER)), round(float(result["tau"]) * NS)
     return [
         of_pair(_Pair(cells, pair, tau_ns), _labels(table, pair, result["reference"], factors), pair)

@@ -91,7 +91,9 @@ def truncated(cell: Cell, budget_ns: int) -> Cell:
     cut = late & (so_far == 1) & (start < budget_ns)
     keep = (so_far == 0) | cut
     kind = np.where(cut, CENSORED, cell.kind)[keep].astype(np.int8)
-    cause = tuple("budget" if c else said for said, c, k in zip(cell.cause, cut, keep, strict=True) if k)
+    cause = tuple(
+        "budget" if c else cause_before for cause_before, c, k in zip(cell.cause, cut, keep, strict=True) if k
+    )
     time = np.where(cut, budget_ns - start, own)[keep]
     tail = kind == CENSORED
     futile = tail & np.array([c == "futility" for c in cause])

@@ -43,7 +43,8 @@ def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, design
     cells, reference = cells_of(table, result.get("estimator", KAPLAN_MEIER)), result.get("reference")
     tau_ns, seed = round(float(result["tau"]) * NS), int(result["seed"])
     plan = Plan(tau_ns, reference, 1, perm, seed, float(result["alpha"]), tuple(result["family"]), design)
-    exchanges = exchanges_by_pair(cells, plan)
+    together = cells_of(table.compared(), result.get("estimator", KAPLAN_MEIER))
+    exchanges = exchanges_by_pair(together, plan)
     found: dict[str, Computed] = {
         "schema": SCHEMA,
         "cells": [_cell(c, cells.get((reference or "", c.object)), tau_ns, seed) for c in cells.values()],
@@ -51,7 +52,7 @@ def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, design
             {**_arm(table, cells, arm["arm"], reference, tau_ns, seed, perm), "letters": arm["letters"]}
             for arm in result["arms"]
         ],
-        "pairs": [_pair(cells, p, plan, exchanges[p["a"], p["b"]]) for p in result["pairs"] if p["objects"]],
+        "pairs": [_pair(together, p, plan, exchanges[p["a"], p["b"]]) for p in result["pairs"] if p["objects"]],
         "spatial": spatial(table, seed, perm),
         "teleoperators": teleoperators(table, reference),
         "people": people(table, reference),

@@ -100,9 +100,9 @@ def _open(pairs: Sequence[PairOfEpisodes], all_pairs: int, result: EpisodesResul
         f"{p['a']} less {p['b']} ({effect(p, result)}; Holm-adjusted {p_equals(p['p_holm'], p['p_holm_error'])})"
         for p in shown
     ]
-    told = "; ".join(one) if one else f"{len(pairs)} of {all_pairs} pairs, each with its interval below"
+    sentence = "; ".join(one) if one else f"{len(pairs)} of {all_pairs} pairs, each with its interval below"
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
-    text = f"Not resolved at this N: {told}. {question}: the data do not rank the arms."
+    text = f"Not resolved at this N: {sentence}. {question}: the data do not rank the arms."
     return Claim("unresolved", text + _few(pairs))
 
 

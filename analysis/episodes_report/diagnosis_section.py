@@ -86,14 +86,14 @@ def _axes(result: EpisodesResult, looks: Looks) -> Section | None:
             Column(f"Beyond [{each} %]"), Column("p"), Column("Sets"),
         )  # fmt: skip
         tables.append(("Several axes at once", Table(columns, rows, "Not adjusted. Above 0: more than one by one.")))
-    said = tuple(_said(arm, of_axes) for arm in dict.fromkeys(drop["arm"] for drop in of_axes))
+    sentences = tuple(_sentence(arm, of_axes) for arm in dict.fromkeys(drop["arm"] for drop in of_axes))
     note = (
         "Base less perturbed in the same set of blocks; right of 0 is worse with the axis. Intervals and p are "
         "adjusted over the axes (or categories) of an arm. An interval that holds 0 is no finding that an axis costs "
         "nothing. Nothing here is summed with published tables."
     )
     return Section(
-        "axes", "What a perturbation costs", tuple(figures), tuple(tables), note, said, wide=True, opened=True
+        "axes", "What a perturbation costs", tuple(figures), tuple(tables), note, sentences, wide=True, opened=True
     )
 
 
@@ -118,7 +118,7 @@ def _drops(drops: Sequence[AxisDrop], each: str) -> Table:
     return Table(columns, rows, "Sets: those that hold both. A dash for an interval: so few sets exclude nothing.")
 
 
-def _said(arm: str, drops: Sequence[AxisDrop]) -> str:
+def _sentence(arm: str, drops: Sequence[AxisDrop]) -> str:
     """Which axes cost an arm something: those whose adjusted interval excludes no drop."""
     own = [drop for drop in drops if drop["arm"] == arm]
     clear = [drop for drop in own if drop["ci"] is not None and drop["ci"][0] > 0]
@@ -152,14 +152,14 @@ def _stress(result: EpisodesResult, looks: Looks) -> Section | None:
         axis = f"mean {result['measure']} [{each} %]"
         figures.append(levels(f"stress-{slug(family)}", family, lines, places, axis))
         for place in places:
-            told = [by.get((family, place, arm)) for arm in order]
+            cells = [by.get((family, place, arm)) for arm in order]
             rows.append(
                 (
                     family,
                     place,
                     *(
                         numerals.MISSING if r is None else numerals.estimate(r["score"], r["ci"], digits=2)
-                        for r in told
+                        for r in cells
                     ),
                 )
             )

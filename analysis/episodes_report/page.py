@@ -13,6 +13,7 @@ from labctl.analysis.episodes_report import (
     arms_section,
     claims,
     diagnosis_section,
+    latency_section,
     notes,
     pairs_section,
     people_section,
@@ -69,10 +70,12 @@ def build_page(
     looks = figures.looks([arm["arm"] for arm in result["arms"]], reference)
     looks = {arm: looks[arm] for arm in order}
     missing = headlines.unscored(facts, order)
-    sections = [*sections_of(result, looks), *lab_sections.sections(facts, {})]
+    late = latency_section.section(facts.get("lateness"), looks, claims.level(result))
+    sections = [*sections_of(result, looks), *([late] if late else []), *lab_sections.sections(facts, {})]
     analysis = lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
     page: Page = {
         "of_operations": False,
+        "compares": True,
         "title": title,
         "head": {**page_words.HEADINGS},
         "question": facts.get("question"),
@@ -125,11 +128,11 @@ def _contents(sections: Sequence[Section], facts: Lab) -> list[tuple[str, str]]:
         ("clips", "clips", "Clips"),
         ("episodes", "episodes", "Episodes"),
     )
-    told = [(anchor, name) for key, anchor, name in further if facts.get(key)]
+    entries = [(anchor, name) for key, anchor, name in further if facts.get(key)]
     return [
         *([("flow", "From plan to score")] if facts.get("flow") else []),
         *((section.id, section.title) for section in sections),
-        *told[:1],
+        *entries[:1],
         *page_of_operations.LAST_CONTENTS,
-        *told[1:],
+        *entries[1:],
     ]

@@ -73,8 +73,8 @@ def _effects(result: EpisodesResult) -> Section:
     order, won = ordered(result), wins(pairs)
     grid = [[won.get((row, column)) for column in order] for row in order]
     figure = cells("win-matrix", "Who wins", order, order, grid, axis="against this arm", middle=True)
-    said = _together(result)
-    return Section("pairs", "Pairs of arms", (figure,), tuple(tables), _WIN_NOTE, said, wide=True, opened=True)
+    sentences = _together(result)
+    return Section("pairs", "Pairs of arms", (figure,), tuple(tables), _WIN_NOTE, sentences, wide=True, opened=True)
 
 
 _WIN_NOTE = (

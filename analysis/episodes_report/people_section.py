@@ -67,15 +67,15 @@ def _order(result: EpisodesResult) -> Section | None:
         "Means over all arms by place; intervals of each mean. The test compares places within blocks. Where a "
         "schedule drew the order, the p of carry-over is exact; nothing is corrected for it."
     )
-    said = [text for text in words.sentences(result) if text.startswith(("By place", "Carry-over", "Drift"))]
-    return Section("order", "Order of running", tuple(figures), tables, note, tuple(said), wide=True)
+    sentences = [text for text in words.sentences(result) if text.startswith(("By place", "Carry-over", "Drift"))]
+    return Section("order", "Order of running", tuple(figures), tables, note, tuple(sentences), wide=True)
 
 
 def _factor(name: str, found: Factor, result: EpisodesResult) -> Section | None:
     """A factor's spread, with each pair at each level."""
-    said = tuple(text for text in words.factors(result) if text.startswith((f"{name}:", f"At a further {name}")))
+    sentences = tuple(text for text in words.factors(result) if text.startswith((f"{name}:", f"At a further {name}")))
     if not found["pairs"] or found["tau2"] is None:
-        return Section(name, name.capitalize() + "s", (), (), "", said) if said else None
+        return Section(name, name.capitalize() + "s", (), (), "", sentences) if sentences else None
     ahead = {(p["a"], p["b"]): [p["low"], p["high"]] for p in found["prediction"]}
     shown, rows = [], []
     for pair in found["pairs"]:
@@ -116,7 +116,7 @@ def _factor(name: str, found: Factor, result: EpisodesResult) -> Section | None:
         f"Dashed: what a further {name} would find in about as many blocks, from five on."
     )
     tables = (("", Table(columns, tuple(rows))), (f"At each {name}", by_level))
-    return Section(name, name.capitalize() + "s", (figure,), tables, note, said, wide=True)
+    return Section(name, name.capitalize() + "s", (figure,), tables, note, sentences, wide=True)
 
 
 def _at(levels_of: list, name: str) -> str:

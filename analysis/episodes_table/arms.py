@@ -23,11 +23,11 @@ from labctl.analysis.survival.verdicts import compact_letters
 def arm_rows(cohort: Cohort, pairs: Sequence[PairOfEpisodes], times: Times, plan: Plan) -> list[ArmOfEpisodes]:
     """The arms, sorted by name."""
     arms = cohort.table.arms
-    told = told_apart(list(pairs))
+    different = told_apart(list(pairs))
     measure = {arm: measured(cohort, arm, plan).value for arm in arms}
-    rank, intervals = ranked(measure), rank_intervals(arms, told)
+    rank, intervals = ranked(measure), rank_intervals(arms, different)
     order = sorted(arms, key=lambda arm: (rank[arm] is None, rank[arm], arm))
-    letters = compact_letters(order, told)
+    letters = compact_letters(order, different)
     return [
         {
             **_row(cohort, arm, times, plan),

@@ -16,36 +16,36 @@ FEW_BLOCKS = 10
 def cautions(cohort: Cohort) -> list[str]:
     """The warnings of a table, those about most of it first."""
     table = cohort.table
-    said: list[str] = []
+    sentences: list[str] = []
     complete, blocks = int(cohort.complete.sum()), len(table.blocks)
     if complete < blocks and len(table.arms) > 1:
-        said.append(
+        sentences.append(
             f"{blocks - complete} of {blocks} blocks lack an arm; tests of all arms at once use the other {complete}"
         )
     if 0 < complete < FEW_BLOCKS and len(table.arms) > 1:
-        said.append(
+        sentences.append(
             f"the chi-square tests of {counted(complete, 'complete block')} are rough; "
             f"they are meant for {FEW_BLOCKS} and more"
         )
     missing = int(np.isnan(table.number["score"]).sum())
     if table.has("score") and missing:
-        said.append(f"{missing} of {len(table.lines)} episodes have no score and are in no comparison of scores")
+        sentences.append(f"{missing} of {len(table.lines)} episodes have no score and are in no comparison of scores")
     voided = [f"{n} of {arm}" for arm, n in table.voids.items() if n]
     if voided:
-        said.append(f"void episodes are left out: {listing(voided)}")
+        sentences.append(f"void episodes are left out: {listing(voided)}")
     if not cohort.single:
         units = len(np.unique(cohort.unit))
-        said.append(
+        sentences.append(
             f"{counted(blocks, 'block')} in {counted(units, 'set')}: a set is one unit in intervals "
             "and exchanges of labels"
         )
     staged = np.isfinite(stages_reached(table))
     if stage_count(table) and len({task for task, own in zip(table.words["task"], staged, strict=True) if own}) > 1:
-        said.append("stages of several tasks are counted by number in one funnel; give one task to read it as one")
+        sentences.append("stages of several tasks are counted by number in one funnel; give one task to read it as one")
     helped = np.nansum(table.number["interventions"] > 0)
     if helped:
-        said.append(f"a person helped in {counted(int(helped), 'episode')} (interventions), counted as they went")
+        sentences.append(f"a person helped in {counted(int(helped), 'episode')} (interventions), counted as they went")
     contradicted = int(((table.number["success"] == 1) & (table.number["score"] < 1)).sum())
     if contradicted:
-        said.append(f"{counted(contradicted, 'episode')} succeeded with a score below 1")
-    return said
+        sentences.append(f"{counted(contradicted, 'episode')} succeeded with a score below 1")
+    return sentences

@@ -47,8 +47,8 @@ def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> N
     """Refuse a header with repeated, missing or (unless `extra`) unknown columns."""
     operations.check_required(names, REQUIRED, where)
     if not any(n in names for n in ("success", "score")):
-        told = "time_s says when, not whether: it needs success" if "time_s" in names else "no row says how it went"
-        raise TableError(where, f"{told}; give a column success (0 or 1) or score (0 to 1)")
+        text = "time_s says when, not whether: it needs success" if "time_s" in names else "no row says how it went"
+        raise TableError(where, f"{text}; give a column success (0 or 1) or score (0 to 1)")
     if "time_s" in names and "success" not in names:
         raise TableError(where, "time_s needs success beside it (1: done then, 0: ended then); add the column")
     unknown = [n for n in names if n not in (*REQUIRED, *MEASURES, *OPTIONAL) and not STAGE_TIME.match(n)]

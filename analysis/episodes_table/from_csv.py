@@ -54,8 +54,8 @@ def from_csv(path: Path, mapping: Mapping[str, str]) -> Imported:
     lines: list[int] = []
     for line, row in found.lines:
         taken: Row = {ours: text(row[theirs]) for ours, theirs in columns.items()}
-        said = text(taken.get("success")).lower()
-        rows.append({**taken, "success": YES.get(said, taken["success"])} if said else taken)
+        answer = text(taken.get("success")).lower()
+        rows.append({**taken, "success": YES.get(answer, taken["success"])} if answer else taken)
         lines.append(line)
     left = [name for name in found.names if name not in columns.values()]
     notes = (f"columns left out: {', '.join(left)}",) if left else ()

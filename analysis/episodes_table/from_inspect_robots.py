@@ -52,9 +52,9 @@ def from_inspect_robots(paths: Sequence[Path], arms: Sequence[str] = (), scorer:
 def _log(path: Path) -> Document:
     log = mapped(read_json(path), "the document", str(path))
     if log.get("version") != VERSION or "samples" not in log:
-        told = f"version is {log.get('version')!r}" if "samples" in log else "it has no samples"
+        text = f"version is {log.get('version')!r}" if "samples" in log else "it has no samples"
         raise TableError(
-            str(path), f"is no log that is known: {told}; expected a log of Inspect Robots, version {VERSION}"
+            str(path), f"is no log that is known: {text}; expected a log of Inspect Robots, version {VERSION}"
         )
     return log
 
@@ -87,12 +87,12 @@ def _trials(log: Document, scorer: str | None, where: str) -> tuple[list[Row], i
     return rows, errors
 
 
-def _scorer(scores: Document, asked: str | None, at: str, where: str) -> str:
+def _scorer(scores: Document, scorer: str | None, at: str, where: str) -> str:
     known = [name for name in scores if name != STEPS]
-    if asked is not None:
-        if asked not in scores:
-            raise TableError(where, f"{at} has no scorer {asked!r}; it has {', '.join(scores)}")
-        return asked
+    if scorer is not None:
+        if scorer not in scores:
+            raise TableError(where, f"{at} has no scorer {scorer!r}; it has {', '.join(scores)}")
+        return scorer
     found = next((name for name in SUCCESS if name in scores), None) or (known[0] if len(known) == 1 else None)
     if found is None:
         raise TableError(where, f"{at} has the scorers {', '.join(scores)}; name the one to take with --scorer")

@@ -90,8 +90,8 @@ def _two_files(folder: Path) -> tuple[_File, _File]:
         needed = EPISODES if of_episodes else SESSIONS
         missing = [name for name in needed if name not in header]
         if missing:
-            told = f"missing column {', '.join(missing)}; needed are {', '.join(needed)}, and used if there: {USED}"
-            raise TableError(f"{path}:1", told)
+            text = f"missing column {', '.join(missing)}; needed are {', '.join(needed)}, and used if there: {USED}"
+            raise TableError(f"{path}:1", text)
         files[of_episodes] = _File(path, list(rows))
     for of_episodes, name, needed in ((False, "sessions", SESSIONS), (True, "episodes", EPISODES)):
         if of_episodes not in files:
@@ -111,8 +111,8 @@ def _in_percent(episodes: _File) -> bool:
         return False
     for line, score in scores:
         if 0 < score < 1:
-            told = f"partial_success is {score:g}, in a file whose others go beyond 1; write all of them from 0 to 1"
-            raise TableError(f"{episodes.path}:{line}", told)
+            text = f"partial_success is {score:g}, in a file whose others go beyond 1; write all of them from 0 to 1"
+            raise TableError(f"{episodes.path}:{line}", text)
     return True
 
 
@@ -172,9 +172,14 @@ def _score(value: str, percent: bool) -> str:
 def _preference(session: Source, position: Mapping[str, int]) -> tuple[str, str]:
     """`compared` and `preferred` of a session; empty without a preference, or where one of the two did not run."""
     two = [session["policyA_name"].strip(), session["policyB_name"].strip()]
-    said = [line.strip()[len(PREFERENCE) :].strip().upper() for line in session["evaluation_notes"].splitlines()
+    answers = [line.strip()[len(PREFERENCE) :].strip().upper() for line in session["evaluation_notes"].splitlines()
             if line.strip().upper().startswith(PREFERENCE)]  # fmt: skip
-    if not said or said[0] not in ("A", "B", "TIE") or not all(name in position for name in two) or two[0] == two[1]:
+    if (
+        not answers
+        or answers[0] not in ("A", "B", "TIE")
+        or not all(name in position for name in two)
+        or two[0] == two[1]
+    ):
         return "", ""
-    preferred = "tie" if said[0] == "TIE" else two["AB".index(said[0])]
+    preferred = "tie" if answers[0] == "TIE" else two["AB".index(answers[0])]
     return "|".join(sorted(two, key=lambda name: position[name])), preferred

@@ -40,13 +40,13 @@ _SEPARATOR = re.compile(r"\s*[;,]\s*")
 def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
     """The entry `preference`: Bradley-Terry-Davidson over blocks, and how often a preference goes with the score."""
     table = cohort.table
-    compared, said = table.of_block("compared"), table.of_block("preferred")
-    at = [i for i, word in enumerate(said) if word]
+    compared, verdicts = table.of_block("compared"), table.of_block("preferred")
+    at = [i for i, word in enumerate(verdicts) if word]
     if not at:
         return None
     two = [[table.arms.index(arm.strip()) for arm in compared[i].split("|")] for i in at]
     first, second = (np.array([pair[side] for pair in two], dtype=np.int64) for side in (0, 1))
-    verdict = [_verdict(said[i], table.arms[a]) for i, a in zip(at, first, strict=True)]
+    verdict = [_verdict(verdicts[i], table.arms[a]) for i, a in zip(at, first, strict=True)]
     judged = np.array(verdict, dtype=np.int64)
     found = preference.davidson(
         table.arms, first, second, judged, cohort.unit[at], min(plan.boot, 1999), plan.seed, plan.level
@@ -69,10 +69,10 @@ def known(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _verdict(said: str, first: str) -> int:
-    if said == TIE:
+def _verdict(verdict: str, first: str) -> int:
+    if verdict == TIE:
         return preference.TIE
-    return preference.FIRST if said == first else preference.SECOND
+    return preference.FIRST if verdict == first else preference.SECOND
 
 
 def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Factor], list[str]]:

@@ -181,9 +181,9 @@ def _check_preference(table: EpisodesTable, at: int, i: int, voided: set[tuple[s
         position[table.arms[table.arm[j]]] = table.number["position"][j]
     for arm in two:
         if arm not in position:
-            told = "its episode is void" if (name, arm) in voided else f"the arms of block {name!r} are others"
+            text = "its episode is void" if (name, arm) in voided else f"the arms of block {name!r} are others"
             raise TableError(
-                where, f"compared names {arm!r}, but {told}; a preference is about two episodes that count"
+                where, f"compared names {arm!r}, but {text}; a preference is about two episodes that count"
             )
     if position[two[0]] > position[two[1]]:
         found = f"compared is {compared!r}, but {two[1]!r} ran before {two[0]!r} by position"

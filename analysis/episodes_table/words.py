@@ -66,10 +66,10 @@ def stages(result: EpisodesResult) -> Shown | None:
 
 def _stage(stage: StageReached) -> str:
     share = stage["reached"] / stage["episodes"] if stage["episodes"] else None
-    told = f"{numerals.estimate(share, stage['ci'], scale=100)} ({stage['reached']})"
+    text = f"{numerals.estimate(share, stage['ci'], scale=100)} ({stage['reached']})"
     median = stage["median_s"]
     by = "" if median is None else f", {numerals.number(median)}{'' if median == 'inf' else ' s'}"
-    return f"{told}{by}"
+    return f"{text}{by}"
 
 
 def pairs(result: EpisodesResult) -> Shown | None:
@@ -110,10 +110,10 @@ def _difference(pair: PairOfEpisodes, on_score: bool) -> str:
 def sentences(result: EpisodesResult) -> list[str]:
     """What is said of all arms at once, and of the order they ran in."""
     blocks, order = result["blocks"], result["order"]
-    said: list[str] = []
+    sentences: list[str] = []
     if result["pairs"]:
         text = "win: how often the first of a pair does better within a block, ties one half"
-        said.append(f"{text}; stops at: the block after which a look at every block would have stopped.")
+        sentences.append(f"{text}; stops at: the block after which a look at every block would have stopped.")
     if blocks["friedman_chi2"] is not None:
         degrees = len(result["arms"]) - 1
         text = f"All arms at once, on {blocks['complete']} complete blocks: Friedman chi2 = "
@@ -122,22 +122,22 @@ def sentences(result: EpisodesResult) -> list[str]:
             text += (
                 f"; success, Cochran's Q = {blocks['cochran_q']:.1f}, {numerals.p_equals(blocks['cochran_p'], None)}"
             )
-        said.append(text + ".")
+        sentences.append(text + ".")
     if blocks["position_chi2"] is not None:
         means = ", ".join(f"{mean:.3f}" for mean in order["places"])
         text = f"By place within a block (first to last) the means are {means}: Friedman chi2 = "
-        said.append(f"{text}{blocks['position_chi2']:.1f}, {numerals.p_equals(blocks['position_p'], None)}.")
+        sentences.append(f"{text}{blocks['position_chi2']:.1f}, {numerals.p_equals(blocks['position_p'], None)}.")
     after = order["after"]
     if order["after_p"] is not None and after:
         most = max(after, key=lambda arm: abs(after[arm]))
         text = f"Carry-over: most after {most}, by {numerals.signed(after[most])} on the next episode"
-        said.append(f"{text}; of all arms together {numerals.p_equals(order['after_p'], None)}.")
+        sentences.append(f"{text}; of all arms together {numerals.p_equals(order['after_p'], None)}.")
     if order["trend"] is not None:
         text = f"Drift over blocks in the order of the table: Kendall's tau = {numerals.signed(order['trend'])}"
-        said.append(f"{text}, {numerals.p_equals(order['trend_p'], None)}.")
+        sentences.append(f"{text}, {numerals.p_equals(order['trend_p'], None)}.")
     if result["enough"]:
-        said.append(f"Found in draws of so many blocks: {SAID[0].lower()}{SAID[1:]}")
-    return said
+        sentences.append(f"Found in draws of so many blocks: {SAID[0].lower()}{SAID[1:]}")
+    return sentences
 
 
 def preference(result: EpisodesResult) -> tuple[Shown, list[str]] | None:
@@ -148,30 +148,34 @@ def preference(result: EpisodesResult) -> tuple[Shown, list[str]] | None:
     rows = [(s["arm"], numerals.estimate(s["strength"], s["ci"], digits=3)) for s in found["davidson"]]
     text = f"Preferred the first of two {found['first']} times, the second {found['second']}, neither {found['tie']}"
     effect = numerals.estimate(found["order_effect"], found["order_ci"], digits=2)
-    said = [f"{text}; odds of the second over the first: {effect} [1: no order effect]."]
+    sentences = [f"{text}; odds of the second over the first: {effect} [1: no order effect]."]
     if found["agreement"] is not None:
         share = numerals.percent(found["agreement"])
-        said.append(f"Where one was preferred and scores differed, the higher score was preferred in {share} %.")
-    return Shown(("arm", f"strength by preference [{level(result)}]"), rows), said
+        sentences.append(f"Where one was preferred and scores differed, the higher score was preferred in {share} %.")
+    return Shown(("arm", f"strength by preference [{level(result)}]"), rows), sentences
 
 
 def factors(result: EpisodesResult) -> list[str]:
     """What sites and people add to the differences of arms."""
-    said: list[str] = []
+    sentences: list[str] = []
     for name, found in result["factors"].items():
         if found["tau2"] is None or found["i2"] is None:
-            said.append(f"{name}: {counted(found['levels'], 'level')}; nothing can be told of how far they differ.")
+            sentences.append(
+                f"{name}: {counted(found['levels'], 'level')}; nothing can be told of how far they differ."
+            )
             continue
         text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
-        said.append(f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %.")
+        sentences.append(
+            f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %."
+        )
         clear = [p for p in found["prediction"] if p["low"] > 0 or p["high"] < 0]
         if found["prediction"]:
             named = "; ".join(
                 f"{p['a']} vs {p['b']} [{numerals.signed(p['low'])}, {numerals.signed(p['high'])}]" for p in clear
             )
             text = f"At a further {name}, {len(clear)} of {len(found['prediction'])} differences are clear of 0"
-            said.append(f"{text}{': ' if clear else ''}{named}.")
-    return said
+            sentences.append(f"{text}{': ' if clear else ''}{named}.")
+    return sentences
 
 
 def rows(result: EpisodesResult) -> list[Shown]:
@@ -264,22 +268,22 @@ def tasks(result: EpisodesResult) -> list[str]:
     found = result["tasks"]
     if found is None:
         return []
-    said: list[str] = []
+    sentences: list[str] = []
     if found["hard"]:
         named = "; ".join(
             f"{hard['task']} (best: {hard['best_arm']}, {numerals.estimate(hard['best'], hard['ci'], digits=2)})"
             for hard in found["hard"]
         )
-        said.append(f"Low for every arm, the best one’s mean at most {HARD:g}: {named}.")
+        sentences.append(f"Low for every arm, the best one’s mean at most {HARD:g}: {named}.")
     for pair in found["complementary"]:
         text = f"The difference of {pair['a']} and {pair['b']} depends on the {found['by']}"
         text += f" ({numerals.p_equals(pair['p_holm'], None)}, Holm over pairs): {pair['a']} has the higher mean at "
         text += f"{numerals.listing(pair['a_leads'])}, {pair['b']} at {numerals.listing(pair['b_leads'])}. Choosing by "
         text += f"{found['by']} would have made {pair['together']:.3f} where one arm made {pair['single']:.3f}, on "
-        said.append(f"{text}these same episodes, which flatters the choice.")
+        sentences.append(f"{text}these same episodes, which flatters the choice.")
     if not found["complementary"] and result["pairs"]:
-        said.append(f"No pair’s difference was shown to depend on the {found['by']} (Holm over pairs).")
-    return said
+        sentences.append(f"No pair’s difference was shown to depend on the {found['by']} (Holm over pairs).")
+    return sentences
 
 
 def _estimate(value: float | None, ci: numerals.Bounds) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from labctl.analysis.operations_table.cautions import cautions, unequal_budgets
 from labctl.analysis.operations_table.cohort import Cohort, Plan, exchanges_by_pair
@@ -21,7 +21,7 @@ from labctl.analysis.operations_table.describe import (
     succeeded,
 )
 from labctl.analysis.operations_table.pair_rows import pair_rows
-from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
 from labctl.analysis.survival.curves import ESTIMATORS, KAPLAN_MEIER
 from labctl.analysis.survival.hrt import hrt, rmst
@@ -113,7 +113,8 @@ def analyze(
 ) -> AnalysisResult:
     """The object that `labctl analyze --json` prints (schema labctl.analysis/1), times in seconds.
 
-    `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out. `alpha` is the
+    `tau` is the RMST horizon in seconds, by default the shortest `budget_s`. Void episodes are left out,
+    and those of extra blocks of an arm alone out of `pairs`. `alpha` is the
     level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
     differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
     blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added. `estimator`
@@ -129,8 +130,8 @@ def analyze(
     plan = Plan(tau_ns, known, boot, perm, seed, alpha, tuple(family), design, margin, estimator, say)
     if margin is not None:
         if not 1 < margin["rmst_ratio"] < math.inf:
-            told = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
-            raise TableError(table.where, f"{told}; allowed is a number above 1, such as 1.25")
+            text = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
+            raise TableError(table.where, f"{text}; allowed is a number above 1, such as 1.25")
         _known(table, margin["non_inferior_to"])
     if not 0 < alpha < 1:
         raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
@@ -141,12 +142,14 @@ def analyze(
     for name, count in (("boot", boot), ("perm", perm)):
         if count < 1:
             raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
-    found = rmst_replicates(clusters(cells, plan.tau_ns, seed), boot)
-    paper = {k: episode_replicates(c, plan.tau_ns, seed, boot, found) for k, c in cells.items()}
-    cohort = Cohort(cells, found, paper, any(table.cause))
-    refused = unequal_budgets(cells)
+    cohort = _cohort(table, cells, plan)
     arms = [arm_row(cohort, arm, plan) for arm in cohort.arms()]
-    pairs = pair_rows(cohort, plan, set(refused), arms)
+    together, against = cohort, arms
+    if (compared := table.compared()) is not table:  # pairs are those of the blocks that every arm was to run in
+        together = _cohort(compared, cells_of(compared, estimator), plan)
+        against = [arm_row(together, arm, plan) for arm in together.arms()]
+    refused = unequal_budgets(together.cells)
+    pairs, exchanges = pair_rows(together, plan, set(refused), against), exchanges_by_pair(together.cells, plan)
     result: AnalysisResult = {
         "schema": SCHEMA,
         "tau": plan.tau_ns / NS,
@@ -156,14 +159,23 @@ def analyze(
         "alpha": alpha,
         "family": list(family),
         "estimator": estimator,
-        "cells": [cell_row(c, rmst(found, [k], paper, plan.tau_ns / NS), plan.tau_ns) for k, c in cells.items()],
+        "cells": [
+            cell_row(c, rmst(cohort.replicates, [k], cohort.paper, plan.tau_ns / NS), plan.tau_ns)
+            for k, c in cells.items()
+        ],
         "arms": with_letters(arms, pairs, alpha),
         "pairs": pairs,
-        "warnings": cautions(table, cells, plan.tau_ns, refused, alpha, exchanges_by_pair(cells, plan)),
+        "warnings": cautions(table, cells, together.cells, plan.tau_ns, refused, alpha, exchanges),
     }
     if margin is not None:
         result["margin"] = margin
     return result
+
+
+def _cohort(table: Table, cells: Mapping[tuple[str, str], Cell], plan: Plan) -> Cohort:
+    found = rmst_replicates(clusters(cells, plan.tau_ns, plan.seed), plan.boot)
+    paper = {k: episode_replicates(c, plan.tau_ns, plan.seed, plan.boot, found) for k, c in cells.items()}
+    return Cohort(cells, found, paper, any(table.cause))
 
 
 def dumps(result: object) -> str:

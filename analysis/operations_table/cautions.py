@@ -38,7 +38,7 @@ def unequal_budgets(cells: Mapping[Key, Cell]) -> dict[Key, str]:
             found = [Counter(c.budget_ns.tolist()) for c in (one, two)]
             if UNKNOWN in found[0] or UNKNOWN in found[1] or _alike(*found) or _by_block(one, two):
                 continue
-            texts = [_told(counts) for counts in found]
+            texts = [_causes_in_words(counts) for counts in found]
             out[a, b] = out[b, a] = (
                 f"{a} and {b} had unequal time budgets at {obj} ({texts[0]} and {texts[1]}): not compared"
             )
@@ -58,7 +58,7 @@ def _by_block(one: Cell, two: Cell) -> bool:
     return len(met) == len(blocks_of(one))
 
 
-def _told(counts: Counter[int]) -> str:
+def _causes_in_words(counts: Counter[int]) -> str:
     """`120 s`, or `18 × 120 s, 2 × 360 s`."""
     if len(counts) == 1:
         return f"{next(iter(counts)) / NS:g} s"
@@ -68,12 +68,15 @@ def _told(counts: Counter[int]) -> str:
 def cautions(
     table: Table,
     cells: Mapping[Key, Cell],
+    together: Mapping[Key, Cell],
     tau_ns: int,
     refused: Mapping[Key, str],
     alpha: float = ALPHA,
     exchanges: Mapping[Key, Sequence[Exchange]] | None = None,
 ) -> list[str]:
-    """Every warning of the result, in a fixed order. exchanges: of the pairs whose labels the schedule moves."""
+    """Every warning of the result, in a fixed order. together: the cells that are compared; exchanges: of the pairs
+    whose labels the schedule moves.
+    """
     arms = sorted({a for a, _ in cells})
     objects = sorted({o for _, o in cells})
     out = list(dict.fromkeys(refused.values()))
@@ -100,7 +103,12 @@ def cautions(
         out.append(f"{found}: intervals take the objects for independent")
     for (arm, obj), cell in cells.items():
         out += [f"{arm} / {obj}: {text}" for text in _of_cell(cell, tau_ns)]
-    out += _of_pairs(cells, arms, tau_ns, refused, alpha, exchanges or {})
+    alone = Counter(e.arm for e in table.episodes if e.alone and not e.void)
+    out += [
+        f"{arm}: {counted(n, 'episode')} of extra blocks of its own count in its own numbers and HRT, and in no pair"
+        for arm, n in sorted(alone.items())
+    ]
+    out += _of_pairs(together, arms, tau_ns, refused, alpha, exchanges or {})
     return out
 
 

@@ -246,6 +246,9 @@ def _quantiles(t: Floats, tail: float) -> tuple[float, float] | None:
 def _rank_from_nearer_end(t: Floats) -> Floats:
     """For every replicate, the share of replicates at least as far out on its side [B]; one without a value is last."""
     known = np.where(np.isnan(t), np.inf, t)
-    below = np.searchsorted(np.sort(known), known, side="right")
-    above = np.searchsorted(np.sort(-known), -known, side="right")
-    return np.minimum(below, above) / (len(t) + 1)
+    order = np.argsort(known)
+    ordered, out = known[order], np.empty(len(t))
+    below = np.searchsorted(ordered, ordered, side="right")
+    above = len(t) - np.searchsorted(ordered, ordered, side="left")
+    out[order] = np.minimum(below, above)
+    return out / (len(t) + 1)

@@ -212,7 +212,7 @@ def _start(cells: Sequence[Cell], data: Sequence[_Items], arm: Arm | None) -> np
     if arm is None:
         return np.array([*(math.log(d.seconds.sum() / d.ended.sum()) for d in data), 0.0, math.log(0.5)])
     laws = [arm.distributions[cell.object] for cell in cells]
-    return np.log([*(law.mean_s for law in laws), laws[0].shape, laws[0].frailty])
+    return np.log([*(distribution.mean_s for distribution in laws), laws[0].shape, laws[0].frailty])
 
 
 def _item_times(cell: Cell, weight: Floats) -> _Items:

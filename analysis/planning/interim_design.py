@@ -66,6 +66,13 @@ class RegisteredMargin(TypedDict):
     power: float
 
 
+class Widths(TypedDict):
+    """Half widths of 95 % intervals of one arm, fractions."""
+
+    half_width_success: float
+    half_width_items: float
+
+
 class Resolution(TypedDict):
     """What a number of blocks can resolve. family_pairs: that Holm's correction counts; half widths are of 95 %
     intervals, fractions; margin: where a protocol registers one.
@@ -101,13 +108,11 @@ def resolution(
     family = max(policies * (policies - 1) // 2, policies if human else 0, 1)
     step = alpha / family
     smallest = smallest_swap_p(blocks, swaps)
-    items = max(1.0, blocks * items_staged / DESIGN_EFFECT)
     found: Resolution = {
         "family_pairs": family,
         "smallest_p": smallest,
         "smallest_holm_p": min(1.0, smallest * family),
-        "half_width_success": wilson_half_width(blocks),
-        "half_width_items": wilson_half_width(items),
+        **half_widths(blocks, items_staged),
         "design_effect": DESIGN_EFFECT,
         "resolvable": {
             "power": POWER,
@@ -124,6 +129,12 @@ def resolution(
     }
     found["warnings"] = _warnings(found, blocks, alpha)
     return found
+
+
+def half_widths(blocks: int, items_staged: int) -> Widths:
+    """How wide the 95 % intervals of an arm with one episode in each of `blocks` blocks may be."""
+    items = max(1.0, blocks * items_staged / DESIGN_EFFECT)
+    return {"half_width_success": wilson_half_width(blocks), "half_width_items": wilson_half_width(items)}
 
 
 def smallest_swap_p(blocks: int, swaps: int = SWAPS) -> float:

@@ -27,9 +27,9 @@ def told_apart(table: Table, plan: Plan, pairs: Sequence[Two], level: float) -> 
     """
     with np.errstate(all="ignore"):
         adjusted = _adjusted(cells_of(table, plan.estimator), plan)
-    asked = [frozenset(pair) for pair in pairs] or [frozenset(pair) for pair in adjusted]
-    told = {frozenset(pair): p for pair, p in adjusted.items()}
-    return bool(asked) and all(told.get(pair, 1.0) <= level for pair in asked)
+    wanted = [frozenset(pair) for pair in pairs] or [frozenset(pair) for pair in adjusted]
+    p_of = {frozenset(pair): p for pair, p in adjusted.items()}
+    return bool(wanted) and all(p_of.get(pair, 1.0) <= level for pair in wanted)
 
 
 def _adjusted(cells: dict[Two, Cell], plan: Plan) -> dict[Two, float]:

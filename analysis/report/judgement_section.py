@@ -65,6 +65,20 @@ def section(found: Judgements | None) -> Section | None:
             "said the same of all."
         )
         tables.append(("Does a second assessor agree?", Table(columns, rows, note)))
+    if found and found["models"]:
+        labels = ("Judged by", "Episodes", "Could not tell", "Agree %", "Agreement [95 %]")
+        columns = (Column("Model", "text"), Column("Task", "text"), *map(Column, labels))
+        rows = tuple(
+            (m["model"], m["task"] or "all", m["measure"], count(m["n"]), count(m["unknown"]), percent(m["same"]),
+             estimate(m["agreement"], m["interval"], digits=2))
+            for m in found["models"]
+        )  # fmt: skip
+        note = (
+            "A vision-language model was sent pictures of each episode and the measure’s own words; what it could not "
+            "tell is left out of the rest. It is a witness: no outcome changed by it. Agreement with the outcome that "
+            "stood then, as of a second assessor."
+        )
+        tables.append(("Does the model agree?", Table(columns, rows, note)))
     return Section("judgements", "What people recorded", (), tuple(tables)) if tables else None
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.episode_facts import LinkedPairs, Practice, Stress
+    from labctl.analysis.historical_facts import Historical
+    from labctl.analysis.lateness_facts import Lateness
     from labctl.analysis.results import Bounds, Plain
     from labctl.analysis.survival.result import ArmResult, PairResult
 
@@ -198,6 +200,23 @@ class SecondAssessor(TypedDict):
     adjudicated: int
 
 
+class ModelWitness(TypedDict):
+    """Of a task, what a vision-language model said of episodes from pictures, against the outcome that stood then.
+    unknown: of how many it could not tell, which the rest leaves out; same: the share on which both agree; agreement:
+    as of a second assessor.
+    """
+
+    model: str
+    task: str
+    measure: str
+    n: int
+    unknown: int
+    same: float | None
+    statistic: str
+    agreement: float | None
+    interval: Bounds
+
+
 class Judgements(TypedDict):
     """What people recorded beside outcomes; each empty where nothing was."""
 
@@ -205,6 +224,7 @@ class Judgements(TypedDict):
     tags: list[Tags]
     witnesses: list[Witness]
     second: list[SecondAssessor]
+    models: list[ModelWitness]
 
 
 class Spread(TypedDict):
@@ -325,6 +345,8 @@ class Lab(TypedDict, total=False):
     labels: Labels
     notes: list[str]
     linked: LinkedPairs
+    historical: Historical
+    lateness: Lateness
     interventions: Sequence[Touched]
     stress: Stress
     practice: Practice

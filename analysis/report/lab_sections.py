@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
-from labctl.analysis.report import judgement_section, linked_section
+from labctl.analysis.report import historical_section, judgement_section, linked_section
 from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
 from labctl.analysis.report.supplementary_sections import Section
@@ -36,7 +36,9 @@ def sections(lab: Lab, helped: Mapping[str, float | None]) -> list[Section]:
     that the analysis saw a person's hand in, where it did.
     """
     people = judgement_section.section(lab.get("judgements"))
-    made = (linked_section.section(lab.get("linked")), _interventions(lab, helped), people, _stress(lab), _hours(lab))
+    then = historical_section.section(lab.get("historical"))
+    linked = linked_section.section(lab.get("linked"))
+    made = (then, linked, _interventions(lab, helped), people, _stress(lab), _hours(lab))
     return [section for section in made if section is not None]
 
 

@@ -14,7 +14,7 @@ from labctl.analysis.report.tables import Column, Table
 from labctl.analysis.report.wording import Claim, few, margin_words, standing, verdict_words, winner
 from labctl.analysis.survival.result import AnalysisResult, Margin, MarginVerdict, PairResult
 
-Asked = tuple[PairResult, MarginVerdict]
+MarginPair = tuple[PairResult, MarginVerdict]
 Otherwise = Sequence[tuple[str, Sequence[PairResult]]]
 """The pairs again under every other way to count, each with its way in words."""
 TITLE = "Against the margin"
@@ -93,15 +93,15 @@ def _margin(margin: Margin) -> str:
     return f"a ratio from {low} to {high}" if margin["non_inferior_to"] is None else f"a ratio below {high}"
 
 
-def _listed(asked: Sequence[Asked]) -> str:
+def _listed(asked: Sequence[MarginPair]) -> str:
     def one(pair: PairResult, found: MarginVerdict) -> str:
         turned = found["arm"] == pair["b"]
         first, second = (pair["b"], pair["a"]) if turned else (pair["a"], pair["b"])
         names = f"{first} and {second}" if found["arm"] is None else first
         if found["unable"] is not None:
             return f"{names} ({UNABLE[found['unable']]})"
-        told = f"{_ratio(pair, found, turned=turned)} of {first} over {second}, {_level(found)} % interval"
-        return f"{names} ({told}; Holm-adjusted {p_equals(found['p_holm'], found['p_holm_error'])})"
+        text = f"{_ratio(pair, found, turned=turned)} of {first} over {second}, {_level(found)} % interval"
+        return f"{names} ({text}; Holm-adjusted {p_equals(found['p_holm'], found['p_holm_error'])})"
 
     return "; ".join(one(pair, found) for pair, found in asked)
 
@@ -127,7 +127,7 @@ def _apart(pair: PairResult) -> bool:
     return standing(pair) not in ("unresolved", "untested")
 
 
-def _all_the_same(asked: Asked) -> str:
+def _all_the_same(asked: MarginPair) -> str:
     """That a pair differs too, where it does: by less than the margin; nothing of an arm that is ahead."""
     pair, found = asked
     if not _apart(pair) or (found["arm"] is not None and winner(pair) == found["arm"]):
@@ -135,7 +135,7 @@ def _all_the_same(asked: Asked) -> str:
     return f"{pair['a']} and {pair['b']} differ all the same ({verdict_words(pair)}): in the mean by less than that."
 
 
-def _changes(shown: Sequence[Asked], otherwise: Otherwise) -> list[str]:
+def _changes(shown: Sequence[MarginPair], otherwise: Otherwise) -> list[str]:
     """What is no longer shown when something is counted another way."""
     found: list[str] = []
     for way, pairs in otherwise:

@@ -53,10 +53,11 @@ def _of_operations(page: Page) -> list[str]:
     """What a report of operations has between the flow and the further sections."""
     head, say = page["head"], page["say"]
     parts = [f"## {head['success']}", _images(page["curves"]), _flat(say["success"])]
-    parts += [f"## {_flat(head['hrt'])}", _flat(say["hrt"]), *_hrt(page)]
-    parts += [f"## {head['pairs']}", say["pairs"], _table(page["pair_matrix"])]
-    parts += _under(head["effects"], _table(page["pair_table"]))
-    parts += _under(head["tests"], _table(page["test_table"]))
+    if page["compares"]:
+        parts += [f"## {_flat(head['hrt'])}", _flat(say["hrt"]), *_hrt(page)]
+        parts += [f"## {head['pairs']}", say["pairs"], _table(page["pair_matrix"])]
+        parts += _under(head["effects"], _table(page["pair_table"]))
+        parts += _under(head["tests"], _table(page["test_table"]))
     parts += [f"## {head['objects']}", _table(page["rmst_table"])]
     parts += _under(head["cells"], _table(page["cell_table"]))
     return parts

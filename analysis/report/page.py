@@ -45,6 +45,7 @@ _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
     *(("pairs", "Pairs of arms"), ("objects", "Arm by object")),
 )
+_OF_SEVERAL = ("hrt", "pairs")
 LAST_CONTENTS = (
     *(("limits", "Deviations and blinding"), ("provenance", "Provenance"), ("methods", "What the words mean")),
 )
@@ -67,13 +68,15 @@ class Paths:
 
 class Page(TypedDict):
     """What the HTML and the Markdown print. of_operations: whether its parts between the flow and `supplementary`
-    (success over time to arm by object) are there; a page of episodes has sections of its own. head, say: headings,
+    (success over time to arm by object) are there; a page of episodes has sections of its own; compares:
+    whether there are several arms. head, say: headings,
     and sentences beside a part or in its place, by part; claims: the first page's; keys,
     whiskers, flow: drawings as SVG, of arms by arm; contents: (anchor, title); verify: alternating text and command;
     videos: (camera, link) of each episode; None and "" are left out.
     """
 
     of_operations: bool
+    compares: bool
     title: str
     head: dict[str, str]
     question: str | None
@@ -221,6 +224,7 @@ def build_page(
     more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
     page: Page = {
         "of_operations": True,
+        "compares": (compares := len(order) > 1),
         "title": title,
         "head": {**page_words.HEADINGS, "hrt": f"Compared with {reference or 'a reference'}"},
         "question": facts.get("question"),
@@ -232,7 +236,7 @@ def build_page(
         "whiskers": diagrams.whiskers(result, looks),
         "keys": {arm: diagrams.key(look) for arm, look in looks.items()},
         "contents": [
-            *_CONTENTS,
+            *(part for part in _CONTENTS if compares or part[0] not in _OF_SEVERAL),
             *((section.id, section.title) for section in more),
             *([("answers", "Answer times")] if facts.get("answer_times") else []),
             *LAST_CONTENTS,

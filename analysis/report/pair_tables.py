@@ -13,12 +13,12 @@ from labctl.analysis.survival.result import AnalysisResult, PairResult
 
 def pair_table(result: AnalysisResult) -> Table:
     """Every pair of arms once: by how much they differ, each with its interval, then the verdict and its p."""
-    asked = result.get("margin") is not None
+    against_margin = result.get("margin") is not None
     columns = (
         *(Column("Pair", "text"), Column("Time per item, ratio, its family at once"), Column("Ratio alone [95 %]")),
         *(Column("Items per robot-hour, difference [95 %]"), Column("Items moved, points [95 %]")),
         *(Column("P(first is quicker) [95 %]"), Column("Verdict", "text"), Column("p Holm")),
-        *([Column("Within the margin", "text")] if asked else []),
+        *([Column("Within the margin", "text")] if against_margin else []),
     )
     rows = tuple(
         (
@@ -30,7 +30,7 @@ def pair_table(result: AnalysisResult) -> Table:
             estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
             verdict_words(pair),
             _computed(pair.get("p_holm"), pair.get("p_holm_error")),
-            *([margin_words(pair)] if asked else []),
+            *([margin_words(pair)] if against_margin else []),
         )
         for pair in result.get("pairs") or []
     )

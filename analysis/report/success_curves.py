@@ -111,8 +111,8 @@ def band_sentence(bands: Mapping[tuple[str, str], Band], note: str) -> str:
     silent = [f"{arm} on {obj}" for (arm, obj), band in bands.items() if not says_something(band)]
     if not silent:
         return note
-    said = "cover more than two thirds of the plane and are left out here; the CSV files have them"
-    return f"{note} The 95 % bands of {', '.join(silent)} {said}." if len(silent) < len(bands) else f"The bands {said}."
+    text = "cover more than two thirds of the plane and are left out here; the CSV files have them"
+    return f"{note} The 95 % bands of {', '.join(silent)} {text}." if len(silent) < len(bands) else f"The bands {text}."
 
 
 def _few_from(times: Sequence[Ints], tau: float) -> float:

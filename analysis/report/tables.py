@@ -81,8 +81,8 @@ def per_robot_hour(result: AnalysisResult, arm: str) -> float | None:
 def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
     """arm -> bucket -> n, buckets "lost", "safety stop", "timed out" and "other"; the lab's counts, else the rows'."""
     found: dict[str, dict[str, int]] = {}
-    if lab and (told := lab.get("failures")):
-        for arm, causes in told.items():
+    if lab and (causes_of := lab.get("failures")):
+        for arm, causes in causes_of.items():
             for cause, n in causes.items():
                 bucket = _bucket(str(cause))
                 found.setdefault(arm, {})[bucket] = found.get(arm, {}).get(bucket, 0) + int(n)

@@ -116,12 +116,12 @@ def at_once(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     """
     reference, level = result.get("reference"), f"{confidence(result)} %"
     tested = [{pair["a"], pair["b"]} for pair in result.get("pairs") or [] if pair.get("p_holm") is not None]
-    told: list[str] = []
+    sentences: list[str] = []
     for with_reference in sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True):
         n = sum((reference in both) == with_reference for both in tested)
         which = f"{'with' if with_reference else 'without'} {reference}" if reference else ""
-        told.append(f"for all {n} pairs{f' {which}' if which else ''} at once" if n > 1 else "for this pair")
-    return f"{level} {' and, apart, '.join(dict.fromkeys(told))}"
+        sentences.append(f"for all {n} pairs{f' {which}' if which else ''} at once" if n > 1 else "for this pair")
+    return f"{level} {' and, apart, '.join(dict.fromkeys(sentences))}"
 
 
 def summary(result: AnalysisResult) -> list[Claim]:
@@ -143,7 +143,10 @@ def summary(result: AnalysisResult) -> list[Claim]:
                 "untested", f"Not tested: {'; '.join(untested)}. The table below describes them; the warnings say why."
             )
         )
-    if not pairs:
+    if len(arms) == 1:
+        text = f"One arm, {arms[0]['arm']}: its own numbers, and nothing to compare them with."
+        claims.append(Claim("untested", text))
+    elif not pairs:
         claims.append(Claim("untested", "No pair of arms was compared. The table below describes, it does not rank."))
     return claims
 

@@ -66,8 +66,8 @@ def _cell(
     walked = np.bincount(local, np.where(kind == SUCCESS, time, 0), len(episodes)).astype(np.int64)
     cause = tuple(table.cause[r] for r in taken)
     tail = kind == CENSORED
-    futile = np.array([c == "futility" for c in cause]) & tail
-    early = np.array([c == "operator" for c in cause]) & tail | futile
+    futile = np.array([c in ("futility", "interlock") for c in cause]) & tail  # neither says that time was left
+    early = np.array([c in ("operator", "futility") for c in cause]) & tail
     carried = np.where(futile & (budget[local] != UNKNOWN), np.maximum(time, (budget - walked)[local]), time)
     event = kind != CENSORED
     observed = Durations(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes))

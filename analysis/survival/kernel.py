@@ -1,8 +1,8 @@
 """One kernel: weights of episodes in, Kaplan–Meier statistics out, for any number of replicates.
 
-`kernel_reference.py` is plain numpy and defines what is meant; `kernel_compiled.py` (extra `fast`, numba) walks 16
-replicates at once and agrees to 1e-12. Both take the random numbers of `resample.py`. May not: handle arms, tables or
-tests, nor load numba before the first replicate is needed.
+`kernel_reference.py` is plain numpy and defines what is meant; `compiled/` (C, made by this machine's compiler) walks
+16 replicates at once and agrees to 1e-12. Both take the random numbers of `resample.py`. May not: handle arms, tables or
+tests, nor look for a compiler before the first replicate is needed.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Request:
 
 @functools.cache
 def backend() -> ModuleType:
-    """The compiled kernel where numba can be had, else the reference; loaded at the first call."""
+    """The compiled kernel where a C compiler made it, else the reference; loaded, and made, at the first call."""
     try:
         return importlib.import_module("labctl.analysis.survival.kernel_fast")
     except ImportError:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.analysis.family import STATISTICS as STATISTICS
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Durations, Floats, Ints, joined
 from labctl.analysis.survival.event_order import EventOrder, event_order
@@ -16,7 +17,6 @@ from labctl.analysis.survival.kernel import Draw, Given, PairValues, Pool, Reque
 from labctl.analysis.survival.resample import Exchange, stream_key
 from labctl.analysis.table import NS, UNKNOWN
 
-STATISTICS = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
 BROUGHT = 9
 """Columns of what every unit brings along."""
 TIE, TINY = 1e-9, 1e-12

@@ -122,7 +122,7 @@ def permutation_test(
     least = np.min(members, axis=0) if members else None
     by_object = np.concatenate([objects for _, objects in errors])
     known = [i for i in range(len(pair.objects)) if np.isfinite(ratios[i])]
-    each = {pair.objects[i]: float(_shares(np.abs(by_object[:, i]))[0]) for i in known}
+    each = {pair.objects[i]: share_at_least(by_object[:, i]) for i in known}
     adjusted, off = holm(each), holm_errors(each, {o: p_error(pair, perm, p) for o, p in each.items()})
     p = {k: float(shares[k][0]) if k in shares else None for k in STATISTICS}
     combined = None if least is None else float((least <= least[0] * (1 + TIE)).mean())
@@ -177,7 +177,8 @@ def relabelled_by(pair: Pair) -> str:
 
 def share_at_least(values: Floats) -> float:
     """Two-sided p of signed values [R], the observed first."""
-    return float(_shares(np.abs(values))[0])
+    comparable = _comparable(np.abs(values))
+    return float((comparable >= comparable[0] * (1 - TIE) - TINY).mean())
 
 
 def p_error(pair: Pair, perm: int, p: float) -> float:
@@ -219,10 +220,17 @@ def _given(labels: NDArray[np.bool_]) -> Given:
 
 def _shares(values: Floats) -> Floats:
     """For every replicate, the share of replicates at least as extreme (itself included; undefined ones count)."""
-    comparable = np.where(np.isfinite(values), values, np.inf)
-    ordered = np.sort(comparable)
-    below = np.searchsorted(ordered, comparable * (1 - TIE) - TINY, side="left")
-    return (len(values) - below) / len(values)
+    comparable = _comparable(values)
+    order = np.argsort(comparable)
+    ordered = comparable[order]
+    out = np.empty(len(values))
+    # sorted needles are found many times as fast as any others
+    out[order] = len(values) - np.searchsorted(ordered, ordered * (1 - TIE) - TINY, side="left")
+    return out / len(values)
+
+
+def _comparable(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, np.inf)
 
 
 def _finite(value: float) -> float | None:

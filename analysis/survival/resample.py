@@ -2,7 +2,7 @@
 relabellings of two arms, free within strata or as their schedule could have drawn them.
 
 May not: hold a generator or any state, or know how a schedule is drawn: what it allows comes as a value (`Exchange`).
-`kernel_compiled.py` repeats the draws bit for bit.
+`compiled/kernel.h` repeats the draws bit for bit.
 """
 
 from __future__ import annotations

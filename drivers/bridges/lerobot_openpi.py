@@ -163,8 +163,8 @@ async def run(policy: Any, host: str, port: int, say: Callable[[str], object]) -
     """Serve until cancelled; says where once it listens."""
     async with server(policy, host, port) as listening:
         where = next(iter(listening.sockets)).getsockname()
-        said = f"serving {policy.about['policy']} at ws://{where[0]}:{where[1]}"
-        say(f"{said}; it reads {policy.about['inputs']}\n")
+        text = f"serving {policy.about['policy']} at ws://{where[0]}:{where[1]}"
+        say(f"{text}; it reads {policy.about['inputs']}\n")
         await listening.serve_forever()
 
 

@@ -10,6 +10,7 @@ joint's own limit.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,11 +46,29 @@ class JointEnds:
         left = (self.offset + TOLERANCE) ** 2 / (2 * self.deceleration)
         return self.lower + left, self.upper - left
 
-    def free(self, speed: np.ndarray, ahead_s: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-        """The range (dof,), (dof,) rad in which a speed (dof,) rad/s of either sign is allowed."""
-        fast = speed + TOLERANCE + self.offset
-        way = fast**2 / (2 * self.deceleration) + (speed + TOLERANCE) * ahead_s
-        return self.lower + way, self.upper - way
+    def near(self, middle: np.ndarray, ahead_s: float) -> Near:
+        """Whether an end may count at all, by numbers alone; middle (dof,): of the range that is used, rad."""
+        left = np.minimum(self.upper - middle, middle - self.lower) - 1e-9  # more than what is lost in rounding
+        rows = zip(left.tolist(), self.offset.tolist(), (0.5 / self.deceleration).tolist(), strict=True)
+        return Near(tuple(rows), ahead_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """A quick look before `JointEnds.most`: most ticks are far from where an end slows anything down."""
+
+    rows: Sequence[tuple[float, float, float]]  # of each joint: rad from the middle to its end, offset, 1 / (2 d)
+    ahead_s: float
+
+    def any(self, far: Sequence[float], speeds: Sequence[float]) -> bool:
+        """Whether a joint at most `far` rad from its middle and `speeds` rad/s fast may be too fast for its end: never
+        False for one that is, sometimes True for one that is not, as when it moves away from its end.
+        """
+        for at, most, (left, offset, share) in zip(far, speeds, self.rows, strict=True):
+            speed = most + TOLERANCE
+            if at + share * (speed + offset) ** 2 + speed * self.ahead_s > left:
+                return True
+        return False
 
 
 def _speed(left: np.ndarray, offset: np.ndarray, deceleration: np.ndarray, bend: np.ndarray) -> np.ndarray:

@@ -106,17 +106,15 @@ class Limiter:
         self._step = limits.velocity * (period_s * _MARGIN)
         self._kick = limits.acceleration * (period_s * period_s * _MARGIN)
         self._middle, self._half = _span(limits.lower, limits.upper)
-        self._ends, self._period_s, self._free = limits.ends, period_s, self._half
-        if limits.ends is not None:  # within `free` of the middle the ends slow nothing down
-            low, high = limits.ends.free(limits.velocity, AHEAD_S)
-            self._free = np.minimum(self._half, np.minimum(high - self._middle, self._middle - low))
+        self._ends, self._period_s, self._share_s = limits.ends, period_s, period_s * _MARGIN
+        self._near = None if limits.ends is None else limits.ends.near(self._middle, AHEAD_S)
         self._box_middle, self._box_half = _span(limits.box_min, limits.box_max)
         self._box = list(zip(limits.box_min.tolist(), limits.box_max.tolist(), strict=True))
         self._lever = levers(robot_model.chain)
         self._tool_step = limits.tool_speed * period_s * _TOOL_MARGIN
         self.clipped = ""  # the limit that shaped the last tick, in words; the smoothing alone is none
         self._joints = list(
-            zip(*(row.tolist() for row in (self._kick, self._middle, self._free, self._lever)), strict=True)
+            zip(*(row.tolist() for row in (self._kick, self._middle, self._half, self._lever)), strict=True)
         )
         self._width = max(1, round(SMOOTHING_S / period_s))
         self._filters: dict[int, tuple[np.ndarray, np.ndarray]] = {}
@@ -208,8 +206,10 @@ class Limiter:
         if not (sizes <= self._filter(n)[1]).all():
             return None
         q = rows[:n] + self._middle
-        if (sizes[:n] > self._free).any() and not self._slow_at_ends(q, rows[n : 2 * n]):
-            return None
+        if self._near is not None:
+            far, fast = (part.max(axis=0) for part in (sizes[:n], sizes[n : 2 * n] / self._share_s))
+            if self._near.any(far.tolist(), fast.tolist()) and not self._slow_at_ends(q, rows[n : 2 * n]):
+                return None
         end = kinematics.pose(self.robot_model.chain, q[-1].tolist())
         sweep = Sweep(self.robot_model.chain, q, end, float((sizes[n : 2 * n] @ self._lever).sum()))
         if self._room(end) <= sweep.travel and not self._in_box(sweep.positions):
@@ -228,8 +228,7 @@ class Limiter:
         if self._ends is None:
             return True
         low, high = self._ends.most(q, AHEAD_S)
-        share = self._period_s * _MARGIN
-        return bool(((moves >= low * share) & (moves <= high * share)).all())
+        return bool(((moves >= low * self._share_s) & (moves <= high * self._share_s)).all())
 
     def _slow_enough(self, sweep: Sweep) -> bool:
         steps = np.diff(sweep.positions, axis=1, prepend=np.array(self.pose[:3])[:, None])
@@ -297,16 +296,18 @@ class Limiter:
         """Whether a stop from q, last step `move`, stays inside: by a bound on its length, else by looking at it."""
         steps = move.tolist()
         cycles = max(abs(step) / joint[0] for step, joint in zip(steps, self._joints, strict=True))
-        share, travel, near = cycles / 2 + 1, 0.0, False
-        for at, step, (_, middle, free, lever) in zip(q.tolist(), steps, self._joints, strict=True):
-            far = abs(step) * share
-            travel += lever * far
-            near = near or abs(at - middle) + far > free
-        if not near and self._room(pose) > travel:
+        share, travel, out, reached = cycles / 2 + 1, 0.0, False, []
+        for at, step, (_, middle, half, lever) in zip(q.tolist(), steps, self._joints, strict=True):
+            way = abs(step) * share
+            travel += lever * way
+            reached.append(abs(at - middle) + way)
+            out = out or reached[-1] > half
+        near = self._near is not None and self._near.any(reached, [abs(step) / self._share_s for step in steps])
+        if not out and not near and self._room(pose) > travel:
             return True
         ramp = _ramp(move, self._kick)
         path = q + np.cumsum(ramp, axis=0)
-        return self._inside(path) and self._slow_at_ends(path, ramp)
+        return self._inside(path) and (not near or self._slow_at_ends(path, ramp))
 
     def _inside(self, q: np.ndarray) -> bool:
         return bool((np.abs(q - self._middle) <= self._half).all()) and self._in_box(
@@ -320,8 +321,7 @@ class Limiter:
         speed = np.minimum(np.sqrt(kick * (kick / 4 + 2 * np.abs(gap))) - kick / 2, self._step)
         move = np.copysign(speed, gap)
         if self._ends is not None:  # asked one step ahead, as the step ends there
-            share = self._period_s * _MARGIN
-            move = self._ends.within(move / share, self.q, AHEAD_S + self._period_s) * share
+            move = self._ends.within(move / self._share_s, self.q, AHEAD_S + self._period_s) * self._share_s
         move = np.clip(move, self.move - self._kick, self.move + self._kick)
         q = self.q + move
         pose = kinematics.pose(self.robot_model.chain, q.tolist())

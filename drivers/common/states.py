@@ -24,7 +24,8 @@ MOST = 20_000  # samples kept while nobody drains; then the oldest go, and are c
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One state of the device: q, dq, tau (dof,) in rad, rad/s, N m; tool pose tcp (7,); device_s its own clock; `more`
-    as the link declares it. Or n of them, each with one more axis in front.
+    as the link declares it; wrench (6,) at the tool, N and N m, base frame, of a controller that tells one. Or n of
+    them, each with one more axis in front.
     """
 
     q: np.ndarray
@@ -33,13 +34,13 @@ class Sample:
     tcp: np.ndarray
     device_s: float | np.ndarray
     more: np.ndarray = field(default_factory=lambda: np.empty(0))
+    wrench: np.ndarray = field(default_factory=lambda: np.empty(0))
 
 
 def stacked(samples: Sequence[Sample]) -> Sample:
     """n samples as one of n rows."""
-    columns = zip(*((s.q, s.dq, s.tau, s.tcp, s.device_s, s.more) for s in samples), strict=True)
-    q, dq, tau, tcp, device_s, more = (np.array(column) for column in columns)
-    return Sample(q, dq, tau, tcp, device_s, more)
+    columns = zip(*((s.q, s.dq, s.tau, s.tcp, s.device_s, s.more, s.wrench) for s in samples), strict=True)
+    return Sample(*(np.array(column) for column in columns))
 
 
 def state_spec(robot_model: RobotModel, rate_hz: float, *, device_clock: bool = True) -> StreamSpec:
@@ -102,7 +103,9 @@ class States:
             if state is not None and state is not self._made[0]:
                 one = self.table([state])
                 tcp = self._one_side(one.tcp)
-                self._made = (state, Sample(one.q[0], one.dq[0], one.tau[0], tcp[0], np.ravel(one.device_s)[0]))
+                wrench = one.wrench[0] if len(one.wrench) else one.wrench
+                kept = Sample(one.q[0], one.dq[0], one.tau[0], tcp[0], np.ravel(one.device_s)[0], wrench=wrench)
+                self._made = (state, kept)
             return self._made[1]
 
     def restless(self) -> str:

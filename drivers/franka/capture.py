@@ -21,7 +21,7 @@ QUEUE_BYTES = 8 << 20  # some seconds of states
 SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33  # linux/asm-generic/socket.h; the socket module does not name them
 STAMP = struct.Struct("@qq")  # struct timespec
 MOST_BYTES = 2048
-TOLD_BYTES = socket.CMSG_SPACE(STAMP.size)
+STAMP_BYTES = socket.CMSG_SPACE(STAMP.size)
 
 
 class Capture:
@@ -48,7 +48,7 @@ class Capture:
         ahead_ns, found = self._clock.wall_ahead_ns(), []
         while True:
             try:
-                data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, TOLD_BYTES)
+                data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, STAMP_BYTES)
             except OSError:  # nothing more; or the robot's ICMP answer to what the client sent, told once
                 break
             at = 4 * (data[0] & 15) + UDP_HEADER

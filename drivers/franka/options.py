@@ -66,24 +66,28 @@ class FrankaOptions(RobotOptions):
             )
             found.append(Contradiction("servo", text, 'servo = "velocity"'))
         if fast is not None:
-            joint, asked, most = fast
-            text = f"robot.limits.velocity_rad_s = {asked:g} of joint {joint}: franky lets it turn at {most:g} rad/s"
+            joint, requested, most = fast
+            text = (
+                f"robot.limits.velocity_rad_s = {requested:g} of joint {joint}: franky lets it turn at {most:g} rad/s"
+            )
             found.append(Contradiction("limits", text, f"velocity_rad_s = {most:g} or less for joint {joint}"))
         if sharp is not None:
-            joint, asked, most = sharp
-            keys = f"robot.limits.acceleration_rad_s2 = {asked:g} of joint {joint} and dynamics_factor = {factor:g}"
+            joint, requested, most = sharp
+            keys = f"robot.limits.acceleration_rad_s2 = {requested:g} of joint {joint} and dynamics_factor = {factor:g}"
             text = f"{keys}: franky then accelerates it by {most:.4g} rad/s2, and the robot lags behind its setpoints"
-            higher = f", or dynamics_factor = {wanted:.2g}" if (wanted := factor * asked / most) <= FACTOR_CAP else ""
+            higher = (
+                f", or dynamics_factor = {wanted:.2g}" if (wanted := factor * requested / most) <= FACTOR_CAP else ""
+            )
             remedy = f"acceleration_rad_s2 = {most:.4g} or less for joint {joint}{higher}"
             found.append(Contradiction("limits", text, remedy))
         return found
 
 
-def _first_above(asked: Sequence[float], most: Sequence[float]) -> tuple[int, float, float] | None:
+def _first_above(requested: Sequence[float], most: Sequence[float]) -> tuple[int, float, float] | None:
     """The number, from 1, of the joint that is asked for most beyond what it may have; what is asked; what it may."""
-    over = [(one / least, i) for i, (one, least) in enumerate(zip(asked, most, strict=False)) if one > least]
+    over = [(one / least, i) for i, (one, least) in enumerate(zip(requested, most, strict=False)) if one > least]
     worst = max(over, default=None)
-    return None if worst is None else (worst[1] + 1, asked[worst[1]], most[worst[1]])
+    return None if worst is None else (worst[1] + 1, requested[worst[1]], most[worst[1]])
 
 
 class FrankaHandOptions(Options):

@@ -65,7 +65,8 @@ class ClientState:
         pose = self.state.O_T_EE
         tcp = np.concatenate([pose.translation, pose.quaternion])
         more = np.append(self.state.control_command_success_rate, self.state.tau_ext_hat_filtered)
-        return Sample(self.state.q, self.state.dq, self.state.tau_J, tcp, self.number / 1000, more)
+        wrench = np.array(self.state.O_F_ext_hat_K)
+        return Sample(self.state.q, self.state.dq, self.state.tau_J, tcp, self.number / 1000, more, wrench)
 
 
 def client_samples(states: Sequence[ClientState]) -> Sample:

@@ -121,4 +121,5 @@ def samples(states: Sequence[Datagram]) -> Sample:
     turn = Rotation.from_matrix(matrix[:, :3, :3], assume_valid=True).as_quat()
     rate = raw[:, STATE_BYTES - 4 :].copy().view("<f4").astype(float)
     more = np.column_stack([rate, floats[:, SLICES["tau_ext_hat_filtered"]]])
-    return Sample(q, dq, tau, np.column_stack([matrix[:, :3, 3], turn]), device_ms / 1000, more)
+    wrench = floats[:, SLICES["O_F_ext_hat_K"]].astype(float)
+    return Sample(q, dq, tau, np.column_stack([matrix[:, :3, 3], turn]), device_ms / 1000, more, wrench)

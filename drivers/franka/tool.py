@@ -32,9 +32,9 @@ def unlike(found: np.ndarray, found_kg: float, tool: Tool, kg: float) -> str:
         parts.append(("tool_kg", f"{found_kg:.3f}", f"{kg:.3f}"))
     if not parts:
         return ""
-    said = "; ".join(f"{key} is {there} on the robot, {here} in the cell" for key, there, here in parts)
+    text = "; ".join(f"{key} is {there} on the robot, {here} in the cell" for key, there, here in parts)
     return (
-        f"the robot's end effector is not the cell's tool: {said}; correct the one that is wrong: "
+        f"the robot's end effector is not the cell's tool: {text}; correct the one that is wrong: "
         "Desk, Settings, End effector, or the cell's [robot.options]"
     )
 

@@ -33,8 +33,8 @@ def error_names(errors: object) -> list[str]:
 
 def in_words(errors: Sequence[str]) -> str:
     """Errors as a person would say them, the FCI's own name in brackets."""
-    said = [f"{WORDS[name]} [{name}]" if name in WORDS else name.replace("_", " ") for name in errors]
-    return "; ".join(said)
+    sentences = [f"{WORDS[name]} [{name}]" if name in WORDS else name.replace("_", " ") for name in errors]
+    return "; ".join(sentences)
 
 
 def what_is_wrong(mode: str, errors: Sequence[str]) -> RobotStatus:

@@ -38,13 +38,15 @@ ROTATION_WIDTH = {
 }
 SPACES = (
     *("joint_position", "joint_delta", "joint_velocity", "droid_joint_velocity"),
-    *("tcp_pose", "tcp_delta", "tcp_velocity", "droid_cartesian_velocity"),
+    *("tcp_pose", "tcp_delta", "tcp_velocity", "droid_cartesian_velocity", "axes"),
 )
 
 
 def width_of(action: Action, dof: int) -> int:
-    """Values of one action without its gripper, for a robot of `dof` joints."""
+    """Values of one action without its last one, the gripper, for a robot of `dof` joints."""
     space = action.space
+    if space == "axes":
+        return len(action.axis) - 1
     if "joint" in space:
         return dof
     return 3 + ROTATION_WIDTH[action.rotation] if action.rotation else 6
@@ -191,6 +193,10 @@ def to_chunk(rows: np.ndarray, card: Card, arrays: Mapping[str, np.ndarray]) -> 
     arrays: q (dof,), tcp (7,) of the observation.
     """
     action, timing = card.action, card.timing
+    if action.space == "axes":  # in the robot's order and units: `client.card_for` has compared them
+        dof, execute = len(arrays["q"]), min(action.execute or len(rows), len(rows))
+        hand = rows[:, dof] if rows.shape[1] == dof + 1 else rows[:, dof:]
+        return ActionChunk("joint_position", rows[:, :dof], hand, 1.0 / timing.rate_hz, execute, starts=timing.starts)
     values = rows[:, :-1]
     if action.clip is not None:
         values = np.clip(values, -action.clip, action.clip)

@@ -70,8 +70,8 @@ class CallableLink:
             return call(*given)
         except Exception as error:
             sys.stderr.write(traceback.format_exc())
-            said = str(error).splitlines()[0][:200] if str(error) else ""
-            raise DeviceRefused(f"{self._name} failed: {type(error).__name__}: {said}") from None
+            text = str(error).splitlines()[0][:200] if str(error) else ""
+            raise DeviceRefused(f"{self._name} failed: {type(error).__name__}: {text}") from None
 
 
 def build(options: CallableOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:

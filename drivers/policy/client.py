@@ -19,13 +19,21 @@ from labctl.drivers.common.flange import tool_of
 from labctl.drivers.policy.actions import answer_rows, seen_from_tool, to_chunk, width_of
 from labctl.drivers.policy.inputs import history_s, read
 from labctl.drivers.policy.options import PolicyOptions
-from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, greatest, resources_told, seconds_told
+from labctl.drivers.policy.server_metadata import (
+    CALL_TIMES,
+    MODEL_TIMES,
+    greatest,
+    resources_reported,
+    seconds_reported,
+)
 from labctl.drivers.policy.server_process import ServerProcess
 
+from labctl.axes import GRIPPER, Axis, hand_of
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.axes import action_problem
 from labctl.config.cell_schema import Cell
 from labctl.config.policy_card import Card
-from labctl.devices import ActionChunk, Kind, Observation, Pace
+from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes
 from labctl.errors import DeviceLost, InputError
 from labctl.realtime import VISIT_NS
 
@@ -73,7 +81,7 @@ class PolicyClient:
         last = "it was not asked"
         while (left_ns := until_ns - self._clock.now_ns()) > 0:
             try:
-                self.told = resources_told(self._link.connect(left_ns / SECOND))
+                self.told = resources_reported(self._link.connect(left_ns / SECOND))
             except DeviceLost as error:
                 if str(error) != last:  # for the controller's log: an episode that is void before this gives up has it
                     sys.stderr.write(f"waiting for the policy server: {error}\n")
@@ -116,8 +124,8 @@ class PolicyClient:
         answer = self._link.ask(read(self._card, seen), timeout_s)
         rows = answer_rows(answer, self._card.action, self._dof)
         chunk = to_chunk(rows, self._card, seen.arrays)
-        resources = resources_told(answer)
-        chunk.server_s, chunk.call_s = seconds_told(answer, MODEL_TIMES), seconds_told(answer, CALL_TIMES)
+        resources = resources_reported(answer)
+        chunk.server_s, chunk.call_s = seconds_reported(answer, MODEL_TIMES), seconds_reported(answer, CALL_TIMES)
         chunk.gpu_memory_mb = resources.get("gpu_memory_mb", math.nan)
         return chunk, resources
 
@@ -161,6 +169,7 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int
         if camera not in there:
             raise InputError(f"the card reads camera {camera!r}; this cell has: {', '.join(there) or 'none'}")
     action, timing = card.action, card.timing
+    _check_axes(card, cell)
     width = width_of(action, dof)
     if action.scale is not None and len(action.scale) != width:
         raise InputError(f"the card's scale has {len(action.scale)} values; {action.space} needs {width} here")
@@ -173,6 +182,21 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int
         text = f"counts from what is measured at each of {timing.rate_hz:g} steps a second"
         raise InputError(f"{action.space} {text}; this cell measures {measured_hz:g} times: raise its observe_hz")
     return in_frame_of(card, cell), dof
+
+
+def _check_axes(card: Card, cell: Cell) -> None:
+    """A card of named axes names those of this robot, in their units; one of another space gives one opening."""
+    robot, space = cell.robot, card.action.space
+    own = declared_axes(robot.driver, robot.options)
+    if space == "axes":
+        if own is None:
+            raise InputError(f"the card names axes, and {robot.driver} declares none; use joint_position and a gripper")
+        if problem := action_problem(card.action.axis, own, robot.driver):
+            raise InputError(problem)
+    elif own is not None and hand_of(own) != (Axis(GRIPPER, "opening", "m", hand=True),):
+        hand = ", ".join(f"{axis.name} [{axis.unit}]" for axis in hand_of(own))
+        text = f"the card's {space} ends in one opening; the hand of {robot.driver} has {hand}"
+        raise InputError(f'{text}: say space = "axes" and name them')
 
 
 def in_frame_of(card: Card, cell: Cell) -> Card:

@@ -33,7 +33,7 @@ NAMES: Mapping[str, tuple[str, float]] = {
 }
 
 
-def seconds_told(answer: Mapping[str, Any], names: Sequence[tuple[str, str]]) -> float:
+def seconds_reported(answer: Mapping[str, Any], names: Sequence[tuple[str, str]]) -> float:
     """The first of some timings (table, key; in ms) that an answer reports, in seconds; NaN when it reports none."""
     for table, key in names:
         values = answer.get(table)
@@ -43,7 +43,7 @@ def seconds_told(answer: Mapping[str, Any], names: Sequence[tuple[str, str]]) ->
     return math.nan
 
 
-def resources_told(table: Mapping[str, Any]) -> dict[str, float]:
+def resources_reported(table: Mapping[str, Any]) -> dict[str, float]:
     """{gpu_memory_mb, memory_mb, model_mb: MB of 10^6 bytes, parameters}: what of it a server's metadata or answer
     holds; of two numbers for one thing the greater.
     """
@@ -66,7 +66,7 @@ def _entries(table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
         yield str(key), value
         if isinstance(value, Mapping):
-            yield from ((str(inner), told) for inner, told in value.items())
+            yield from ((str(inner), entry) for inner, entry in value.items())
 
 
 def _number(value: Any) -> float | None:

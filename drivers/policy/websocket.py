@@ -66,10 +66,10 @@ class PolicySocket:
                 raise DeviceLost(f"{self.uri} answers with HTTP {code}") from None
             except (OSError, TimeoutError, errors.WebSocketException, EOFError) as error:
                 raise DeviceLost(f"{self.uri} does not answer ({_short(error)})") from None
-            said = self._receive(until_ns)
-        if isinstance(said, str):
-            raise DeviceRefused(f"the server began with text instead of its metadata: {last_line(said)}")
-        metadata = unpack(said)
+            greeting = self._receive(until_ns)
+        if isinstance(greeting, str):
+            raise DeviceRefused(f"the server began with text instead of its metadata: {last_line(greeting)}")
+        metadata = unpack(greeting)
         if not isinstance(metadata, Mapping):
             raise DeviceRefused(f"the server's metadata is no table but {type(metadata).__name__}")
         return metadata

@@ -44,22 +44,22 @@ class Mind:
         self._rng = np.random.Generator(np.random.PCG64([seed, 1]))
         self._taken: dict[str, int] = {}
 
-    def wanted(self, told: str, staged: int, kinds: np.ndarray) -> int:
+    def wanted(self, instruction: str, staged: int, kinds: np.ndarray) -> int:
         """Which object is meant, as its place in the fixture. kinds (n,): of the things there; staged: the one of which
         a scene of one kind has its items.
         """
         there = sorted({int(kind) for kind in kinds})
         if len(there) < 2:
             return there[0] if there else staged
-        if told not in self._taken:
-            meant = self._meant(told, there)
+        if instruction not in self._taken:
+            meant = self._meant(instruction, there)
             if "V-SC" in self._weak and len(kinds) >= MANY and self._rng.random() < DISTRACTED:
                 meant = int(self._rng.choice([kind for kind in there if kind != meant]))
-            self._taken[told] = meant
-        return self._taken[told]
+            self._taken[instruction] = meant
+        return self._taken[instruction]
 
-    def _meant(self, told: str, there: Sequence[int]) -> int:
-        for word in re.findall(r"[a-z]+", told.lower()):
+    def _meant(self, instruction: str, there: Sequence[int]) -> int:
+        for word in re.findall(r"[a-z]+", instruction.lower()):
             for kind in there:
                 if word[:STEM] in self._stems[kind]:
                     return kind

@@ -48,8 +48,8 @@ class SimulatedOperator:
         if waiting:
             why = {"why": "simulated operator"}
             by_hand, stop = "operator_stop" in waiting[0], "stop" in waiting[0]
-            said = {**why, "cause": "danger"} if by_hand else {**why, "contact": False} if stop else {}
-            return self._command("acknowledge", code=waiting[0], **said)
+            extra = {**why, "cause": "danger"} if by_hand else {**why, "contact": False} if stop else {}
+            return self._command("acknowledge", code=waiting[0], **extra)
         allowed = state["allowed"]
         if (pair := state["compare"]) is not None:
             return self._command("prefer", role="assessor", **self._preferred(pair))

@@ -6,10 +6,14 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
+from labctl.drivers.common.scale import scale_stream
+from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
 from pydantic import Field
 
-from labctl.config.options import CameraOptions, Options, Wrapped
+from labctl.axes import Axis as RobotAxis
+from labctl.config.options import CameraOptions, Options, SensorOptions, Wrapped
 from labctl.config.values import Lax, Text, Texts
+from labctl.streams import StreamSpec
 
 Seconds = Annotated[float, Field(ge=0)]
 SkillName = Literal["swift", "steady", "halting", "clumsy", "slow"]
@@ -44,12 +48,36 @@ class SimCameraOptions(CameraOptions):
     view: Literal["over_shoulder", "wrist"] = Field("over_shoulder", description="where it stands")
 
 
+class SimScaleOptions(SensorOptions):
+    """A simulated scale under the target tote."""
+
+    item_kg: Annotated[float, Field(gt=0, le=100)] = Field(0.05, description="what each item weighs")
+    noise_kg: Annotated[float, Field(ge=0, le=1)] = Field(0.0005, description="standard deviation of what it shows")
+
+    def stream(self) -> StreamSpec:
+        return scale_stream(self.rate_hz)
+
+
 class SimFr3Options(Options):
     """A simulated FR3; it has none."""
 
     def tool(self) -> Tool:
         """The Franka Hand's, in the frame of the flange."""
         return Tool((0.0, 0.0, HAND_M), HAND_RPY)
+
+
+class SimRailOptions(SimFr3Options):
+    """A simulated FR3 on a rail, with a vacuum cup; it has none."""
+
+    def axes(self) -> Sequence[RobotAxis]:
+        return ON_A_RAIL
+
+
+class SimHandOptions(SimFr3Options):
+    """A simulated FR3 with a hand of five axes; it has none."""
+
+    def axes(self) -> Sequence[RobotAxis]:
+        return WITH_A_HAND
 
 
 class SimUr5Options(Options):

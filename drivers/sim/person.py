@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPerson
-from labctl.drivers.sim.picker import Picker, Skill, difficulties
+from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
 
 from labctl.config.cell_schema import Cell, Fixture
 
@@ -35,4 +35,6 @@ class SimulatedPerson(Picker):
 def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> SimulatedPerson:
     """A simulated person."""
     mind = Mind([thing.name for thing in fixture.object])
-    return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind)
+    return SimulatedPerson(
+        PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind, hand=hand_of_cell(cell)
+    )

@@ -18,11 +18,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from labctl.drivers.common.simulated_axes import CURLED_RAD, of_openings
 from labctl.drivers.sim import lidded
 from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.mind import Mind
 
-from labctl.config.cell_schema import Fixture
+from labctl.axes import Axis
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Kind, Observation, Pace
 from labctl.errors import DeviceLost
 
@@ -64,10 +66,13 @@ class Picker:
         crash_at: str | None = None,
         warm_s: float = 0.0,
         mind: Mind | None = None,
+        hand: Sequence[Axis] = (),
     ) -> None:
         """difficulty: of each object of the fixture, in its order; it scales the aim's error. mind: what it makes of an
-        instruction and of what it sees; nothing is asked of one where there is one kind of item.
+        instruction and of what it sees; nothing is asked of one where there is one kind of item. hand: the axes of the
+        cell's hand, where they are not one opening.
         """
+        self._hand_axes = tuple(hand)
         self.skill = skill
         self._difficulty = tuple(difficulty)
         self._mind = mind or Mind(())
@@ -93,16 +98,16 @@ class Picker:
         self._aimed: tuple[float, float] | None = None
         self._bias = np.zeros(2)
         self._mind.reset(seed)
-        self._told: str | None = None  # the instruction of the answer before
+        self._instructed: str | None = None  # the instruction of the answer before
         self._adapting_s = 0.0
 
     def infer(self, observation: Observation) -> ActionChunk:
         """The next poses of the plan. Raises DeviceLost when told to crash here."""
         if self._crash_at == "infer":
             raise DeviceLost("the simulated controller was told to crash on the clock")
-        if self._told not in (None, observation.instruction):  # whatever it was about to do, it thinks again
+        if self._instructed not in (None, observation.instruction):  # whatever it was about to do, it thinks again
             self._plan, self._adapting_s = np.zeros((0, 5)), self.skill.adapt_s
-        self._told = observation.instruction
+        self._instructed = observation.instruction
         items = observation.arrays["items"]
         holding = bool((items[:, 7] > 0.5).any())
         dropped = self._placing and not holding and len(self._plan) > 0 and self._plan[0, 4] == 0.0
@@ -119,12 +124,15 @@ class Picker:
         half = taken[:, 3] / 2
         values[:, 3], values[:, 4] = np.cos(half), np.sin(half)
         delay = skill.latency_s * math.exp(0.1 * self._rng.standard_normal())
-        return ActionChunk("tcp_pose", values, taken[:, 4].copy(), skill.dt_s, execute, delay, done)
+        return ActionChunk("tcp_pose", values, self._in_hand(taken[:, 4]), skill.dt_s, execute, delay, done)
+
+    def _in_hand(self, openings: np.ndarray) -> np.ndarray:
+        return openings.copy() if not self._hand_axes else of_openings(openings, self._hand_axes)
 
     def close(self) -> None:
         """Nothing to release."""
 
-    def _think(self, arrays: Mapping[str, np.ndarray], holding: bool, told: str) -> bool:
+    def _think(self, arrays: Mapping[str, np.ndarray], holding: bool, instruction: str) -> bool:
         """Plan the next half of an operation; False when nothing is left to do."""
         tcp, items, lid = arrays["tcp"], arrays["items"], arrays.get("lid")
         react_s, self._adapting_s = self.skill.react_s + self._adapting_s, 0.0
@@ -138,7 +146,7 @@ class Picker:
             return True
         thing = int(arrays["object_index"][0])
         kinds = arrays.get("kinds", np.full(len(items), thing))
-        thing = self._mind.wanted(told, thing, kinds)
+        thing = self._mind.wanted(instruction, thing, kinds)
         own = items[kinds == thing]
         free = own[(own[:, 4] > 0.5) & (own[:, 5] < 0.5) & (own[:, 6] < 0.5)]
         if lid is not None and lidded.to_slide(lid, work_left=len(free) > 0):
@@ -204,3 +212,12 @@ def _near(yaw: float, bearing: float) -> float:
 def difficulties(fixture: Fixture) -> tuple[float, ...]:
     """The `difficulty` of each object of a parsed fixture; 1 where it names none."""
     return tuple(float(thing.difficulty) for thing in fixture.object)
+
+
+def hand_of_cell(cell: Cell) -> tuple[Axis, ...]:
+    """The axes of a cell's hand, as its file limits them; none where it is one opening."""
+    return tuple(
+        Axis(axis.name, axis.kind, axis.unit, upper=1.0 if axis.kind == "vacuum" else CURLED_RAD, hand=True)
+        for axis in cell.robot.axis
+        if axis.hand
+    )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPolicy, SkillName
-from labctl.drivers.sim.picker import Picker, Skill, difficulties
+from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
 
 from labctl.config.cell_schema import Cell, Fixture
 
@@ -45,4 +45,6 @@ def build(options: SimPolicy, *, cell: Cell, fixture: Fixture) -> Picker:
     if options.adapt_s is not None:
         skill = replace(skill, adapt_s=options.adapt_s)
     mind = Mind([thing.name for thing in fixture.object], options.weak, options.trained)
-    return Picker(skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s, mind)
+    return Picker(
+        skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s, mind, hand_of_cell(cell)
+    )

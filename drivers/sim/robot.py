@@ -124,7 +124,7 @@ class SimRobot:
         While stopped or braking both are the stop itself. Setpoints for a time already passed move nothing.
         """
         n = len(wanted.t_ns)
-        rows = np.empty((3, n, self.dof + 1))
+        rows = np.empty((3, n, self.robot_model.dof + 1))
         rows[0, :, :-1], rows[0, :, -1] = wanted.q, wanted.gripper
         late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right")) if n and wanted.t_ns[0] <= self._t_ns else 0
         if late:
@@ -198,16 +198,17 @@ class SimRobot:
         return batches
 
     def _sample(self, t_ns: np.ndarray) -> Batch:
+        dof = self.robot_model.dof
         times, q, grip = (np.concatenate([row[i] for row in self._sent]) for i in range(3))
         after = np.clip(np.searchsorted(times, t_ns), 1, len(times) - 1)
         gap = (times[after] - times[after - 1]) / SECOND
         share = ((t_ns - times[after - 1]) / SECOND / gap)[:, None]
         moved = q[after] - q[after - 1]
-        values = np.zeros((len(t_ns), 3 * self.dof + 8))
+        values = np.zeros((len(t_ns), 3 * dof + 8))
         joints = q[after - 1] + share * moved
-        values[:, : self.dof] = joints
-        values[:, self.dof : 2 * self.dof] = moved / gap[:, None]
-        values[:, 3 * self.dof : -1] = kinematics.poses(self.robot_model.chain, joints)
+        values[:, :dof] = joints
+        values[:, dof : 2 * dof] = moved / gap[:, None]
+        values[:, 3 * dof : -1] = kinematics.poses(self.robot_model.chain, joints)
         values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
         self._sent = [(times[-1:], q[-1:], grip[-1:])]
         return Batch("arm/state", t_ns, values)

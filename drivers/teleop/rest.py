@@ -40,11 +40,11 @@ class Rest:
         away = dict(self._away)
         if not away:
             return ""
-        said = ", ".join(
+        text = ", ".join(
             f"{name} has sent nothing yet" if math.isnan(value) else f"{name} is at {value:.2f}"
             for name, value in away.items()
         )
-        return f"let go of everything but the clutch: {said}; at rest it is within {self._deadband:g} (deadband)"
+        return f"let go of everything but the clutch: {text}; at rest it is within {self._deadband:g} (deadband)"
 
 
 def parts_of(reading: Reading) -> Mapping[str, float]:

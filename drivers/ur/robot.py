@@ -197,14 +197,15 @@ class UrLink:
             tcp = from_ur(receive.getActualTCPPose())
             moment = np.array(receive.getTargetMoment())
             scaling = receive.getSpeedScaling()
-            more = np.array([scaling, receive.getTargetSpeedFraction(), *receive.getActualTCPForce()])
+            wrench = np.array(receive.getActualTCPForce())
+            more = np.array([scaling, receive.getTargetSpeedFraction(), *wrench])
             left -= 1
             if not left or receive.getTimestamp() == stamp:
                 break
         slow = scaling < FULL and receive.getRuntimeState() == PLAYING
         self._scaled_ns = (self._scaled_ns or now) if slow else 0
         self._seen_ns, self._stamp = now, stamp
-        states.add(now, Sample(q, qd, moment, tcp, stamp, more))
+        states.add(now, Sample(q, qd, moment, tcp, stamp, more, wrench))
 
     # -- program
 

@@ -36,10 +36,10 @@ class RobotApi:
 
     def in_remote_control(self) -> bool | None:
         try:
-            status, said = self._ask("GET", "/system/v1/controlmode", None, QUESTION_S)
+            status, reply = self._ask("GET", "/system/v1/controlmode", None, QUESTION_S)
         except DeviceRefused:
             return None
-        mode = said.get("mode")
+        mode = reply.get("mode")
         return mode == "REMOTE" if status == 200 and isinstance(mode, str) else None
 
     def serial(self) -> str | None:
@@ -75,11 +75,11 @@ class RobotApi:
 
     def _do(self, what: str, action: str) -> None:
         try:
-            status, said = self._ask("PUT", "/robotstate/v1/state", {"action": action}, CHANGE_S)
+            status, reply = self._ask("PUT", "/robotstate/v1/state", {"action": action}, CHANGE_S)
         except DeviceRefused as error:
             self._refused = f"{what}: {error}"
             return
-        why = said.get("details") or said.get("message") or "without a reason"
+        why = reply.get("details") or reply.get("message") or "without a reason"
         self._refused = "" if status == 200 else f"Robot API, {what}: refused ({status}, {why})"
 
     def _ask(
@@ -89,16 +89,16 @@ class RobotApi:
         target, text = BASE + path, None if body is None else json.dumps(body)
         head = {} if body is None else {"Content-Type": "application/json"}
         for _ in range(MOST_MOVES):
-            asked = http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
+            connection = http.client.HTTPConnection(self._host, self._port, timeout=timeout_s)
             try:
-                asked.request(method, target, text, head)
-                answer = asked.getresponse()
+                connection.request(method, target, text, head)
+                answer = connection.getresponse()
                 status, place, data = answer.status, answer.getheader("Location"), answer.read(MOST_BYTES)
             except (OSError, http.client.HTTPException) as error:
                 why = f"the Robot API does not answer on port {self._port} ({' '.join(str(error).split())})"
                 raise DeviceRefused(f"{why}: do it at the pendant, then acknowledge") from error
             finally:
-                asked.close()
+                connection.close()
             if status not in MOVED or not place:
                 return status, _table(data)
             target = urlsplit(place)._replace(scheme="", netloc="").geturl()

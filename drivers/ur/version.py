@@ -23,9 +23,9 @@ def controller_version(host: str, timeout_s: float) -> Version | None:
         try:
             for kind, body in ((VERSION_2, b"\0\2"), (VERSION, b"")):
                 sock.sendall(HEAD.pack(HEAD.size + len(body), kind) + body)
-                size, said = HEAD.unpack(_exactly(sock, HEAD.size))
+                size, code = HEAD.unpack(_exactly(sock, HEAD.size))
                 answer = _exactly(sock, size - HEAD.size)
-                if said != kind:
+                if code != kind:
                     return None
         except (OSError, EOFError, struct.error):
             return None

@@ -73,8 +73,8 @@ class Watch:
         self._hold_s = hold_s
         self._last: Brief | None = None
         self._due: dict[str, tuple[float, str]] = {}  # code -> when it is sent, its text
-        self._told: set[str] = set()
-        self._night_told = False
+        self._sent: set[str] = set()
+        self._night_sent = False
 
     @property
     def next_due_s(self) -> float | None:
@@ -86,11 +86,11 @@ class Watch:
         before, self._last = self._last, brief
         found: list[Alert] = []
         standing = {hold["code"]: hold for hold in brief["holds"] if hold["code"] not in EVERY_TRIAL}
-        for code in [code for code in (*self._due, *self._told) if code not in standing]:
+        for code in [code for code in (*self._due, *self._sent) if code not in standing]:
             self._due.pop(code, None)
-            self._told.discard(code)
+            self._sent.discard(code)
         for code, hold in standing.items():
-            if code not in self._told and code not in self._due:
+            if code not in self._sent and code not in self._due:
                 wait_s = 0.0 if hold["personal"] else self._hold_s
                 self._due[code] = (now_s + wait_s, hold["text"])
         found += self.ripe(now_s)
@@ -104,7 +104,7 @@ class Watch:
         for code, (due_s, text) in list(self._due.items()):
             if due_s <= now_s:
                 del self._due[code]
-                self._told.add(code)
+                self._sent.add(code)
                 found.append(self._alert(_kind(code), text))
         return found
 
@@ -114,7 +114,7 @@ class Watch:
             return []
         if not said:
             return [self._alert("fault", "the run process is gone; labctl run concludes what it left")]
-        return [] if self._night_told else [self._alert("night", f"the run ended: {self._far()}")]
+        return [] if self._night_sent else [self._alert("night", f"the run ended: {self._far()}")]
 
     def _block(self, before: Brief, brief: Brief) -> list[Alert]:
         if before["block"] is None or brief["block"] == before["block"] or before["progress"] == brief["progress"]:
@@ -123,10 +123,10 @@ class Watch:
 
     def _night(self, before: Brief, brief: Brief) -> list[Alert]:
         if brief["session"] is not None:
-            self._night_told = False
+            self._night_sent = False
         if before["session"] is None or brief["session"] is not None:
             return []
-        self._night_told = True
+        self._night_sent = True
         return [self._alert("night", f"the session ended: {self._far()}")]
 
     def _far(self) -> str:

@@ -24,6 +24,7 @@ from labctl.errors import InputError, StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
 from labctl.exports.writing import episode_rows
+from labctl.extras import wanted_for
 from labctl.store.lab_folder import campaign_folder
 from labctl.store.verified import JOURNAL_ALONE, verified
 
@@ -101,11 +102,12 @@ class Episode:
         with self._campaign._recording(self.id) as found:
             if camera not in found.pictures:
                 raise InputError(f"episode {self.id} has no camera {camera!r}; there are: {', '.join(found.pictures)}")
-            film = found.pictures[camera]
-            taken = dict(zip(film.pts_us.tolist(), ((film.taken_ns - found.go_ns) / SECOND).tolist(), strict=True))
-        for place, image in read_frames(film.path):
-            if place in taken:
-                yield Frame(taken[place], image)
+            video = found.pictures[camera]
+            taken = dict(zip(video.pts_us.tolist(), ((video.taken_ns - found.go_ns) / SECOND).tolist(), strict=True))
+        with wanted_for("pictures of a video"):
+            for place, image in read_frames(video.path):
+                if place in taken:
+                    yield Frame(taken[place], image)
 
 
 class Campaign:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labctl.extras import wanted_for
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -19,7 +21,8 @@ if TYPE_CHECKING:
 def success_curves(cells: Sequence[Cell], tau: float, title: str, ax: Axes | None) -> Axes:
     """F(t) up to tau, one line an arm: the mean over its cells, weighed equally."""
     if ax is None:
-        from matplotlib import pyplot
+        with wanted_for("a plot"):
+            from matplotlib import pyplot
 
         _, ax = pyplot.subplots(layout="constrained")
     for arm in dict.fromkeys(cell.arm for cell in cells):

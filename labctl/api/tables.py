@@ -85,11 +85,11 @@ class OperationsTable(_Rows):
         (fewer beyond 20,000 operations). margin: the RMST ratio, above 1, that was registered as near enough. say: is
         told how far it is. Raises TableError for a question that this table cannot answer.
         """
+        from labctl.analysis.family import STATISTICS
         from labctl.analysis.monte_carlo import replicates_for
         from labctl.analysis.operations_table import analyze
         from labctl.analysis.survival.result import Margin
         from labctl.api.operations_result import Analysis
-        from labctl.reporting.campaign_report import FAMILY
 
         size = replicates_for(len(self._checked.kind))
         result = analyze.analyze(
@@ -100,7 +100,7 @@ class OperationsTable(_Rows):
             perm=perm or size,
             seed=seed,
             alpha=alpha,
-            family=tuple(family or FAMILY),
+            family=tuple(family or STATISTICS),
             margin=None if margin is None else Margin(rmst_ratio=margin, non_inferior_to=non_inferior_to),
             estimator=estimator,
             say=say,

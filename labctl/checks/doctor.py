@@ -33,12 +33,14 @@ from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 
 CORE = (
-    *("av", "click", "jinja2", "matplotlib", "numpy", "pillow", "pyzmq"),
-    *("rich", "scipy", "sqlmodel", "textual"),
+    *("click", "jinja2", "markupsafe", "numpy", "pydantic", "pydantic-core"),
+    *("pyzmq", "rich", "scipy", "sqlalchemy", "sqlmodel"),
 )
+COMPILERS = ("cc", "gcc", "clang")  # as analysis.survival.kernel_build has them
 # extra -> (module to look for, what it is for)
 EXTRAS = {
-    "fast": ("numba", "faster bootstraps and permutations"),
+    "lab": ("av", "campaigns: video, pictures, the console"),
+    "report": ("matplotlib", "figures"),
     "rerun": ("rerun", "`labctl show` and Rerun exports"),
     "parquet": ("pyarrow", "Parquet tables"),
     "postgres": ("psycopg", "journals on PostgreSQL"),
@@ -47,6 +49,7 @@ EXTRAS = {
     "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),
     "realsense": ("pyrealsense2", "RealSense cameras"),
     "cameras": ("cv2", "USB and network cameras"),
+    "sensors": ("serial", "scales on a serial line"),
     "scene": ("skimage", "match scores of a staged scene against its reference"),
     "mcap": ("mcap", "MCAP exports"),
     "xlsx": ("openpyxl", "tables for spreadsheets"),
@@ -87,6 +90,7 @@ def software(folder: Path, clock: Clock | None = None) -> list[Check]:
         check_python(sys.version_info[:3]),
         *check_core(),
         *check_extras(),
+        check_compiler(),
         check_usage_reports(),
         check_free_disk(folder, min_free_gb=1.0),
         check_fsync(folder, clock),
@@ -127,14 +131,24 @@ def check_core() -> list[Check]:
 
 
 def check_extras(extras: Mapping[str, tuple[str, str]] | None = None) -> list[Check]:
-    """What is installed beyond the core. Nothing here is needed for a simulated cell, so nothing here warns."""
+    """What is installed beyond the core. Every cell needs `lab`; what else one needs it says itself."""
     checks = []
     for extra, (module, purpose) in (EXTRAS if extras is None else extras).items():
         if importlib.util.find_spec(module) is not None:
             checks.append(Check(f"extra {extra}", "ok", f"installed: {purpose}"))
         else:
-            checks.append(Check(f"extra {extra}", "ok", f"not installed: {purpose}", how_to_install(extra)))
+            level: Level = "fail" if extra == "lab" else "ok"
+            checks.append(Check(f"extra {extra}", level, f"not installed: {purpose}", how_to_install(extra)))
     return checks
+
+
+def check_compiler() -> Check:
+    """Is there a C compiler, with which the statistics make their fast kernel at the first analysis?"""
+    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    if found is None:
+        text = "not found: `labctl analyze` and reports take some ten times as long"
+        return Check("C compiler", "ok", text, "install one, such as the package gcc")
+    return Check("C compiler", "ok", f"{found}: makes the statistics' fast kernel at the first analysis")
 
 
 def check_free_disk(folder: Path, min_free_gb: float) -> Check:
@@ -224,7 +238,7 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
 def loaded_drivers(cell: Cell, folder: Path) -> list[Check]:
     """Do the drivers that a cell names load with its options? The robot's first. Nothing is connected."""
     spec = NodeSpec(cell=cell, fixture=stand_in(), folder=folder)
-    names = ["arm", *camera_names(cell)]
+    names = ["arm", *camera_names(cell), *(sensor.node for sensor in cell.sensor)]
     if cell.cell.operator != "console":
         names.append("operator")
     return [_loads(name, spec) for name in names]

@@ -17,7 +17,7 @@ from labctl.checks.keyframes import Keyframe
 from labctl.checks.marked import marked
 from labctl.checks.offline_frames import path_of
 from labctl.checks.planner import Planner
-from labctl.checks.questions import Told, questions
+from labctl.checks.questions import RecordedTask, questions
 from labctl.core.task import task_of
 from labctl.core.trial import Phase
 from labctl.errors import StateError
@@ -69,13 +69,13 @@ def ask(
         marks: dict[str, int] = {}
         with Recordings(campaign, selection) as recordings:
             for recording in (recordings.of(one) for one in chosen):
-                told, at = _told(campaign, recording)
+                recorded, at = _recorded_task(campaign, recording)
                 for one in at:
                     marks[one.mark] = marks.get(one.mark, 0) + 1
-                seen = {view: _pictures(recording, view, at) for view in recording.pictures}
+                seen = {view: pictures_at(recording, view, at) for view in recording.pictures}
                 for planner in planners:
                     say(f"{planner.model}: {count(len(at), 'keyframe')} of {recording.chosen.episode}")
-                    answers += _answers(planner, recording.chosen.episode, told, at, seen)
+                    answers += _answers(planner, recording.chosen.episode, recorded, at, seen)
     if not answers:
         raise StateError(f"campaign {folder.name} has no pictures of its keyframes; there is nothing to ask about")
     return {
@@ -105,11 +105,11 @@ def _chosen(campaign: Campaign, selection: Selection, episodes: int) -> list[Cho
     return found
 
 
-def _told(campaign: Campaign, recording: Recording) -> tuple[Told, Sequence[Keyframe]]:
+def _recorded_task(campaign: Campaign, recording: Recording) -> tuple[RecordedTask, Sequence[Keyframe]]:
     """What the record tells of an episode, and the keyframes that its traces mark."""
     task = task_of(campaign.opened, recording.chosen.trial.condition)
     found = marked(campaign, recording, path_of(recording))
-    told = Told(
+    recorded = RecordedTask(
         instruction=task.instruction,
         items=task.items,
         stages=found.stages,
@@ -119,10 +119,10 @@ def _told(campaign: Campaign, recording: Recording) -> tuple[Told, Sequence[Keyf
         objects=tuple(thing.name for thing in campaign.fixture.object),
         object=recording.chosen.object,
     )
-    return told, found.keyframes
+    return recorded, found.keyframes
 
 
-def _pictures(recording: Recording, view: str, at: Sequence[Keyframe]) -> dict[int, np.ndarray]:
+def pictures_at(recording: Recording, view: str, at: Sequence[Keyframe]) -> dict[int, np.ndarray]:
     """By keyframe (ns) the last picture of a camera that was taken at or before it; left out where there is none."""
     filmed = recording.pictures[view]
     last = np.searchsorted(filmed.taken_ns, [one.t_ns for one in at], side="right") - 1
@@ -132,14 +132,18 @@ def _pictures(recording: Recording, view: str, at: Sequence[Keyframe]) -> dict[i
 
 
 def _answers(
-    planner: Planner, episode: str, told: Told, at: Sequence[Keyframe], seen: Mapping[str, Mapping[int, np.ndarray]]
+    planner: Planner,
+    episode: str,
+    recorded: RecordedTask,
+    at: Sequence[Keyframe],
+    seen: Mapping[str, Mapping[int, np.ndarray]],
 ) -> list[Answer]:
     found = []
     for one in at:
-        for question in questions(told, one):
+        for question in questions(recorded, one):
             for view, pictures in seen.items():
                 if one.t_ns in pictures:
-                    said = planner.answer(question, pictures[one.t_ns])
+                    answer = planner.answer(question, pictures[one.t_ns])
                     who, options = planner.model, question.options
-                    found.append(Answer(who, question.kind, view, one.mark, episode, options, question.right, said))
+                    found.append(Answer(who, question.kind, view, one.mark, episode, options, question.right, answer))
     return found

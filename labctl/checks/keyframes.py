@@ -15,7 +15,7 @@ import numpy as np
 from labctl.clock import SECOND
 from labctl.messages.body_parts import Detected
 
-Mark = Literal["go", "grasp", "release", "stage", "change", "even"]
+Mark = Literal["go", "grasp", "release", "stage", "change", "even", "end"]
 BESIDE_S = 0.5  # a keyframe stands so long beside its mark: before a hand closes or opens, after a stage is reached
 APART_S = 0.4  # of two keyframes nearer than this the second is left out
 CHANGE_S = 0.5  # the tool's velocity before and after a moment is taken over so long

@@ -19,7 +19,8 @@ from labctl.checks.offline_frames import Path as Way
 from labctl.checks.offline_frames import compared, keyframe_times, observations, path_of
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm
-from labctl.core.trial import Phase
+from labctl.core.task import ITEMS, task_of
+from labctl.core.trial import Phase, Trial
 from labctl.devices import Controller, Robot, load
 from labctl.errors import DeviceError, InputError, StateError
 from labctl.exports.recordings import Recording, Recordings
@@ -53,7 +54,8 @@ def screen(
 ) -> dict[str, Any]:
     """The static scores of policies, arms of the campaign's protocol or of another one, as `labctl static --json`
     prints them. keyframes: so many, evenly spaced; None: those that the traces mark, with the scores at each kind of
-    them as `marks`. episodes: how many of the human's are taken for each object, the first in which items were moved.
+    them as `marks`. episodes: how many of the human's are taken for each object, of a campaign of tasks for each
+    condition, the first in which anything was achieved; each is asked about in its own condition's words.
 
     Raises BrokenRecord for a record that does not hold, StateError before unblinding or without a human episode,
     InputError for an arm without a policy card or one that does not fit the cell, DeviceError when a policy cannot be
@@ -67,32 +69,40 @@ def screen(
                 "is unblinded: take an earlier campaign"
             )
         own = protocol_of(campaign)
-        instruction = own.task_in_items("labctl static").instruction
         arms = _arms(campaign, protocol)
         wanted = [_policy(arms, name) for name in policies]
         human = next((arm.name for arm in own.arm if arm.kind == "human"), None)
         chosen = select(campaign)
-        shown = _reference(chosen, human, episodes)
+        shown = _reference(campaign, chosen, human, episodes)
         cell = campaign.cell
         built = {"cell": cell, "fixture": campaign.fixture}
         arm: Robot = load(cell.robot.driver, cell.robot.options, **built)  # never connected: only its kinematics
-        real = _moved(chosen)
+        real = _moved(campaign, chosen)
         found = []
         with Recordings(campaign, chosen) as recordings:
             ways = [(one, path_of(one)) for one in (recordings.of(entry_) for entry_ in shown)]
             for recording, way in ways:
                 _check_model(arm, way, recording.chosen.episode)
-            asked = [_Asked(one, way, _moments(campaign, one, way, keyframes)) for one, way in ways]
-            total = sum(len(one.moments) for one in asked)
+            questions = [
+                _Question(
+                    one,
+                    way,
+                    _moments(campaign, one, way, keyframes),
+                    _told(campaign, one),
+                    _group(campaign, one.chosen),
+                )
+                for one, way in ways
+            ]
+            total = sum(len(one.moments) for one in questions)
             for one in wanted:
                 say(f"{one.name}: {count(total, 'keyframe')} of {count(len(ways), 'episode')}")
                 policy: Controller = load(one.controller, one.options, **built)
-                frames = _ask(policy, one.name, asked, cell, arm, instruction)
+                frames = _ask(policy, one.name, questions, cell, arm)
                 ran = real.get(one.name) if protocol is None else None
-                told = offline.summary(one.name, frames, ran)
+                summary = offline.summary(one.name, frames, ran)
                 if keyframes is None:
-                    told["marks"] = offline.by_mark(frames)
-                found.append(told)
+                    summary["marks"] = offline.by_mark(frames)
+                found.append(summary)
     taken = [recording.chosen.episode for recording, _ in ways]
     return {
         "schema": SCHEMA,
@@ -121,32 +131,51 @@ def _policy(arms: Mapping[str, Arm], name: str) -> Arm:
     return arm
 
 
-def _reference(chosen: Selection, human: str | None, episodes: int) -> list[Chosen]:
-    """The first episodes of each object that the human drove and in which something was moved."""
+def _group(campaign: Campaign, chosen: Chosen) -> str:
+    """What an episode is grouped by: its object; of a campaign of tasks its condition, as objects are in several."""
+    return chosen.trial.condition if "tasks" in campaign.opened else chosen.object
+
+
+def _told(campaign: Campaign, recording: Recording) -> str:
+    return task_of(campaign.opened, recording.chosen.trial.condition).instruction
+
+
+def _reference(campaign: Campaign, chosen: Selection, human: str | None, episodes: int) -> list[Chosen]:
+    """The first episodes of each object, or condition, that the human drove and in which something was achieved."""
     counts: dict[str, int] = {}
     found = []
     for one in chosen.episodes:
-        moved = one.trial.outcome is not None and one.trial.outcome.moved > 0
-        if one.arm == human and moved and one.trial.go_ns is not None and counts.get(one.object, 0) < episodes:
-            counts[one.object] = counts.get(one.object, 0) + 1
+        group = _group(campaign, one)
+        done = one.trial.outcome is not None and _share(campaign, one.trial) > 0
+        if one.arm == human and done and one.trial.go_ns is not None and counts.get(group, 0) < episodes:
+            counts[group] = counts.get(group, 0) + 1
             found.append(one)
     if not found:
-        raise StateError("no scored episode of a human in which an item was moved; there is nothing to hold against")
+        raise StateError(
+            "no scored episode of a human in which anything was achieved; there is nothing to hold against"
+        )
     return found
 
 
-def _moved(chosen: Selection) -> dict[str, dict[str, float]]:
-    """{arm: {object: items moved / staged}} over the scored episodes."""
-    sums: dict[tuple[str, str], list[int]] = {}
+def _share(campaign: Campaign, trial: Trial) -> float:
+    """How much of its task an episode achieved, 0 to 1, by the measure of the task."""
+    outcome, task = trial.outcome, task_of(campaign.opened, trial.condition)
+    if outcome is None:
+        return 0.0
+    if task.measure == ITEMS:
+        return outcome.moved / outcome.items_staged
+    return outcome.score if outcome.score is not None else task.points(len(outcome.reached_s or ()))
+
+
+def _moved(campaign: Campaign, chosen: Selection) -> dict[str, dict[str, float]]:
+    """{arm: {object, or condition: share of the task that was achieved, of items those moved}} over scored episodes."""
+    shares: dict[tuple[str, str], list[float]] = {}
     for one in chosen.episodes:
-        outcome = one.trial.outcome
-        if one.arm is not None and outcome is not None:
-            entry_ = sums.setdefault((one.arm, one.object), [0, 0])
-            entry_[0] += outcome.moved
-            entry_[1] += outcome.items_staged
+        if one.arm is not None and one.trial.outcome is not None:
+            shares.setdefault((one.arm, _group(campaign, one)), []).append(_share(campaign, one.trial))
     found: dict[str, dict[str, float]] = {}
-    for (arm, thing), (moved, staged) in sums.items():
-        found.setdefault(arm, {})[thing] = moved / staged
+    for (arm, thing), all_of in shares.items():
+        found.setdefault(arm, {})[thing] = sum(all_of) / len(all_of)
     return found
 
 
@@ -159,12 +188,16 @@ def _check_model(arm: Robot, way: Way, episode: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    """A recorded episode, the way of its tool, and the moments a policy is asked about."""
+class _Question:
+    """A recorded episode, the way of its tool, the moments a policy is asked about, what it is told, and the object or
+    condition that it is grouped by.
+    """
 
     recording: Recording
     way: Way
     moments: Sequence[Keyframe]
+    instruction: str
+    group: str
 
     @property
     def times_ns(self) -> np.ndarray:
@@ -178,10 +211,10 @@ def _moments(campaign: Campaign, recording: Recording, way: Way, keyframes: int 
     return [Keyframe(t_ns, "even") for t_ns in times.tolist()]
 
 
-def _anywhere(asked: Sequence[_Asked]) -> np.ndarray:
+def _anywhere(questions: Sequence[_Question]) -> np.ndarray:
     """Where the human's arm was at every keyframe of every episode (n, 8): what a random answer is drawn from."""
     found = []
-    for one in asked:
+    for one in questions:
         there = one.way.at(one.times_ns)
         found.append(one.way.poses(there[there >= 0]))
     return np.concatenate(found)
@@ -190,19 +223,18 @@ def _anywhere(asked: Sequence[_Asked]) -> np.ndarray:
 def _ask(
     policy: Controller,
     name: str,
-    asked: Sequence[_Asked],
+    questions: Sequence[_Question],
     cell: Cell,
     arm: Robot,
-    instruction: str,
 ) -> list[dict[str, Any]]:
     """One entry a keyframe that could be seen and compared."""
-    found, anywhere = [], _anywhere(asked)
+    found, anywhere = [], _anywhere(questions)
     try:
         policy.load()
         pace = policy.pace
-        for number, about in enumerate(asked):
+        for number, about in enumerate(questions):
             recording, way = about.recording, about.way
-            read = {"instruction": instruction, "cameras": pace.cameras, "history_s": pace.history_s}
+            read = {"instruction": about.instruction, "cameras": pace.cameras, "history_s": pace.history_s}
             looked = zip(about.moments, observations(recording, way, about.times_ns, **read), strict=True)
             seen = [(at.mark, one) for at, one in looked if one is not None]
             if number == 0 and seen:
@@ -210,14 +242,14 @@ def _ask(
             policy.reset(0)
             for mark, one in seen:
                 chunk = policy.infer(one)
-                problem = chunk_problem(chunk, cell.joints)
+                problem = chunk_problem(chunk, cell.joints, cell.hand)
                 if problem:
                     raise DeviceError(f"{name}: {problem}")
                 pair = compared(chunk, one, way, arm, recording.end_ns)
                 if pair is not None:
                     found.append(
                         {
-                            "object": recording.chosen.object,
+                            "object": about.group,
                             "mark": mark,
                             "episode": recording.chosen.episode,
                             "policy": offline.apart(pair["policy"], pair["human"]),

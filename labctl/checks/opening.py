@@ -16,7 +16,7 @@ from labctl.checks.policy_check import judged
 from labctl.config.cell_schema import Cell, Setup
 from labctl.config.policy_card import Card
 from labctl.errors import InputError, LabctlError
-from labctl.nodes.asking import Asked, ask
+from labctl.nodes.asking import ArmQuestion, ask
 from labctl.store.frozen_cards import PERSON, with_cards
 from labctl.store.lab_folder import Plan
 
@@ -67,8 +67,8 @@ def _of_arms(plan: Plan, cell: Cell, *, offline: bool) -> Iterator[tuple[Check, 
         if arm.controller == PERSON and not offline:
             continue  # the device was asked with the cell
         only_load = offline and arm.controller != ALWAYS_ASKED
-        said = ask(Asked.of(setup, arm.controller, arm.options, only_load=only_load))
-        check = judged(arm.name, said, Card.among(arm.options), plan.protocol.trial.arming_s)
+        answers = ask(ArmQuestion.of(setup, arm.controller, arm.options, only_load=only_load))
+        check = judged(arm.name, answers, Card.among(arm.options), plan.protocol.trial.arming_s)
         if check.level == "fail":
             where = plan.protocol.refusal(("arm", index, "controller"), "", str(plan.path)).where
             yield check, str(where)

@@ -13,7 +13,8 @@ import json
 import re
 import urllib.error
 import urllib.request
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPMessage
 from typing import IO
 
@@ -39,31 +40,41 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 @dataclass(frozen=True, slots=True)
 class Planner:
-    """model: as the endpoint knows it; url: the API's root, such as http://127.0.0.1:8000/v1."""
+    """model: as the endpoint knows it; url: the API's root, such as http://127.0.0.1:8000/v1; key: sent as a bearer
+    token, shown nowhere.
+    """
 
     model: str
     url: str
+    key: str = field(default="", repr=False)
 
-    def answer(self, question: Question, image: np.ndarray) -> int | None:
-        """The place of the option it chose, None for an answer that names none. image: (height, width, 3) uint8 RGB.
+    def answer(self, question: Question, *images: np.ndarray) -> int | None:
+        """The place of the option it chose, None for an answer that names none. images: (height, width, 3) uint8 RGB.
 
         Raises DeviceLost for an endpoint that does not answer, or not as such endpoints do.
         """
-        said = self._ask(question.prompt(), image)
-        named = [ord(letter) - ord("A") for letter in LETTER.findall(said)]
-        chosen = named[0] if named else None
-        return chosen if chosen is not None and chosen < len(question.options) else None
+        return self.choose(question.prompt(), len(question.options), images)
 
-    def _ask(self, text: str, image: np.ndarray) -> str:
-        parts = [{"type": "text", "text": text}, {"type": "image_url", "image_url": {"url": _picture(image)}}]
-        asked = {
+    def choose(self, prompt: str, options: int, images: Sequence[np.ndarray]) -> int | None:
+        """As `answer`, of a question that is put in words already, with so many options."""
+        text = self._ask(prompt, images)
+        named = [ord(letter) - ord("A") for letter in LETTER.findall(text)]
+        chosen = named[0] if named else None
+        return chosen if chosen is not None and chosen < options else None
+
+    def _ask(self, text: str, images: Sequence[np.ndarray]) -> str:
+        shown = [{"type": "image_url", "image_url": {"url": _picture(image)}} for image in images]
+        parts = [{"type": "text", "text": text}, *shown]
+        question = {
             "model": self.model,
             "messages": [{"role": "user", "content": parts}],
             "temperature": 0,
             "max_tokens": TOKENS,
         }
         request = urllib.request.Request(  # its address is http or https: `planner_of`
-            self.url.rstrip("/") + PATH, json.dumps(asked).encode(), {"Content-Type": "application/json"}
+            self.url.rstrip("/") + PATH,
+            json.dumps(question).encode(),
+            {"Content-Type": "application/json", **({"Authorization": f"Bearer {self.key}"} if self.key else {})},
         )
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER_S) as answer:
@@ -71,10 +82,10 @@ class Planner:
         except (OSError, HTTPException) as error:
             refused = isinstance(error, urllib.error.HTTPError)
             why = f"answered {error.code}" if refused else f"does not answer: {error}"
-            raise DeviceLost(f"planner {self.model} at {self.url} {why}; is it up, with {PATH}?") from error
+            raise DeviceLost(f"model {self.model} at {self.url} {why}; is it up, with {PATH}?") from error
         except (ValueError, KeyError, IndexError, TypeError) as error:
             raise DeviceLost(
-                f"planner {self.model} at {self.url} did not answer as an OpenAI-compatible endpoint does "
+                f"model {self.model} at {self.url} did not answer as an OpenAI-compatible endpoint does "
                 "(no text at choices[0].message.content)"
             ) from error
 

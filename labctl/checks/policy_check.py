@@ -16,7 +16,7 @@ from labctl.checks.doctor import Check, contradicting
 from labctl.config.cell_schema import Setup
 from labctl.config.policy_card import Card
 from labctl.errors import LabctlError
-from labctl.nodes.asking import Asked, Said, ask
+from labctl.nodes.asking import ArmAnswer, ArmQuestion, ask
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.lab_folder import read_cell, read_plan
 
@@ -35,25 +35,25 @@ def check_protocol(protocol: Path, cell: Path) -> list[Check]:
     cards = {name: card for name, arm in arms.items() if (card := Card.among(arm.options)) is not None}
     checks = []
     for name, card in cards.items():
-        said = ask(Asked.of(setup, arms[name].controller, arms[name].options))
-        checks.append(judged(name, said, card, plan.protocol.trial.arming_s))
+        answers = ask(ArmQuestion.of(setup, arms[name].controller, arms[name].options))
+        checks.append(judged(name, answers, card, plan.protocol.trial.arming_s))
     apart = contradicting([*of_scene(found, plan.fixture), *of_cards(found, cards)])
     return apart + checks if checks else [*apart, Check("policies", "ok", "no arm of this protocol has a policy card")]
 
 
-def judged(arm: str, said: Said, card: Card | None, arming_s: float) -> Check:
+def judged(arm: str, answers: ArmAnswer, card: Card | None, arming_s: float) -> Check:
     """What the answers of one policy, or that it was loaded, mean for a campaign."""
     name = f"policy {arm}"
-    if "problem" in said:
-        return Check(name, "fail", said["problem"], "correct the card, the endpoint or the server")
-    ready_s = said.get("load_s", 0.0) + said.get("warm_s", 0.0)
+    if "problem" in answers:
+        return Check(name, "fail", answers["problem"], "correct the card, the endpoint or the server")
+    ready_s = answers.get("load_s", 0.0) + answers.get("warm_s", 0.0)
     times = f"ready in {ready_s:.1f} s"
-    if "answer_s" in said:
-        times += f" (first answers {said.get('warm_s', 0.0):.1f} s), then an answer in {said['answer_s']:.3f} s"
+    if "answer_s" in answers:
+        times += f" (first answers {answers.get('warm_s', 0.0):.1f} s), then an answer in {answers['answer_s']:.3f} s"
     if ready_s > arming_s:
         longer = f"{times}; arming_s is {arming_s:g}, so each of its trials would be void as not_ready"
         return Check(name, "fail", longer, f"raise the protocol's arming_s above {ready_s:.0f}, for every arm alike")
     deadline_s = card.timing.deadline_s if card is not None else math.inf
-    if said.get("answer_s", 0.0) > deadline_s:
+    if answers.get("answer_s", 0.0) > deadline_s:
         return Check(name, "warn", f"{times}; its deadline_s is {deadline_s:g}", "late answers are not used: raise it")
     return Check(name, "ok", times)

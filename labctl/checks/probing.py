@@ -148,6 +148,6 @@ def feel(setup: Setup) -> Felt:
     finally:
         person.close()
     if not hand["fresh"]:
-        said = hand["waits"] if "is gone" in hand["waits"] else "it was opened, and then said nothing more"
-        return {"problem": said, "remedy": "move it, or plug it again; then run doctor again"}
+        text = hand["waits"] if "is gone" in hand["waits"] else "it was opened, and then said nothing more"
+        return {"problem": text, "remedy": "move it, or plug it again; then run doctor again"}
     return {"waits": hand["waits"], "engaged": hand["engaged"]}

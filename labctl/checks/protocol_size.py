@@ -100,8 +100,9 @@ class Preview:
     arms: int
     policies: int
     human: bool
-    blocks: int
+    blocks: int  # with every arm
     trials: int
+    extra_blocks: int  # of the person alone
     items_staged: int  # the least of any task
     budget_s: float  # the most of any task
     tau_s: float
@@ -119,17 +120,19 @@ class Preview:
         """
         shown = asdict(self)
         del shown["switches"]
-        for name in ("coverage", "contrasts"):
+        for name in ("coverage", "contrasts", "extra_blocks"):
             if not shown[name]:
                 del shown[name]
         if self.switches:
-            shown["switches"] = [{"at_s": at_s, "instruction": told} for at_s, told in self.switches]
+            shown["switches"] = [{"at_s": at_s, "instruction": instruction} for at_s, instruction in self.switches]
         shown["conditions"] = [{"condition": c, "blocks": b, "trials": t} for c, b, t in self.conditions]
         return shown
 
 
 def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
-    """How many conditions of each task there are by axis, tag, split and stress; those without a base, and the rest."""
+    """How many conditions of each task there are by axis, tag, split, stress and edit of what is seen; those without a
+    base, and the rest.
+    """
     found: dict[tuple[str, str], int] = {}
     for one in conditions:
         if one.task is None:
@@ -137,6 +140,7 @@ def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
         under = [*one.axes, *(f"#{tag}" for tag in one.tags), *([f"split {one.split}"] if one.split else [])]
         under += [f"{one.family or 'difficulty'} {one.difficulty}"] if one.difficulty else []
         under += [f"{one.family} {one.stress}"] if one.stress else []
+        under += [f"input {edit['edit']}" for edit in one.inputs or ()]
         for name in ("all", *([BASE] if one.base is None else []), *under):
             found[one.task, name] = found.get((one.task, name), 0) + 1
     return tuple(Covered(task, name, n) for (task, name), n in found.items())
@@ -161,7 +165,8 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
     """The preview of a validated protocol. Raises InputError when protocol and fixture do not fit each other."""
     conditions = protocol_conditions(protocol, fixture)
     per_condition, arms = protocol.design.blocks_per_condition, len(protocol.arm)
-    blocks = per_condition * len(conditions)
+    blocks, extra = per_condition * len(conditions), protocol.alone[1] if protocol.alone else 0
+    trials = blocks * arms + extra * len(conditions)
     kinds = [arm.kind for arm in protocol.arm]
     tasks = {task.name: task for task in protocol.tasks}
     budgets = [(tasks[c.task] if c.task else protocol.tasks[0]).budget_s for c in conditions]
@@ -170,22 +175,28 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         name=protocol.protocol.name,
         question=protocol.protocol.question,
         fixture=fixture.fixture.name,
-        conditions=tuple((c.id, per_condition, per_condition * arms) for c in conditions),
+        conditions=tuple((c.id, per_condition + extra, per_condition * arms + extra) for c in conditions),
         arms=arms,
         policies=kinds.count("policy"),
         human="human" in kinds,
         blocks=blocks,
-        trials=blocks * arms,
+        trials=trials,
+        extra_blocks=extra * len(conditions),
         items_staged=min(task.items_staged for task in protocol.tasks),
         budget_s=max(budgets),
         tau_s=protocol.analysis.tau_s,
         alpha=protocol.analysis.alpha,
-        deducible_share=deducible_share(kinds),
+        deducible_share=deducible_share(kinds, protocol.alone_share),
         looks_after=looks_after(looks, blocks) if looks else (),
         switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
         coverage=coverage(conditions),
         contrasts=contrasts(conditions, per_condition),
-        hours=hours(blocks * arms, protocol.trial.arming_s, sum(budgets) / len(budgets), effort or Effort()),
+        hours=hours(
+            blocks * arms + extra * len(conditions),
+            protocol.trial.arming_s,
+            sum(budgets) / len(budgets),
+            effort or Effort(),
+        ),
     )
 
 

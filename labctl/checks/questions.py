@@ -35,7 +35,7 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RecordedTask:
     """What the record tells of an episode. stages: of its task, in order, none for one counted in items; reached_ns:
     when each was; moved_ns: when items arrived in the target tote; objects: the fixture's; object: which is handled.
     """
@@ -50,30 +50,30 @@ class Told:
     object: str
 
 
-def questions(told: Told, at: Keyframe) -> list[Question]:
+def questions(recorded: RecordedTask, at: Keyframe) -> list[Question]:
     """One of each kind, but for what the record cannot tell: whether it holds an item, where something at the target
     tote was between the fingers (an item that lay there, or a handle).
     """
-    now = [hold for hold in told.holds if hold.from_ns <= at.t_ns < hold.to_ns]
+    now = [hold for hold in recorded.holds if hold.from_ns <= at.t_ns < hold.to_ns]
     held, clear = bool(now), all(hold.clear for hold in now)
-    task = f'A robot was told: "{told.instruction}" The picture shows it at work.'
-    named = (NOTHING, *told.objects)
+    task = f'A robot was told: "{recorded.instruction}" The picture shows it at work.'
+    named = (NOTHING, *recorded.objects)
     seen = Question(
         "perception",
         f"{task} What is between its fingers?",
         named,
-        named.index(told.object) if held else 0,
+        named.index(recorded.object) if held else 0,
     )
     sure = [seen] if clear else []
-    if told.stages:
-        done = sum(t_ns <= at.t_ns for t_ns in told.reached_ns)
-        return [_next(task, told.stages, done), *sure, _so_far(task, told.stages, done)]
-    moved = sum(t_ns <= at.t_ns for t_ns in told.moved_ns)
-    counts = tuple(str(n) for n in range(told.items + 1))
-    left = told.items - moved
+    if recorded.stages:
+        done = sum(t_ns <= at.t_ns for t_ns in recorded.reached_ns)
+        return [_next(task, recorded.stages, done), *sure, _so_far(task, recorded.stages, done)]
+    moved = sum(t_ns <= at.t_ns for t_ns in recorded.moved_ns)
+    counts = tuple(str(n) for n in range(recorded.items + 1))
+    left = recorded.items - moved
     options = (TAKE, BRING, DONE)
     plan = Question("plan", f"{task} What is it to do next?", options, 1 if held else 0 if left else 2)
-    count = f"{task} How many of the {told.items} items lie in the target tote already?"
+    count = f"{task} How many of the {recorded.items} items lie in the target tote already?"
     return [*([plan, *sure] if clear else ()), Question("stage", count, counts, moved)]
 
 

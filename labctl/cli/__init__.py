@@ -13,8 +13,8 @@ from collections.abc import Sequence
 
 import click
 
-from labctl import __version__
 from labctl.errors import LabctlError
+from labctl.extras import missing_extra
 
 # verb -> (where its command lives, its one line in `labctl --help`); the order is the order of an evening's work.
 VERBS: dict[str, tuple[str, str]] = {
@@ -84,8 +84,24 @@ class LazyGroup(click.Group):
             formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
 
 
+def say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
+    """Not click's own: a checkout asks git, which no other verb waits for."""
+    if asked and not ctx.resilient_parsing:
+        from labctl.version import version
+
+        click.echo(f"labctl, version {version()}")
+        ctx.exit()
+
+
 @click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(__version__, prog_name="labctl")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=say_version,
+    help="Show the version and exit.",
+)
 def group() -> None:
     """Run blinded, paired robot trials, record them, and say honestly which policy is better.
 
@@ -113,7 +129,7 @@ def call(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except Exception as error:
-        known = explain(error)
+        known = explain(error, verb_of(arguments))
         if known is None:
             print(BUG_LINE, file=sys.stderr)
             raise
@@ -121,10 +137,19 @@ def call(arguments: Sequence[str] | None = None) -> int:
     return result if isinstance(result, int) else 0
 
 
-def explain(error: BaseException) -> tuple[str, int] | None:
+def verb_of(arguments: Sequence[str] | None) -> str:
+    """What was typed, as far as the verb: "labctl demo"."""
+    typed = sys.argv[1:] if arguments is None else arguments
+    return " ".join(["labctl", *[word for word in typed if word in VERBS][:1]])
+
+
+def explain(error: BaseException, typed: str = "labctl") -> tuple[str, int] | None:
     """The line and the exit code for an error a user can act on; None for a bug. What a database says of itself is a
-    StorageError already (`labctl.store.database_backend.storage_errors`).
+    StorageError already (`labctl.store.database_backend.storage_errors`). typed: what was asked, up to its verb.
     """
+    missing = missing_extra(error, typed)
+    if missing is not None:
+        return str(missing), missing.exit_code
     if isinstance(error, LabctlError):
         return str(error), error.exit_code
     if isinstance(error, OSError):

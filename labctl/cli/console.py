@@ -18,6 +18,7 @@ from pathlib import Path
 
 import click
 
+from labctl.cli.completing import campaigns
 from labctl.cli.options import CONTEXT, example, lab_option, who_option
 
 EPILOG = example("labctl console first --who p07", "labctl console first --read-only", "labctl console first --web")
@@ -25,7 +26,7 @@ START_S = 60
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("campaign", required=False)
+@click.argument("campaign", required=False, shell_complete=campaigns)
 @who_option
 @click.option("--read-only", is_flag=True, help="Look, and touch nothing.")
 @click.option("--web", is_flag=True, help="The same in a browser, on this machine, behind a token.")
@@ -74,12 +75,12 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     entries = []
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=True) as shown:
-            said, last = standing(shown.campaign.state), shown.campaign.events()[-1]
+            found, last = standing(shown.campaign.state), shown.campaign.events()[-1]
         if shown.broken:
-            said["phase"] += ", does not hold"
+            found["phase"] += ", does not hold"
         happened = f"{last.kind} {last.wall[:16].replace('T', ' ')}"
-        counts = (said["finished"], said["trials"])
-        entries.append(module.Entry(folder.name, said["phase"], *counts, is_running(folder), happened))
+        counts = (found["finished"], found["trials"])
+        entries.append(module.Entry(folder.name, found["phase"], *counts, is_running(folder), happened))
     by_name = {folder.name: folder for folder in folders}
     reports = find_lab(lab) / "reports"
 
@@ -154,8 +155,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     until = clock.now_ns() + START_S * SECOND
     while True:
         if child.poll() is not None:
-            words = log.read_text()[started:].strip().splitlines()
-            raise StateError(words[-1].removeprefix("error: ") if words else f"the run ended at once; see {log}")
+            raise StateError(said_at_the_end(log, started) or f"the run ended at once; see {log}")
         try:
             wait_for_run(folder, clock, patience_ns=SECOND // 5)
             break
@@ -170,6 +170,12 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
         return
     open_console(folder, who)
     _leave(child, folder.name)
+
+
+def said_at_the_end(log: Path, started: int) -> str:
+    """The last line that was written to a log after its first `started` bytes, without "error: "; "" for none."""
+    words = log.read_bytes()[started:].decode("utf-8", "replace").strip().splitlines()
+    return words[-1].removeprefix("error: ") if words else ""
 
 
 def _join(folder: Path, who: str) -> None:

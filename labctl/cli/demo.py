@@ -17,9 +17,7 @@ import click
 
 from labctl.cli.options import CONTEXT, PATH, example, print_table, progress
 
-EPILOG = example(
-    "labctl demo", "labctl demo --dir /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages"
-)
+EPILOG = example("labctl demo", "labctl demo /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages")
 MARK = ".labctl-demo"
 FILES = {
     "lab.toml": ("labctl", "templates/lab.toml"),
@@ -32,14 +30,9 @@ FILES = {
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.argument("place", required=False, type=PATH, metavar="[DIR]")
 @click.option(
-    "--dir",
-    "folder",
-    default="labctl-demo",
-    show_default=True,
-    type=PATH,
-    metavar="DIR",
-    help="Lab folder to make.",
+    "--dir", "folder", default=None, type=PATH, metavar="DIR", help="Lab folder to make, as DIR. [default: labctl-demo]"
 )
 @click.option(
     "--seed",
@@ -50,7 +43,7 @@ FILES = {
 @click.option(
     "--tasks", is_flag=True, help="Two tasks instead: put one thing over among others, and a box opened and closed."
 )
-def demo(folder: Path, seed: int, tasks: bool) -> None:
+def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool) -> None:
     """A paired, blinded campaign in the simulated cell: a person and three policies, four objects, recorded,
     verified, reported.
 
@@ -60,13 +53,17 @@ def demo(folder: Path, seed: int, tasks: bool) -> None:
     base, success and stages as a device reports them, a report, an episodes table and what `labctl analyze` says.
     """
     from labctl.clock import SECOND, ManualClock
-    from labctl.errors import BrokenRecord
+    from labctl.errors import BrokenRecord, InputError
+    from labctl.extras import require
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.campaign_run import run_campaign
     from labctl.store.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
     from labctl.store.verify import verify_campaign
 
-    lab = _fresh(folder)
+    require("lab", "labctl demo")
+    if place is not None and folder is not None:
+        raise InputError(f"{place} and --dir {folder} are two folders; give one")
+    lab = _fresh(place or folder or Path("labctl-demo"))
     entropy = hashlib.sha256(f"labctl-demo-{seed}".encode()).digest()
     clock = ManualClock(0)
     opened = open_campaign(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from labctl.cli.completing import among
 from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json
 
 if TYPE_CHECKING:
@@ -22,9 +23,11 @@ EPILOG = example(
     "labctl emulate fr3 --host 127.0.0.2 --clear",
 )
 
+NAMES = ("fr3", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
+
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("name", metavar="fr3|ur5|ur3e|ur5e|ur7e|ur10e|ur15|ur20")
+@click.argument("name", metavar="|".join(NAMES), shell_complete=among(NAMES))
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to serve.")
 @click.option("--fixture", type=PATH, default=None, help="Fixture file [default: two totes].")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the emulator.")

@@ -95,14 +95,14 @@ def experiment(
 Job = tuple[str, "Callable[[], Rejections]"]
 
 
-def _arms(table: Path, cells: Cells, asked: Sequence[str]) -> list[str]:
+def _arms(table: Path, cells: Cells, names: Sequence[str]) -> list[str]:
     from labctl.errors import InputError
 
     known = sorted({arm for arm, _ in cells})
-    unknown = [arm for arm in asked if arm not in known]
+    unknown = [arm for arm in names if arm not in known]
     if unknown:
         raise InputError(f"--arms: no arm {unknown[0]!r} in {table}; it has {', '.join(known)}")
-    return [arm for arm in known if not asked or arm in asked]
+    return [arm for arm in known if not names or arm in names]
 
 
 def _sides(cells: Cells, a: str, b: str) -> tuple[list[Cell], list[Cell]]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from labctl.cli import completing
 from labctl.cli.options import (
     CONTEXT,
     PATH,
@@ -42,7 +43,14 @@ F = TypeVar("F", bound=Callable[..., object])
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @campaign_argument()
-@click.option("--to", "form", required=True, metavar="FORMAT", help=f"One of: {', '.join(FORMATS)}.")
+@click.option(
+    "--to",
+    "form",
+    required=True,
+    metavar="FORMAT",
+    shell_complete=completing.among(FORMATS),
+    help=f"One of: {', '.join(FORMATS)}.",
+)
 @click.option("--out", required=True, type=PATH, metavar="PATH", help="File (table) or folder to write.")
 @click.option(
     "--where",
@@ -50,7 +58,12 @@ F = TypeVar("F", bound=Callable[..., object])
     metavar="COLUMN=VALUE",
     help="Only episodes of which this is true: a column of the table, outcome or end_reason. Several are all true.",
 )
-@click.option("--for-arm", metavar="ARM", help="For the people of one arm: the others are masked. After unblinding.")
+@click.option(
+    "--for-arm",
+    metavar="ARM",
+    shell_complete=completing.arms,
+    help="For the people of one arm: the others are masked. After unblinding.",
+)
 @click.option("--force", is_flag=True, help="Replace an export that is at PATH already.")
 @click.option("--fps", type=int, metavar="N", help="lerobot: frames a second [default: the fastest camera's].")
 @click.option(

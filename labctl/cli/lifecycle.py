@@ -29,6 +29,7 @@ from labctl.cli.verify import stamp_if_asked
 
 if TYPE_CHECKING:
     from labctl.config.cell_schema import Cell
+    from labctl.store.historical import Frozen
     from labctl.store.lab_folder import Plan
 
 OPEN = example(
@@ -153,15 +154,20 @@ def _open(
     from labctl.checks.opening import refuse_what_cannot_run
     from labctl.clock import MonotonicClock
     from labctl.people.acting import acting
+    from labctl.reporting.historical import line_of, looked_up
     from labctl.store.campaign import open_campaign
     from labctl.store.lab_folder import find_lab
 
     anchor, home = MonotonicClock().anchor(), find_lab(lab)
 
-    def further(plan: Plan, found: Cell) -> None:
+    def further(plan: Plan, found: Cell) -> Frozen | None:
+        person_then = looked_up(plan, home, found)
+        if person_then is not None:
+            click.echo(f"historical reference: {line_of(person_then)}", err=as_json)
         if any("card" in arm.options for arm in plan.protocol.arm) and not offline:
             click.echo("the policies are asked whether they answer; that takes as long as their servers do", err=True)
         refuse_what_cannot_run(plan, found, cell, home, offline=offline)
+        return person_then
 
     opened = open_campaign(
         protocol,
@@ -215,13 +221,13 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = take_look(folder, who=acting(who, folder))
+    taken = take_look(folder, who=acting(who, folder))
     stamp_if_asked(folder)
     if as_json:
-        print_json({"campaign": folder.name, **said})
+        print_json({"campaign": folder.name, **taken})
         return
-    click.echo(in_words(said))
-    click.echo(f"next: labctl {'close' if said['says'] == 'stop' else 'run'} {campaign}")
+    click.echo(in_words(taken))
+    click.echo(f"next: labctl {'close' if taken['says'] == 'stop' else 'run'} {campaign}")
 
 
 @click.command(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from labctl.cli import completing
 from labctl.cli.options import (
     CONTEXT,
     PATH,
@@ -131,7 +132,7 @@ def _print_standing(entry: dict[str, Any]) -> None:
     ),
     context_settings=CONTEXT,
 )
-@click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...")
+@click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...", shell_complete=completing.campaigns)
 @click.option("--clocks", is_flag=True, help="Also say how the clocks of cameras and arm ran beside the host's.")
 @click.option(
     "--page",
@@ -176,8 +177,8 @@ def episodes(
     folder = folders[0]
     with verified(folder, JOURNAL_ALONE, unverified=unverified) as shown:
         broken = shown.broken
-        said = {"unverified": broken} if broken else {}
-        found = [{**entry, **said} for entry in recorded(shown.campaign.record())]
+        unverified_mark = {"unverified": broken} if broken else {}
+        found = [{**entry, **unverified_mark} for entry in recorded(shown.campaign.record())]
     if broken and not as_json:
         click.echo(f"{folder.name}: {broken}")
     if as_json:

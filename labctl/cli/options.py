@@ -15,6 +15,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from labctl.analysis.family import STATISTICS
+from labctl.cli.completing import campaigns
+
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
 
@@ -83,7 +86,7 @@ def times_of_option(command: F) -> F:
 
 
 ALPHA = click.FloatRange(0, 1, min_open=True, max_open=True)
-FAMILY = "ks_sup_mean,ks_macro,log_rmst_ratio,uph"
+FAMILY = ",".join(STATISTICS)
 
 
 def alpha_option(command: F) -> F:
@@ -223,7 +226,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 def campaign_argument(*, required: bool = True) -> Callable[[F], F]:
     """CAMPAIGN: a name in the lab or a path."""
-    return click.argument("campaign", metavar="CAMPAIGN" if required else "[CAMPAIGN]", required=required)
+    metavar = "CAMPAIGN" if required else "[CAMPAIGN]"
+    return click.argument("campaign", metavar=metavar, required=required, shell_complete=campaigns)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from labctl.cli import completing
 from labctl.cli.options import (
     ALPHA,
     CONTEXT,
@@ -39,7 +40,9 @@ EPILOG = example(
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("what", nargs=-1, required=True, metavar="CAMPAIGN [CAMPAIGN]|TABLE.csv")
+@click.argument(
+    "what", nargs=-1, required=True, metavar="CAMPAIGN [CAMPAIGN]|TABLE.csv", shell_complete=completing.campaigns
+)
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
 @click.option("--reference", default=None, metavar="ARM", help="For a table: the arm the others are compared with.")
 @click.option("--tau", type=float, default=None, metavar="S", help="For a table: the horizon [default: the budget].")

@@ -31,12 +31,15 @@ if TYPE_CHECKING:
     from labctl.core.published_state import Compare
     from labctl.core.reviewed import Item
     from labctl.messages.judgements import PreferenceStated
+    from labctl.pages.server import Routes
 
 EPILOG = example(
     "labctl review first --who p09",
     "labctl review first --who p09 --page",
     "labctl review first --who p09 --register",
     "labctl review first --who p10 --second",
+    "labctl review first --who p10 --second --page",
+    "labctl review first --who p09 --witness",
     "labctl review first --finish",
 )
 
@@ -50,6 +53,7 @@ EPILOG = example(
     "--finish", is_flag=True, help="No more review of this closed campaign; every episode in dispute has been reviewed."
 )
 @click.option("--second", is_flag=True, help="Judge as a second assessor, by the videos alone, what others scored.")
+@click.option("--witness", is_flag=True, help="Have the model of the protocol's [witness] asked, and leave.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
 @click.option(
     "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
@@ -64,6 +68,7 @@ def review(
     listing: bool,
     finish: bool,
     second: bool,
+    witness: bool,
     page: bool,
     port: int | None,
     web: bool,
@@ -80,8 +85,13 @@ def review(
     --second: a second assessor, who was not in the room and has not seen what was said, judges each episode by its
     video alone; where the two differ, the review shows both and comes to it first.
 
-    --page does the same in a browser: both cameras side by side, by the same keys, with a jump from candidate to
-    candidate. It listens on 127.0.0.1 alone and its address opens once. docs/looking.md says more.
+    --witness sends pictures of each scored episode to the model that the protocol's [witness] names, with the question
+    that its measure puts, and records the answers beside the outcomes. The report says how far it agrees; nothing waits
+    for it, and no outcome changes by it.
+
+    --page does the same in a browser, with --second too: both cameras side by side, by keys, with a jump from candidate
+    to candidate; 1 to 9 say that a stage was reached at the moment that is shown. It listens on 127.0.0.1 alone and its
+    address opens once. docs/looking.md says more.
     """
     from labctl.core.reviewed import pairs as pairs_of
     from labctl.core.reviewed import queue, unsettled
@@ -90,7 +100,9 @@ def review(
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import JOURNAL_ALONE, in_passing, verified
 
-    if second and (page or finish or listing or as_json):
+    if witness and (second or page or finish or listing or as_json):
+        raise InputError("--witness goes by itself: a model is asked, and nothing is reviewed")
+    if second and (finish or listing or as_json):
         raise InputError("--second goes by itself: a second assessor judges episodes and sees nothing else")
     if port is not None and not page:
         raise InputError("--port is the port of the page; add --page")
@@ -118,8 +130,13 @@ def review(
     assessor = acting(who, folder)
     review_writer.check_may_review(folder, assessor)
 
+    if witness:
+        from labctl.checks.witness import ask
+
+        click.echo(ask(folder, who=assessor, say=lambda line: click.echo(line, err=True)))
+        return
     if second:
-        _second(folder, assessor)
+        _second(folder, assessor, page, port)
         return
 
     def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
@@ -132,16 +149,24 @@ def review(
         with in_passing(folder) as opened:
             return pairs_of(opened.state)
 
-    def prefer(said: PreferenceStated) -> None:
-        review_writer.prefer(folder, **said, who=assessor)
+    def prefer(stated: PreferenceStated) -> None:
+        review_writer.prefer(folder, **stated, who=assessor)
 
     def end() -> str:
         return review_writer.finish(folder, who=assessor)
 
-    if page:
-        _serve(folder, load, save, correct, end, port)
-        return
     from labctl.pages.recorded_videos import RecordedVideos
+
+    if page:
+
+        def routes() -> Routes:
+            from labctl.pages.reviewing import ReviewPage
+
+            recorded = RecordedVideos(folder)
+            return ReviewPage(folder.name, recorded, load, save, correct, end, pairs, prefer).routes()
+
+        _serve(routes, port)
+        return
     from labctl.ui.rerun.viewer_process import need_display
     from labctl.ui.review.review import Review
 
@@ -160,52 +185,50 @@ def review(
                 start_new_session=True,
             )
 
-    said = Review(load, save, correct, watch, RecordedVideos(folder).strip, end, pairs, prefer).run()
+    stated = Review(load, save, correct, watch, RecordedVideos(folder).strip, end, pairs, prefer).run()
     left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
-    click.echo(said or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
+    click.echo(stated or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
 
 
-def _second(folder: Path, who: str) -> None:
+def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
     """What is left for a second assessor, by its videos."""
-    from labctl.core.reviewed import to_judge
-    from labctl.core.task import task_of
+    from labctl.core.reviewed import Unseen, unseen
     from labctl.pages.recorded_videos import RecordedVideos
     from labctl.runtime import review_writer
     from labctl.store.verified import in_passing
-    from labctl.ui.review.second import SecondReview, Unseen
 
     def load() -> list[Unseen]:
         with in_passing(folder) as opened:
-            trials = to_judge(opened.record(), who)
-            return [Unseen(one.id, one.episode or "", task_of(opened.opened, one.condition)) for one in trials]
+            return unseen(opened.record(), who)
 
     def judge(trial: str, outcome: Mapping[str, Json]) -> None:
         review_writer.judge(folder, trial, outcome, who=who)
 
-    SecondReview(load, judge, RecordedVideos(folder).strip).run()
+    if page:
+
+        def routes() -> Routes:
+            from labctl.pages.judging import SecondPage
+
+            return SecondPage(folder.name, RecordedVideos(folder), load, judge).routes()
+
+        _serve(routes, port)
+    else:
+        from labctl.ui.review.second import SecondReview
+
+        SecondReview(load, judge, RecordedVideos(folder).strip).run()
     click.echo(f"left for {who} to judge: {count(len(load()), 'episode')}")
 
 
-def _serve(
-    folder: Path,
-    load: Callable[[], list[Item]],
-    save: Callable[[str, list[OperationRecorded]], None],
-    correct: Callable[[str, Mapping[str, Json], str], None],
-    end: Callable[[], str],
-    port: int | None,
-) -> None:
-    """The review as a page until Ctrl-C; ENTER prints an address for another browser."""
+def _serve(routes: Callable[[], Routes], port: int | None) -> None:
+    """A page of an assessor until Ctrl-C; ENTER prints an address for another browser."""
     from labctl.errors import MissingExtra
-    from labctl.pages.recorded_videos import RecordedVideos
 
     try:
         from labctl.pages.server import Site, served
     except ModuleNotFoundError as error:
         raise MissingExtra("web", "the review in a browser") from error
-    from labctl.pages.reviewing import ReviewPage
-
-    site = Site(ReviewPage(folder.name, RecordedVideos(folder), load, save, correct, end).routes())
+    site = Site(routes())
     with served(site, port or 0):
         click.echo(f"open {site.invite()}")
         click.echo("it opens once, and whoever opens it reviews as you; ENTER prints another, Ctrl-C ends the page")
@@ -214,7 +237,7 @@ def _serve(
                 click.echo(f"open {site.invite()}")
             threading.Event().wait()  # nobody types here
         except KeyboardInterrupt:
-            click.echo("the page is closed; what was confirmed is in the journal")
+            click.echo("the page is closed; what was recorded is in the journal")
 
 
 def _print(items: list[Item], as_json: bool) -> None:

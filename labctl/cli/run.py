@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from labctl.cli.completing import campaigns
 from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option, who_option
 
 RUN = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
@@ -23,7 +24,7 @@ STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
 
 
 @click.command(epilog=RUN, context_settings=CONTEXT)
-@click.argument("campaign", required=False)
+@click.argument("campaign", required=False, shell_complete=campaigns)
 @click.option("--headless", is_flag=True, help="Without opening a console; the cell file names who stages and scores.")
 @click.option("--attended", is_flag=True, help="With --headless: people stage and score at consoles.")
 @who_option
@@ -149,11 +150,11 @@ def _ask(folder: Path, who: str, *, now: bool) -> str:
 
     link, clock = Attachment(folder), MonotonicClock()
     try:
-        asked = link.end_run(who=who, now=now)
+        reply = link.end_run(who=who, now=now)
         until = clock.now_ns() + ANSWER_S * SECOND
         while clock.now_ns() < until:
             for message in link.poll():
-                if message.kind == "reply" and message.body["id"] == asked:
+                if message.kind == "reply" and message.body["id"] == reply:
                     note = str(message.body["note"])
                     return note if "at once" in note else f"{note}; {STANDS}"
             clock.sleep_until(clock.now_ns() + SECOND // 50)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from labctl.cli import completing
 from labctl.cli.options import CONTEXT, PATH, example, lab_option, unverified_option
 from labctl.plain import count
 
@@ -27,8 +28,14 @@ EPILOG = example(
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("episodes", metavar="EPISODE [EPISODE] | F.rrd", nargs=-1)
-@click.option("--campaign", default=None, metavar="NAME", help="Their campaign [default: found among the lab's].")
+@click.argument("episodes", metavar="EPISODE [EPISODE] | F.rrd", nargs=-1, shell_complete=completing.episodes)
+@click.option(
+    "--campaign",
+    default=None,
+    metavar="NAME",
+    shell_complete=completing.campaigns,
+    help="Their campaign [default: found among the lab's].",
+)
 @click.option(
     "--save",
     type=PATH,
@@ -46,7 +53,13 @@ EPILOG = example(
 )
 @click.option("--masked", is_flag=True, help="As a blind assessor may see it, even after unblinding.")
 @unverified_option
-@click.option("--live", default=None, metavar="CAMPAIGN", help="Follow a running campaign, as a blind role may see it.")
+@click.option(
+    "--live",
+    default=None,
+    metavar="CAMPAIGN",
+    shell_complete=completing.campaigns,
+    help="Follow a running campaign, as a blind role may see it.",
+)
 @lab_option
 def show(
     episodes: tuple[str, ...],

@@ -164,13 +164,13 @@ PARTS: tuple[tuple[Part, str, float, str], ...] = (
 def _headline(policy: Screened) -> str:
     """The formula's score never stands without its floors."""
     floors, scaled = policy["floors"], policy["between"]["score"]
-    said = f"standing still {floors['still']['score']:.1f}, random {floors['random']['score']:.1f}"
+    text = f"standing still {floors['still']['score']:.1f}, random {floors['random']['score']:.1f}"
     if scaled is None:
-        said += "; standing still is no better than random here, so nothing is scaled between them"
+        text += "; standing still is no better than random here, so nothing is scaled between them"
     else:
-        said += f"; from random to standing still {100 * scaled:.0f} %"
-        said += "" if scaled > 1 else ", so no better than not moving"
-    return f"{policy['policy']}: static score {policy['score']:.1f} ({said}){_agreement(policy['agreement'])}"
+        text += f"; from random to standing still {100 * scaled:.0f} %"
+        text += "" if scaled > 1 else ", so no better than not moving"
+    return f"{policy['policy']}: static score {policy['score']:.1f} ({text}){_agreement(policy['agreement'])}"
 
 
 def _named(one: AtObject) -> str:

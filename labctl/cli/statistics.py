@@ -148,8 +148,8 @@ def _print_episodes(result: EpisodesResult) -> None:
     for shown in (*tables, *words.rows(result)):
         if shown is not None:
             print_table(shown.headings, shown.rows)
-    said = preference[1] if preference else []
-    for sentence in (*words.sentences(result), *said, *words.factors(result), *words.tasks(result)):
+    sentences = preference[1] if preference else []
+    for sentence in (*words.sentences(result), *sentences, *words.factors(result), *words.tasks(result)):
         click.echo(sentence)
     for warning in result["warnings"]:
         click.echo(f"warning: {warning}")

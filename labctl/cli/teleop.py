@@ -149,8 +149,8 @@ def practice(
     given = {"person": person, "object": thing, "moved": moved, "staged": staged, "duration_s": seconds}
     missing = [name for name, value in given.items() if value is None]
     if 0 < len(missing) < len(given):
-        said = ", ".join("--" + name.replace("duration_s", "seconds") for name in missing)
-        raise InputError(f"a practice episode needs {said} too; without any of them, what was practised is listed")
+        text = ", ".join("--" + name.replace("duration_s", "seconds") for name in missing)
+        raise InputError(f"a practice episode needs {text} too; without any of them, what was practised is listed")
     if not missing:
         record_practice(folder, given, who=acting(who, folder))
     found = practised(folder)

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
+from labctl.config.axes import AxisTable, check_axes, one_robot
+from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
 
@@ -56,6 +58,7 @@ class RobotTable(Table):
     control_hz: Positive
     observe_hz: Positive
     limits: Limits
+    axis: Annotated[tuple[AxisTable, ...], Lax] = ()
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
@@ -163,9 +166,10 @@ class Cell(Document):
     """A robot and its surroundings."""
 
     cell: CellHead
-    robot: RobotTable
+    robot: Annotated[RobotTable, BeforeValidator(one_robot)]
     lease: Lease
     camera: Annotated[tuple[CameraTable, ...], Lax] = ()
+    sensor: Annotated[tuple[SensorTable, ...], Lax] = ()
     teleop: TeleopTable | None = None
     video: Video = Video()
     storage: Storage = Storage()
@@ -178,8 +182,13 @@ class Cell(Document):
 
     @property
     def joints(self) -> int:
-        """How many joints the robot has."""
-        return len(self.robot.limits.velocity_rad_s)
+        """How many axes the robot's arm has: its joints, and what it stands on."""
+        return len(self.robot.limits.velocity_rad_s) + sum(not axis.hand for axis in self.robot.axis)
+
+    @property
+    def hand(self) -> int:
+        """How many axes its hand has: one opening, where [[robot.axis]] says nothing else."""
+        return sum(axis.hand for axis in self.robot.axis) or 1
 
     def video_of(self, camera: CameraTable) -> Video:
         """How a camera encodes: [video], and what its own [camera.video] says instead."""
@@ -312,6 +321,10 @@ def parse_cell(text: str, where: str) -> Cell:
             message = f"the box is empty along {axis}: box_min_m {low:g} is not below box_max_m {high:g}"
             raise found.refusal(("robot", "limits", "box_max_m"), message)
     refuse_repeats(found, ("camera",), [camera.name for camera in found.camera])
+    refuse_repeats(found, ("sensor",), [sensor.name for sensor in found.sensor])
+    check_sensors(found, found.sensor)
+    refuse_repeats(found, ("robot", "axis"), [axis.name for axis in found.robot.axis])
+    check_axes(found, found.robot.axis)
     for index, camera in enumerate(found.camera):
         for left, top, right, bottom in camera.ignore:
             if left >= right or top >= bottom:

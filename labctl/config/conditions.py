@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from labctl.config.cell_schema import Fixture, FixtureObject, Layout
 from labctl.config.protocol_schema import Protocol, check_against_fixture
 from labctl.config.tasks import root_of
+from labctl.plain import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class Condition:
     """Object x initial layout, with perturbation axes and tags, or a task with its instruction and layout. `id` is
     "<object>/<layout>", or the condition's own name.
 
-    task and what follows: None in the short form. set: the condition whose blocks those of this one run beside.
+    task and what follows: None in the short form. set: the condition whose blocks those of this one run beside;
+    inputs: edits of what a policy sees (`inputs.Edit.entry`).
     """
 
     id: str
@@ -33,6 +35,7 @@ class Condition:
     family: str | None = None
     difficulty: str | None = None
     stress: str | None = None
+    inputs: tuple[dict[str, Json], ...] | None = None
 
 
 def protocol_conditions(protocol: Protocol, fixture: Fixture) -> tuple[Condition, ...]:
@@ -70,6 +73,7 @@ def protocol_conditions(protocol: Protocol, fixture: Fixture) -> tuple[Condition
                 family=row.family,
                 difficulty=row.difficulty,
                 stress=row.stress,
+                inputs=tuple(one.entry() for one in row.inputs) or None,
             )
         )
     return tuple(found)

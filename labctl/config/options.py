@@ -14,11 +14,13 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field, ValidationError
 
+from labctl.axes import Axis
 from labctl.config.cell_schema import Cell
 from labctl.config.toml_text import Location, Table, suggestion
 from labctl.config.values import Positive
 from labctl.errors import OptionError
 from labctl.plain import Json
+from labctl.streams import StreamSpec
 
 Schema = Mapping[str, Any]  # JSON schema, as pydantic writes it
 
@@ -63,6 +65,10 @@ class Options(Table):
         """The drivers that are named inside, whose options are checked as well."""
         return ()
 
+    def axes(self) -> Sequence[Axis] | None:
+        """A robot's axes, the arm's first; None where it has joints in rad and one opening in m."""
+        return None
+
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         """Where these options do not go together, or with the rest of their cell, though each may be so alone."""
         return ()
@@ -80,6 +86,20 @@ class CameraOptions(Options):
     width: int = Field(gt=0, le=8192, description="pixels; of the [[camera]] table")
     height: int = Field(gt=0, le=8192, description="pixels; of the [[camera]] table")
     rate_hz: Positive = Field(description="pictures per second; of the [[camera]] table")
+
+
+class SensorOptions(Options):
+    """Base of a sensor's options: with the rate of its [[sensor]] table."""
+
+    OF_TABLE: ClassVar[tuple[str, ...]] = ("rate_hz",)
+
+    rate_hz: Positive = Field(description="samples per second; of the [[sensor]] table")
+
+    def stream(self) -> StreamSpec:
+        """What it records, known before anything is connected: columns, a unit for each (or one for all), and which of
+        them a blind role may see. Whoever records it names it sensor/NAME, as the cell does.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has to say what its sensor records: stream()")
 
 
 OWN = "is an address of this very computer: no robot is there, an emulator may be"
@@ -140,7 +160,9 @@ def _toml(value: object) -> str:
     return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
-def _complaint(table: type[Options], driver: str, given: Mapping[str, Json], sort: str, at: Location, said: str) -> str:
+def _complaint(
+    table: type[Options], driver: str, given: Mapping[str, Json], sort: str, at: Location, problem: str
+) -> str:
     known = list(table.model_fields)
     name = str(at[0]) if at else ""
     if sort == "extra_forbidden":
@@ -148,10 +170,10 @@ def _complaint(table: type[Options], driver: str, given: Mapping[str, Json], sor
             return f"{driver} has no options, found {name!r}; leave it out"
         return f"{driver} has no option {name!r}{suggestion(name, known)}; known options: {', '.join(known)}"
     if not at:
-        return f"{driver}: {said.removeprefix('Value error, ')}"
+        return f"{driver}: {problem.removeprefix('Value error, ')}"
     schema = schema_of(table)[name]
     if sort == "missing":
         return f"{driver} needs the option {name!r}: {allowed(schema)}"
     if sort == "value_error":
-        return f"{driver}: {name} {said.removeprefix('Value error, ')}"
+        return f"{driver}: {name} {problem.removeprefix('Value error, ')}"
     return f"{driver}: {name} must be {allowed(schema)}, found {given[name]!r}"

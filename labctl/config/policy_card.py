@@ -16,6 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
+from labctl.config.axes import NamedAxis, check_named
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Lax, Positive, Text, Texts
 from labctl.plain import GIVE_UP_S
@@ -33,14 +34,8 @@ STATES = (
     "tcp_rot6d_columns",
 )
 SPACES = (
-    "joint_position",
-    "joint_delta",
-    "joint_velocity",
-    "droid_joint_velocity",
-    "tcp_pose",
-    "tcp_delta",
-    "tcp_velocity",
-    "droid_cartesian_velocity",
+    *("joint_position", "joint_delta", "joint_velocity", "droid_joint_velocity"),
+    *("tcp_pose", "tcp_delta", "tcp_velocity", "droid_cartesian_velocity", "axes"),
 )
 ROTATIONS = ("quaternion_xyzw", "quaternion_wxyz", "euler_xyz", "rotvec", "rot6d_rows", "rot6d_columns")
 GRIPPERS = (
@@ -138,10 +133,11 @@ class Action(Table):
     clip: arm values beyond +-clip are cut; then each is multiplied by its `scale`. relative_to: what a delta is added
     to: the state in the observation, the action before, or what is measured when its step begins. frame: whose axes
     a tcp_delta is in. execute: actions followed before the next question, 0 for all of an answer. horizon: how many
-    actions an answer must have.
+    actions an answer must have. axis: of space "axes" what each number of an action is, in the robot's order.
     """
 
     space: Text
+    axis: Annotated[tuple[NamedAxis, ...], Lax] = ()
     keys: Texts = ("actions",)
     rotation: Text | None = None
     relative_to: Literal["observation", "previous", "measured"] | None = None
@@ -284,7 +280,7 @@ def _check_frame(card: Card) -> None:
         for state in entry.state or ():
             if state.startswith("tcp_"):
                 raise card.refusal(("input", index, "state"), f"{state} of which frame? {what}")
-    if "joint" not in card.action.space:
+    if "joint" not in card.action.space and card.action.space != "axes":
         raise card.refusal(("action", "space"), f"{card.action.space} of which frame? {what}")
 
 
@@ -312,6 +308,7 @@ def _check_action(card: Card) -> None:
         near = suggestion(action.space, SPACES)
         known = f"space is {action.space!r}{near}; {why}; known spaces: {', '.join(SPACES)}"
         raise card.refusal(("action", "space"), known)
+    check_named(card, action.space, action.axis, scaled=action.clip is not None or action.scale is not None)
     if (action.rotation is not None) != (action.space in TURNED):
         how = f"name one of {', '.join(ROTATIONS)}" if action.space in TURNED else "drop it"
         found = "no rotation" if action.rotation is None else f"rotation {action.rotation!r}"

@@ -23,6 +23,7 @@ from labctl.config.cell_schema import (
     refuse_repeats,
     refuse_unknown,
 )
+from labctl.config.human import HumanRules, check_person
 from labctl.config.interim_analyses import Looks, check_looks
 from labctl.config.margin import Margin
 from labctl.config.reasons import MACHINE_VOID_REASONS
@@ -40,6 +41,7 @@ from labctl.config.tasks import (
 )
 from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
+from labctl.config.witness import Witness
 
 __all__ = [
     "AXIS_CODES",
@@ -121,8 +123,8 @@ class AnalysisPlan(Table):
     tau_s: Positive
     reference: Text | None = None
     family: Annotated[
-        tuple[Literal["ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
-    ] = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
+        tuple[Literal["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
+    ] = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     estimator: Literal["kaplan_meier", "wang_chang"] = "kaplan_meier"
     looks: Looks | None = None
@@ -160,24 +162,16 @@ class SessionRules(Table):
     checks: Texts = ()
 
 
-class HumanRules(Table):
-    """[human]: practice before the reference. A person has reached the plateau when a line through the rates of the
-    last `plateau_last` practice episodes changes by less than the share `plateau_change` of their mean.
-    """
-
-    plateau_last: Annotated[int, Field(ge=3)] = 5
-    plateau_change: Annotated[float, Field(gt=0, lt=1)] = 0.1
-
-
 class SceneRules(Table):
     """[scene]: how a scene is put back and what a commit asks of it. `restore`: every trial is put back to the first
-    scene of its block, or of its condition. Without `min_score` scores are recorded and hold nothing; "measured": 10
-    points below what the frames of the reference's own photo score against each other.
+    scene of its block, or of its condition. `min_score`: "measured" asks 10 points less than the frames of the
+    reference's own photo score against each other; "where_measured", the same where there is such a score, of a photo
+    taken here and with scikit-image installed, and holds nothing elsewhere; "none" holds nothing.
     """
 
     restore: Literal["block", "condition"] = "block"
     require_photo: bool = True
-    min_score: Annotated[float, Field(ge=0, le=100)] | Literal["measured"] | None = None
+    min_score: Annotated[float, Field(ge=0, le=100)] | Literal["measured", "where_measured", "none"] = "where_measured"
     max_camera_shift_px: Positive = 4.0
     override: Literal["forbidden", "allowed"] = "forbidden"
 
@@ -209,6 +203,7 @@ class Protocol(Document):
     template: Annotated[tuple[Template, ...], Lax] = ()
     pools: Pools = Pools()
     preference: Preference | None = None
+    witness: Witness | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -249,12 +244,24 @@ class Protocol(Document):
         """How many conditions are tried."""
         return len(self.conditions) or len(self.design.objects or ()) * len(self.design.layouts or ())
 
+    @property
+    def alone(self) -> tuple[str, int] | None:
+        """The person's arm, and how many blocks it has by itself at each condition; None without any."""
+        extra = self.human.extra_blocks if self.human else 0
+        return (next(arm.name for arm in self.arm if arm.kind == "human"), extra) if extra else None
+
+    @property
+    def alone_share(self) -> float:
+        """How many blocks of the person by itself there are for each with every arm."""
+        return self.alone[1] / self.design.blocks_per_condition if self.alone else 0.0
+
     def task_in_items(self, what: str) -> Task:
         """The one task of the short form. Raises InputError that says what is for such protocols alone."""
         if self.task:
-            raise self.refusal(
-                ("task",), f"{what} is not there yet for protocols with [[task]] tables; {self.protocol.name} has some"
+            message = (
+                f"{what} plans times per item, of protocols in the short form; {self.protocol.name} has [[task]] tables"
             )
+            raise self.refusal(("task",), f"{message}: labctl plan says how many blocks a drop of success takes")
         return self.tasks[0]
 
 
@@ -268,8 +275,8 @@ def parse_protocol(text: str, where: str) -> Protocol:
     """The protocol in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
     found = parse(Protocol, text, where)
     names = [arm.name for arm in found.arm]
-    if len(names) < 2:
-        raise found.refusal(("arm",), f"{len(names)} [[arm]] found; a block needs at least 2, add another")
+    with_preference, guess = found.preference is not None, found.trial.ask_guess
+    check_person(found, found.human, found.arm, found.analysis, preference=with_preference, guess=guess)
     refuse_repeats(found, ("arm",), names)
     for index, arm in enumerate(found.arm):
         if arm.kind == "human" and "human" in [earlier.kind for earlier in found.arm[:index]]:
@@ -327,7 +334,10 @@ def _check_form(found: Protocol) -> None:
         message = f"{at[1]} in [{at[0]}] is of the short form; this protocol has [[task]] tables, which say it"
         raise found.refusal(at, f"{message}: take it out")
     if found.switch:
-        raise found.refusal(("switch",), "[[switch]] is not there yet for protocols with [[task]] tables; take it out")
+        message = (
+            "a [[switch]] is of the one instruction of the short form; with [[task]] tables each condition has its own"
+        )
+        raise found.refusal(("switch",), f"{message}, and nothing says which of them it would change: take it out")
     if not found.condition and not found.template:
         raise found.refusal(("task",), "[[task]] tables and no [[condition]]; nothing would be tried, add one")
     check_tasks(found, found.task, found.trial.failure_tags)

@@ -61,7 +61,7 @@ def schema_of_file(kind: str) -> Schema:
     sentence for each key.
     """
     raw = FILES[kind].model_json_schema()
-    whole = _told(_written_out(raw, raw.get("$defs", {})), kind, "")
+    whole = _with_meanings(_written_out(raw, raw.get("$defs", {})), kind, "")
     return {"$schema": DRAFT, "title": f"labctl: a {kind} file", **whole}
 
 
@@ -91,17 +91,19 @@ def _written_out(schema: Schema, known: Mapping[str, Schema]) -> Schema:
     return found
 
 
-def _told(schema: Schema, kind: str, at: str) -> Schema:
+def _with_meanings(schema: Schema, kind: str, at: str) -> Schema:
     """With the sentence of each key, and with what the types do not say."""
     found = {**schema, **_ALSO.get((kind, at), {})}
     if at in MEANINGS[kind]:
         found["description"] = MEANINGS[kind][at]
     if "properties" in found:
         below = f"{at}." if at else ""
-        found["properties"] = {name: _told(part, kind, below + name) for name, part in found["properties"].items()}
+        found["properties"] = {
+            name: _with_meanings(part, kind, below + name) for name, part in found["properties"].items()
+        }
     if isinstance(found.get("items"), dict):
         if is_table(found["items"]):
-            found["items"] = _told(found["items"], kind, at)
+            found["items"] = _with_meanings(found["items"], kind, at)
         else:
             found["items"] = {**found["items"], **_ALSO.get((kind, at + ITEMS), {})}
     return found

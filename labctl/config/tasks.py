@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from labctl.config.cell_schema import AXIS_CODES, refuse_repeats, refuse_unknown
+from labctl.config.inputs import Edits, check_edits
 from labctl.config.toml_text import Document, Location, Table
 from labctl.config.values import Lax, PlainName, Positive, Share, Text, Texts
 
@@ -68,6 +69,7 @@ class Perturbation(Table):
     family: Text | None = None
     difficulty: Literal["easy", "medium", "hard"] | None = None
     stress: Text | None = None
+    inputs: Edits = ()
 
 
 class ConditionRow(Perturbation):
@@ -182,6 +184,7 @@ def check_conditions(
         refuse_unknown(found, (*at, "axes"), "axis", row.axes, "axes", AXIS_CODES)
         refuse_repeats(found, (*at, "axes"), row.axes)
         refuse_repeats(found, (*at, "tags"), row.tags)
+        check_edits(found, (*at, "inputs"), row.inputs)
         task = known[row.task]
         if row.object is not None:
             refuse_unknown(
@@ -218,19 +221,28 @@ def _check_base(found: Document, at: Location, row: ConditionRow, by_name: Mappi
 def _check_stress(
     found: Document, at: Location, row: ConditionRow, by_name: Mapping[str, ConditionRow], task: Task
 ) -> None:
-    """A level of stress stands by itself: on a base without any, with no axis, object or wording changed beside it."""
+    """A level of stress stands by itself: on a base without any, with no axis, object or wording changed beside it, and
+    either staged in another layout or made by edits of what a policy sees.
+    """
     base = by_name[row.base] if row.base is not None else None
     if base is None or row.family is None:
         lacks = "base" if base is None else "family"
         raise found.refusal(
             at, f"condition {row.name!r} has a stress and no {lacks}; a level is of a family, on a base"
         )
-    if base.stress is not None:
-        raise found.refusal(at, f"stress crossed: the base {base.name!r} of {row.name!r} is under stress itself")
+    if base.stress is not None or base.inputs:
+        what = "is under stress itself" if base.stress is not None else "has inputs of its own"
+        raise found.refusal(at, f"stress crossed: the base {base.name!r} of {row.name!r} {what}")
     named = row.object or task.objects[0], base.object or task.objects[0]
     wording = row.instruction or task.instruction, base.instruction or task.instruction
     axes = set(row.axes) ^ set(base.axes)
-    for what, apart in (("axes", axes), ("object", named[0] != named[1]), ("instruction", wording[0] != wording[1])):
+    layouts = row.layout or task.layout, base.layout or task.layout
+    for what, apart in (
+        ("axes", axes),
+        ("object", named[0] != named[1]),
+        ("instruction", wording[0] != wording[1]),
+        ("layout", row.inputs and layouts[0] != layouts[1]),
+    ):
         if apart:
             message = f"stress crossed: condition {row.name!r} changes its {what} against {base.name!r} as well"
             raise found.refusal(at, f"{message}; each stress is applied by itself")

@@ -131,7 +131,7 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
         least, most, has = limits.get("min_length"), limits.get("max_length"), limits.get("actual_length")
         allowed = f"at least {least}" if least is not None else f"at most {most}"
         return f"{_dotted(at)} has {has} values; it must have {allowed}"
-    said = _MUST.get(found["type"]) or (
+    text = _MUST.get(found["type"]) or (
         found["msg"]
         .removeprefix("Value error, ")
         .replace("Input should be", "it must be")
@@ -139,16 +139,16 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
     )
     if found["type"] == "string_pattern_mismatch":
         pattern = found.get("ctx", {}).get("pattern", "")
-        said = f"allowed: {PATTERNS.get(pattern, pattern)}"
+        text = f"allowed: {PATTERNS.get(pattern, pattern)}"
     if found["type"] == "value_error":
-        return f"{_dotted(at)}: {said}"
+        return f"{_dotted(at)}: {text}"
     value = found["input"]
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
     if isinstance(value, dict):
         shown = "a table"
     elif isinstance(value, list) and value and isinstance(value[0], dict):
         shown = "a list of tables"
-    return f"{_dotted(at)} is {shown}; {said}"
+    return f"{_dotted(at)} is {shown}; {text}"
 
 
 def _known_keys(schema: type[BaseModel], at: Location) -> list[str]:
@@ -175,10 +175,10 @@ def _table_name(at: Location) -> str:
     return f"[{_dotted(at)}]" if at else "the file"
 
 
-def _syntax_error(said: str, text: str, where: str) -> InputError:
-    match = _SYNTAX_LINE.match(said)
+def _syntax_error(problem: str, text: str, where: str) -> InputError:
+    match = _SYNTAX_LINE.match(problem)
     if match is None:
-        return InputError(f"not valid TOML: {said}", where=where)
+        return InputError(f"not valid TOML: {problem}", where=where)
     line = match["line"] or str(max(1, len(text.split("\n"))))
     return InputError(f"not valid TOML: {match['what']}; correct this line", where=f"{where}:{line}")
 

@@ -68,7 +68,11 @@ def drbg(secret: bytes, label: str, n: int = 32) -> bytes:
 
 
 def draw(
-    conditions: Sequence[str] | Sequence[Sequence[str]], arms: Sequence[str], blocks_per_condition: int, secret: bytes
+    conditions: Sequence[str] | Sequence[Sequence[str]],
+    arms: Sequence[str],
+    blocks_per_condition: int,
+    secret: bytes,
+    alone: tuple[str, int] | None = None,
 ) -> Schedule:
     """The schedule: every block holds every arm once at one condition, every condition gets `blocks_per_condition`
     blocks.
@@ -77,29 +81,47 @@ def draw(
     stand side by side, in an order that is drawn each time. Blocks take the rows of Williams squares one after the
     other (E. J. Williams, Aust. J. Sci. Res. A 2 (1949) 149): in each complete square every arm stands equally often at
     every position and follows every other arm equally often. For every square the arms' labels are permuted and the
-    rows shuffled afresh, since a visible person would otherwise fix the rest of it. The same arguments give the same
-    schedule.
+    rows shuffled afresh, since a visible person would otherwise fix the rest of it. One arm by itself has blocks of one
+    trial. The same arguments give the same schedule.
 
-    Raises ValueError for fewer than two arms, a repeated name, no condition, no block, or a secret of other than 32
-    bytes.
+    alone: an arm that has so many blocks of its own at each condition besides (`_lone`), drawn apart from the others,
+    which stand in the order that they would have without.
+
+    Raises ValueError for no arm, a repeated name, no condition, no block, or a secret of other than 32 bytes.
     """
     sets = [[entry] if isinstance(entry, str) else list(entry) for entry in conditions]
     names = [name for entry in sets for name in entry]
-    if len(arms) < 2 or len(set(arms)) != len(arms) or not all(sets) or not names or len(set(names)) != len(names):
-        raise ValueError("a schedule needs at least two distinct arms and at least one condition, each named once")
+    if not arms or len(set(arms)) != len(arms) or not all(sets) or not names or len(set(names)) != len(names):
+        raise ValueError("a schedule needs distinct arms and at least one condition, each named once")
     if blocks_per_condition < 1 or len(secret) != 32:
         raise ValueError("a schedule needs at least one block per condition and a secret of 32 bytes")
     words = _words(secret, "schedule")
     orders = _orders(arms, words)
     ids = _trial_ids(secret)
+    lone = [] if alone is None else _lone(names, len(sets), blocks_per_condition, alone[1], secret)
+    blocks: list[tuple[str, Sequence[str]]] = []
+    for turn in range(blocks_per_condition):
+        shuffled = [_shuffled(together, words) for together in _shuffled(sets, words)]
+        for place in range(len(sets) + 1):
+            blocks += [(name, [alone[0]]) for name in lone[turn][place]] if alone else []
+            blocks += [(name, next(orders)) for name in (shuffled[place] if place < len(sets) else ())]
     slots: list[Slot] = []
-    block = 0
-    for _ in range(blocks_per_condition):
-        for condition in [name for together in _shuffled(sets, words) for name in _shuffled(together, words)]:
-            for position, arm in enumerate(next(orders)):
-                slots.append(Slot(len(slots), next(ids), block, position, condition, arm))
-            block += 1
+    for block, (condition, order) in enumerate(blocks):
+        for position, arm in enumerate(order):
+            slots.append(Slot(len(slots), next(ids), block, position, condition, arm))
     return Schedule(tuple(slots))
+
+
+def _lone(names: Sequence[str], sets: int, turns: int, blocks: int, secret: bytes) -> list[list[list[str]]]:
+    """For each turn through the conditions, before each set and after the last: at which conditions an arm has a block
+    by itself there. Those of a condition are spread evenly over the turns, those of a turn anywhere between its sets.
+    """
+    words = _words(secret, "alone")
+    found: list[list[list[str]]] = [[[] for _ in range(sets + 1)] for _ in range(turns)]
+    for number in range(blocks):
+        for name in _shuffled(names, words):
+            found[(2 * number + 1) * turns // (2 * blocks)][_below(sets + 1, words)].append(name)
+    return found
 
 
 def williams(k: int) -> list[list[int]]:
@@ -119,6 +141,8 @@ def compared_positions(arms: int, blocks: int, secret: bytes) -> list[tuple[int,
     a square are permutations of the arms, so in each complete one every arm runs as often as the first of a pair as it
     does as the second; and no position says anything of an arm that the schedule does not say.
     """
+    if arms < 2:
+        raise ValueError("a pair is of two arms")
     words, rows = _words(secret, "preference"), len(williams(arms))
     found: list[tuple[int, int]] = []
     while len(found) < blocks:
@@ -127,9 +151,9 @@ def compared_positions(arms: int, blocks: int, secret: bytes) -> list[tuple[int,
     return found[:blocks]
 
 
-def deducible_share(kinds: Sequence[str]) -> float:
+def deducible_share(kinds: Sequence[str], alone: float = 0.0) -> float:
     """Share of slots whose arm a watcher can name, given the arms' kinds, when only a person at the controls can be
-    seen.
+    seen. alone: blocks of the person by itself for each block with every arm; whoever reads the schedule knows those.
 
     The person's own slots are seen. With one other arm the rest follows by elimination, so all slots are known. With
     two or more others none of theirs can be named, however much of the design is known: every square carries a fresh
@@ -142,7 +166,7 @@ def deducible_share(kinds: Sequence[str]) -> float:
     people = sum(kind == "human" for kind in kinds)
     if people and len(kinds) - people == 1:
         return 1.0
-    return people / len(kinds)
+    return (people + alone) / (len(kinds) + alone)
 
 
 ENUMERATED_ARMS = 4

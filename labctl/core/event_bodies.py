@@ -45,7 +45,8 @@ from labctl.messages.body_parts import (
     Unsealed,
     VideoEntry,
 )
-from labctl.messages.judgements import PreferenceAsked, PreferenceStated
+from labctl.messages.historical import HistoricalEntry
+from labctl.messages.judgements import PreferenceAsked, PreferenceStated, WitnessEntry, WitnessStated
 from labctl.plain import Json, RobotAbout
 
 Form = TypeVar("Form")
@@ -56,7 +57,7 @@ Result = Literal["success", "lost", "safety_stop"]
 class CampaignOpened(TypedDict):
     """What a blind role sees of the protocol, and the commitment to the schedule. format: of the folder, 1 if missing.
     tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty. preference:
-    the question.
+    the question. alone: extra blocks, of the person by itself; historical: what is frozen of a person of another time.
     """
 
     campaign: str
@@ -71,6 +72,7 @@ class CampaignOpened(TypedDict):
     deducible_share: float
     tasks: NotRequired[Sequence[TaskEntry]]
     preference: NotRequired[str]
+    witness: NotRequired[WitnessEntry]
     instruction: str
     switches: NotRequired[Sequence[SwitchEntry]]
     items_staged: int
@@ -91,6 +93,8 @@ class CampaignOpened(TypedDict):
     shared_uid: bool
     references: NotRequired[Mapping[str, Mapping[str, Photo]]]
     links: NotRequired[Sequence[Link]]
+    alone: NotRequired[Sequence[int]]
+    historical: NotRequired[HistoricalEntry]
     commitment: str
     schedule: Sequence[Slot]
 
@@ -118,7 +122,8 @@ class ArmRevealed(TypedDict):
 
 class EpisodeStarted(TypedDict):
     """The episode may move. kind: of the cell; sealed: digest of the controller and its options; robot: what it is, as
-    it was connected last (from December 2026 on).
+    it was connected last (from December 2026 on); inputs_seed: of what is drawn for the edits of its condition, the
+    same for every arm of a block.
     """
 
     pins: Pins
@@ -128,6 +133,7 @@ class EpisodeStarted(TypedDict):
     budget_s: float
     items_staged: int
     sealed: str
+    inputs_seed: NotRequired[int]
     openings_root: NotRequired[str]
 
 
@@ -189,10 +195,11 @@ class InstructionSwitched(TypedDict):
 
 
 class EpisodeEnded(TypedDict):
-    """The motion ended. reason: an `EndReason`."""
+    """The motion ended. reason: an `EndReason`; cause: of one that a sensor ended, which sensor and why."""
 
     reason: str
     end_ns: int
+    cause: NotRequired[str]
 
 
 class RecordingSealed(TypedDict):
@@ -328,6 +335,7 @@ FORMS: Mapping[Kind, type] = {
     Kind.OPERATIONS_REVIEWED: OperationsReviewed,
     Kind.OUTCOME_CONFIRMED: OutcomeConfirmed,
     Kind.OUTCOME_JUDGED: OutcomeJudged,
+    Kind.WITNESS_STATED: WitnessStated,
     Kind.PREFERENCE_ASKED: PreferenceAsked,
     Kind.PREFERENCE_STATED: PreferenceStated,
     Kind.EPISODE_VOIDED: EpisodeVoided,

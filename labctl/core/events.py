@@ -57,6 +57,7 @@ class Kind(StrEnum):
     OPERATIONS_REVIEWED = "OperationsReviewed"
     OUTCOME_CONFIRMED = "OutcomeConfirmed"
     OUTCOME_JUDGED = "OutcomeJudged"
+    WITNESS_STATED = "WitnessStated"
     PREFERENCE_ASKED = "PreferenceAsked"
     PREFERENCE_STATED = "PreferenceStated"
     EPISODE_VOIDED = "EpisodeVoided"
@@ -84,9 +85,11 @@ class EndReason(StrEnum):
     OPERATOR = "operator"
     FUTILITY = "futility"
     SAFETY_STOP = "safety_stop"
-    INTERLOCK = "interlock"
+    INTERLOCK = "interlock"  # a sensor was beyond a limit of the cell that ends the episode
     ARM_LOST = "arm_lost"
     CAMERA_LOST = "camera_lost"
+    SENSOR_LOST = "sensor_lost"  # one without which the cell does not go on
+    SENSOR_LIMIT = "sensor_limit"  # a sensor was beyond a limit of the cell that makes the episode void
     CONTROLLER_LOST = "controller_lost"
     RECORDER_LOST = "recorder_lost"
     PROCESS_LOST = "process_lost"

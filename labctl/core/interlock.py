@@ -17,7 +17,7 @@ from labctl.messages.body_parts import MatchBody, MoveBody, ScoreLimits
 
 _ARM_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
-NO_PICTURE_YET = "it has not given a picture yet"
+NO_PICTURE_YET, NO_VALUE_YET = "it has not given a picture yet", "it has not given a value yet"
 CALM_MODES = ("idle", "moving", "stopped")
 CAMERA_MOVED, SCENE_DIFFERS, SCENE_UNKNOWN = "camera_moved:", "scene_differs:", "scene_unknown:"
 
@@ -65,13 +65,25 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
+class SensorSeen:
+    """What a sensor last said: age_ns since its process was heard (None: never), why it gives no values ("": it does),
+    the limits of the cell that it is beyond, in words. required: without it nothing begins.
+    """
+
+    age_ns: int | None
+    lost: str
+    beyond: tuple[str, ...] = ()
+    required: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Snapshot:
     """What the cell last said. Ages are nanoseconds since a signal was heard, None when it never was.
 
     `robot_mode` and `robot_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
     `starting` are the nodes (arm: the robot's; recorder, camera:NAME) whose process was started so lately that no word
     is due yet; `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could not be
-    read; `looks` are by camera, of the scene now staged.
+    read; `looks` are by camera, of the scene now staged; `sensors` by their names in the cell.
     """
 
     robot_age_ns: int | None
@@ -87,13 +99,15 @@ class Snapshot:
     looks: Mapping[str, Look] = field(default_factory=dict[str, Look])
     photographing: bool = False
     starting: frozenset[str] = frozenset()
+    sensors: Mapping[str, SensorSeen] = field(default_factory=dict[str, SensorSeen])
 
 
 def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
     """Every reason against an act, in a fixed order. Ask with Verb.START while an episode runs.
 
-    Staging needs a calm robot, a cell without faults, a session and disk; from commit on the recorder and every camera
-    must be heard too. Ending, releasing, voiding, skipping and judging are never held.
+    Staging needs a calm robot, a cell without faults, a session and disk; from commit on the recorder, every camera and
+    every required sensor must be heard too, and no sensor may be beyond a limit. Ending, releasing, voiding, skipping
+    and judging are never held.
     """
     found: list[Hold] = []
     if act in _ARM_MATTERS:
@@ -102,6 +116,8 @@ def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
         found += _disk(snapshot, limits)
     if act in _RECORD_MATTERS:
         found += _recording(snapshot, limits)
+        for name, seen in sorted(snapshot.sensors.items()):
+            found += _sensor(name, seen, limits, f"sensor:{name}" in snapshot.starting)
     if act == Verb.COMMIT:
         found += scene_holds(snapshot.looks, limits.scene)
         if snapshot.photographing:
@@ -194,6 +210,22 @@ def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
         elif why := snapshot.camera_lost.get(name):
             text = f"camera {name} gives no pictures: {why}"
             yield Hold(f"camera_lost:{name}", text, f"camera {name} delivers pictures again; labctl goes on trying")
+
+
+def _sensor(name: str, seen: SensorSeen, limits: Limits, starting: bool) -> Iterator[Hold]:
+    for text in seen.beyond:
+        yield Hold(f"sensor_limit:{name}", f"sensor {name}: {text}", f"sensor {name} is within its limit again")
+    if not seen.required:
+        return
+    if starting and (seen.age_ns is None or seen.lost == NO_VALUE_YET):
+        yield _starts(f"sensor_stale:{name}", f"sensor {name}")
+    elif _stale(seen.age_ns, limits.camera_ns):
+        yield Hold(
+            f"sensor_stale:{name}", f"sensor {name} was {_heard(seen.age_ns)}", f"sensor {name} gives values again"
+        )
+    elif seen.lost:
+        clears = f"sensor {name} gives values again; labctl goes on trying"
+        yield Hold(f"sensor_lost:{name}", f"sensor {name} gives no values: {seen.lost}", clears)
 
 
 def _starts(code: str, what: str) -> Hold:

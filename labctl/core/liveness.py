@@ -9,10 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.core.interlock import NO_PICTURE_YET
+from labctl.core.interlock import NO_PICTURE_YET, NO_VALUE_YET
 from labctl.messages.motion import Obs
 from labctl.messages.pictures import CameraState
 from labctl.messages.processes import Beats
+from labctl.messages.sensing import SensorState
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
@@ -36,6 +37,7 @@ class Liveness:
     clipped_ns: int = 0
     turned_ns: int = 0  # when the run's loop turned last
     blind: dict[str, str] = field(default_factory=dict[str, str])  # camera node -> why it gives no pictures, or ""
+    sensed: dict[str, SensorState] = field(default_factory=dict[str, SensorState])  # what each sensor's node said last
 
     def greeted(self, name: str, now_ns: int) -> None:
         """A process's first word: only this brings a node back, no late beat of a dying one does."""
@@ -55,6 +57,10 @@ class Liveness:
     def sees(self, sent: CameraState) -> None:
         """A camera says whether it gives pictures."""
         self.blind[sent.name] = sent.lost
+
+    def measures(self, sent: SensorState) -> None:
+        """A sensor says whether it gives values, and beyond which limits they are."""
+        self.sensed[sent.name] = sent
 
     def _beat(self, name: str, now_ns: int) -> None:
         if name in self.beats:
@@ -87,6 +93,7 @@ class Liveness:
         self.beats.pop(name, None)
         self.asked.pop(name, None)
         self.blind.pop(name, None)
+        self.sensed.pop(name, None)
         if name == "arm":
             self.obs_ns = None
 
@@ -96,6 +103,16 @@ class Liveness:
     def unseeing(self, camera: str) -> str:
         """Why a camera node that is there gives no pictures, "" when it does."""
         return self.blind.get(camera, NO_PICTURE_YET) if camera in self.beats else ""
+
+    def unmeasured(self, sensor: str) -> str:
+        """Why a sensor node that is there gives no values, "" when it does."""
+        if sensor not in self.beats:
+            return ""
+        return self.sensed[sensor].lost if sensor in self.sensed else NO_VALUE_YET
+
+    def beyond(self, sensor: str) -> Sequence[int]:
+        """The limits that a sensor is beyond, as their places in its list."""
+        return self.sensed[sensor].beyond if sensor in self.sensed else ()
 
     def silent(self, now_ns: int) -> list[str]:
         """Nodes that were there and have not been heard for too long: hung or dying."""

@@ -189,6 +189,7 @@ class CampaignPart(TypedDict):
     block: int | None
     block_left: int  # trials of the block that are not finished
     blocks: int
+    alone: bool  # the block is an extra one, of the person by itself
     condition: str | None
     following: str | None  # the condition of the trial after this one
     card: ConditionEntry | None

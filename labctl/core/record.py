@@ -30,6 +30,7 @@ from labctl.messages.body_parts import (
     StreamEntry,
     VideoEntry,
 )
+from labctl.messages.judgements import WitnessStated
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +81,10 @@ class Episode:
     operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order;
     reached_ns: when each stage was seen reached, as it happened; reviewed: the operations as an assessor left them;
     confirmed_by: who went over its outcome since it was last corrected; stands: the outcome as last recorded; judged:
-    (who, what a second assessor said of it); judged_against: what stood when the first of these did; knows: who said or
-    confirmed something of its outcome; scored_by: who counted last; hands: what it took of people at consoles; guesses:
-    (who, which arm they took it for) in order; events: its own entries, as journalled.
+    (who, what a second assessor said of it); judged_against: what stood when the first of these did; witnessed: (what a
+    model said of it, what stood then) in order; knows: who said or confirmed something of its outcome; scored_by: who
+    counted last; hands: what it took of people at consoles; guesses: (who, which arm they took it for) in order;
+    events: its own entries, as journalled.
     """
 
     id: str
@@ -113,6 +115,7 @@ class Episode:
     judged: tuple[tuple[str, Outcome], ...] = ()
     stands: OutcomeBody | None = None
     judged_against: OutcomeBody | None = None
+    witnessed: tuple[tuple[WitnessStated, OutcomeBody | None], ...] = ()
     knows: frozenset[str] = frozenset()
     hands: Hands | None = None
     void: Void | None = None

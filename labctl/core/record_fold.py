@@ -21,6 +21,7 @@ from labctl.core.session import Session, everyone, session_from
 from labctl.core.task import reached_after
 from labctl.core.trial import CampaignState, fold
 from labctl.messages.body_parts import LookTaken
+from labctl.messages.judgements import WitnessStated
 
 
 def record_of(events: Iterable[Event], state: CampaignState | None = None) -> Record:
@@ -127,11 +128,11 @@ class _Fold:
                 pass
         self._deviations += _deviations(event)
 
-    def _acknowledge(self, said: evening_bodies.HoldCleared) -> None:
+    def _acknowledge(self, cleared: evening_bodies.HoldCleared) -> None:
         """A cause is of the blind part of a campaign: once it is frozen or unblinded nobody spares an arm any more."""
         late = self._whole.frozen or self._whole.unblinding is not None
-        cause = None if late else said.get("cause")
-        self._say_of_stop(HandStop(cause, said.get("why") or "", said["acknowledged_by"]))
+        cause = None if late else cleared.get("cause")
+        self._say_of_stop(HandStop(cause, cleared.get("why") or "", cleared["acknowledged_by"]))
         self._stopped = None
 
     def _say_of_stop(self, stop: HandStop) -> None:
@@ -272,6 +273,8 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             second = outcome_from(body_of(event, bodies.OutcomeJudged)["outcome"])
             against = before.judged_against or before.stands
             return replace(before, judged=(*before.judged, (event.who, second)), judged_against=against)
+        case Kind.WITNESS_STATED:
+            return replace(before, witnessed=(*before.witnessed, (body_of(event, WitnessStated), before.stands)))
         case Kind.OPERATIONS_REVIEWED:
             operations = tuple(body_of(event, bodies.OperationsReviewed)["operations"])
             return replace(_known_to(before, event), reviewed=operations)

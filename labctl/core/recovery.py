@@ -13,7 +13,7 @@ from labctl.clock import SECOND
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.rollout import VOIDABLE, void_reason, voided_by_rule
-from labctl.core.trial import State, Trial, fold
+from labctl.core.trial import CampaignState, State, Trial, fold, numbered
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
     from labctl.bus import Body
@@ -45,14 +45,18 @@ def reconcile(events: Sequence[Event], *, rule: Rule, last_sample_ns: Mapping[st
     """
     state = fold(events)
     rules: CampaignOpened = {**state.opened, "process_lost": rule}
-    found = [_conclude(trial, events, rules, last_sample_ns) for trial in state.trials.values()]
+    found = [_conclude(state, trial, events, rules, last_sample_ns) for trial in state.trials.values()]
     return [pending for pending in found if pending is not None]
 
 
 def _conclude(
-    trial: Trial, events: Sequence[Event], rules: CampaignOpened, last_sample_ns: Mapping[str, int]
+    state: CampaignState,
+    trial: Trial,
+    events: Sequence[Event],
+    rules: CampaignOpened,
+    last_sample_ns: Mapping[str, int],
 ) -> Pending | None:
-    name = f"trial {trial.id} (block {trial.block + 1}, {trial.condition})"
+    name = f"{numbered(state, trial.id)} (block {trial.block + 1}, {trial.condition})"
     match trial.state:
         case State.STAGING | State.COMMITTED:
             text = f"{name} was {trial.state} when the run stopped; it is planned again, stage its scene anew"

@@ -13,13 +13,15 @@ from labctl.core.event_bodies import OperationRecorded, OperationsReviewed, Outc
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome
 from labctl.core.published_state import Compare
-from labctl.core.record import Record
-from labctl.core.task import SCORE, STAGES, Task, task_of
+from labctl.core.record import Episode, Record
+from labctl.core.recorded.weighing import DOWN, UP
+from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of
 from labctl.core.trial import CampaignState, State, Trial
 from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import OUTSIDE, Detected, Judged
 from labctl.messages.judgements import PreferenceStated
+from labctl.plain import count
 
 RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
 VERDICTS: Mapping[Judged, str] = {
@@ -49,6 +51,7 @@ class Item:
     whose: str = ""  # who says what stands now, for words; the detector or the review unless given
     task: Task | None = None  # None where it is counted in items
     judged: Sequence[Outcome] = ()  # by second assessors, from the video alone
+    models: Sequence[str] = ()  # what each model that was asked said, in words: no difference to be settled
 
     @property
     def operations(self) -> list[OperationRecorded]:
@@ -123,9 +126,13 @@ def apart(task: Task | None, one: Outcome, other: Outcome) -> bool:
 
 def in_words(task: Task | None, outcome: Outcome) -> str:
     """An outcome by the measure of its task."""
-    value = value_of(task, outcome)
+    return worded(task, value_of(task, outcome), outcome.items_staged)
+
+
+def worded(task: Task | None, value: float, items: int) -> str:
+    """What an outcome comes to, in words. items: staged."""
     if task is None:
-        return f"{value:g} of {outcome.items_staged} moved"
+        return f"{value:g} of {items} moved"
     if task.measure == STAGES:
         return f"{value:g} of {len(task.stages)} stages"
     return f"score {value:g}" if task.measure == SCORE else "done" if value else "not done"
@@ -139,11 +146,11 @@ def queue(record: Record) -> list[Item]:
     telling = any(len(episode.operations) > len(episode.stops) for _, episode in went)
     items: list[Item] = []
     for trial, episode in went:
-        judged = [outcome for _, outcome in episode.judged]
+        judged, models = [outcome for _, outcome in episode.judged], _models(record, trial, episode)
         if trial.outcome is not None and trial.outcome.measured:
             done = None if episode.confirmed_by is None else ()
             task = task_of(record.state.opened, trial.condition)
-            items.append(Item(trial, reviewed=done, task=task, judged=judged, devices_tell=telling))
+            items.append(Item(trial, reviewed=done, task=task, judged=judged, models=models, devices_tell=telling))
             continue
         items.append(
             Item(
@@ -156,9 +163,25 @@ def queue(record: Record) -> list[Item]:
                 taps=episode.counts,
                 candidates=_while_it_ran(trial, (episode.sealed or {}).get("detected") or ()),
                 judged=judged,
+                models=models,
             )
         )
     return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen:
+    """An episode that waits for a second assessor: what it was about, and nothing that was said of it."""
+
+    trial: str
+    episode: str
+    task: Task
+
+
+def unseen(record: Record, who: str) -> list[Unseen]:
+    """The episodes that wait for this person as a second assessor, in schedule order."""
+    opened = record.state.opened
+    return [Unseen(one.id, one.episode or "", task_of(opened, one.condition)) for one in to_judge(record, who)]
 
 
 def to_judge(record: Record, who: str) -> list[Trial]:
@@ -230,13 +253,19 @@ def stated(state: CampaignState, first: str, second: str, preferred: str, why: s
             raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
     trial = next(trial for trial in state.trials.values() if trial.episode == second)
     if trial.compared != first:
-        asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
-        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(asked) or 'none'}")
+        pairs_asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
+        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(pairs_asked) or 'none'}")
     if preferred not in PREFERRED:
         raise InputError(f"preferred is {preferred!r}; it is one of {', '.join(PREFERRED)}")
     if not why.strip():
         raise InputError("why is empty; say in a sentence what made the difference, or why there is none")
     return trial, {"first": first, "second": second, "preferred": preferred, "why": why.strip()}
+
+
+def looked_at(record: Record) -> str:
+    """How many episodes somebody has gone over, in words."""
+    items = queue(record)
+    return f"{sum(item.reviewed is not None for item in items)} of {count(len(items), 'episode')} looked at"
 
 
 def unsettled(items: Sequence[Item]) -> list[Item]:
@@ -251,7 +280,11 @@ def seen(candidate: Detected) -> str:
     if candidate["edge"].startswith(ORDERED):
         nothing = "fingers shut on nothing" if candidate["result"] == "neutral" else VERDICTS[candidate["result"]]
         return f"{candidate['edge']} {where}, no hold seen: {nothing}"
-    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s: {VERDICTS[candidate['result']]}"
+    by = ", ".join(candidate.get("witnesses", ()))
+    if candidate["edge"] in (UP, DOWN):
+        return f"{candidate['edge']} of {by} {where}, no hold seen: {VERDICTS[candidate['result']]}"
+    also = f", seen by {by} too" if by else ""
+    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s{also}: {VERDICTS[candidate['result']]}"
 
 
 def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[str], list[Detected]]:
@@ -265,6 +298,17 @@ def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[s
         if nearest is not None:
             left.remove(nearest)
     return words, left
+
+
+def _models(record: Record, trial: Trial, episode: Episode) -> list[str]:
+    """What each model said of an episode, its last word."""
+    task = task_of(record.state.opened, trial.condition)
+    of = None if task.measure == ITEMS else task
+    values = {one["model"]: one["value"] for one, _ in episode.witnessed}
+    return [
+        f"{model} {'cannot tell' if value is None else 'says ' + worded(of, value, task.items)}"
+        for model, value in values.items()
+    ]
 
 
 def _while_it_ran(trial: Trial, candidates: Sequence[Detected]) -> list[Detected]:
@@ -290,6 +334,6 @@ def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[Opera
     moved = sum(op["result"] == "success" for op in found)
     lost = sum(op["result"] == "lost" for op in found)
     if moved != outcome.moved or lost > outcome.lost:
-        said = f"the outcome says moved {outcome.moved}, lost {outcome.lost}; these events moved {moved}, lost {lost}"
-        raise InputError(f"{said}; correct the outcome or the events")
+        text = f"the outcome says moved {outcome.moved}, lost {outcome.lost}; these events moved {moved}, lost {lost}"
+        raise InputError(f"{text}; correct the outcome or the events")
     return found

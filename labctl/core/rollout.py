@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # whoever reads a journal waits neither for the schemas nor f
     from labctl.config.cell_schema import Cell
     from labctl.core.interlock import Hold
     from labctl.messages.driving import Prepare, Switch
+    from labctl.messages.edits import EditEntry
     from labctl.messages.pictures import Video
     from labctl.messages.recording import Closed
 
@@ -42,17 +43,21 @@ _VOID_AS = {
     EndReason.SUSPENDED: EndReason.PROCESS_LOST,
     EndReason.ROBOT_FAULT: EndReason.ARM_LOST,
 }
-VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, *_VOID_AS})
+BY_SENSOR = (EndReason.SENSOR_LOST, EndReason.SENSOR_LIMIT)
+VOIDABLE = frozenset({*LOST.values(), EndReason.CAMERA_LOST, EndReason.PROCESS_LOST, *_VOID_AS, *BY_SENSOR})
 
 
 def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: bool) -> bool:
     """Whether a protocol voids an episode that ended so. opened: CampaignOpened's body; went: it got to go.
 
     An arm's own crash (CONTROLLER_LOST) after go is void only where `[estimand]` says so: to run it again in silence
-    would favour arms that crash. Campaigns from before it could be said voided it like any other loss.
+    would favour arms that crash. Campaigns from before it could be said voided it like any other loss. A sensor's limit
+    that makes an episode void is the cell's own rule (`config.sensors.SensorLimit`).
     """
     if ended not in VOIDABLE:
         return False
+    if ended == EndReason.SENSOR_LIMIT:
+        return True
     own = (opened.get("estimand") or {}).get("crash") if ended == EndReason.CONTROLLER_LOST and went else None
     return bool(opened["process_lost"] == "void" if own is None else own == "void")
 
@@ -64,6 +69,8 @@ def void_reason(ended: EndReason) -> EndReason:
 
 def lost_reason(name: str) -> EndReason:
     """The end reason for the loss of a node's process."""
+    if name.startswith("sensor:"):
+        return EndReason.SENSOR_LOST
     return EndReason.CAMERA_LOST if name.startswith("camera:") else LOST[name]
 
 
@@ -106,8 +113,11 @@ class Rollout:
     items: int
     producers: list[str]
     cameras: list[str]
+    sensors: Mapping[str, bool] = field(default_factory=dict[str, bool])  # node of a sensor -> is it required?
     done_at: int | None = None  # items moved or lost at which a device ends it
     switches: Sequence[SwitchEntry] = ()  # as CampaignOpened has them
+    inputs: Sequence[EditEntry] = ()  # edits of what a policy sees, as its condition has them
+    inputs_seed: int = 0  # of what is drawn for them
     operator_ready: bool = field(default=False, init=False)
     withheld: str = field(default="", init=False)  # why it did not start when it was due and a person wanted it
     opened: bool = field(default=False, init=False)  # by the recorder
@@ -120,7 +130,9 @@ class Rollout:
     videos: dict[str, Video] = field(default_factory=dict[str, "Video"])
     lost: set[str] = field(default_factory=set[str])
     dying: set[str] = field(default_factory=set[str])  # processes killed because they hung; not yet seen to end
-    unseen: dict[str, str] = field(default_factory=dict[str, str])  # stream of a camera without pictures now -> why
+    unseen: dict[str, str] = field(
+        default_factory=dict[str, str]
+    )  # stream of a camera or sensor without any now -> why
     gaps: list[GapBody] = field(default_factory=list[GapBody])  # journalled while the episode went on
     driven: int | None = None  # number of the intervention in which a hand device has the robot
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
@@ -188,7 +200,11 @@ class Rollout:
 
     def unready_reason(self, holds: Sequence[Hold]) -> str:
         """For which an episode is void that could not start when it was due."""
-        return "camera_lost" if any(hold.code.startswith("camera_") for hold in holds) else "not_ready"
+        codes = [hold.code.partition(":")[0] for hold in holds]
+        for what in ("camera", "sensor"):
+            if f"{what}_lost" in codes or f"{what}_stale" in codes:
+                return f"{what}_lost"
+        return "not_ready"
 
     def start(self, now_ns: int) -> None:
         """The controller may take the first observation from now on for go."""
@@ -240,6 +256,8 @@ class Rollout:
         """The switches that are due and not sent yet, as messages to the controller; each is given once, and
         none once the episode is over.
         """
+        if self.switches_sent >= len(self.switches):
+            return []
         from labctl.messages.driving import Switch
 
         due: list[Switch] = []
@@ -310,9 +328,9 @@ def typed(trial: Trial | None, rollout: Rollout | None) -> list[int]:
     return [number for number in (trial.touching if trial else ()) if number != driven]
 
 
-def stream_of(camera: str) -> str:
-    """The index stream of a camera, by its node's name."""
-    return f"camera/{camera.removeprefix('camera:')}"
+def stream_of(node: str) -> str:
+    """The index stream of a camera, or the stream of a sensor, by its node's name."""
+    return node.replace(":", "/", 1)
 
 
 def proposal(operations: Sequence[OperationRecorded], items: int) -> Proposal:
@@ -348,7 +366,8 @@ def recording_body(
 
 def steady_rates(cell: Cell) -> dict[str, float]:
     """Samples per second of the streams that have a steady rate."""
-    return {"arm/state": cell.robot.state_hz} | {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
+    cameras = {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
+    return {"arm/state": cell.robot.state_hz} | cameras | {sensor.stream: sensor.rate_hz for sensor in cell.sensor}
 
 
 def recording_gaps(

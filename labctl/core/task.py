@@ -76,9 +76,9 @@ def task_of(opened: CampaignOpened, condition: str) -> Task:
     )
 
 
-def reached_after(before: tuple[int, ...], said: StageReached) -> tuple[int, ...]:
+def reached_after(before: tuple[int, ...], stage: StageReached) -> tuple[int, ...]:
     """When each stage was reached (ns), after one more was, or the last was taken back."""
-    return (*before, said["t_ns"]) if said["reached"] > len(before) else before[: said["reached"]]
+    return (*before, stage["t_ns"]) if stage["reached"] > len(before) else before[: stage["reached"]]
 
 
 def tasks_of(opened: CampaignOpened) -> dict[str, Task]:

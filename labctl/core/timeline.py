@@ -1,4 +1,4 @@
-"""What happened around one episode, as lanes of states and lines of text: phases, operations, holds, notes, gaps. Pure.
+"""What happened around one episode, as timelines of states and lines of text: phases, operations, holds, gaps. Pure.
 
 May not: read a store, know a viewer, or say more of a blinded episode than its journal does.
 """
@@ -23,7 +23,7 @@ Line = tuple[int, str, str]
 NOTE_NS = SECOND // 2  # how long a moment is drawn, so that it can be seen; its left edge is its time
 LEAST_GAP_NS = 50 * MILLISECOND
 GAP_PERIODS = 3  # so many periods without a sample are a gap
-STEADY = ("arm/state", "camera/")  # streams that never pause while they are recorded
+STEADY = ("arm/state", "camera/", "sensor/")  # streams that never pause while they are recorded
 
 PHASES: Mapping[str, tuple[str, Tone]] = {
     Kind.TRIAL_STAGING: ("staging", "quiet"),
@@ -52,7 +52,7 @@ HOLDS = frozenset({Kind.HOLD_RAISED, Kind.HOLD_CLEARED, Kind.CELL_FAULTED, Kind.
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """From t_ns on a lane shows `label` in the colour of `tone`; an empty label leaves it blank."""
+    """From t_ns on a timeline shows `label` in the colour of `tone`; an empty label leaves it blank."""
 
     t_ns: int
     label: str
@@ -100,12 +100,12 @@ def moment(event: Event) -> int:
     return event.at_ns
 
 
-def phase_lane(entries: Sequence[Event]) -> list[Mark]:
+def phase_timeline(entries: Sequence[Event]) -> list[Mark]:
     """Staging, committed, armed, started, running, ended, sealed, scored or voided. `entries` come from `attempt`."""
     return _in_order([Mark(moment(event), *PHASES[event.kind]) for event in entries if event.kind in PHASES])
 
 
-def operation_lane(episode: Episode) -> list[Mark]:
+def operation_timeline(episode: Episode) -> list[Mark]:
     """From go on, what became of each item; the interval of an item ends when it was moved or lost.
 
     What is left between the last of them and the end is one more interval, warning.
@@ -125,7 +125,7 @@ def operation_lane(episode: Episode) -> list[Mark]:
     return [*marks, Mark(end, "")] if end is not None else marks
 
 
-def intervention_lane(touches: Sequence[Intervention]) -> list[Mark]:
+def intervention_timeline(touches: Sequence[Intervention]) -> list[Mark]:
     """What a person's hand did while the episode ran, by kind; blank where it did nothing."""
     edges = sorted({at for touch in touches for at in (touch.from_ns, touch.to_ns) if at is not None})
     marks: list[Mark] = []
@@ -135,7 +135,7 @@ def intervention_lane(touches: Sequence[Intervention]) -> list[Mark]:
     return marks
 
 
-def instruction_lane(episode: Episode) -> list[Mark]:
+def instruction_timeline(episode: Episode) -> list[Mark]:
     """The switches of the instruction, each from when the controller took it to the next or the end."""
     taken = episode.switches
     marks = [Mark(switch.t_ns, _switch_text(switch.name, switch.instruction), "ready") for switch in taken]
@@ -143,7 +143,7 @@ def instruction_lane(episode: Episode) -> list[Mark]:
     return [*marks, *ends] if marks else []
 
 
-def hold_lane(entries: Sequence[Event]) -> list[Mark]:
+def hold_timeline(entries: Sequence[Event]) -> list[Mark]:
     """The holds that stood, and a faulted cell; blank where there was none."""
     standing: dict[str, str] = {}
     marks: list[Mark] = []
@@ -162,7 +162,7 @@ def hold_lane(entries: Sequence[Event]) -> list[Mark]:
     return marks
 
 
-def note_lane(entries: Sequence[Event]) -> list[Mark]:
+def note_timeline(entries: Sequence[Event]) -> list[Mark]:
     """Whatever is not as it should be, each drawn for half a second from when it happened."""
     tones: Mapping[str, Tone] = {"WARN": "warn", "ERROR": "bad"}
     noted = [(t_ns, level, text) for t_ns, level, text in event_lines(entries) if level in tones]
@@ -174,7 +174,7 @@ def note_lane(entries: Sequence[Event]) -> list[Mark]:
     return _in_order(marks)
 
 
-def gap_lane(gaps: Iterable[tuple[int, int, str]]) -> list[Mark]:
+def gap_timeline(gaps: Iterable[tuple[int, int, str]]) -> list[Mark]:
     """Gaps in one stream as intervals (from_ns, to_ns, label), overlapping ones joined."""
     joined: list[tuple[int, int, str]] = []
     for start, end, label in sorted(gaps):
@@ -187,7 +187,7 @@ def gap_lane(gaps: Iterable[tuple[int, int, str]]) -> list[Mark]:
 
 
 def within(marks: Sequence[Mark], first_ns: int, last_ns: int) -> list[Mark]:
-    """A lane from first_ns on, where it shows what stood then, to last_ns."""
+    """A timeline from first_ns on, where it shows what stood then, to last_ns."""
     before = [mark for mark in marks if mark.t_ns <= first_ns][-1:]
     kept = [replace(mark, t_ns=first_ns) for mark in before if mark.label]
     return [*kept, *(mark for mark in marks if first_ns < mark.t_ns <= last_ns)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from labctl.config.reasons import MACHINE_VOID_REASONS
+from labctl.config.reasons import MACHINE_VOID_REASONS, SENSOR_LIMIT, SENSOR_LOST
 from labctl.core.campaign_state import (
     AFTER_BLOCK,
     AFTER_TRIAL,
@@ -73,13 +73,15 @@ _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_FROZEN: (frozenset({Phase.CLOSED, Phase.REVIEWED}), Phase.FROZEN),
     Kind.CAMPAIGN_UNBLINDED: (frozenset({Phase.OPEN, Phase.CLOSED, Phase.REVIEWED, Phase.FROZEN}), Phase.UNBLINDED),
 }
-REPEATABLE = frozenset({*MACHINE_VOID_REASONS, "not_ready"})  # reasons for a void that no person gives
+REPEATABLE = frozenset(
+    {*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT, "not_ready"}
+)  # reasons for a void that no person gives
 # What may still be written about a trial once no new one may begin.
 _WHEN_CLOSED = frozenset(
     {Kind.TRIAL_SKIPPED, Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED, Kind.INTERVENTION_ENDED}
     | {Kind.ARM_GUESSED, Kind.GAP, Kind.RECORDING_SEALED, Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED}
     | {Kind.OPERATIONS_REVIEWED, Kind.PREFERENCE_ASKED, Kind.PREFERENCE_STATED}
-    | {Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED}
+    | {Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED, Kind.WITNESS_STATED}
 )
 
 
@@ -94,6 +96,11 @@ def fold(events: Iterable[Event]) -> CampaignState:
     for event in events:
         state = _step(state, trials, event)
     return state
+
+
+def numbered(state: CampaignState, trial: str) -> str:
+    """A trial as screens call it, by its place in the schedule: "trial 2 of 48"."""
+    return f"trial {list(state.trials).index(trial) + 1} of {len(state.trials)}"
 
 
 def advance(state: CampaignState, event: Event) -> CampaignState:

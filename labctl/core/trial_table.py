@@ -50,8 +50,8 @@ PREFERRED = ("first", "second", "neither")
 FINISHED = frozenset({State.SCORED, State.NOT_RUN})
 LIVE = frozenset({State.STAGING, State.COMMITTED, State.ARMED, State.RUNNING})
 
-# kind of event -> the states it may come from, and the state it leads to. A void leads back to the plan: nothing moves
-# until somebody orders it. (Journals of before committed or released straight after a void; they still fold.)
+# kind of event -> the states it may come from, and the state it leads to. A void leads back to the plan until somebody
+# orders staging. (Journals of before committed or released straight after a void; they still fold.)
 TRANSITIONS: Mapping[str, tuple[frozenset[State], State]] = {
     Kind.TRIAL_STAGING: (frozenset({State.PLANNED}), State.STAGING),
     Kind.TRIAL_SKIPPED: (frozenset({State.PLANNED}), State.NOT_RUN),
@@ -63,8 +63,9 @@ TRANSITIONS: Mapping[str, tuple[frozenset[State], State]] = {
     Kind.OUTCOME_RECORDED: (frozenset({State.SCORING}), State.SCORED),
     Kind.EPISODE_VOIDED: (frozenset({State.ARMED, State.SCORING}), State.PLANNED),
 }
-RUN_LEFT = "run_left"  # why an episode that was armed is void when its run is left
+RUN_LEFT = "run_left"  # reason of a void: its run was left while it was armed
 _STAGED_BY_A_VOID = frozenset({Kind.SCENE_COMMITTED, Kind.TRIAL_RELEASED})
+_AFTER_SCORE = (Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED, Kind.WITNESS_STATED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,7 @@ CANNOT: Mapping[Kind, str] = {
     Kind.OPERATIONS_REVIEWED: "the episode cannot be reviewed",
     Kind.OUTCOME_CONFIRMED: "the outcome cannot be confirmed",
     Kind.OUTCOME_JUDGED: "the episode cannot be judged a second time",
+    Kind.WITNESS_STATED: "no witness can be heard",
     Kind.PREFERENCE_ASKED: "no preference can be asked for",
     Kind.PREFERENCE_STATED: "no preference can be stated",
     Kind.EPISODE_VOIDED: "the episode cannot be voided",
@@ -228,7 +230,7 @@ def apply(trial: Trial, event: Event) -> Trial:
         _need(trial, event, trial.state in (State.SCORING, State.SCORED), "a guess comes after the episode")
         _need_current(trial, event)
         return trial
-    if event.kind in (Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED):
+    if event.kind in _AFTER_SCORE:
         _need(trial, event, trial.state == State.SCORED, "a review comes after the score")
         _need_current(trial, event)
         if event.kind == Kind.OUTCOME_JUDGED:
@@ -379,19 +381,15 @@ def _prefer(trial: Trial, event: Event) -> Trial:
     _need(trial, event, fits, f"{first} and {second} are not the two that are compared in its block")
     if asks:
         return replace(trial, compared=str(first))
-    said = body_of(event, PreferenceStated)
-    _need(trial, event, said["preferred"] in PREFERRED, f"what is preferred is one of {', '.join(PREFERRED)}")
-    _need(trial, event, bool(said["why"]), "it needs a why")
-    return replace(trial, preference=said, preference_by=event.who)
+    stated = body_of(event, PreferenceStated)
+    _need(trial, event, stated["preferred"] in PREFERRED, f"what is preferred is one of {', '.join(PREFERRED)}")
+    _need(trial, event, bool(stated["why"]), "it needs a why")
+    return replace(trial, preference=stated, preference_by=event.who)
 
 
 def _need_current(trial: Trial, event: Event) -> None:
-    _need(
-        trial,
-        event,
-        event.episode is not None and event.episode == trial.episode,
-        f"the current episode is {trial.episode}",
-    )
+    current = event.episode is not None and event.episode == trial.episode
+    _need(trial, event, current, f"the current episode is {trial.episode}")
 
 
 def _need(trial: Trial, event: Event, fits: bool, why: str) -> None:

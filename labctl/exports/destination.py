@@ -123,14 +123,14 @@ def _sweep(path: Path, same: str) -> Path | None:
         number = left.name.removesuffix(".part").rpartition(".")[2]
         if not number.isdecimal() or (_alive(int(number)) and int(number) != os.getpid()):
             continue
-        if kept is None and _said(left / SAME) == same:
+        if kept is None and _content_key(left / SAME) == same:
             kept = left
         else:
             shutil.rmtree(left, ignore_errors=True)
     return kept
 
 
-def _said(path: Path) -> str | None:
+def _content_key(path: Path) -> str | None:
     try:
         return path.read_text("utf-8")
     except (OSError, ValueError):

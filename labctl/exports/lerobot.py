@@ -32,7 +32,7 @@ from labctl.exports.lerobot_meta import (
 )
 from labctl.exports.recordings import Recordings
 from labctl.exports.retime import retime
-from labctl.exports.selection import Selection
+from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
 from labctl.exports.workers import Job, processes_for, write_all
 from labctl.plain import Json, count
@@ -75,7 +75,7 @@ def write_dataset(
     layout: Layout,
     terms: Terms,
     *,
-    instruction: str,
+    instruction: Callable[[Chosen], str],
     cameras: Sequence[str],
     skip_inexact: bool,
     recode: bool,
@@ -83,9 +83,9 @@ def write_dataset(
 ) -> dict[str, Json]:
     """Fill a folder; frames, tasks, resampling errors and what was left out.
 
-    cameras: those every episode must have. recode: no picture is copied as it is coded. Raises InputError when an
-    episode cannot be put on the grid exactly enough and `skip_inexact` is false, StateError for one without states or
-    actions, MissingExtra without pyarrow.
+    instruction: what the arm was told in an episode; cameras: those every episode must have. recode: no picture is
+    copied as it is coded. Raises InputError when an episode cannot be put on the grid exactly enough and `skip_inexact`
+    is false, StateError for one without states or actions, MissingExtra without pyarrow.
     """
     arrow(WRITING)
     plans, skipped = _plans(recordings, selection, terms, cameras, skip_inexact, say)
@@ -94,7 +94,8 @@ def write_dataset(
     units: dict[str, str] = {}
     videos = _videos(recordings, folder, layout, plans, terms, recode=recode)
     for number, found in enumerate(plans):
-        tasks, of_frame = _tasks(found, instruction or found.recording.chosen.object)
+        chosen = found.recording.chosen
+        tasks, of_frame = _tasks(found, instruction(chosen) or chosen.object)
         tasks = [selection.hide(task) for task in tasks]
         made.tasks += [task for task in dict.fromkeys(tasks) if task not in made.tasks]
         columns = features(found, terms, _moved_s(selection, found.recording.chosen.episode))

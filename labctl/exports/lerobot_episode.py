@@ -20,6 +20,7 @@ from labctl.core.recorded.projection import project
 from labctl.errors import StateError
 from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, held, offset, overlapping
 from labctl.exports.recordings import CAMERA, Recording
+from labctl.exports.units import column_units
 from labctl.store.video import frame_times
 
 STATE, ACTION = "arm/state", "arm/action"
@@ -133,16 +134,20 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
         return state[:, [columns.index(name) for name in names]]
 
     joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
-    body = [*(f"q.{joint}" for joint in joints), "gripper"]
-    parts = (*joints, "gripper")
+    hand = hand_columns(columns)
+    body = [*(f"q.{joint}" for joint in joints), *hand]
+    parts = (*joints, *hand)
+    units = dict(zip(columns, column_units(spec), strict=True))
+    each = [units[column] for column in body]
+    unit = ", ".join(each if any(spec.units) else dict.fromkeys(each))
     position = of(body).astype(np.float32)
-    made = {"observation.state": Feature(position[:-1], parts, "rad, m")}
+    made = {"observation.state": Feature(position[:-1], parts, unit)}
     actions, age_s = _actions(recording, t_ns, parts, of(body)) if recording.has(ACTION) else ({}, None)
     actions["measured"] = position[1:]
-    made["action"] = Feature(actions.pop(terms.action), parts, "rad, m")
+    made["action"] = Feature(actions.pop(terms.action), parts, unit)
     for stage in STAGES:
         if stage in actions:
-            made[f"labctl.action_{stage}"] = Feature(actions[stage], parts, "rad, m")
+            made[f"labctl.action_{stage}"] = Feature(actions[stage], parts, unit)
     if age_s is not None:
         made["labctl.action_age"] = Feature(age_s, unit="s")
     for name, prefix, unit in (("velocity", "dq", "rad/s"), ("torque", "tau", "N.m")):
@@ -163,6 +168,12 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
     made["labctl.intervention"] = Feature(np.zeros(len(frames), np.int64) + inside, unit="1")
     made["labctl.items_moved"] = Feature(moved.astype(np.int64), unit="1")
     return made
+
+
+def hand_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """Of the columns of a robot's states those of its hand: after the tool's pose, and none of the device's clock."""
+    after = max((i for i, column in enumerate(columns) if column.startswith("tcp.")), default=-1) + 1
+    return tuple(column for column in columns[after:] if column != "device_s")
 
 
 def _state(recording: Recording, t_ns: np.ndarray, bound_ns: int) -> np.ndarray:

@@ -82,8 +82,8 @@ class FeatureEntry:
 
     def as_json(self) -> dict[str, Json]:
         """As JSON."""
-        said: dict[str, Json] = {"dtype": self.dtype, "shape": self.shape, "names": self.names or None}
-        return said if self.info is None else {**said, "info": self.info}
+        feature: dict[str, Json] = {"dtype": self.dtype, "shape": self.shape, "names": self.names or None}
+        return feature if self.info is None else {**feature, "info": self.info}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +148,13 @@ def write_meta(
 
 
 def modality(info: Mapping[str, FeatureEntry]) -> dict[str, Json]:
-    """GR00T's meta/modality.json: which part of the vectors is what. The gripper is their last column."""
+    """GR00T's meta/modality.json: which part of the vectors is what. The hand's columns are their last ones."""
+    speeds = info.get("labctl.joint_velocity")
 
     def parts(key: str) -> dict[str, Json]:
         width = info[key].shape[0]
-        return {"arm": {"start": 0, "end": width - 1}, "gripper": {"start": width - 1, "end": width}}
+        arm = width - 1 if speeds is None else speeds.shape[0]
+        return {"arm": {"start": 0, "end": arm}, "gripper": {"start": arm, "end": width}}
 
     videos = {key.removeprefix(PICTURES): {"original_key": key} for key in info if key.startswith(PICTURES)}
     return {

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labctl import __version__
 from labctl.core.timeline import event_lines
 from labctl.errors import MissingExtra
 from labctl.exports import foxglove
@@ -29,6 +28,7 @@ from labctl.exports.selection import Chosen, Selection
 from labctl.exports.units import column_units
 from labctl.plain import Json
 from labctl.streams import StreamSpec
+from labctl.version import version
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
@@ -75,7 +75,7 @@ def write_mcap(path: Path, recording: Recording, selection: Selection) -> dict[s
         raise MissingExtra("mcap", "writing MCAP") from error
     with path.open("wb") as file:
         writer = Writer(file)
-        writer.start(profile="", library=f"labctl {__version__}")
+        writer.start(profile="", library=f"labctl {version()}")
         writer.add_metadata("labctl", _texts(selection.about))
         writer.add_metadata("episode", _texts(selection.hide(episode_row(recording))))
         topics = [topic for topic in _topics(recording, selection) if topic.messages is not None]

@@ -26,7 +26,7 @@ from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.store.verified import samples_of
-from labctl.streams import StreamSpec
+from labctl.streams import StreamSpec, unit_of
 
 CAMERA = "camera/"
 
@@ -97,7 +97,8 @@ def _narrowed(spec: StreamSpec, kept: Sequence[int]) -> StreamSpec:
     """The declaration of some columns of a stream; of those that are left out not even the names."""
     columns = tuple(spec.columns[i] for i in kept)
     private, public = (tuple(c for c in all_ if c in columns) for all_ in (spec.private_columns, spec.public_columns))
-    return replace(spec, columns=columns, private_columns=private, public_columns=public)
+    unit = unit_of(spec.unit, len(spec.columns), kept)
+    return replace(spec, columns=columns, unit=unit, private_columns=private, public_columns=public)
 
 
 def _filmed(cell: Cell, camera: CameraTable) -> Coding:

@@ -37,6 +37,8 @@ def write_episode(
 def _hidden(seen: EpisodeView, selection: Selection) -> EpisodeView:
     """What `look_at` found with every masked arm's name replaced in all that is text."""
     hide = selection.hide
-    lanes = {name: [replace(mark, label=hide(mark.label)) for mark in marks] for name, marks in seen.lanes.items()}
+    timelines = {
+        name: [replace(mark, label=hide(mark.label)) for mark in marks] for name, marks in seen.timelines.items()
+    }
     events = [(t_ns, level, hide(text)) for t_ns, level, text in seen.events]
-    return replace(seen, title=hide(seen.title), facts=hide(seen.facts), lanes=lanes, events=events)
+    return replace(seen, title=hide(seen.title), facts=hide(seen.facts), timelines=timelines, events=events)

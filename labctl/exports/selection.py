@@ -11,7 +11,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
-from labctl import __version__
 from labctl.core.design import drbg
 from labctl.core.events import Event
 from labctl.core.record import Record
@@ -21,6 +20,7 @@ from labctl.plain import Json
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
 from labctl.streams import StreamSpec
+from labctl.version import version
 from labctl.viewing.episode import robot_model
 
 SCHEMA = "labctl.export/1"
@@ -42,13 +42,15 @@ class Chosen:
 class Selection:
     """What one export holds. `rows` may say more than `episodes`: with --for-arm the other arms' are there, masked.
 
-    `masked`: before unblinding, so nothing that depends on the arm may be shown. `about` is where it all comes from.
+    `trials`: by the episode's name in `rows`, masked or not. `masked`: before unblinding, so nothing that depends on
+    the arm may be shown. `about` is where it all comes from.
     """
 
     rows: list[Row]
     episodes: list[Chosen]
     masked: bool
     about: dict[str, Json]
+    trials: Mapping[str, Trial]
     _names: Mapping[str, str]
 
     def shows(self, spec: StreamSpec) -> bool:
@@ -98,12 +100,15 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
     for condition in where:
         kept = filter_rows(kept, condition, outcomes) if kept else kept
     episodes = _chosen(kept, record, outcomes)
+    owners = {episode.id: trial for trial, episode in record.scored}
+    of_rows = [owners.get(row["episode"]) for row in kept]
     if for_arm is not None and unblinding is not None:
         kept = _mask_rows(kept, names, for_arm, unblinding["secret_hex"])
         episodes = [chosen for chosen in episodes if chosen.arm == for_arm]
     if not kept:
         raise InputError(f"no episode of {name} has {' and '.join(where)}; nothing was written")
-    selection = Selection(kept, episodes, unblinding is None, {}, names)
+    trials = {row["episode"]: trial for row, trial in zip(kept, of_rows, strict=True) if trial is not None}
+    selection = Selection(kept, episodes, unblinding is None, {}, trials, names)
     selection.about.update(selection.hide(_about(campaign, where, for_arm)))
     return selection
 
@@ -173,7 +178,7 @@ def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dic
     seq, head = campaign.journal.head()
     return {
         "schema": SCHEMA,
-        "labctl": __version__,
+        "labctl": version(),
         "campaign": opened["campaign"],
         "phase": str(state.phase),
         "head": f"{seq} {head}",

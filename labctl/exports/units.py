@@ -29,7 +29,7 @@ _NAMED = (
 def column_units(spec: StreamSpec) -> tuple[str, ...]:
     """A unit for each of the stream's columns; "" where neither its name nor the declaration tells."""
     declared = [part for part in re.split(r"[\s,]+", spec.unit.strip()) if part]
-    if len(declared) == len(spec.columns) and len(declared) > 1:
+    if len(declared) == len(spec.columns) and (len(declared) > 1 or spec.name.startswith("sensor/")):
         return tuple(declared)
     alone = declared[0] if len(declared) == 1 else ""
     return tuple(next((unit for name, unit in _NAMED if name.fullmatch(column)), alone) for column in spec.columns)

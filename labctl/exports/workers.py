@@ -44,14 +44,14 @@ def write_all(
     Raises what a job raised; no other is begun then, and those under way are waited for.
     """
     waiting = [(job, _finished(folder, job)) for job in jobs]
-    left = [job for job, said in waiting if said is None]
+    left = [job for job, done in waiting if done is None]
     if count < 2 or len(left) < 2:
-        for job, said in waiting:
-            yield _do(work, folder, job) if said is None else json.loads(said)["result"]
+        for job, done in waiting:
+            yield _do(work, folder, job) if done is None else json.loads(done)["result"]
         return
     with processes(min(count, len(left))) as pool:
         coming: list[Future[Result] | str] = [
-            pool.submit(_do, work, folder, job) if said is None else said for job, said in waiting
+            pool.submit(_do, work, folder, job) if done is None else done for job, done in waiting
         ]
         for one in coming:
             yield one.result() if isinstance(one, Future) else json.loads(one)["result"]
@@ -61,8 +61,8 @@ def _finished(folder: Path, job: Job[*Given]) -> str | None:
     """The entry of a finished file, as JSON; None for a file that is not there whole, or was to be another."""
     try:
         text = _mark(folder, job).read_text("utf-8")
-        said = json.loads(text)
-        whole = said["same"] == job.same and said["size"] == (folder / job.file).stat().st_size
+        mark = json.loads(text)
+        whole = mark["same"] == job.same and mark["size"] == (folder / job.file).stat().st_size
     except (OSError, ValueError, KeyError):
         return None
     return text if whole else None
@@ -72,8 +72,8 @@ def _finish(folder: Path, job: Job[*Given], result: Result) -> Result:
     sync_file(folder / job.file)
     mark = _mark(folder, job)
     mark.parent.mkdir(exist_ok=True)
-    said = {"same": job.same, "size": (folder / job.file).stat().st_size, "result": result}
-    replace_file(mark, json.dumps(said).encode())
+    entry = {"same": job.same, "size": (folder / job.file).stat().st_size, "result": result}
+    replace_file(mark, json.dumps(entry).encode())
     return json.loads(mark.read_text("utf-8"))["result"]
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from labctl.core.event_bodies import CampaignOpened
-from labctl.errors import InputError, StateError
+from labctl.core.task import task_of
+from labctl.errors import InputError
 from labctl.exports.destination import check_destination, check_room, size, whole_folder
 from labctl.exports.episode_files import Write, write_each
 from labctl.exports.recordings import Recordings
@@ -90,7 +90,6 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
     check_destination(request.out, folder, force=request.force)
     with verified(folder, JOURNAL_ALONE, unverified=request.unverified) as shown:
         campaign, broken = shown.campaign, shown.broken
-        _refuse_tasks(request, campaign.opened)
         selection = select(campaign, request.where, request.for_arm)
         if request.form not in TABLES:
             broken = shown.with_recordings([chosen.episode for chosen in selection.episodes])
@@ -103,18 +102,9 @@ def export_campaign(folder: Path, request: Request, say: Say) -> dict[str, Json]
             made["rows"] = _write_table(request, selection, campaign)
         else:
             made |= _write_folder(campaign, request, selection, about, say)
-    said = {"unverified": broken} if broken else {}
+    unverified = {"unverified": broken} if broken else {}
     place = {"schema": about["schema"], "format": request.form, "out": str(request.out)}
-    return {**place, **made, **said, **_written(request.out)}
-
-
-def _refuse_tasks(request: Request, opened: CampaignOpened) -> None:
-    """Raises StateError for what does not know yet that each episode has its own task."""
-    what = request.form if request.form.startswith("lerobot") else ""
-    if request.form == "episodes" and request.for_arm is not None:
-        what = "--for-arm with --to episodes"
-    if what and "tasks" in opened:
-        raise StateError(f"{what} is not there yet for campaigns with [[task]] tables; take another format")
+    return {**place, **made, **unverified, **_written(request.out)}
 
 
 def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
@@ -123,8 +113,7 @@ def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
 
     opened, ends = campaign.opened, {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
     rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
-    trials = {chosen.episode: chosen.trial for chosen in selection.episodes}
-    rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, trials))
+    rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, selection.trials))
     rows = episodes_table.with_preferences(rows, campaign.record(), selection.hide)
     return [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
 
@@ -141,9 +130,9 @@ def _write_table(request: Request, selection: Selection, campaign: Campaign) -> 
         write_table(selection.rows, request.out)
         return len(selection.rows)
     rows = episode_rows(selection, campaign)
-    told = selection.rows[0].get(UNVERIFIED)
-    rows = [{**row, UNVERIFIED: told} for row in rows] if told else rows
-    write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if told else [])])
+    mark = selection.rows[0].get(UNVERIFIED)
+    rows = [{**row, UNVERIFIED: mark} for row in rows] if mark else rows
+    write_table(rows, request.out, [*columns_of(rows), *([UNVERIFIED] if mark else [])])
     return len(rows)
 
 
@@ -151,8 +140,8 @@ def _write_folder(
     campaign: Campaign, request: Request, selection: Selection, about: dict[str, Json], say: Say
 ) -> dict[str, Json]:
     if not selection.episodes:
-        asked = " and ".join(request.where)
-        raise InputError(f"no episode of arm {request.for_arm} has {asked}; nothing was written")
+        requested = " and ".join(request.where)
+        raise InputError(f"no episode of arm {request.for_arm} has {requested}; nothing was written")
     form = FORMATS[request.form]
     with Recordings(campaign, selection) as recordings:
         samples, videos = recordings.stored_bytes()
@@ -194,7 +183,7 @@ def _lerobot(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
         folder,
         LAYOUTS[job.request.form],
         terms,
-        instruction=job.campaign.opened.get("instruction", ""),
+        instruction=lambda chosen: task_of(job.campaign.opened, chosen.trial.condition).instruction,
         cameras=[camera.name for camera in cell.camera],
         skip_inexact=grid.skip_inexact,
         recode=grid.recode,

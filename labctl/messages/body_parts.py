@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
+from labctl.messages.edits import EditEntry
 from labctl.plain import Json
 
 
@@ -163,7 +164,7 @@ OUTSIDE = "outside"  # the zone of what is over no tote
 
 class Detected(TypedDict):
     """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
-    grasped and lifted.
+    grasped and lifted; or a step that a sensor saw and no hold explains. witnesses: the sensors that saw it.
     """
 
     t_ns: int
@@ -174,6 +175,7 @@ class Detected(TypedDict):
     result: Judged
     held_s: float
     moved_m: float
+    witnesses: NotRequired[Sequence[str]]
 
 
 class Clock(TypedDict):
@@ -287,13 +289,14 @@ class MatchEntry(TypedDict):
 
 
 class SceneRules(TypedDict):
-    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number, or "measured": what
-    the reference gives against itself, less a margin.
+    """[scene] of a protocol: which reference counts, and what a commit needs. min_score: a number; "measured": what
+    the reference gives against itself, less a margin; "where_measured": that where the reference has such a score;
+    "none", as None in campaigns from before, holds nothing.
     """
 
     restore: str
     require_photo: bool
-    min_score: float | Literal["measured"] | None
+    min_score: float | Literal["measured", "where_measured", "none"] | None
     max_camera_shift_px: float
     override: str
 
@@ -338,7 +341,8 @@ class TaskEntry(TypedDict):
 
 class ConditionEntry(TypedDict):
     """A condition as whoever sets the scene reads it. task and what follows: where the protocol has tasks, as
-    [[condition]] has it; set: the condition beside whose blocks those of this one are run.
+    [[condition]] has it; set: the condition beside whose blocks those of this one are run; inputs: edits of what a
+    policy sees, in their order.
     """
 
     id: str
@@ -357,6 +361,7 @@ class ConditionEntry(TypedDict):
     family: NotRequired[str]
     difficulty: NotRequired[str]
     stress: NotRequired[str]
+    inputs: NotRequired[Sequence[EditEntry]]
 
 
 class Commit(TypedDict):

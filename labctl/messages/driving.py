@@ -19,7 +19,8 @@ from labctl.plain import Json
 @dataclass(frozen=True, slots=True)
 class Prepare(Typed):
     """The only message that names the arm's controller: driver and options (a policy card as a table), and hand: driver
-    and options of the device that may take over from a policy, or null. Private."""
+    and options of the device that may take over from a policy, or null; delay_s: how much later a policy gets all that
+    it sees; a person's go waits as long. Private."""
 
     KIND: ClassVar = "prepare"
     FROM: ClassVar = "run"
@@ -31,6 +32,7 @@ class Prepare(Typed):
     instruction: str
     episode: str
     hand: parts.Driver | None = None
+    delay_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ May not: hold anything but forms.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 
@@ -23,3 +24,27 @@ class PreferenceStated(PreferenceAsked):
 
     preferred: str
     why: str
+
+
+class WitnessEntry(TypedDict):
+    """A model that is asked how episodes went, as the protocol's [witness] names it."""
+
+    model: str
+    url: str
+    key_env: str | None
+    pictures: int
+
+
+class WitnessStated(TypedDict):
+    """What a vision-language model said of an episode from pictures of its cameras: a witness, whose word changes
+    nothing. said: the option that it chose, None for an answer that names none; value: what that comes to by the
+    measure of the task (items moved, stages reached, 1 or 0, the score of an anchor), None where it could not tell;
+    pictures: by camera, when each that it was sent was taken, ns.
+    """
+
+    model: str
+    question: str
+    options: Sequence[str]
+    said: int | None
+    value: float | None
+    pictures: Mapping[str, Sequence[int]]

@@ -25,10 +25,10 @@ class CameraState(Typed):
 
 @dataclass(frozen=True, slots=True)
 class FrameGap(Typed):
-    """The body of a `Gap` event: missing frames, over, or a part of those that go on."""
+    """The body of a `Gap` event: missing frames (or values of a sensor), over, or a part of those that go on."""
 
     KIND: ClassVar = "gap"
-    FROM: ClassVar = "camera:*"
+    FROM: ClassVar = "camera:*, sensor:*"
     TO: ClassVar = "run"
     episode: str
     stream: str

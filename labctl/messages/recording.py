@@ -11,20 +11,24 @@ from typing import ClassVar
 
 from labctl import plain
 from labctl.messages import body_parts as parts
+from labctl.messages.edits import EditEntry
 from labctl.messages.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)
 class Open(Typed):
     """An episode begins to exist. To the recorder with the names of its producers; to a camera with frames: whether any
-    arm's policy reads this camera."""
+    arm's policy reads this camera, and inputs: the edits of what policies see, with the seed of what is drawn for them.
+    """
 
     KIND: ClassVar = "open"
     FROM: ClassVar = "run"
-    TO: ClassVar = "arm, camera:*, controller, recorder"
+    TO: ClassVar = "arm, camera:*, controller, recorder, sensor:*"
     episode: str
     producers: Sequence[str] | None = None
     frames: bool = False
+    inputs: Sequence[EditEntry] = ()
+    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Close(Typed):
 
     KIND: ClassVar = "close"
     FROM: ClassVar = "run"
-    TO: ClassVar = "arm, camera:*, controller, recorder"
+    TO: ClassVar = "arm, camera:*, controller, recorder, sensor:*"
     episode: str
 
 

@@ -39,7 +39,7 @@ HAND_NS = SECOND // 2
 WATCH_NS = SECOND // 2
 
 
-class Said(TypedDict, total=False):
+class ArmAnswer(TypedDict, total=False):
     """What came of asking: how long loading, the first answers and one answer took, s; or why it could not."""
 
     load_s: float
@@ -48,7 +48,7 @@ class Said(TypedDict, total=False):
     problem: str
 
 
-class Asked(Setup):
+class ArmQuestion(Setup):
     """A controller in its cell. options: as the driver has them, a card as a table; only_load: its driver is loaded and
     nothing asked; parent: the process that waits for the answer.
     """
@@ -69,7 +69,7 @@ class Asked(Setup):
         return Card.among(self.options)
 
 
-def ask(asked: Asked, *, here: bool = False) -> Said:
+def ask(asked: ArmQuestion, *, here: bool = False) -> ArmAnswer:
     """What came of asking a controller; only one with a card is asked for an answer. What was only loaded has no times.
 
     In a process of its own; in this one where the controller is one of labctl's simulations, or `here` says so: of a
@@ -82,7 +82,7 @@ def ask(asked: Asked, *, here: bool = False) -> Said:
     return _guarded(asked) if here or simulated else _in_a_process(asked)
 
 
-def _in_a_process(asked: Asked) -> Said:
+def _in_a_process(asked: ArmQuestion) -> ArmAnswer:
     card, patience_s = asked.card, SPARE_S
     if card is not None:
         elsewhere = not asked.only_load and not card.server.start
@@ -121,13 +121,13 @@ def nobody_there(endpoint: str) -> str | None:
 
 def ask_main() -> None:
     """Entry of the asking process: its spec on standard input, one JSON line on standard output."""
-    answer = _guarded(Asked.model_validate_json(sys.stdin.read()))
+    answer = _guarded(ArmQuestion.model_validate_json(sys.stdin.read()))
     sys.stdout.write("\n" + json.dumps(answer) + "\n")
     sys.stdout.flush()
     os._exit(0)  # a thread of a policy that hangs would hold the interpreter's end
 
 
-def _guarded(asked: Asked) -> Said:
+def _guarded(asked: ArmQuestion) -> ArmAnswer:
     try:
         return answers(asked)
     except LabctlError as error:
@@ -136,7 +136,7 @@ def _guarded(asked: Asked) -> Said:
         return {"problem": f"{type(error).__name__}: {error}"}
 
 
-def answers(asked: Asked) -> Said:
+def answers(asked: ArmQuestion) -> ArmAnswer:
     """The same in this process. Raises what the controller raises."""
     clock, cell = MonotonicClock(), asked.cell
     controller: Controller = load(asked.driver, asked.options, cell=cell, fixture=asked.fixture)
@@ -148,17 +148,17 @@ def answers(asked: Asked) -> Said:
         began_ns = clock.now_ns()
         controller.load()
         controller.reset(0)
-        said: Said = {"load_s": (clock.now_ns() - began_ns) / SECOND}
+        answered: ArmAnswer = {"load_s": (clock.now_ns() - began_ns) / SECOND}
         if isinstance(controller, ByHand):
-            said.update(_by_hand(controller, cell.joints, clock))
+            answered.update(_by_hand(controller, cell.joints, clock))
         elif asked.card is not None:
-            said.update(_by_card(controller, invented(cell), cell.joints, clock))
-        return said
+            answered.update(_by_card(controller, invented(cell), cell, clock))
+        return answered
     finally:
         controller.close()
 
 
-def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -> Said:
+def _by_card(policy: Controller, seen: Observation, cell: Cell, clock: Clock) -> ArmAnswer:
     began_ns = clock.now_ns()
     policy.warm(seen)
     policy.reset(0)
@@ -166,14 +166,14 @@ def _by_card(policy: Controller, seen: Observation, joints: int, clock: Clock) -
     took = []
     for _ in range(ANSWERS):
         asked_ns = clock.now_ns()
-        problem = chunk_problem(policy.infer(seen), joints)
+        problem = chunk_problem(policy.infer(seen), cell.joints, cell.hand)
         if problem is not None:
             return {"problem": problem}
         took.append((clock.now_ns() - asked_ns) / SECOND)
     return {"warm_s": (warmed_ns - began_ns) / SECOND, "answer_s": statistics.median(took)}
 
 
-def _by_hand(person: ByHand, joints: int, clock: Clock) -> Said:
+def _by_hand(person: ByHand, joints: int, clock: Clock) -> ArmAnswer:
     """A person's device is to be there; whether a hand is on it is seen at go."""
     clock.sleep_until(clock.now_ns() + HAND_NS)
     hand = person.hand(np.zeros(joints))
@@ -198,7 +198,7 @@ def invented(cell: Cell) -> Observation:
     arrays = {
         "q": np.zeros(cell.joints),
         "dq": np.zeros(cell.joints),
-        "gripper": np.array([0.04]),
+        "gripper": np.full(cell.hand, 0.04),
         "tcp": np.array([0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0]),
     }
     grey = {camera.name: np.full((camera.height, camera.width, 3), 128, np.uint8) for camera in cell.camera}

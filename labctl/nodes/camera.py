@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labctl.bus import Message, Step, Work
+from labctl.bus import Body, Message, Step, Work
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import NO_PICTURE_YET
 from labctl.devices import Batch, Camera, Frame
@@ -17,14 +17,17 @@ from labctl.messages.driving import Failed
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Shutdown
 from labctl.messages.recording import Ack, Close, Open, Resend
+from labctl.nodes.edited_pictures import edits_of
 from labctl.nodes.frame_gaps import BEHIND, FrameGaps
 from labctl.nodes.frames import Frames
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.nodes.photos import KINDS as PHOTO_KINDS
 from labctl.nodes.photos import ScenePhotos
 from labctl.nodes.preview import Preview
+from labctl.nodes.seen_pictures import SeenPictures
 from labctl.nodes.tracing import TraceSender
 from labctl.nodes.video_recorder import ENCODED, LOOK_NS, SALVAGED, Encoded, Terms, VideoRecorder, index_spec
+from labctl.streams import SEEN
 
 SILENT_NS = SECOND  # so long without a frame, and three periods, and the camera counts as lost …
 FIRST_NS = 5 * SECOND  # … but when it was just connected it has this long to give its first
@@ -66,7 +69,8 @@ class CameraNode:
         self._video: VideoRecorder | None = None
         self._gaps = FrameGaps(self._stream, 0)
         self._opened_ns = 0
-        self._next_episode: str | None = None
+        self._seen: SeenPictures | None = None  # of an episode whose condition has edits of these pictures
+        self._next_open: Open | None = None
         self._ending = False
         self._connected = self._trying = False
         self._reset = False  # the device has to be closed before it is connected to again
@@ -95,12 +99,14 @@ class CameraNode:
             raise DeviceLost(f"connecting has not returned for {HUNG_NS // SECOND} s; this process is started again")
         if self._video is not None:
             step.work += self._video.work(now_ns)
+            step.work += [] if self._seen is None else self._seen.work(now_ns)
             self._tell_gaps(self._video, now_ns, step)
         step.out += self._sender.poll(now_ns)
         if not self._ending:
             waiting_ns = self._tried_ns + HUNG_NS + 1 if self._trying else self._retry_ns
             step.due_ns = self._grab_ns if self._connected else waiting_ns
-            if self._video is not None and self._video.busy:  # its encoder is looked at
+            if (self._video is not None and self._video.busy) or (self._seen is not None and self._seen.busy):
+                # its encoder is looked at
                 step.due_ns = min(step.due_ns, now_ns + LOOK_NS)
         return step
 
@@ -112,7 +118,7 @@ class CameraNode:
 
     def _opened(self, sent: Open, now_ns: int, step: Step) -> None:
         self._frames.wanted = sent.frames
-        self._open(sent.episode, now_ns, step)
+        self._open(sent, now_ns, step)
 
     def _closed(self, sent: Close, now_ns: int, step: Step) -> None:
         self._frames.wanted = False
@@ -135,37 +141,46 @@ class CameraNode:
 
     # -- the video
 
-    def _open(self, episode: str, now_ns: int, step: Step) -> None:
+    def _open(self, sent: Open, now_ns: int, step: Step) -> None:
+        episode = sent.episode
         if (
             self._video is not None and episode != self._video.episode
         ):  # run has given that one up; it is finished first
             self._close(now_ns, step)
-            self._next_episode = episode
+            self._next_open = sent
         if self._video is not None:
             return
-        self._next_episode = None
-        step.out += self._sender.open(episode)
+        self._next_open = None
+        edits = edits_of(self._terms.camera, sent.inputs)
+        seen = [index_spec(self._terms.camera + SEEN, self._camera.rate_hz)] if edits else []
+        step.out += self._sender.open(episode, seen)
         if not self._real_time:
             self._grab_ns = now_ns
         try:
             about = self._camera.about() if self._connected else None
-            self._video = VideoRecorder(self._terms, episode, self._camera, about, self._domains)
+            film = (self._terms, episode, self._camera, about, self._domains)
+            self._seen = SeenPictures(*film, edits, sent.seed, now_ns) if edits else None
+            self._video = VideoRecorder(*film)
             self._opened_ns = now_ns
             self._gaps = FrameGaps(self._stream, now_ns)
         except LabctlError as error:
             step.out.append(Failed(self.name, episode, reason=str(error)).to("run"))
 
     def _close(self, now_ns: int, step: Step) -> None:
-        self._next_episode = None
+        self._next_open = None
         if self._video is None:
             step.out += self._sender.close(now_ns)
             return
         self._video.close()
-        if self._video.closed:  # its encoder was given up before
-            self._finish(self._video, now_ns, step)
+        if self._seen is not None:
+            self._seen.close()
+        self._finish(self._video, now_ns, step)  # where its encoder was given up before
 
     def _encoded(self, message: Message, now_ns: int, step: Step) -> None:
         video, body = self._video, message.body
+        if self._seen is not None and video is not None and body["tag"] == self._seen.tag:
+            self._encoded_seen(video, self._seen, body, now_ns, step)
+            return
         if video is None or body["tag"] != video.episode or (video.given_up and message.kind == ENCODED):
             return  # a call that was given up has come back after all
         if "error" in body:
@@ -176,21 +191,32 @@ class CameraNode:
         if video.given_up:
             from_ns = video.indexed_ns or self._opened_ns
             self._gaps.never_encoded(from_ns, now_ns, video.unindexed, video.given_up)
-        if video.closed and video.closing:
-            self._finish(video, now_ns, step)
+        self._finish(video, now_ns, step)
         self._tell(step)
 
+    def _encoded_seen(self, video: VideoRecorder, seen: SeenPictures, body: Body, now_ns: int, step: Step) -> None:
+        if "error" in body:
+            raise RuntimeError(body["error"])
+        self._sender.add(seen.take(body["result"]))
+        self._finish(video, now_ns, step)
+
     def _finish(self, video: VideoRecorder, now_ns: int, step: Step) -> None:
+        """Deliver what was filmed once all of it is in its files."""
+        if not (video.closed and video.closing and (self._seen is None or self._seen.closed)):
+            return
         self._tell_gaps(video, now_ns, step, force=True)
         step.out += self._sender.close(now_ns)
+        if self._seen is not None:  # before the raw one, which is what is waited for
+            step.out.append(self._seen.delivered().to("run"))
+            self._seen = None
         step.out.append(Video(video.episode, self._terms.camera, video.file, video.frames).to("run"))
         self._video = None
-        if self._next_episode is not None:
-            episode, self._next_episode = self._next_episode, None
-            self._open(episode, now_ns, step)
+        if self._next_open is not None:
+            self._open(self._next_open, now_ns, step)
 
     def _tell_gaps(self, video: VideoRecorder, now_ns: int, step: Step, *, force: bool = False) -> None:
-        for gap in self._gaps.due(now_ns, force=force):
+        seen = [] if self._seen is None else self._seen.gaps(now_ns, force=force)
+        for gap in (*self._gaps.due(now_ns, force=force), *seen):
             step.out.append(FrameGap(video.episode, **gap).to("run"))
 
     # -- the camera
@@ -264,19 +290,31 @@ class CameraNode:
         self._lost, self._attempts = "", 0
         if frame.domain not in self._domains:
             self._domains.append(frame.domain)
-        if (
+        kept = (
             video is not None
             and not video.closing
             and not video.error
             and self._gaps.keeps(frame.number, frame.host_ns)
-        ):
+        )
+        if video is not None and kept:
             if video.put(frame):
                 self._gaps.kept(frame.host_ns)
             else:
                 self._gaps.given_up(frame.host_ns, video.given_up or BEHIND)
         self._tell(step)
         self._photos.see(frame, step)
-        step.out += [*self._frames.of(frame), *self._preview.of(frame, now_ns)]
+        step.out += [*self._as_seen(frame, kept), *self._preview.of(frame, now_ns)]
+
+    def _as_seen(self, frame: Frame, kept: bool) -> list[Message]:
+        """The picture that a policy gets, edited and filmed where its condition has edits. kept: the raw one is."""
+        if self._seen is None:
+            return self._frames.of(frame)
+        edited = self._seen.edited(frame)
+        if edited is None:
+            return []
+        if kept:
+            self._seen.film(edited)
+        return self._frames.of(edited)
 
     def _lose(self, why: str, now_ns: int, step: Step) -> None:
         self._connected = False

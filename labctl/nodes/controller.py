@@ -76,6 +76,7 @@ class ControllerNode:
         self._fixture = fixture
         self._sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
         self._controller: Controller | None = None
+        self._by_hand: ByHand | None = None  # the same, where a person's hand drives
         self._closed = False
         self._task: driving.Prepare | None = None
         self._buffer = ObservationBuffer({camera.name: camera.latency_s for camera in cell.camera})
@@ -102,6 +103,7 @@ class ControllerNode:
                 phase, act = found
                 self._enter(phase)
                 act(self, now_ns, step)
+        self._buffer.let_in(now_ns)
         seen_ns = self._buffer.t_ns
         if seen_ns is not None:
             if self._phase in SEEN:
@@ -125,15 +127,14 @@ class ControllerNode:
 
     def _tell_hand(self, now_ns: int, step: Step) -> None:
         """Tell the screens of a person's device; there is nothing to tell of a policy."""
-        controller = self._controller
-        if self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns or not isinstance(controller, ByHand):
+        if self._by_hand is None or self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns:
             return
         self._next_hand_ns = now_ns + HAND_NS
-        hand = controller.hand(np.asarray(self._buffer.measured()["q"]))
+        hand = self._by_hand.hand(np.asarray(self._buffer.measured()["q"]))
         step.out.append(driving.HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:
-        if self._driven(seen_ns, now_ns, step):
+        if self._driven(self._buffer.live_ns, now_ns, step):
             if self._asked is not None:
                 self._wait(self._asked, now_ns, step)
             return
@@ -184,7 +185,7 @@ class ControllerNode:
 
     def _prepare(self, sent: driving.Prepare, now_ns: int, step: Step) -> None:
         self._task, self._began_ns = sent, now_ns
-        self._instruction = sent.instruction
+        self._instruction, self._buffer.delay_ns = sent.instruction, round(sent.delay_s * SECOND)
         step.work.append(Work(self._load, "loaded", lambda loaded: round(loaded.load_s * SECOND)))
 
     def _loaded(self, message: Message, now_ns: int, step: Step) -> None:
@@ -237,8 +238,9 @@ class ControllerNode:
     def _load(self) -> Controller:
         task = self._task
         assert task is not None
-        made = load(task.driver, task.options, cell=self._cell, fixture=self._fixture)
+        made: Controller = load(task.driver, task.options, cell=self._cell, fixture=self._fixture)
         self._controller = made  # so that it can be closed while it loads
+        self._by_hand = made if isinstance(made, ByHand) else None
         made.load()
         made.reset(task.seed)
         if task.hand:
@@ -266,6 +268,9 @@ class ControllerNode:
     def _go(self, seen_ns: int, now_ns: int, step: Step) -> None:
         """Started: the first complete observation from after the start begins the clock."""
         if seen_ns >= self._started_ns and self._buffer.ready(now_ns):
+            assert self._task is not None
+            if self._task.kind == "human":  # its go came as late as a policy's, and its view is as it is
+                seen_ns = self._buffer.undelayed(now_ns)
             step.out.append(driving.Go(self._episode, now_ns).to("run"))
             self._enter(Phase.RUNNING)
             self._buffer.forget()
@@ -280,45 +285,46 @@ class ControllerNode:
         call = Work(lambda: _timed(controller.infer(seen)), "answer", lambda chunk: round(chunk.delay_s * SECOND))
         step.work.append(call)
 
-    def _wait(self, asked: Question, now_ns: int, step: Step) -> None:
+    def _wait(self, question: Question, now_ns: int, step: Step) -> None:
         """A question is open: give up when its time is over."""
-        pace, waited_s = self._buffer.pace, (now_ns - asked.request_ns) / SECOND
+        pace, waited_s = self._buffer.pace, (now_ns - question.request_ns) / SECOND
         if pace.late == "end" and waited_s >= pace.deadline_s:
             why = f'no answer within the deadline of {pace.deadline_s:g} s, and the card says late = "end"'
         elif waited_s >= pace.give_up_s:
             why = f"no answer within {pace.give_up_s:g} s; given up"
         else:
             return
-        self._sender.add(question_row(asked, now_ns, late=True))
+        self._sender.add(question_row(question, now_ns, late=True))
         self._fail(why, step)
 
     def _use(self, message: Message, now_ns: int, step: Step) -> None:
         """An answer has come."""
-        asked, self._asked = self._asked, None
-        assert asked is not None
+        question, self._asked = self._asked, None
+        assert question is not None
         if not self._succeeded(message.body, step):
-            self._sender.add(question_row(asked, now_ns))
+            self._sender.add(question_row(question, now_ns))
             return
         if self._overtaken:
             self._overtaken = False
-            self._sender.add(question_row(asked, now_ns, reply_ns=now_ns))
+            self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._next_ns = now_ns  # asked before a hand took over: what is seen from now on is asked about
             return
         chunk: ActionChunk = message.body["result"]
-        problem = chunk_problem(chunk, len(self._buffer.measured()["q"]))
+        seen = self._buffer.measured()
+        problem = chunk_problem(chunk, len(seen["q"]), len(seen["gripper"]))
         if problem:
-            self._sender.add(question_row(asked, now_ns, reply_ns=now_ns))
+            self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._fail(problem, step)
             return
-        play = Play(chunk, asked.capture_ns, now_ns, self._epoch, self._episode)
-        late = now_ns - asked.request_ns > self._buffer.pace.deadline_s * SECOND
+        play = Play(chunk, question.capture_ns, now_ns, self._epoch, self._episode)
+        late = now_ns - question.request_ns > self._buffer.pace.deadline_s * SECOND
         if late or not len(play.t_ns):
-            self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
+            self._sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
             self._next_ns = now_ns  # not used: the robot stands, and what is seen from now on is asked about
             return
         self._play = play
-        play.done = play.done and asked.instruction == self._instruction
-        self._sender.add(question_row(asked, now_ns, reply_ns=now_ns, chunk=chunk, play=play))
+        play.done = play.done and question.instruction == self._instruction
+        self._sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, play=play))
         self._next_ns = play.ends_ns - round(self._buffer.pace.ask_ahead_s * SECOND)
         step.out += play.targets(now_ns, self._buffer.measured())
 

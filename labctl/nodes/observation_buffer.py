@@ -23,12 +23,36 @@ class ObservationBuffer:
 
     def __init__(self, latency_s: Mapping[str, float]) -> None:
         self._latency_ns = {name: round(seconds * SECOND) for name, seconds in latency_s.items()}
+        self._live: Message | None = None  # the robot's newest state, which nothing delays
         self._state: Message | None = None
+        self._waiting: list[Message] = []
+        self.delay_ns = 0  # how much later a policy gets what comes, where its condition says so
         self._pictures: dict[str, deque[Picture]] = {}
         self.pace = Pace()
 
     def see(self, message: Message) -> None:
         """Take a message of kind "obs" or "frame"."""
+        if message.kind == "obs":
+            self._live = message
+        if self.delay_ns:
+            self._waiting.append(message)
+        else:
+            self._take(message)
+
+    def let_in(self, now_ns: int) -> None:
+        """What was delayed, and has come to the policy by now."""
+        for message in self._waiting:
+            if int(message.body["t_ns"]) + self.delay_ns <= now_ns:
+                self._take(message)
+        self._waiting = [one for one in self._waiting if int(one.body["t_ns"]) + self.delay_ns > now_ns]
+
+    def undelayed(self, now_ns: int) -> int:
+        """Nothing is delayed from now on; when the newest state was captured."""
+        self.delay_ns = 0
+        self.let_in(now_ns)
+        return self.live_ns
+
+    def _take(self, message: Message) -> None:
         if message.kind == "obs":
             self._state = message
             return
@@ -48,8 +72,14 @@ class ObservationBuffer:
 
     @property
     def t_ns(self) -> int | None:
-        """When the newest state of the robot was captured; None before there was one."""
+        """When the newest state that the controller may see was captured; None before there was one."""
         return None if self._state is None else int(self._state.body["t_ns"])
+
+    @property
+    def live_ns(self) -> int:
+        """When the robot's newest state was captured. Needs one."""
+        assert self._live is not None
+        return int(self._live.body["t_ns"])
 
     def image_ns(self) -> int:
         """When the oldest of the newest pictures that the controller asks for was taken; -1 when it asks for none."""
@@ -57,10 +87,12 @@ class ObservationBuffer:
         return min(taken, default=-1)
 
     def ready(self, now_ns: int) -> bool:
-        """A state is there, and of every camera that the controller asks for a picture that is not too old."""
+        """A state is there, and of every camera that the controller asks for a picture that is not too old, but for the
+        delay that its condition adds.
+        """
         if self._state is None or any(not self._pictures.get(camera) for camera in self.pace.cameras):
             return False
-        return not self.pace.cameras or now_ns - self.image_ns() <= self.pace.max_age_s * SECOND
+        return not self.pace.cameras or now_ns - self.image_ns() <= self.pace.max_age_s * SECOND + self.delay_ns
 
     def observation(self, instruction: str) -> Observation:
         """What the controller is handed. Needs `ready`."""
@@ -69,6 +101,6 @@ class ObservationBuffer:
         return Observation(self.t_ns, self._state.arrays, instruction, images)
 
     def measured(self) -> Mapping[str, np.ndarray]:
-        """The arrays of the newest state: q (dof,), tcp (7,), …"""
-        assert self._state is not None
-        return self._state.arrays
+        """The arrays of the newest state, delayed or not: q (dof,), tcp (7,), … What moves the robot counts from it."""
+        assert self._live is not None
+        return self._live.arrays

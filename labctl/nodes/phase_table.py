@@ -44,6 +44,10 @@ class On(Generic[N, P, T]):
         sent, handler = read(self.message, message), self.handler
         return lambda node, now_ns, step: handler(node, sent, now_ns, step)
 
+    def carry_out(self, node: N, message: Message, now_ns: int, step: Step) -> None:
+        """Do it at once. Raises Misfit."""
+        self.handler(node, read(self.message, message), now_ns, step)
+
 
 @dataclass(frozen=True, slots=True)
 class OnRaw(Generic[N, P]):
@@ -58,6 +62,9 @@ class OnRaw(Generic[N, P]):
         handler = self.handler
         return lambda node, now_ns, step: handler(node, message, now_ns, step)
 
+    def carry_out(self, node: N, message: Message, now_ns: int, step: Step) -> None:
+        self.handler(node, message, now_ns, step)
+
 
 class Row(Protocol[N_in, P_out]):
     """What a table holds, whatever the type of the message."""
@@ -69,6 +76,7 @@ class Row(Protocol[N_in, P_out]):
     @property
     def then(self) -> P_out | None: ...
     def act(self, message: Message) -> Callable[[N_in, int, Step], None]: ...
+    def carry_out(self, node: N_in, message: Message, now_ns: int, step: Step) -> None: ...
 
 
 class Always(StrEnum):
@@ -118,7 +126,7 @@ def carry_out(table: Mapping[str, Row[N, Always]], node: N, message: Message, no
     if row is None:
         return False
     try:
-        row.act(message)(node, now_ns, step)
+        row.carry_out(node, message, now_ns, step)
     except Misfit as error:
         _refuse(error, message, step)
     return True

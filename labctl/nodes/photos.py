@@ -143,10 +143,10 @@ class ScenePhotos:
         task = self._task
         if task is None or task.trial is None or result is None or result["round"] != task.round:
             return
-        said = {"camera": self._camera, "trial": task.trial, "t_ns": result["t_ns"]}
+        common = {"camera": self._camera, "trial": task.trial, "t_ns": result["t_ns"]}
         if result["found"] is not None:
             self._found = result["found"]
-            step.out.append(Message("run", "compared", {**said, "round": task.round, **self._found}))
+            step.out.append(Message("run", "compared", {**common, "round": task.round, **self._found}))
         if result["pictures"]:
             shown = Ghost(self._camera, task.trial, result["t_ns"], task.counts)
             if self._found is not None:

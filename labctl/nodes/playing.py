@@ -95,10 +95,13 @@ def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
     return np.concatenate([at, turned])
 
 
-def chunk_problem(chunk: ActionChunk, dof: int) -> str | None:
-    """Why a robot of `dof` joints cannot execute an answer, or None: wrong shapes, nothing to execute, not finite."""
+def chunk_problem(chunk: ActionChunk, dof: int, hand: int = 1) -> str | None:
+    """Why a robot of `dof` axes of its arm and `hand` of its hand cannot execute an answer, or None: wrong shapes,
+    nothing to execute, not finite.
+    """
     values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
-    if values.ndim != 2 or not len(values) or gripper.shape != (len(values),):
+    of_hand = (len(values),) if hand == 1 else (len(values), hand)
+    if values.ndim != 2 or not len(values) or gripper.shape != of_hand:
         return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"
     if chunk.execute < 1 or not 0 < chunk.dt_s < math.inf:
         return f"action chunk with execute={chunk.execute} and dt_s={chunk.dt_s}"

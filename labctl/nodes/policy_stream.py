@@ -44,7 +44,7 @@ class Question:
 
 
 def question_row(
-    asked: Question,
+    question: Question,
     now_ns: int,
     *,
     reply_ns: int = -1,
@@ -60,8 +60,8 @@ def question_row(
         server_us, call_us = _whole(chunk.server_s, 1e6), _whole(chunk.call_s, 1e6)
         gpu_mb = _whole(chunk.gpu_memory_mb, 1.0)
     first_ns = -1 if play is None else play.first_ns
-    row = (asked.capture_ns, asked.request_ns, reply_ns, actions, executed, dt_ns)
-    rest = (asked.image_ns, first_ns, server_us, int(late), call_us, gpu_mb)
+    row = (question.capture_ns, question.request_ns, reply_ns, actions, executed, dt_ns)
+    rest = (question.image_ns, first_ns, server_us, int(late), call_us, gpu_mb)
     return Batch(POLICY.name, np.array([now_ns], np.int64), np.array([[*row, *rest]], np.int64))
 
 

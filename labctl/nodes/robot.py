@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from labctl.axes import axes_of, hand_of
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.rollout import ACTION, LEASES
@@ -47,11 +48,14 @@ BAD_MODES = ("safety_stop", "fault", "lost")
 
 def action_spec(robot: Robot) -> StreamSpec:
     """The stream of setpoints: each joint and the gripper as requested, limited and sent, and how late it was sent."""
-    parts = (*robot.joint_names, "gripper")
+    axes = axes_of(robot)
+    parts = [axis.name for axis in axes]
     columns = tuple(f"{stage}.{part}" for stage in ("requested", "limited", "sent") for part in parts)
     columns = (*columns, "delay_s")
     # Not measured at the robot but asked of it: all of its shape is the policy's.
-    return StreamSpec(ACTION, columns, "rad, m, s", robot.control_hz, private_columns=columns)
+    plain = getattr(robot, "axes", None) is None
+    unit = "rad, m, s" if plain else " ".join([*3 * [axis.unit for axis in axes], "s"])
+    return StreamSpec(ACTION, columns, unit, robot.control_hz, private_columns=columns)
 
 
 class RobotNode:
@@ -70,7 +74,8 @@ class RobotNode:
         self._tick_ns = tick_ns
         self._stale_ns = stale_ns
         self._period_ns = round(SECOND / robot.control_hz)
-        self._targets = Targets(robot.dof)
+        self._hand = len(hand_of(axes_of(robot)))
+        self._targets = Targets(robot.dof, self._hand)
         # a sample waits at most for its collection and its chunk: together one chunk's length
         self._collect_ns = chunk_ns // 4
         self._sender = TraceSender(
@@ -82,7 +87,7 @@ class RobotNode:
         self._collected_ns = 0
         self._recover_by_ns = 0
         self._leave_by_ns = 0
-        self._held = np.zeros(robot.dof + 1)
+        self._held = np.zeros(robot.dof + self._hand)
         self._to_stage: Stage | None = None
         self._staging: str | None = None
         self._epoch = -1
@@ -224,10 +229,10 @@ class RobotNode:
         if space == "joint_position":
             return values
         if space == "tcp_pose":
-            return self._robot.to_joints(values, self._held[:-1])
+            return self._robot.to_joints(values, self._held[: self._robot.dof])
         begin_ns = int(t_ns[0]) - target.dt_ns
         path = self._targets
-        start = path.sample(np.array([begin_ns]))[0, :-1] if len(path.t_ns) else self._held[:-1]
+        start = (path.sample(np.array([begin_ns]))[0] if len(path.t_ns) else self._held)[: self._robot.dof]
         if space == "joint_velocity":
             return integrated_joints(t_ns, values, target.dt_ns, start)
         poses = integrated_poses(t_ns, values, target.dt_ns, self._robot.to_pose(start))
@@ -320,7 +325,9 @@ class RobotNode:
         if not len(grid):
             return
         wanted = self._targets.sample(grid)
-        self._answered(self._robot.follow(Setpoints(grid, wanted[:, :-1], wanted[:, -1])))
+        dof = self._robot.dof
+        hand = wanted[:, dof] if self._hand == 1 else wanted[:, dof:]
+        self._answered(self._robot.follow(Setpoints(grid, wanted[:, :dof], hand)))
         self._grid_ns = int(grid[-1])
 
     def _answered(self, actions: Actions) -> None:
@@ -333,7 +340,7 @@ class RobotNode:
 
     def _collect(self, now_ns: int) -> None:
         self._collected_ns = now_ns
-        self._answered(self._robot.follow(_nothing(self._robot.dof)))
+        self._answered(self._robot.follow(_nothing(self._robot.dof, self._hand)))
         for batch in self._robot.drain(now_ns):
             self._sender.add(batch)
 
@@ -368,8 +375,8 @@ MESSAGES = by_kind(
 )
 
 
-def _nothing(dof: int) -> Setpoints:
-    return Setpoints(np.empty(0, np.int64), np.empty((0, dof)), np.empty(0))
+def _nothing(dof: int, hand: int) -> Setpoints:
+    return Setpoints(np.empty(0, np.int64), np.empty((0, dof)), np.empty(0 if hand == 1 else (0, hand)))
 
 
 def tick_ns(observe_hz: float, *, real_time: bool) -> int:

@@ -16,16 +16,16 @@ class Targets:
 
     Joints follow a monotone cubic (Fritsch and Carlson 1980, harmonic-mean slopes), so that a chunk asks for no jump in
     velocity and the path never leaves the span of two knots: a tool sent to 5 mm above the tote's floor stays above
-    it. The gripper goes in straight lines.
+    it. The hand's axes go in straight lines.
     """
 
-    def __init__(self, dof: int) -> None:
-        self._dof = dof
+    def __init__(self, dof: int, hand: int = 1) -> None:
+        self._dof, self._width = dof, dof + hand
         self.clear()
 
     def clear(self) -> None:
         self.t_ns = np.empty(0, np.int64)
-        self.values = np.empty((0, self._dof + 1))
+        self.values = np.empty((0, self._width))
         self._rise = self._bend0 = self._bend1 = self.values
         self._spans = self.t_ns
         self._still = True
@@ -51,18 +51,18 @@ class Targets:
         np.divide(2 * product, total, out=slopes[1:-1], where=product > 0)
         self._bend0 = slopes[:-1] * spans[:, None] - self._rise
         self._bend1 = slopes[1:] * spans[:, None] - self._rise
-        self._bend0[:, -1] = self._bend1[:, -1] = 0.0
+        self._bend0[:, self._dof :] = self._bend1[:, self._dof :] = 0.0
         self._spans = spans
         self._still = bool((self.values == self.values[-1]).all())
         self.expires_ns = expires_ns
 
     def step(self, at_ns: int, value: np.ndarray, expires_ns: int, held: np.ndarray) -> None:
-        """From at_ns on the target is value (dof + 1,), at once; before that what it was."""
+        """From at_ns on the target is value (dof + hand,), at once; before that what it was."""
         before = self.sample(np.array([at_ns]))[0] if len(self.t_ns) else held
         self.replace(np.array([at_ns - 1, at_ns]), np.stack([before, value]), expires_ns, at_ns, held)
 
     def sample(self, grid_ns: np.ndarray) -> np.ndarray:
-        """Values (n, dof + 1) on the grid; before the first and after the last knot the end values hold."""
+        """Values (n, dof + hand) on the grid; before the first and after the last knot the end values hold."""
         if self._still or grid_ns[0] >= self.t_ns[-1]:
             return np.tile(self.values[-1], (len(grid_ns), 1))
         before = self.t_ns.searchsorted(grid_ns, side="right") - 1

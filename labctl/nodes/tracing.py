@@ -61,8 +61,9 @@ class TraceSender:
         self._kept: dict[Key, Message] = {}
         self._gaps: list[ChunkGap] = []
 
-    def open(self, episode: str) -> list[Message]:
-        """Start an episode: the declaration of its streams. Opening it twice repeats that and resets nothing.
+    def open(self, episode: str, further: Sequence[StreamSpec] = ()) -> list[Message]:
+        """Start an episode: the declaration of its streams. Opening it twice repeats that and resets nothing. further:
+        streams that this episode has beside the others.
 
         An episode still open is ended first: whoever opens the next one has given it up.
         """
@@ -71,8 +72,9 @@ class TraceSender:
         out = self.close()
         self._forget_settled()
         self.episode = episode
-        self._streams = {spec.name: _Stream(spec) for spec in self.specs}
-        declared = Declare(episode, [SpecEntry(**asdict(spec)) for spec in self.specs])
+        specs = (*self.specs, *further)
+        self._streams = {spec.name: _Stream(spec) for spec in specs}
+        declared = Declare(episode, [SpecEntry(**asdict(spec)) for spec in specs])
         self._declared[episode] = declared.to(self._recorder, sender=self.sender)
         return [*out, self._declared[episode]]
 

@@ -88,10 +88,19 @@ class VideoRecorder:
     """See the module. The node's loop calls all but `_encode`, which runs wherever its Work is run, one at a time."""
 
     def __init__(
-        self, terms: Terms, episode: str, camera: Camera, about: CameraAbout | None, domains: list[str]
+        self,
+        terms: Terms,
+        episode: str,
+        camera: Camera,
+        about: CameraAbout | None,
+        domains: list[str],
+        *,
+        tag: str = "",
     ) -> None:
-        """Open the files. Raises InputError for settings no encoder takes, StorageError when the disk refuses."""
-        self.episode = episode
+        """Open the files. tag: of the calls that encode it, the episode's name unless given.
+
+        Raises InputError for settings no encoder takes, StorageError when the disk refuses."""
+        self.episode, self.tag = episode, tag or episode
         self.file = f"video/{episode}/{terms.camera}.mp4"
         self.closing = self.closed = False
         self.frames = 0  # in the file so far
@@ -161,7 +170,7 @@ class VideoRecorder:
         if self._working and self._stands_still(now_ns):
             self.given_up = STOOD_STILL
             self._queue.clear()
-            return [Work(self._salvage, SALVAGED, tag=self.episode)]
+            return [Work(self._salvage, SALVAGED, tag=self.tag)]
         if self._working or self.closed or not (self._queue or self.closing):
             return []
         if not self.closing and now_ns - self._queue[0].host_ns < self._terms.gather_s * SECOND:
@@ -171,7 +180,7 @@ class VideoRecorder:
         self._busy, self._working = len(batch), True
         self._still_ns, self._looked_ns = 0, now_ns
         final = self.closing
-        return [Work(lambda: self._encode(batch, again, final), ENCODED, tag=self.episode, alone=True)]
+        return [Work(lambda: self._encode(batch, again, final), ENCODED, tag=self.tag, alone=True)]
 
     def _stands_still(self, now_ns: int) -> bool:
         """A call is under way: has the encoder come back from nothing for too long, seen now for the first time?"""

@@ -1,7 +1,7 @@
 """A sealed video as a browser plays it: its coded pictures copied into a plain mp4, or coded again where a browser does
 not play the codec; and single pictures of it.
 
-May not: read a file, or change a picture that need not be.
+May not: read a file, load its library before a video is asked for, or change a picture that need not be.
 """
 
 from __future__ import annotations
@@ -10,13 +10,15 @@ import io
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-import av
-import av.error
 import numpy as np
-from av.container import InputContainer, OutputContainer
 
 from labctl.errors import StorageError
+
+if TYPE_CHECKING:
+    from av import VideoStream
+    from av.container import InputContainer, OutputContainer
 
 PLAYED = ("h264", "av1", "vp9", "vp8")  # what Chromium, Firefox and Safari of today play in an mp4
 TIME_BASE = Fraction(1, 1_000_000)
@@ -35,6 +37,8 @@ def playable(data: bytes) -> bytes:
 
     data: a video as recorded. Raises StorageError when it is none.
     """
+    import av.error
+
     out = io.BytesIO()
     try:
         with av.open(io.BytesIO(data), "r") as source, av.open(out, "w", format="mp4", options=_REPEATABLE) as target:
@@ -54,6 +58,8 @@ def played(data: bytes) -> bytes:
     """As `playable`, but a file that a browser plays from its disk as it is stays as it is: it was ended in order, so
     that its fragments have an index at their end. Raises StorageError.
     """
+    import av.error
+
     try:
         with av.open(io.BytesIO(data), "r") as source:
             known = bool(source.streams.video) and source.streams.video[0].codec_context.codec.canonical_name in PLAYED
@@ -62,7 +68,9 @@ def played(data: bytes) -> bytes:
     return data if known and data[-16:-4] == ENDED else playable(data)
 
 
-def _copy(source: InputContainer, stream: av.VideoStream, target: OutputContainer) -> None:
+def _copy(source: InputContainer, stream: VideoStream, target: OutputContainer) -> None:
+    import av.error
+
     copied = target.add_stream_from_template(stream)
     try:
         for packet in source.demux(stream):
@@ -73,7 +81,9 @@ def _copy(source: InputContainer, stream: av.VideoStream, target: OutputContaine
         return  # the fragment that was being written when its writer died
 
 
-def _code_again(source: InputContainer, stream: av.VideoStream, target: OutputContainer) -> None:
+def _code_again(source: InputContainer, stream: VideoStream, target: OutputContainer) -> None:
+    import av.error
+
     coded = target.add_stream("libx264", rate=stream.average_rate or 30, options=AGAIN)
     coded.width, coded.height, coded.pix_fmt = stream.width // 2 * 2, stream.height // 2 * 2, "yuv420p"
     coded.time_base = coded.codec_context.time_base = TIME_BASE
@@ -94,6 +104,8 @@ def pictures(data: bytes, at_us: Sequence[int], width: int) -> list[np.ndarray]:
 
     Raises StorageError.
     """
+    import av.error
+
     found: list[np.ndarray] = []
     try:
         with av.open(io.BytesIO(data), "r") as source:

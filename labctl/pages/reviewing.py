@@ -9,22 +9,36 @@ from __future__ import annotations
 import importlib.resources
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.events import EndReason
-from labctl.core.reviewed import RESULTS, Item, seen, unsettled
+from labctl.core.outcome import Outcome
+from labctl.core.published_state import Compare
+from labctl.core.reviewed import RESULTS, Item, in_words, seen, unsettled
+from labctl.core.task import ITEMS, Task
 from labctl.errors import InputError, LabctlError
+from labctl.messages.judgements import PreferenceStated
+from labctl.pages.measured import pair, posted, preference, told
 from labctl.pages.recorded_videos import RecordedVideos
-from labctl.pages.server import Answer, Asked, Routes, as_json
+from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
 
-FILES = {"review.js": "text/javascript", "review.css": "text/css"}
+FILES = ("common.js", "measured.js", "review.js", "review.css")
+
+
+class Film(TypedDict):
+    """A camera of an episode: when each picture was taken, s since go, and what the video's own zero is then."""
+
+    camera: str
+    zero_s: float
+    frames_s: list[float]
 
 
 class ReviewPage:
     """`load` gives the queue anew; `save(trial, operations)`, `correct(trial, outcome, why)` and `finish()`, which
-    says what comes next, write. Each may raise
-    LabctlError, whose line the page shows.
+    says what comes next, write; `pairs` and `prefer` are of [preference]. Each may raise LabctlError, whose line the
+    page shows.
     """
 
     def __init__(
@@ -35,15 +49,18 @@ class ReviewPage:
         save: Callable[[str, list[OperationRecorded]], None],
         correct: Callable[[str, Mapping[str, Json], str], None],
         finish: Callable[[], str],
+        pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
+        prefer: Callable[[PreferenceStated], None] | None = None,
     ) -> None:
+        self._pairs, self._prefer = pairs, prefer
         self._campaign, self._recorded = campaign, recorded
         self._load, self._save, self._correct, self._finish = load, save, correct, finish
 
     def routes(self) -> Routes:
         """What the page asks for."""
         return {
-            "GET /": lambda _: Answer(_template("review.html"), "text/html"),
-            **{f"GET /{name}": _file(name, kind) for name, kind in FILES.items()},
+            "GET /": lambda _: Answer(template("review.html"), "text/html"),
+            **templates(FILES),
             "GET /queue": lambda _: as_json(self.queue()),
             "GET /episode/{trial}": lambda asked: as_json(self.episode(self._item(asked.parts["trial"]))),
             "GET /video/{episode}/{camera}": self._video,
@@ -51,6 +68,7 @@ class ReviewPage:
             "POST /review": lambda asked: as_json(self.review(asked.body)),
             "POST /finish": lambda _: as_json({"said": self._finish()}),
             "POST /correct": lambda asked: as_json(self.correct(asked.body)),
+            "POST /prefer": lambda asked: as_json(self.prefer(asked.body)),
         }
 
     def queue(self) -> Json:
@@ -60,6 +78,7 @@ class ReviewPage:
             "campaign": self._campaign,
             "results": list(RESULTS),
             "left": len(unsettled(items)),
+            "pairs": [pair(*one) for one in self._pairs()],
             "episodes": [
                 {
                     "trial": item.trial.id,
@@ -76,14 +95,7 @@ class ReviewPage:
         """One episode; times in ns since go. What its recording does not hold is said in place of its videos."""
         trial, outcome = item.trial, item.trial.outcome
         assert outcome is not None
-        reels: list[Json] = []
-        missing = ""
-        try:
-            for reel in self._recorded.reels(trial.episode or ""):
-                frames = [round(float(at), 3) for at in reel.frames_s]
-                reels.append({"camera": reel.camera, "zero_s": round(reel.zero_s, 6), "frames_s": frames})
-        except LabctlError as error:
-            missing = str(error)
+        reels, missing = films(self._recorded, trial.episode or "")
         return {
             "trial": trial.id,
             "episode": trial.episode,
@@ -95,17 +107,20 @@ class ReviewPage:
             "ended": str(trial.ended).replace("_", " "),
             "length_s": item.since_go_s(trial.end_ns or 0),
             "counted": item.counted,
+            "models": list(item.models),
             "reviewed": item.reviewed is not None,
             "differences": item.differences,
-            "operations": _told(item, item.operations),
+            "operations": _shown(item, item.operations),
             "witnesses": {
-                "devices": _told(item, item.device),
+                "devices": _shown(item, item.device),
                 "traces": _traced(item),
                 "operator": [_tap(item, moved, t_ns) for moved, t_ns in item.taps],
-                "review": _told(item, item.reviewed or ()),
+                "review": _shown(item, item.reviewed or ()),
             },
-            "reels": reels,
-            "missing": missing or ("" if reels else "no camera filmed this episode"),
+            "task": told(item.task, outcome),
+            "outcome": in_words(item.task, outcome) if item.task else _counted(outcome),
+            "reels": list[Json](reels),
+            "missing": missing,
         }
 
     def differences(self, body: Mapping[str, Json]) -> Json:
@@ -127,25 +142,27 @@ class ReviewPage:
         item = self._item(body.get("trial"))
         outcome = item.trial.outcome
         assert outcome is not None
-        moved, lost, why = body.get("moved"), body.get("lost"), body.get("why")
-        if not isinstance(moved, int) or not isinstance(lost, int):
-            raise InputError("moved and lost are whole numbers, 0 or more")
+        why = body.get("why")
+        kept: dict[str, Json] = {"notes": outcome.notes, "tags": list(outcome.tags)}
+        if item.task is None:
+            counted = posted(Task("", ITEMS, outcome.items_staged, 0.0, ""), body)
+            kept |= {**counted, "stage_reached": outcome.stage_reached}
+            if item.trial.ended == EndReason.ALL_DONE and int(counted["remaining"]) > 0:
+                kept["wrong_end"] = True
+        else:
+            kept |= posted(item.task, body)
         if not isinstance(why, str) or not why.strip():
             raise InputError("the reason for the correction is empty; say it in a few words")
-        remaining = outcome.items_staged - moved - lost
-        said: dict[str, Json] = {
-            "items_staged": outcome.items_staged,
-            "moved": moved,
-            "lost": lost,
-            "remaining": remaining,
-            "notes": outcome.notes,
-            "stage_reached": outcome.stage_reached,
-            "tags": list(outcome.tags),
-        }
-        if item.trial.ended == EndReason.ALL_DONE and remaining > 0:
-            said["wrong_end"] = True
-        self._correct(item.trial.id, said, why.strip())
+        self._correct(item.trial.id, kept, why.strip())
         return {"said": f"the outcome of {item.trial.episode} is corrected"}
+
+    def prefer(self, body: Mapping[str, Json]) -> Json:
+        """Have it journalled which of two episodes was better."""
+        said = preference(body)
+        if self._prefer is None:
+            raise InputError("no pair of episodes waits for a word on which was better")
+        self._prefer(said)
+        return {"said": f"recorded: {said['preferred']} of {said['first']} and {said['second']}"}
 
     def _item(self, trial: Json) -> Item:
         for item in self._load():
@@ -153,7 +170,7 @@ class ReviewPage:
                 return item
         raise InputError(f"no scored episode of a trial {trial!r} is to be reviewed; load the page again")
 
-    def _video(self, asked: Asked) -> Answer:
+    def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
 
 
@@ -184,7 +201,7 @@ def _key(op: OperationRecorded) -> tuple[int, str]:
     return op["t_ns"], op["result"]
 
 
-def _told(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
+def _shown(item: Item, operations: Iterable[OperationRecorded]) -> list[Json]:
     go_ns = item.trial.go_ns or 0
     ordered = sorted(operations, key=lambda op: op["t_ns"])
     return [{"at_ns": op["t_ns"] - go_ns, "result": op["result"], "cause": op["cause"] or ""} for op in ordered]
@@ -194,7 +211,7 @@ def _traced(item: Item) -> list[Json]:
     """Every candidate of the traces, what is no operation too, with where, how long it was held and the verdict."""
     go_ns = item.trial.go_ns or 0
     if not item.candidates:
-        return _told(item, item.detected)
+        return _shown(item, item.detected)
     causes = {op["t_ns"]: op["cause"] or "" for op in item.detected}
     return [
         {"at_ns": one["t_ns"] - go_ns, "result": one["result"], "cause": causes.get(one["t_ns"], ""), "seen": seen(one)}
@@ -206,9 +223,36 @@ def _tap(item: Item, moved: int, t_ns: int) -> Json:
     return {"at_ns": t_ns - (item.trial.go_ns or 0), "moved": moved}
 
 
-def _template(name: str) -> bytes:
+def _counted(outcome: Outcome) -> str:
+    return f"moved {outcome.moved}, lost {outcome.lost}, of {outcome.items_staged} staged"
+
+
+def films(recorded: RecordedVideos, episode: str) -> tuple[list[Film], str]:
+    """The cameras of an episode, and what to say in their place where there is none or the recording does not hold."""
+    try:
+        reels = recorded.reels(episode)
+    except LabctlError as error:
+        return [], str(error)
+    found: list[Film] = [
+        {
+            "camera": reel.camera,
+            "zero_s": round(reel.zero_s, 6),
+            "frames_s": [round(float(at), 3) for at in reel.frames_s],
+        }
+        for reel in reels
+    ]
+    return found, "" if found else "no camera filmed this episode"
+
+
+def template(name: str) -> bytes:
+    """A file that a page consists of."""
     return importlib.resources.files("labctl.pages").joinpath("templates", name).read_bytes()
 
 
-def _file(name: str, kind: str) -> Callable[[Asked], Answer]:
-    return lambda _: Answer(_template(name), kind)
+def templates(names: Sequence[str]) -> Routes:
+    """Scripts and styles by their names."""
+    return {f"GET /{name}": _file(name) for name in names}
+
+
+def _file(name: str) -> Callable[[PageRequest], Answer]:
+    return lambda _: Answer(template(name), "text/css" if name.endswith(".css") else "text/javascript")

@@ -44,7 +44,7 @@ REFUSED = "open the address that labctl printed; it opens once: press ENTER wher
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PageRequest:
     """What a page asks: the named parts of the path, and what it posted (an object; {} of a GET)."""
 
     parts: Mapping[str, str]
@@ -66,7 +66,7 @@ def as_json(value: Json) -> Answer:
 
 # "GET /video/{episode}" -> what answers it. It runs in a thread, may block and may raise LabctlError, whose line the
 # page shows.
-Routes = Mapping[str, Callable[[Asked], Answer]]
+Routes = Mapping[str, Callable[[PageRequest], Answer]]
 
 
 class Site:
@@ -134,11 +134,11 @@ class Site:
         return answer
 
 
-def _handler(answer: Callable[[Asked], Answer]) -> Callable[[web.Request], Awaitable[web.Response]]:
+def _handler(answer: Callable[[PageRequest], Answer]) -> Callable[[web.Request], Awaitable[web.Response]]:
     async def handle(request: web.Request) -> web.Response:
         try:
             body = await _body(request) if request.method == "POST" else {}
-            found = await asyncio.to_thread(answer, Asked(dict(request.match_info), body))
+            found = await asyncio.to_thread(answer, PageRequest(dict(request.match_info), body))
         except LabctlError as error:
             status = 400 if isinstance(error, InputError) else 409
             return web.json_response({"error": str(error)}, status=status)
@@ -169,14 +169,14 @@ def ranged(request: web.Request, answer: Answer) -> web.Response:
     """The bytes that were asked for (RFC 9110, 14.2): one range; beyond the end 416; what is not understood, all."""
     size = len(answer.data)
     try:
-        asked = request.http_range
+        requested = request.http_range
     except ValueError:
-        asked = slice(None)
-    if asked.start is None and asked.stop is None:
+        requested = slice(None)
+    if requested.start is None and requested.stop is None:
         whole = _whole(answer)
         whole.headers["Accept-Ranges"] = "bytes"
         return whole
-    start, stop, _ = asked.indices(size)
+    start, stop, _ = requested.indices(size)
     if start >= stop:
         return web.Response(status=416, headers={"Content-Range": f"bytes */{size}", "Accept-Ranges": "bytes"})
     headers = {"Content-Range": f"bytes {start}-{stop - 1}/{size}", "Accept-Ranges": "bytes"}

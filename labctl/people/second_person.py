@@ -56,7 +56,9 @@ class SecondPerson:
 
     def shown(self, episode: str) -> list[Confirmed]:
         """Who confirmed a void of this episode, and for what reason."""
-        return [{"by": who, "reason": said[0]} for (of, who), said in self._confirmed.items() if of == episode]
+        return [
+            {"by": who, "reason": confirmed[0]} for (of, who), confirmed in self._confirmed.items() if of == episode
+        ]
 
     def with_code(self, people: Iterable[str]) -> list[str]:
         """Who of these has a personal code; nobody where the file cannot be read, which a void then says."""
@@ -79,8 +81,8 @@ class SecondPerson:
                 )
             self._check(second, kept, code, now_ns)
             return f"{PERSONAL_CODE} (set {kept.set[:16].replace('T', ' ')})"
-        said, there = self._confirmed.get((episode, second), ("", ""))
-        if said == reason and there != console and self._ordered.get(there) == {second}:
+        confirmed, there = self._confirmed.get((episode, second), ("", ""))
+        if confirmed == reason and there != console and self._ordered.get(there) == {second}:
             return ANOTHER_CONSOLE
         if kept is not None:
             raise StateError(f"{second} has a personal code: it is typed here, or they confirm at another console (y)")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
+from labctl.analysis.family import STATISTICS
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -29,6 +30,7 @@ from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
+from labctl.reporting.historical import printed
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -54,8 +56,7 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 BOOT = PERM = 9999
-ALPHA = 0.05  # of a bare table, as is its family
-FAMILY = ("ks_sup_mean", "ks_macro", "log_rmst_ratio", "uph")
+ALPHA = 0.05  # of a bare table
 
 
 def report_campaign(
@@ -120,14 +121,14 @@ def report_campaign(
         sizes = (boot, perm, seed)
         if by_episodes(record.state.opened):
             say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
-            reference = asked_of(analysis, alpha, rows, unblinding["schedule"]).reference
+            reference = terms_of(analysis, alpha, rows, unblinding["schedule"]).reference
             from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
 
             plan = OfEpisodes(reference, analysis.tau_s, boot, perm, seed, alpha)
             return report_tasks(record, rows, out, folder.name, plan, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
-        asked = asked_of(analysis, alpha, rows, unblinding["schedule"])
+        asked = terms_of(analysis, alpha, rows, unblinding["schedule"])
         ways = ways_of(record, labels)
         return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every, beside)
 
@@ -206,7 +207,7 @@ def report_table(
     tau: float | None,
     reference: str | None,
     alpha: float = ALPHA,
-    family: Sequence[str] = FAMILY,
+    family: Sequence[str] = STATISTICS,
     boot: int = BOOT,
     perm: int = PERM,
     seed: int = 0,
@@ -220,12 +221,12 @@ def report_table(
     _, lines = reading.read_csv(table)
     reading.read_table(table)
     rows = [row for _, row in lines]
-    asked = Asked(tau, reference, alpha, tuple(family), {}, margin, estimator, tuple(random_factors))
+    asked = AnalysisTerms(tau, reference, alpha, tuple(family), {}, margin, estimator, tuple(random_factors))
     return _write(rows, out, None, table.stem, asked, (boot, perm, seed), ways_of_table(rows))
 
 
 @dataclass(frozen=True)
-class Asked:
+class AnalysisTerms:
     """What an analysis was asked for: of a campaign its protocol and its schedule say it, of a table its options."""
 
     tau: float | None
@@ -238,7 +239,9 @@ class Asked:
     random_factors: tuple[str, ...] = ()
 
 
-def asked_of(analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule: Sequence[SlotWithArm]) -> Asked:
+def terms_of(
+    analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule: Sequence[SlotWithArm]
+) -> AnalysisTerms:
     """What a protocol asks for; alpha: the level by `judged_at`, rows: of the operations table, schedule: as opened.
 
     Of an arm that was never scored, nothing: it is no reference, and no other is held against it.
@@ -246,10 +249,12 @@ def asked_of(analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule
     scored = {row["arm"] for row in rows}
     reference = analysis.reference if analysis.reference in scored else None
     margin: Margin | None = None
-    if (told := analysis.margin) is not None and (told.non_inferior_to is None or told.non_inferior_to in scored):
-        margin = {"rmst_ratio": told.rmst_ratio, "non_inferior_to": told.non_inferior_to}
+    if (margin_of := analysis.margin) is not None and (
+        margin_of.non_inferior_to is None or margin_of.non_inferior_to in scored
+    ):
+        margin = {"rmst_ratio": margin_of.rmst_ratio, "non_inferior_to": margin_of.non_inferior_to}
     design, further = relabellings(schedule), analysis.random_factors
-    return Asked(analysis.tau_s, reference, alpha, analysis.family, design, margin, analysis.estimator, further)
+    return AnalysisTerms(analysis.tau_s, reference, alpha, analysis.family, design, margin, analysis.estimator, further)
 
 
 def _write(
@@ -257,7 +262,7 @@ def _write(
     out: Path,
     lab: Lab | None,
     title: str,
-    asked: Asked,
+    asked: AnalysisTerms,
     sizes: tuple[int, int, int],
     ways: Ways,
     files: Callable[[], Mapping[str, bytes]] = dict,
@@ -330,6 +335,9 @@ def _lab(
     lab["answer_times"], measured = _timing(campaign, protocol, record, lost)
     provenance.update(measured)
     provenance.update(format_facts(record.state.opened))
+    if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
+        lab["historical"] = then
+        provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
     for episode in lab.get("episodes", []):
         if episode["episode"] in lost:
             episode["video"] = []

@@ -50,13 +50,13 @@ def _typical(arm: str, own: Sequence[Went]) -> Choice:
     moved, took = median(_done(row) for row, _ in own), median(took_s for _, took_s in own)
     one = min(own, key=lambda one: (abs(_done(one[0]) - moved), abs(one[1] - took)))
     middle = f"the medians of its {len(own)} episodes are {moved:g} and {took:.1f} s"
-    return Choice(arm, "typical", one[0]["episode"], f"{_said(one)}; {middle}")
+    return Choice(arm, "typical", one[0]["episode"], f"{_outcome_in_words(one)}; {middle}")
 
 
 def _worst(arm: str, own: Sequence[Went]) -> Choice:
     one = min(own, key=lambda one: (_done(one[0]), -one[1]))
     least = "of the lowest score" if "score" in one[0] else "of the fewest moved"
-    return Choice(arm, "worst", one[0]["episode"], f"{_said(one)}; {least} the longest")
+    return Choice(arm, "worst", one[0]["episode"], f"{_outcome_in_words(one)}; {least} the longest")
 
 
 def _done(row: EpisodeEntry) -> float:
@@ -68,12 +68,12 @@ def _stop(arm: str, own: Sequence[Went]) -> list[Choice]:
     for reason in STOPS:
         ended = [one for one in own if one[0]["end_reason"] == reason]
         if ended:
-            why = f"{_said(ended[0])}; the first of {len(ended)} ended by {str(reason).replace('_', ' ')}"
+            why = f"{_outcome_in_words(ended[0])}; the first of {len(ended)} ended by {str(reason).replace('_', ' ')}"
             return [Choice(arm, "stop", ended[0][0]["episode"], why)]
     return []
 
 
-def _said(one: Went) -> str:
+def _outcome_in_words(one: Went) -> str:
     row, took_s = one
     done = f"{row['moved']} of {row['staged']} moved" if "score" not in row else f"score {row['score'] or 0.0:.2f}"
     return f"{done} in {took_s:.1f} s"

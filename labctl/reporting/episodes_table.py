@@ -109,7 +109,7 @@ def with_preferences(rows: Sequence[Row], record: Record, hide: Callable[[str], 
     """The rows with the two arms of each block that were compared, in the order they ran, and the arm that was
     preferred, TIE for neither, wherever arms may be named and both of a pair are there. hide: masks an arm's name.
     """
-    said: dict[int, Row] = {}
+    stated: dict[int, Row] = {}
     arms, owners = record.arms, {trial.episode: trial for trial in record.state.trials.values()}
     for trial in record.state.trials.values():
         if trial.preference is None or not arms:
@@ -118,8 +118,8 @@ def with_preferences(rows: Sequence[Row], record: Record, hide: Callable[[str], 
         there = {row.get("arm") for row in rows if row["block"] == trial.block and not row["void"]}
         if {two["first"], two["second"]} <= there:
             pair = f"{two['first']}|{two['second']}"
-            said[trial.block] = {"compared": pair, "preferred": two[trial.preference["preferred"]]}
-    return [{**row, **said.get(row["block"], {})} for row in rows]
+            stated[trial.block] = {"compared": pair, "preferred": two[trial.preference["preferred"]]}
+    return [{**row, **stated.get(row["block"], {})} for row in rows]
 
 
 def _as_measured(task: Task, outcome: Outcome) -> Row:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
+NOT_TOLD = "Who staged, operated and scored was not told which arm a trial had before unblinding."
+ALONE = "A person was the only arm, a reference that was collected: there was nothing to be blind to."
 
 
 def kinds(record: Record) -> list[str]:
@@ -62,9 +64,9 @@ def by_episodes(opened: CampaignOpened) -> bool:
 def refuse_tasks(record: Record, name: str) -> None:
     """Raises StateError for a look at a campaign whose report is by episodes."""
     if by_episodes(record.state.opened):
-        told = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
+        names = ", ".join(f"{task['name']} ({task['measure']})" for task in record.state.opened.get("tasks", ()))
         raise StateError(
-            f"{name} has the tasks {told}; a look at several tasks, or at one not in items, is not there yet: "
+            f"{name} has the tasks {names}; a look at several tasks, or at one not in items, is not there yet: "
             f"close it, then unblind it and take its report"
         )
 
@@ -116,7 +118,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "deducible_share": opened["deducible_share"],
             "shared_uid": opened["shared_uid"],
             "early_unblinding": (record.unblinding.get("reason") or "none given") if state.unblinded_early else None,
-            "statement": "Who staged, operated and scored was not told which arm a trial had before unblinding.",
+            "statement": ALONE if opened["arms_count"] == 1 else NOT_TOLD,
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
         "provenance": {
@@ -284,8 +286,8 @@ def _wrong_ends(record: Record) -> list[str]:
         if trial.outcome is not None and trial.outcome.wrong_end:
             left = f"{trial.outcome.remaining} of {trial.outcome.items_staged} items remaining"
             seen = "reviewed" if episode.reviewed is not None else "not reviewed"
-            said = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
-            lines.append(f"episode {episode.id}: {said}")
+            text = f"a device ended it as all done; {episode.scored_by} counted {left}, censored there, {seen}"
+            lines.append(f"episode {episode.id}: {text}")
     return lines
 
 

@@ -47,6 +47,6 @@ def stop_lines(record: Record) -> list[str]:
     for _, episode in record.scored:
         stop = episode.stop
         if stop is not None and stop.cause is not None and record.spares(episode):
-            said = f"{stop.cause.replace('_', ' ')}, said {stop.acknowledged_by}: {stop.why}"
-            lines.append(f"episode {episode.id}: stopped by hand, counted as ended by the operator ({said})")
+            text = f"{stop.cause.replace('_', ' ')}, said {stop.acknowledged_by}: {stop.why}"
+            lines.append(f"episode {episode.id}: stopped by hand, counted as ended by the operator ({text})")
     return lines

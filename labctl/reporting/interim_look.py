@@ -50,7 +50,7 @@ def take_look(folder: Path, *, who: str, anchor: Anchor | None = None) -> LookTa
         stop = _says_stop(record, protocol, campaign.ledger.open_all()["schedule"], look, folder.name)
         planned = protocol.analysis.looks
         assert planned is not None
-        said: LookTaken = {
+        taken: LookTaken = {
             "number": look.number,
             "looks": len(planned.fractions),
             "blocks": look.blocks,
@@ -59,17 +59,17 @@ def take_look(folder: Path, *, who: str, anchor: Anchor | None = None) -> LookTa
         }
         if stop:
             text = (
-                f"{in_words(said)}: the pairs that the protocol names are told apart. labctl close {folder.name} ends "
+                f"{in_words(taken)}: the pairs that the protocol names are told apart. labctl close {folder.name} ends "
                 "the campaign; whoever goes on acknowledges this, and every report says so"
             )
             campaign.log(Kind.HOLD_RAISED, {"code": LOOK_SAID_STOP, "text": text}, anchor=now, who=who)
-        campaign.log(Kind.LOOK_TAKEN, {**said}, anchor=now, who=who)
-        return said
+        campaign.log(Kind.LOOK_TAKEN, {**taken}, anchor=now, who=who)
+        return taken
 
 
-def in_words(said: LookTaken) -> str:
+def in_words(taken: LookTaken) -> str:
     """A look that was taken, in words that every role may read."""
-    return f"look {said['number']} of {said['looks']}, by the first {said['blocks']} blocks, says {said['says']}"
+    return f"look {taken['number']} of {taken['looks']}, by the first {taken['blocks']} blocks, says {taken['says']}"
 
 
 def judged_at(state: CampaignState, protocol: Protocol) -> tuple[float, str | None]:
@@ -111,8 +111,8 @@ def due(record: Record, protocol: Protocol, name: str) -> spending.Look:
 
     planned = protocol.analysis.looks
     if planned is None:
-        told = f"the protocol of {name} plans no looks ([analysis.looks])"
-        raise StateError(f"{told}; its result is looked at once, at the end")
+        text = f"the protocol of {name} plans no looks ([analysis.looks])"
+        raise StateError(f"{text}; its result is looked at once, at the end")
     blocks = sorted({trial.block for trial in record.state.trials.values()})
     undone = _unfinished(record.state)
     complete = next((n for n, block in enumerate(blocks) if block in undone), len(blocks))
@@ -125,7 +125,7 @@ def due(record: Record, protocol: Protocol, name: str) -> spending.Look:
     look = reached[-1]
     if look.blocks == len(blocks):
         raise StateError(f"{so_far}: the last look is the report's; next: labctl close {name}")
-    taken = [said["number"] for said in record.looks]
+    taken = [look_taken["number"] for look_taken in record.looks]
     if look.number in taken:
         raise StateError(f"look {look.number} was taken already: {so_far}; go on with: labctl run {name}")
     return look

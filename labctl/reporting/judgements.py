@@ -1,7 +1,7 @@
 """What people recorded beside an outcome, by arm: guesses of the arm, failure tags; and whether witnesses agree, and a
-second assessor with the first.
+second assessor or a model with the first.
 
-May not: correct a label, or be asked by arm before unblinding: what a second assessor says is not by arm.
+May not: correct a label, or be asked by arm before unblinding: what a second assessor or a model says is not by arm.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labctl.analysis.report.lab_facts import Judgements, SecondAssessor, Witness
+from labctl.analysis.report.lab_facts import Judgements, ModelWitness, SecondAssessor, Witness
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, Record
-from labctl.core.reviewed import apart, value_of
+from labctl.core.reviewed import SCORES_APART, apart, value_of
 from labctl.core.task import ITEMS, SCORE, task_of, tasks_of
 from labctl.errors import StateError
 
@@ -33,8 +33,8 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
     if record.unblinding is None:
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
     of = record.arms
-    guessed = [(of[trial.id], said) for trial, episode in record.scored for said in _guesses(episode)]
-    known = [(arm, said) for arm, said in guessed if said is None or said in arms]
+    guessed = [(of[trial.id], guess) for trial, episode in record.scored for guess in _guesses(episode)]
+    known = [(arm, guess) for arm, guess in guessed if guess is None or guess in arms]
     index = bang_index(known, arms) if len(arms) > 1 else {}
     scored = Counter(of[trial.id] for trial, _ in record.scored)
     ticked: dict[str, Counter[str]] = {arm: Counter() for arm in arms}
@@ -79,6 +79,7 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
         else [],
         "witnesses": agreements,
         "second": second_assessor(record),
+        "models": models(record),
     }
 
 
@@ -113,6 +114,39 @@ def second_assessor(record: Record) -> list[SecondAssessor]:
                 "interval": interval,
                 "disagreements": len(differ),
                 "adjudicated": over,
+            }
+        )
+    return found
+
+
+def models(record: Record) -> list[ModelWitness]:
+    """Whether a model's last word on each episode agrees with the outcome that stood when it was asked, by task."""
+    opened = record.state.opened
+    heard: dict[tuple[str, str], list[tuple[float, float] | None]] = {}
+    tasks = {task.name: task for task in tasks_of(opened).values()}
+    for trial, episode in record.scored:
+        task = task_of(opened, trial.condition)
+        of = None if task.measure == ITEMS else task
+        for said, stood in {said["model"]: (said, stood) for said, stood in episode.witnessed}.values():
+            known = said["value"] is not None and stood is not None
+            both = (value_of(of, outcome_from(stood)), float(said["value"] or 0.0)) if known and stood else None
+            heard.setdefault((said["model"], task.name), []).append(both)
+    found: list[ModelWitness] = []
+    for (model, name), every in heard.items():
+        told = [both for both in every if both is not None]
+        agreement, interval = _agreement(tasks[name].measure, told) if told else (None, None)
+        close = 1e-9 if tasks[name].measure != SCORE else SCORES_APART - 1e-9
+        found.append(
+            {
+                "model": model,
+                "task": name,
+                "measure": tasks[name].measure,
+                "n": len(every),
+                "unknown": len(every) - len(told),
+                "same": sum(abs(one - other) <= close for one, other in told) / len(told) if told else None,
+                "statistic": "icc" if tasks[name].measure == SCORE else "weighted_kappa",
+                "agreement": agreement,
+                "interval": interval,
             }
         )
     return found

@@ -69,12 +69,12 @@ def label_facts(labels: str, found: Mapping[str, int]) -> Labels:
         text = f"{_WORDS['reviewed']} for {found['reviewed']} of {found['scored']} episodes, else {_WORDS[other]}"
         stream = "reviewed" if found["reviewed"] == found["scored"] else f"reviewed, else {other}"
         return {"stream": stream, "text": text, "episodes": found["scored"], "scored": found["scored"]}
-    said = _WORDS[labels]
+    sentence = _WORDS[labels]
     rest = found["scored"] - found[labels]
     if rest and labels == "reviewed":
-        said += f"; {rest} of {found['scored']} episodes were not reviewed and stand as reported"
+        sentence += f"; {rest} of {found['scored']} episodes were not reviewed and stand as reported"
     elif rest and labels == "operator":
-        said += f"; of {rest} of {found['scored']} episodes none was counted"
+        sentence += f"; of {rest} of {found['scored']} episodes none was counted"
     elif rest:
-        said += f"; {rest} of {found['scored']} episodes have none"
-    return {"stream": labels, "text": said, "episodes": found[labels], "scored": found["scored"]}
+        sentence += f"; {rest} of {found['scored']} episodes have none"
+    return {"stream": labels, "text": sentence, "episodes": found[labels], "scored": found["scored"]}

@@ -5,6 +5,7 @@ May not: verify a record or write the report of an operations table (`campaign_r
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from labctl.core.record import Record
 from labctl.core.task import ITEMS
+from labctl.messages.edits import delay_s
 from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
 from labctl.reporting.operations_table import Row
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.table import EpisodesTable
+    from labctl.analysis.lateness_facts import Lateness
     from labctl.analysis.report.lab_facts import Lab
 
 
@@ -45,9 +48,44 @@ def report_tasks(
     from labctl.analysis.episodes_table.analyze import analyze
     from labctl.analysis.episodes_table.table import table_from_rows
 
-    table = table_from_rows(episode_rows(record, rows), source=title)
+    every = episode_rows(record, rows)
+    table = table_from_rows(every, source=title)
     _of_tasks(lab, record)
+    if (late := added_latency(record, every, lab, plan)) is not None:
+        lab["lateness"] = late
     return build_report(analyze(table, plan), out, title=title, lab=lab, files=files).html
+
+
+def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> Lateness | None:
+    """What latency that conditions add leaves of each policy's score, beside the same without; None where none does.
+    rows: of the episodes table; lab: with the stress measures of episodes, and whose arms are people's.
+    """
+    from labctl.analysis.blocks.added_latency import Delayed, lateness_of
+    from labctl.analysis.blocks.means import Draws
+
+    entries = {entry["id"]: entry for entry in record.state.opened["conditions"]}
+    added = {name: delay_s(entry.get("inputs", ())) for name, entry in entries.items()}
+    late = {name for name, seconds in added.items() if seconds}
+    there = late | {entries[name].get("base") or name for name in late}
+    if not late:
+        return None
+    measured = {one["episode"]: one["latency_s"] for one in lab.get("stress", {}).get("episodes", [])}
+    people = {one["arm"] for one in lab.get("answer_times", []) if one.get("by_hand")}
+    scores = any(row["score"] is not None for row in rows)
+    name = "score" if scores else "success"
+    known = [row for row in rows if row["condition"] in there and row["arm"] not in people and not row["void"]]
+    delayed = [
+        Delayed(
+            arm=row["arm"],
+            level=row["stress"] or row["condition"],
+            added_s=added[row["condition"]],
+            measured_s=math.nan if (seconds := measured.get(row["episode"])) is None else seconds,
+            score=math.nan if row[name] is None else float(row[name]),
+            set=str(row["set"]),
+        )
+        for row in known
+    ]
+    return lateness_of(delayed, name, 1 - plan.alpha, Draws(plan.seed, plan.boot))
 
 
 def episode_rows(record: Record, rows: Sequence[Row]) -> list[Row]:

@@ -144,7 +144,8 @@ def traces_of(store: TraceStore, record: Record, *, without: Collection[str] = (
             one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
         actions = _read(store, episode.id, ACTION, specs)
         if actions is not None:
-            joints = [i for i, name in enumerate(specs[ACTION]) if name.startswith("sent.") and name != "sent.gripper"]
+            arm = {f"sent.{name.removeprefix('q.')}" for name in specs.get("arm/state", ()) if name.startswith("q.")}
+            joints = [i for i, name in enumerate(specs[ACTION]) if name in arm]
             one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
         found.append(one)
     return found

@@ -60,10 +60,10 @@ def _asked(store: TraceStore, episode: str) -> np.ndarray:
     joints = [name.removeprefix("q.") for name in specs[STATE] if name.startswith("q.")]
     t_ns, q = store.read(episode, STATE)
     q = q[:, [specs[STATE].index(f"q.{joint}") for joint in joints]]
-    asked_ns, asked = store.read(episode, ACTION)
-    asked = asked[:, [specs[ACTION].index(f"requested.{joint}") for joint in joints]]
-    known = np.isfinite(asked).all(axis=1)
-    asked_ns, asked = asked_ns[known], asked[known]
+    asked_ns, requested = store.read(episode, ACTION)
+    requested = requested[:, [specs[ACTION].index(f"requested.{joint}") for joint in joints]]
+    known = np.isfinite(requested).all(axis=1)
+    asked_ns, requested = asked_ns[known], requested[known]
     questions, columns = store.read(episode, POLICY)[1], list(specs[POLICY])
     executed, dt_ns, first_ns = (questions[:, columns.index(name)] for name in ("executed", "dt_ns", "first_ns"))
     rows = []
@@ -74,7 +74,7 @@ def _asked(store: TraceStore, episode: str) -> np.ndarray:
         here, there = (t_ns.searchsorted(at).clip(0, len(t_ns) - 1) for at in (begins, begins + span))
         goal = (asked_ns.searchsorted(begins + span) - 1).clip(0, len(asked_ns) - 1)
         inside = (t_ns[0] <= begins) & (begins + span <= min(t_ns[-1], asked_ns[-1]))
-        wanted, went = asked[goal] - q[here], q[there] - q[here]
+        wanted, went = requested[goal] - q[here], q[there] - q[here]
         inside &= np.abs(wanted).max(axis=1) >= LEAST_RAD
         rows.append(np.column_stack([wanted[inside].ravel(), went[inside].ravel()]))
         rows[-1] = np.column_stack([rows[-1], np.full(len(rows[-1]), span / 1e9)])

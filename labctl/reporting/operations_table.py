@@ -41,8 +41,21 @@ COLUMNS = (
         "session",
     ),
     *("trial", "condition", "cause", "stage", "operator", "tote_side", "camera_side", "axis", "void", "interventions"),
+    "alone",
 )
-WHOLE = ("op_index", "items_staged", "block", "void", "interventions", "success", "position", "moved", "staged")
+SOMETIMES = ("arm", "alone")  # columns of which a table that has nothing to say of them is without
+WHOLE = (
+    "alone",
+    "op_index",
+    "items_staged",
+    "block",
+    "void",
+    "interventions",
+    "success",
+    "position",
+    "moved",
+    "staged",
+)
 WRONG_END = "wrong_end"
 UNTIMED = "untimed"  # cause of a success that an assessor counted and no witness saw
 Row = dict[str, Any]
@@ -123,6 +136,7 @@ def _whole(record: Record, trial: Trial, episode: Episode) -> Row:
         "axis": "+".join(condition["axes"]),
         "void": 0,
         "interventions": len(episode.interventions),
+        **({"alone": int(trial.block in lone)} if (lone := record.state.opened.get("alone")) else {}),
     }
 
 
@@ -317,7 +331,7 @@ def _text(value: Value) -> str:
 
 
 def _columns(rows: Sequence[Row]) -> list[str]:
-    there = [column for column in COLUMNS if column != "arm" or any("arm" in row for row in rows)]
+    there = [name for name in COLUMNS if name not in SOMETIMES or any(name in row for row in rows)]
     return [*there, UNVERIFIED] if any(UNVERIFIED in row for row in rows) else there
 
 

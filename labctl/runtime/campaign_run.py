@@ -44,7 +44,7 @@ from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
 from labctl.store.locks import Lock, campaign_lock, cell_lock
-from labctl.store.scene_references import rules, scores_available
+from labctl.store.scene_references import HOLDS_NOTHING, WHERE_MEASURED, rules, scores_available
 from labctl.store.traces import TraceStore
 from labctl.store.verify import refuse_unless_as_opened
 
@@ -128,9 +128,9 @@ def _check_scores(campaign: Campaign, say: Say) -> None:
     if scores_available() or not campaign.cell.camera:
         return
     least = rules(campaign.opened)["min_score"]
-    if least is not None:
-        asked = f'"{least}"' if isinstance(least, str) else f"{least:g}"
-        raise MissingExtra("scene", f"[scene] min_score = {asked} of the protocol")
+    if least not in (*HOLDS_NOTHING, WHERE_MEASURED):
+        wanted = f'"{least}"' if isinstance(least, str) else f"{least:g}"
+        raise MissingExtra("scene", f"[scene] min_score = {wanted} of the protocol")
     say("scenes get no match score: that needs pip install 'labctl[scene]'")
 
 

@@ -145,11 +145,11 @@ class CampaignWriter:
         if "preference" not in self.opened:
             return
         scored = {trial.id: trial for trial in self.state.trials.values() if trial.state == State.SCORED}
-        for block in sorted({trial.block for trial in scored.values()}):
-            first, second = (scored.get(name) for name in self.ledger.compared(block))
+        for pair in self.ledger.compared().values():
+            first, second = (scored.get(name) for name in pair)
             if first is not None and second is not None and not second.compared:
-                pair = {"first": first.episode, "second": second.episode}
-                self.log(Kind.PREFERENCE_ASKED, pair, trial=second.id, episode=second.episode)
+                two = {"first": first.episode, "second": second.episode}
+                self.log(Kind.PREFERENCE_ASKED, two, trial=second.id, episode=second.episode)
 
     def _note(self, event: Event) -> None:
         self.references.note(event)

@@ -17,7 +17,7 @@ from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import typed
 from labctl.core.session import Role, check_person
-from labctl.core.trial import State, Trial, Verb, allowed
+from labctl.core.trial import State, Trial, Verb, allowed, numbered
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.people.personal_codes import codes_of
 from labctl.people.second_person import SecondPerson, WrongCode
@@ -159,8 +159,8 @@ class Orders(RecordedOrders):
         if number not in (*open_here, *trial.unsaid):
             raise StateError(f"of intervention {number} it was said what it was, or it did not happen")
         body = {"number": number, "kind": kind, "t_ns": given.now_ns if trial.end_ns is None else trial.end_ns}
-        said = {"note": args.note} if "kind" in args.model_fields_set else {}
-        self._writer.log(Kind.INTERVENTION_ENDED, {**body, **said}, **about)
+        note = {"note": args.note} if "kind" in args.model_fields_set else {}
+        self._writer.log(Kind.INTERVENTION_ENDED, {**body, **note}, **about)
 
     def _acknowledge(self, args: commands.Acknowledge, given: Given) -> None:
         code = args.code.removeprefix("unacknowledged:")
@@ -172,8 +172,8 @@ class Orders(RecordedOrders):
             return
         if code not in self._writer.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._writer.state.holds) or 'none'}")
-        said = args.said(by_hand=code == STOP_BY_HAND)
-        body = {"code": code, "acknowledged_by": given.command.who, **said}
+        cause = args.said(by_hand=code == STOP_BY_HAND)
+        body = {"code": code, "acknowledged_by": given.command.who, **cause}
         self._writer.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == ARMS_UNREADY:
             self._readiness.again()
@@ -210,7 +210,7 @@ class Orders(RecordedOrders):
 
     def _skip(self, trial: Trial, args: commands.Give, given: Given) -> None:
         self._writer.log(Kind.TRIAL_SKIPPED, {"reason": args.reason}, trial=trial.id, **given.by)
-        self._writer.say(f"{trial.id}: not run ({args.reason})")
+        self._writer.say(f"{numbered(self._writer.state, trial.id)}: not run ({args.reason})")
 
     def _start(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
         assert self._sequencer.rollout is not None

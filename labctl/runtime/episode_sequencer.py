@@ -17,7 +17,7 @@ from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
-from labctl.core.trial import Trial
+from labctl.core.trial import Trial, numbered
 from labctl.messages import driving
 from labctl.messages.body_parts import GapBody
 from labctl.messages.motion import DeviceReport, Lease, Stop
@@ -56,11 +56,15 @@ class EpisodeSequencer:
 
     def reveal(self, trial: Trial, committed_ns: int, cameras: Sequence[str], step: Step) -> None:
         """The committed scene's arm, to the controller alone; the episode begins to exist."""
-        self.rollout = rollout = revealed(self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch())
+        self.rollout = rollout = revealed(
+            self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch(), self._liveness.alive
+        )
         episode = rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
-        step.out += [Open(episode, frames=name in self._seen).to(name) for name in cameras]
+        edits = {"inputs": rollout.inputs, "seed": rollout.inputs_seed}
+        step.out += [Open(episode, frames=name in self._seen, **edits).to(name) for name in cameras]
+        step.out += [Open(episode).to(name) for name in rollout.sensors]
         step.out.append(Spawn("controller").to("@host"))
 
     @property
@@ -207,6 +211,15 @@ class EpisodeSequencer:
         else:
             self._writer.say(f"{name} gives no pictures ({why}); the episode goes on, the gap is marked")
 
+    def sensor_gone(self, name: str, why: str, now_ns: int, step: Step) -> None:
+        """In a running episode: the loss of one that is required ends it, any other is a gap in its recording."""
+        self._current.unseen[stream_of(name)] = why
+        rollout, text = self._current, f"{name.replace(':', ' ')} gives no values: {why}"
+        if rollout.moving and rollout.sensors[name]:
+            self.end(EndReason.SENSOR_LOST, now_ns, now_ns, step, cause=text)
+        elif rollout.moving:
+            self._writer.say(f"{text}; the episode goes on, the gap is marked")
+
     def lose(
         self, name: str, now_ns: int, step: Step, *, why: str = "", private: str | None = None, dying: bool = False
     ) -> None:
@@ -225,8 +238,10 @@ class EpisodeSequencer:
             rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers
         else:
             step.out.append(ProducerLost(name).to("recorder"))
-        if rollout.phase == Phase.ARMING:
+        if rollout.phase == Phase.ARMING and rollout.sensors.get(name, True):
             self.void_unstarted(str(lost_reason(name)), step)
+        elif name in rollout.sensors:
+            self.sensor_gone(name, f"its process was lost: {why}", now_ns, step)
         elif rollout.moving and name in rollout.cameras:
             rollout.unseen[stream_of(name)] = f"its process was lost: {why}"
             self._camera_gone(name, why, now_ns, step)
@@ -281,6 +296,7 @@ class EpisodeSequencer:
         about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
         about |= {key: writer.opened[key] for key in ("kind", "durable")}
         about |= {} if self.robot_about is None else {"robot": self.robot_about}
+        about |= {"inputs_seed": rollout.inputs_seed} if rollout.inputs else {}
         body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
         self._log(Kind.EPISODE_STARTED, body)
         rollout.start(now_ns)
@@ -296,18 +312,21 @@ class EpisodeSequencer:
         self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
         step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
-    def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step) -> None:
-        """End the motion: journal it, let the lease go, close the recording."""
+    def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, *, cause: str = "") -> None:
+        """End the motion: journal it, let the lease go, close the recording. cause: what a sensor said."""
         rollout = self._current
         rollout.end(reason, int(end_ns), now_ns)
-        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns)})
+        self._log(
+            Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **({"cause": cause} if cause else {})}
+        )
         step.out.append(Lease(rollout.epoch, rollout.episode, 0).to("@lease"))
         step.out.append(Stop(rollout.epoch).to("arm"))
         self._close(step)
 
     def _close(self, step: Step) -> None:
         rollout = self._current
-        step.out += [Close(rollout.episode).to(name) for name in ("controller", "arm", *rollout.cameras, "recorder")]
+        nodes = ("controller", "arm", *rollout.cameras, *rollout.sensors, "recorder")
+        step.out += [Close(rollout.episode).to(name) for name in nodes]
 
     def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
         """Void an armed episode: no motion has happened; the trial keeps its arm and is planned again."""
@@ -319,7 +338,8 @@ class EpisodeSequencer:
         step.out.append(Kill("controller").to("@host"))
         self._liveness.gone("controller")
         self.rollout, trial = None, self._writer.state.trials[rollout.trial]
-        self._writer.say(f"{trial.id}: voided before go ({reason}); {trial.after_void}")
+        name = numbered(self._writer.state, trial.id)
+        self._writer.say(f"{name}: voided before go ({reason}); {trial.after_void}")
 
     def _digested(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body

@@ -14,7 +14,15 @@ from statistics import median
 from labctl.clock import SECOND
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.events import EndReason
-from labctl.core.interlock import CALM_MODES, NO_PICTURE_YET, Limits, Snapshot, overridable
+from labctl.core.interlock import (
+    CALM_MODES,
+    NO_PICTURE_YET,
+    NO_VALUE_YET,
+    Limits,
+    SensorSeen,
+    Snapshot,
+    overridable,
+)
 from labctl.core.liveness import Liveness
 from labctl.core.published_state import (
     CameraState,
@@ -30,7 +38,7 @@ from labctl.core.published_state import (
 from labctl.core.reviewed import pairs
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
-from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, standing
+from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, numbered, standing
 from labctl.plain import count
 from labctl.runtime.blind_view import BlindView
 
@@ -113,6 +121,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "block": turn.block if turn else None,
         "block_left": _left_in_block(view),
         "blocks": len({trial.block for trial in state.trials.values()}),
+        "alone": turn is not None and turn.block in opened.get("alone", ()),
         "condition": turn.condition if turn else None,
         "following": _following(view),
         "card": (card := _card(view)),
@@ -149,7 +158,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "evidence": view.evidence,
         "with_code": list(view.with_code),
         "confirmed": list(view.confirmed),
-        "compare": next((pair for pair, said in pairs(state) if said is None), None),
+        "compare": next((pair for pair, stated in pairs(state) if stated is None), None),
         "ended": str(turn.ended) if turn and turn.ended else None,
         "exhausted": bool(turn and turn.exhausted),
         "last_void": bool(turn and turn.next_void_is_last),
@@ -221,6 +230,9 @@ def devices(
             entry["state"], entry["text"] = "awaited" if awaited else "wrong", f"no pictures: {camera['lost']}"
         if camera["missing"]:
             entry["text"] += f"; {count(camera['missing'], 'frame')} missing"
+    found |= {
+        f"sensor {name}": _sensor(name, seen, snapshot, limits) for name, seen in sorted(snapshot.sensors.items())
+    }
     free = snapshot.free_gb
     found["disk"] = {
         "state": "ok" if free is not None and free >= limits.min_free_gb else "wrong",
@@ -228,6 +240,17 @@ def devices(
         "recorded": recorded.get("disk", ""),
     }
     return found
+
+
+def _sensor(name: str, seen: SensorSeen, snapshot: Snapshot, limits: Limits) -> DeviceState:
+    """A sensor: wrong while it gives no values or is beyond a limit, whether or not the cell can do without it."""
+    if f"sensor:{name}" in snapshot.starting and (seen.age_ns is None or seen.lost == NO_VALUE_YET):
+        return {"state": "awaited", "text": "is being started", "recorded": ""}
+    if seen.age_ns is None or seen.age_ns > limits.camera_ns:
+        text = "never heard" if seen.age_ns is None else f"silent for {seen.age_ns // SECOND} s"
+    else:
+        text = f"no values: {seen.lost}" if seen.lost else "; ".join(seen.beyond)
+    return {"state": "wrong" if text else "ok", "text": text or "answers", "recorded": ""}
 
 
 def _card(view: BlindView) -> ConditionEntry | None:
@@ -289,7 +312,8 @@ def _recovered(view: BlindView) -> list[str]:
     turn = view.turn
     if turn is None or (turn.state != State.PLANNED and turn.ended != EndReason.PROCESS_LOST):
         return []
-    return [line for line in view.recovered if line.startswith((f"trial {turn.id} ", f"trial {turn.id}:"))]
+    name = numbered(view.state, turn.id)
+    return [line for line in view.recovered if line.startswith((f"{name} ", f"{name}:"))]
 
 
 def _pace_s(scored_ns: Sequence[int]) -> float | None:

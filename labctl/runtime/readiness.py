@@ -16,7 +16,7 @@ from labctl.config.cell_schema import Setup
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import ARMS_UNREADY, LOOK_SAID_STOP, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
-from labctl.nodes.asking import Asked, Said, ask
+from labctl.nodes.asking import ArmAnswer, ArmQuestion, ask
 from labctl.runtime.campaign_writer import CampaignWriter
 
 ASKED = "asked"
@@ -26,6 +26,8 @@ BECAUSE = {
     "not_ready": "something that it needs was not ready when its arming time was over",
     "arm_lost": "the robot's process ended, or the robot could not go on",
     "camera_lost": "a camera gave no pictures",
+    "sensor_lost": "a sensor gave no values",
+    "sensor_limit": "a sensor was beyond a limit of the cell",
     "controller_lost": "what drives the robot failed or ended",
     "recorder_lost": "the recorder's process ended",
     "process_lost": "a process was not heard in time",
@@ -51,23 +53,24 @@ class Readiness:
             self._due, self._asking = False, True
             step.work.append(Work(self._ask_all, ASKED, alone=True))
 
-    def _ask_all(self) -> list[tuple[str, Said]]:
+    def _ask_all(self) -> list[tuple[str, ArmAnswer]]:
         return [
-            (arm.name, ask(Asked.of(self._setup, arm.controller, arm.options), here=self._here))
+            (arm.name, ask(ArmQuestion.of(self._setup, arm.controller, arm.options), here=self._here))
             for arm in self._arms.values()
         ]
 
     def hear(self, message: Message) -> None:
         """All were asked."""
         self._asking = False
-        found: Sequence[tuple[str, Said]] = message.body.get("result", ())
-        problem: Said = {"problem": message.body.get("error", "it was not asked")}
+        found: Sequence[tuple[str, ArmAnswer]] = message.body.get("result", ())
+        problem: ArmAnswer = {"problem": message.body.get("error", "it was not asked")}
         found = found or [(name, problem) for name in self._arms]
         with self._writer.ledger.private_file(NOTES).open("a", encoding="utf-8") as notes:
-            for name, said in found:  # in simulated time nothing took any time, and the same run gives the same bytes
-                kept = {key: value for key, value in said.items() if key == "problem" or not self._here}
+            for name, answers in found:
+                # in simulated time nothing took any time, and the same run gives the same bytes
+                kept = {key: value for key, value in answers.items() if key == "problem" or not self._here}
                 notes.write(json.dumps({"at": self._writer.anchor().wall, "arm": name, **kept}) + "\n")
-        asked, answer = len(found), sum("problem" not in said for _, said in found)
+        asked, answer = len(found), sum("problem" not in answers for _, answers in found)
         self._writer.log(Kind.ARMS_ASKED, {"asked": asked, "answer": answer})
         self._writer.say(f"{answer} of {asked} arms answer")
         if answer < asked:

@@ -136,12 +136,12 @@ class RecordedOrders:
         elif not 1 <= args.stage <= len(stages):
             raise StateError(f"there is no stage {args.stage}; the task has {names or 'none'}")
         elif args.stage != before + 1:
-            said = (
+            text = (
                 f"stage {args.stage} is reached already"
                 if args.stage <= before
                 else "a stage counts after those before"
             )
-            raise StateError(f"{said}; " + (f"the next is {before + 1} of {names}" if before < len(stages) else names))
+            raise StateError(f"{text}; " + (f"the next is {before + 1} of {names}" if before < len(stages) else names))
         at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
         body = {"reached": before + (-1 if args.stage is None else 1), "t_ns": at_ns}
         self._writer.log(Kind.STAGE_REACHED, body, trial=trial.id, episode=trial.episode, **given.by)
@@ -182,8 +182,8 @@ class RecordedOrders:
     def prefer(self, args: commands.Prefer, given: Given) -> None:
         """An assessor says which of the two episodes that were drawn of a block was better."""
         self.check_role(given.command, *JUDGES["prefer"])
-        trial, said = stated(self._writer.state, args.first, args.second, args.preferred, args.why)
-        self._writer.log(Kind.PREFERENCE_STATED, said, trial=trial.id, episode=trial.episode, **given.by)
+        trial, preference = stated(self._writer.state, args.first, args.second, args.preferred, args.why)
+        self._writer.log(Kind.PREFERENCE_STATED, preference, trial=trial.id, episode=trial.episode, **given.by)
 
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)

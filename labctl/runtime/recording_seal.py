@@ -26,8 +26,8 @@ def looking_over(writer: CampaignWriter, rollout: Rollout) -> Work:
     about = writer.state.trials[rollout.trial].condition
     condition = next(entry for entry in writer.opened["conditions"] if entry["id"] == about)
     layout = layout_of(campaign.fixture, condition)
-    durable = writer.opened["durable"]
-    return Work(lambda: look_over(*where, episode, cameras, layout, durable=durable), "digested", tag=episode)
+    given = {"durable": writer.opened["durable"], "sensors": campaign.cell.sensor}
+    return Work(lambda: look_over(*where, episode, cameras, layout, **given), "digested", tag=episode)
 
 
 def sealed_body(

@@ -5,15 +5,17 @@ May not: send anything, or let the arm be seen: it goes into the rollout, for th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from labctl.clock import SECOND
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import Kind
 from labctl.core.rollout import Rollout
+from labctl.core.task import condition_of
 from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.body_parts import Driver
+from labctl.messages.edits import delay_s
 from labctl.runtime.campaign_writer import CampaignWriter
 
 
@@ -24,10 +26,14 @@ def revealed(
     committed_ns: int,
     cameras: Sequence[str],
     epoch: int,
+    there: Callable[[str], bool],
 ) -> Rollout:
-    """Journals ArmRevealed; the episode starts `arming_s` after the commit, whichever arm it is."""
+    """Journals ArmRevealed; the episode starts `arming_s` after the commit, whichever arm it is. there: whether a
+    node's process is, of a sensor that need not be.
+    """
     opened, ledger = writer.opened, writer.ledger
     arm, wanted = arms[ledger.reveal(trial.id)], writer.tasks[trial.condition]
+    inputs = condition_of(opened, trial.condition).get("inputs", ())
     attempt = len(trial.episodes)
     episode = "e-" + format(ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
     sealed = ledger.seal_value(episode, "arm", arm.name)
@@ -40,7 +46,9 @@ def revealed(
         instruction=wanted.instruction,
         episode=episode,
         hand=_hand_beside(arm, writer),
+        delay_s=delay_s(inputs),
     )
+    sensors = {sensor.node: sensor.required for sensor in writer.campaign.cell.sensor if there(sensor.node)}
     return Rollout(
         trial=trial.id,
         episode=episode,
@@ -51,8 +59,11 @@ def revealed(
         items=wanted.items,
         done_at=wanted.done_at,
         switches=opened.get("switches", ()),
-        producers=["arm", "controller", *cameras],
+        producers=["arm", "controller", *cameras, *sensors],
         cameras=list(cameras),
+        inputs=inputs,
+        inputs_seed=ledger.seed(f"inputs:{trial.block}"),  # one for all arms of a block
+        sensors=sensors,
     )
 
 

@@ -13,9 +13,10 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.reviewed import confirmed, pairs, queue, stated, unsettled
+from labctl.core.reviewed import confirmed, looked_at, pairs, queue, stated, unsettled
 from labctl.core.session import Person, Role, Session, check_person, present
 from labctl.errors import StateError
+from labctl.messages.judgements import WitnessStated
 from labctl.people.practised import practice_from
 from labctl.plain import Json, count
 from labctl.runtime.attach import Attachment
@@ -61,6 +62,16 @@ def judge(folder: Path, trial: str, outcome: Mapping[str, Json], *, who: str, an
         campaign.log(Kind.OUTCOME_JUDGED, body, anchor=now, who=who, trial=trial, episode=about.episode)
 
 
+def hear(folder: Path, trial: str, said: WitnessStated, *, who: str, anchor: Anchor | None = None) -> None:
+    """Journal what a model said of an episode when this person had it asked. Raises StateError while somebody runs the
+    campaign, for a trial that is not scored and for who is no assessor.
+    """
+    with writing(folder, "review", anchor) as (campaign, now):
+        check_assessor(campaign, who)
+        about = campaign.state.trials[trial]
+        campaign.log(Kind.WITNESS_STATED, said, anchor=now, who=who, trial=trial, episode=about.episode)
+
+
 def prefer(
     folder: Path, first: str, second: str, preferred: str, *, who: str, why: str, anchor: Anchor | None = None
 ) -> None:
@@ -70,8 +81,8 @@ def prefer(
         return
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
-        trial, said = stated(campaign.state, first, second, preferred, why)
-        campaign.log(Kind.PREFERENCE_STATED, said, anchor=now, who=who, trial=trial.id, episode=trial.episode)
+        trial, preference = stated(campaign.state, first, second, preferred, why)
+        campaign.log(Kind.PREFERENCE_STATED, preference, anchor=now, who=who, trial=trial.id, episode=trial.episode)
 
 
 def correct(
@@ -100,7 +111,7 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
                 f"in dispute and not reviewed yet: {count(left, 'episode')}: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
-        unsaid = sum(said is None for _, said in pairs(campaign.state))
+        unsaid = sum(stated is None for _, stated in pairs(campaign.state))
         if unsaid:
             raise StateError(
                 f"of {count(unsaid, 'pair')} of episodes nobody has said which was better: labctl review {name}; "
@@ -111,7 +122,8 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
         if phase != "closed":
             raise StateError(f"the review of {name} is over: it is {phase}")
         campaign.log(Kind.CAMPAIGN_REVIEWED, {"by": who}, anchor=now, who=who)
-    return f"reviewed; next: labctl freeze {folder.name}"
+        seen = looked_at(campaign.record())
+    return f"review finished: {seen}; next: labctl freeze {folder.name}"
 
 
 def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:
@@ -123,8 +135,8 @@ def register(folder: Path, who: str, anchor: Anchor | None = None) -> None:
             return
         left = campaign.state.session
         if left is not None:
-            said = {"session": left.id, "handover": "left open; ended when an assessor was entered"}
-            campaign.log(Kind.SESSION_CLOSED, said, anchor=now, who=who)
+            body = {"session": left.id, "handover": "left open; ended when an assessor was entered"}
+            campaign.log(Kind.SESSION_CLOSED, body, anchor=now, who=who)
         session = Session(f"s-{campaign.state.last_seq + 1}", (Person(who, (Role.ASSESSOR,)),))
         campaign.log(Kind.SESSION_OPENED, session.body(), anchor=now, who=who)
         campaign.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": ""}, anchor=now, who=who)

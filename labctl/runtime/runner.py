@@ -18,12 +18,13 @@ from labctl.core.liveness import BEAT_LIMIT_NS, Liveness
 from labctl.core.published_state import PublishedState
 from labctl.core.rollout import CLOSE_PATIENCE_NS, LEASE_AT_RISK_NS, Phase
 from labctl.core.session import Role
-from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
+from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, numbered, standing, tally
 from labctl.errors import Held, LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Obs, Staged, Unstaged
 from labctl.messages.pictures import CameraState, Compared, Photographed
 from labctl.messages.processes import Beats, EndRun, Exited, Failing, Hello, Shutdown, Suspended
 from labctl.messages.recording import Late
+from labctl.messages.sensing import SensorState
 from labctl.messages.typed import read
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.plain import Json
@@ -37,6 +38,7 @@ from labctl.runtime.readiness import ASKED, Readiness
 from labctl.runtime.recording_seal import late_gap
 from labctl.runtime.robot_watch import RobotWatch
 from labctl.runtime.scene_watch import SceneWatch
+from labctl.runtime.sensor_watch import SensorWatch
 from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
 
@@ -82,7 +84,7 @@ class RunNode:
         self._staging = Staging(writer, sequencer)
         self._watch = RobotWatch(writer, liveness, sequencer, self._staging)
         self._processes = ProcessWatch(writer, liveness, sequencer, self._staging)
-        self._scene = SceneWatch(writer)
+        self._scene, self._sensors = SceneWatch(writer), SensorWatch(writer, liveness, sequencer)
         old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
         self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
         self._orders = Orders(
@@ -118,7 +120,9 @@ class RunNode:
             against = partial(self._holds, now_ns, Verb.START)
             self._sequencer.advance(now_ns, step, against_start=against, attended=self._attended)
             if rollout.phase == Phase.SEALED:
-                self._processes.start(now_ns, step, [name for name in self._cameras if name in rollout.lost])
+                self._processes.start(
+                    now_ns, step, [name for name in (*self._cameras, *rollout.sensors) if name in rollout.lost]
+                )
         else:
             self._processes.start(now_ns, step, self._liveness.required)
             if self._liveness.alive("arm") and not self._shutting_down:
@@ -162,6 +166,9 @@ class RunNode:
     def _camera_says(self, message: Message, now_ns: int, step: Step) -> None:
         self._liveness.sees(read(CameraState, message))
         self._sequencer.hear(message, now_ns, step)
+
+    def _sensor_says(self, sent: SensorState, now_ns: int, step: Step) -> None:
+        self._sensors.hear(sent, now_ns, step)
 
     def _staged(self, sent: Staged, now_ns: int, step: Step) -> None:
         self._staging.hear(sent.trial, now_ns, step)
@@ -214,8 +221,8 @@ class RunNode:
 
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
-        if (asked := self._readiness.hold) is not None:
-            found.append(asked)
+        if (hold := self._readiness.hold) is not None:
+            found.append(hold)
         if self._ended_by:
             again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))
@@ -230,6 +237,7 @@ class RunNode:
             recorder_age_ns=liveness.age("recorder", now_ns),
             camera_age_ns={name.removeprefix("camera:"): liveness.age(name, now_ns) for name in self._cameras},
             camera_lost={name.removeprefix("camera:"): liveness.unseeing(name) for name in self._cameras},
+            sensors=self._sensors.seen(now_ns),
             faulted=state.faulted,
             unacknowledged=standing(state, self._writer.current()),
             free_gb=self._free_now,
@@ -268,16 +276,16 @@ class RunNode:
         verbs = tuple(allowed(writer.state, trial, live, Role.OPERATOR)) if trial else ()
         cameras = camera_states(self._cameras, self._liveness, rollout)
         codes = tuple(hold.code for hold in live)
-        pictures = tuple((camera["lost"], camera["missing"]) for camera in cameras)
+        pictures: tuple[tuple[str, int | str], ...] = tuple((camera["lost"], camera["missing"]) for camera in cameras)
         episode = (str(rollout.hand), rollout.withheld) if rollout is not None else ()
+        snapshot = self._snapshot(now_ns)
+        pictures += tuple((one.lost, str(one.beyond)) for one in snapshot.sensors.values())
         seen = (writer.state.last_seq, orders.touches, codes, self._staging.done, verbs, pictures, episode)
         if not self._publication.due(seen, now_ns):
             return
         scene, clip = self._scene.shown(trial), self._liveness.clip(now_ns)
         view = blind_view(self._setting, writer.state, writer.facts, rollout, live, scene, orders.second)
-        cell = CellReport(
-            self._snapshot(now_ns), self._limits, cameras, self._staging.done, clip, writer.facts.recording
-        )
+        cell = CellReport(snapshot, self._limits, cameras, self._staging.done, clip, writer.facts.recording)
         shown = self._publication.state(view, cell, orders.version(trial))
         step.out.append(Message("@state", "state", shown))
         self._tell(shown)
@@ -312,7 +320,8 @@ class RunNode:
         sent = read(EndRun, message)
         self._ended_by = sent.who or "somebody"
         awaited = None if sent.now else self._awaited()
-        note = "it ends at once" if awaited is None else f"{awaited.id} is {awaited.state}; it ends after its score"
+        name = "" if awaited is None else numbered(self._writer.state, awaited.id)
+        note = "it ends at once" if awaited is None else f"{name} is {awaited.state}; it ends after its score"
         self._writer.say(f"{self._ended_by} ends this run: {note}")
         if sent.now:
             self._shut_down(now_ns, step)
@@ -342,6 +351,7 @@ MESSAGES = by_kind(
         on(Beats, RunNode._beaten),
         on(Obs, RunNode._observed),
         on_raw("camera", RunNode._camera_says),
+        on(SensorState, RunNode._sensor_says),
         on(Staged, RunNode._staged),
         on(Unstaged, RunNode._unstaged),
         on(Compared, RunNode._compared),

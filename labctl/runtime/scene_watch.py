@@ -21,7 +21,7 @@ from labctl.messages.body_parts import MatchEntry, Photo, ScoreLimits
 from labctl.messages.pictures import Compare, Compared, Photographed
 from labctl.messages.pictures import Photo as TakePhoto
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.store.scene_references import MEASURED, PHOTOS, Held, rules
+from labctl.store.scene_references import HOLDS_NOTHING, PHOTOS, WHERE_MEASURED, Held, rules, scores_available
 
 MARGIN = 10.0  # points below what a reference gives against itself that "measured" asks for
 SLACK = 3.0  # a scene that fits is one until its score is so far below
@@ -56,7 +56,8 @@ class SceneWatch:
         self._writer = writer
         self._cameras = {camera.name: camera for camera in writer.campaign.cell.camera}
         self._rules = rules(writer.opened)
-        self._told: dict[str, tuple[object, ...]] = {}
+        self._scored = scores_available()
+        self._ordered: dict[str, tuple[object, ...]] = {}
         self._rounds: dict[str, int] = {}
         self._found: dict[str, Compared | Photographed] = {}
         self._fits: set[str] = set()  # cameras whose scene did when they looked last
@@ -71,9 +72,14 @@ class SceneWatch:
     def needed(self, reference: Photo | None) -> float | None:
         """The score that a scene is to have against this photo; None: any will do."""
         rule = self._rules["min_score"]
-        if rule != MEASURED:
-            return None if rule is None else float(rule)
-        return max(0.0, float((reference or {}).get("self_score", 100.0)) - MARGIN)
+        if rule in HOLDS_NOTHING:
+            return None
+        if not isinstance(rule, str):
+            return float(rule)
+        own = (reference or {}).get("self_score")
+        if rule == WHERE_MEASURED and (own is None or not self._scored):
+            return None
+        return max(0.0, (100.0 if own is None else float(own)) - MARGIN)
 
     def advance(self, trial: Trial | None, staged: str | None, alive: Callable[[str], bool], step: Step) -> None:
         """Tell each camera that is there (by its node's name) what to compare with while a scene is being staged.
@@ -84,16 +90,16 @@ class SceneWatch:
         for name in self._cameras:
             node = f"camera:{name}"
             if not alive(node):
-                self._told.pop(name, None)
+                self._ordered.pop(name, None)
                 self._forget(name)
                 continue
             wanted: tuple[object, ...] = ()
             if staging and trial is not None:
                 wanted = (trial.id, staged == trial.id, self._writer.references.changes)
-            if wanted == self._told.get(name, ()):
+            if wanted == self._ordered.get(name, ()):
                 continue
             self._round += 1
-            self._told[name], self._rounds[name] = wanted, self._round
+            self._ordered[name], self._rounds[name] = wanted, self._round
             self._forget(name)
             task = Compare(None, self._round)
             if staging and trial is not None:
@@ -127,7 +133,7 @@ class SceneWatch:
 
     def forget(self, node: str) -> None:
         """A camera's process is new: it knows of nothing."""
-        self._told.pop(node.removeprefix("camera:"), None)
+        self._ordered.pop(node.removeprefix("camera:"), None)
 
     def looks(self, trial: Trial | None) -> dict[str, Look]:
         """What the cameras found of the scene that is being staged, for the interlocks."""
@@ -195,8 +201,8 @@ class SceneWatch:
         """
         missing = [name for name in request.cameras if request.photo(name) is None]
         if missing and self._rules["require_photo"]:
-            said = [f"camera {name} gave no photo ({self._why(request, name)})" for name in missing]
-            raise StateError(f"not committed: {'; '.join(said)}; look at the camera, then commit again")
+            sentences = [f"camera {name} gave no photo ({self._why(request, name)})" for name in missing]
+            raise StateError(f"not committed: {'; '.join(sentences)}; look at the camera, then commit again")
         came = dict(sorted(request.came.items()))
         photos = {name: photo for name in came if (photo := request.photo(name)) is not None}
         looks = {name: self._look(name, request.trial, came[name]) for name in photos}

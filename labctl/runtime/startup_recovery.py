@@ -12,7 +12,7 @@ from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
-from labctl.core.trial import State, Trial
+from labctl.core.trial import State, Trial, numbered
 from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.footage import file_gaps
@@ -25,7 +25,7 @@ def recover(writer: CampaignWriter, traces: TraceStore) -> list[str]:
 
     Raises BrokenRecord when the journal contradicts itself, StorageError when it cannot be written.
     """
-    said: list[str] = []
+    sentences: list[str] = []
     while True:
         events = writer.campaign.journal.events()
         episodes = [trial.episode for trial in writer.state.trials.values() if trial.episode]
@@ -33,13 +33,13 @@ def recover(writer: CampaignWriter, traces: TraceStore) -> list[str]:
         pending = reconcile(events, rule=writer.opened["process_lost"], last_sample_ns=last)
         for item in pending:
             writer.log(item.kind, item.body, trial=item.trial, episode=item.episode)
-            said.append(item.text)
+            sentences.append(item.text)
         sealed = [
             seal_what_is_there(writer, traces, trial) for trial in writer.state.trials.values() if _unsealed(trial)
         ]
-        said += sealed
+        sentences += sealed
         if not pending and not sealed:
-            return said
+            return sentences
 
 
 def _unsealed(trial: Trial) -> bool:
@@ -58,7 +58,7 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
     layout = layout_of(campaign.fixture, condition)
     traces.sync()
     where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
-    found = look_over(*where, episode, cameras, layout, durable=writer.opened["durable"])
+    found = look_over(*where, episode, cameras, layout, durable=writer.opened["durable"], sensors=cell.sensor)
     marked = record_of(writer.campaign.events(), writer.state).episodes[episode].gaps
     gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
     gaps += file_gaps(found.footage, {})
@@ -88,5 +88,5 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
     )
     writer.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
     samples = sum(entry["n"] for entry in streams.values())
-    said = f"{count(samples, 'sample')}, {count(len(found.footage.videos), 'video')}, {count(len(gaps), 'gap')} noted"
-    return f"trial {trial.id}: sealed what was recorded of {episode}: {said}"
+    text = f"{count(samples, 'sample')}, {count(len(found.footage.videos), 'video')}, {count(len(gaps), 'gap')} noted"
+    return f"{numbered(writer.state, trial.id)}: sealed what was recorded of {episode}: {text}"

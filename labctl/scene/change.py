@@ -23,7 +23,7 @@ DIFFERS = 14.0  # grey levels; noise raises it
 DIFFERS_SIGMA = 5.0
 BURNT = 250  # grey levels: a channel this bright says nothing
 STILL_PX = 0.2  # less than this at a picture's edge is not moved back
-FEWEST_TOLD = 0.02  # of the picture, to tell its light from
+FEWEST_LIT = 0.02  # of the picture, to tell its light from
 DARKEST, BRIGHTEST = 0.25, 4.0  # of the reference's light; beyond, pictures are not compared
 
 
@@ -100,7 +100,7 @@ def light_between(reference: np.ndarray, live: np.ndarray, pose: Pose | None, us
     after = _planes(live, LIGHT_WIDTH)
     after = placed_back(after, pose, factor(live.shape[1], POSE_WIDTH) / factor(live.shape[1], LIGHT_WIDTH))
     lit = (after[0] >= 0) & (before.max(0) < BURNT) & (after.max(0) < BURNT) & sampled(usable, before.shape[1:])
-    if lit.mean() < FEWEST_TOLD:
+    if lit.mean() < FEWEST_LIT:
         return None
     ratio = np.log((before[:, lit] + 1.0) / (after[:, lit] + 1.0))
     terms = _surface(*lit.shape)[lit.ravel()]

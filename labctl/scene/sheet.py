@@ -95,9 +95,11 @@ def _row(folder: Path, references: References, scene: Scene, camera: CameraTable
     held = references.held(scene.trial, camera.name)
     reference = load_photo(folder, held.scene) if held.scene is not None else None
     match: MatchEntry = scene.matches.get(camera.name) or {}
-    said = match.get("reference")
-    if said is not None and held.scene is not None and said != held.scene["sha256"]:
-        raise BrokenRecord(f"entry {scene.seq} was compared with {said[:12]}, which is not the reference of its trial")
+    compared_with = match.get("reference")
+    if compared_with is not None and held.scene is not None and compared_with != held.scene["sha256"]:
+        raise BrokenRecord(
+            f"entry {scene.seq} was compared with {compared_with[:12]}, which is not the reference of its trial"
+        )
     return Row(camera, load_photo(folder, scene.photos[camera.name]), reference, held.counts, match)
 
 
@@ -135,9 +137,12 @@ def words(scene: Sheet, row: Row) -> tuple[str, str]:
         moved = f"camera {movement(pose)}" if pose else "nothing to compare with: this photo is the reference now"
         return f"{name}: {says}", str(row.match.get("problem") or moved)
     role = "its reference" if row.counts else "an earlier block's scene, for information"
-    said = change(match, (row.photo.shape[1], row.photo.shape[0]))
+    scene_change = change(match, (row.photo.shape[1], row.photo.shape[0]))
     likeness = f"structural similarity {match['ssim']:.3f}"
-    return f"{name}: {match['score']:g} of 100 against {role}: {says}", f"{said}; camera {movement(match)}; {likeness}"
+    return (
+        f"{name}: {match['score']:g} of 100 against {role}: {says}",
+        f"{scene_change}; camera {movement(match)}; {likeness}",
+    )
 
 
 def _pictures(row: Row) -> tuple[np.ndarray | None, ...]:

@@ -19,7 +19,7 @@ from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.reviewed import queue, unsettled
+from labctl.core.reviewed import looked_at, queue, unsettled
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.bus import Body
     from labctl.config.cell_schema import Cell, Fixture
     from labctl.config.protocol_schema import Arm, Protocol
+    from labctl.store.historical import Frozen
     from labctl.store.linking import Linked
 
 PRIVATE = 0o700
@@ -186,19 +187,21 @@ def open_campaign(
     name: str | None = None,
     extends: Path | None = None,
     anchors: Sequence[str] = (),
-    further: Callable[[Plan, Cell], None] = lambda plan, cell: None,
+    further: Callable[[Plan, Cell], Frozen | None] = lambda plan, cell: None,
 ) -> Opened:
     """Freeze a protocol, draw and seal its schedule from 32 bytes of entropy, start the journal in LAB/campaigns/NAME.
 
     The name is the protocol's unless given; a taken one gets -2, -3, … `extends` is the folder of an earlier campaign
     and `anchors` the arms run in both (see `linking.links_of`). further: looks at plan and cell when everything that
-    files alone can tell is in order, and may refuse. Everything is checked first and the folder appears
-    whole or not at all. Raises InputError for the files and the name, StorageError, and what `links_of` raises.
+    files alone can tell is in order, may refuse, and returns the rows of a historical reference. Everything is checked
+    first and the folder appears whole or not at all. Raises InputError for the files and the name, StorageError, and
+    what `links_of` raises.
     """
     from labctl.config.conditions import protocol_conditions, sets_of
     from labctl.core.design import draw
-    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
+    from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers, check_sensor_rules
     from labctl.store.frozen_cards import check_policies, with_cards
+    from labctl.store.historical import freeze
     from labctl.store.linking import links_of, sealed_links
     from labctl.store.opened_body import opened_body
     from labctl.store.opened_list import add_opened
@@ -212,17 +215,19 @@ def open_campaign(
     check_given(pictures, cell)
     check_drivers(plan.protocol, cell)
     check_cell_options(cell)
+    check_sensor_rules(plan.protocol, cell, plan.fixture)
     check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
     if name is not None and not _NAME.fullmatch(name):
         raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
     links = links_of(plan, cell, lab, extends, anchors)
-    further(plan, cell)
+    person_then = further(plan, cell)
     schedule = draw(
         sets_of(conditions),
         [arm.name for arm in plan.protocol.arm],
         plan.protocol.design.blocks_per_condition,
         entropy,
+        plan.protocol.alone,
     )
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"
@@ -240,6 +245,7 @@ def open_campaign(
                 **opened_body(name, plan, cell, cell_text, commitment, schedule.public()),
                 "references": given_body(pictures),
                 "links": tied,
+                **freeze(plan, person_then, folder),
             }
             event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=body)
             fold([event])
@@ -331,7 +337,8 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
                 raise StateError(_not_reviewed(campaign))
         _, head = campaign.journal.head()
         campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
-        return ["frozen, reviewed" if reviewed else "frozen without a review", _head_line(campaign)]
+        how = f", reviewed: {looked_at(campaign.record())}" if reviewed else " without a review"
+        return [f"frozen{how}", _head_line(campaign)]
 
 
 def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:

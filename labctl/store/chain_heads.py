@@ -56,12 +56,12 @@ class Outside:
     commitment: str | None
 
     def __str__(self) -> str:
-        said = NOT_CHECKED
+        text = NOT_CHECKED
         if self.head is not None:
-            said = f"entries 1 to {self.covered} of {self.entries} are bound by the outside head {self.head}"
+            text = f"entries 1 to {self.covered} of {self.entries} are bound by the outside head {self.head}"
             after = self.entries - self.covered
-            said += f"; the {after} after it are not" if after else ""
-        return said if self.commitment is None else f"{said}; the commitment is the one given"
+            text += f"; the {after} after it are not" if after else ""
+        return text if self.commitment is None else f"{text}; the commitment is the one given"
 
 
 def append_head(folder: Path, seq: int, hash: str, wall: str, *, durable: bool = True) -> None:

@@ -292,8 +292,8 @@ def is_not_next(error: DatabaseError) -> bool:
     """Whether the chain trigger, or the key behind it, refused an insert: somebody else has written."""
     from sqlalchemy.exc import IntegrityError
 
-    said = str(error.orig)
-    return NOT_NEXT in said or (isinstance(error, IntegrityError) and "unique" in said.lower())
+    text = str(error.orig)
+    return NOT_NEXT in text or (isinstance(error, IntegrityError) and "unique" in text.lower())
 
 
 @contextmanager
@@ -305,11 +305,11 @@ def storage_errors(where: str) -> Generator[None, None, None]:
     except Exception as error:
         if not isinstance(error, (sqlite3.DatabaseError, *_server_errors())):
             raise
-        said = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
-        remedy = _remedy(said)
+        text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        remedy = _remedy(text)
         if remedy is None:
             raise
-        raise StorageError(f"{where}: {remedy} ({said})") from error
+        raise StorageError(f"{where}: {remedy} ({text})") from error
 
 
 def _server_errors() -> tuple[type[Exception], ...]:
@@ -335,6 +335,6 @@ _REMEDIES = (
 )
 
 
-def _remedy(said: str) -> str | None:
-    lowered = said.lower()
+def _remedy(text: str) -> str | None:
+    lowered = text.lower()
     return next((remedy for words, remedy in _REMEDIES if words in lowered), None)

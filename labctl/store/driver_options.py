@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from labctl.config.cell_schema import CameraTable, Cell
-from labctl.config.options import OWN, CameraOptions, Options, is_own
+from labctl.config.axes import check_declared
+from labctl.config.cell_schema import CameraTable, Cell, Fixture, refuse_unknown
+from labctl.config.options import OWN, CameraOptions, Options, SensorOptions, is_own
 from labctl.config.protocol_schema import Arm, Protocol
+from labctl.config.reasons import SENSOR_LIMIT, SENSOR_LOST
+from labctl.config.sensors import check_columns
 from labctl.config.toml_text import Document, Location
-from labctl.devices import find_driver, options_type
+from labctl.devices import declared_axes, find_driver, options_type
 from labctl.errors import InputError, OptionError
 from labctl.plain import Json
 
 SIMULATED = "labctl.drivers.sim."  # simulations, recordings, wrappers of faults, emulated cells
+OF_TABLES: Mapping[str, tuple[str, ...]] = {"camera": CameraOptions.OF_TABLE, "sensor": SensorOptions.OF_TABLE}
 HONEST = "name a real one, or say kind sim, replay or emulated, which every report then shows"
 
 
@@ -26,6 +30,7 @@ def check_drivers(protocol: Protocol, cell: Cell) -> None:
     """
     check_controllers(protocol)
     named = [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
+    named += [(cell, ("sensor", i, "driver"), sensor.driver) for i, sensor in enumerate(cell.sensor)]
     named += [(cell, ("robot", "driver"), cell.robot.driver)]
     if protocol.trial.takeover == "allowed" and cell.teleop is None:
         raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")
@@ -47,13 +52,54 @@ def check_cell_options(cell: Cell) -> None:
     """
     real = cell.cell.kind == "real"
     _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options, real)
+    if (own := declared_axes(cell.robot.driver, cell.robot.options)) is not None or cell.robot.axis:
+        declared = own if own is not None else ()
+        check_declared(cell, cell.robot.axis, len(cell.robot.limits.velocity_rad_s), cell.robot.driver, declared)
+        if cell.teleop is not None:
+            text = f"[teleop] drives joints and one opening; {cell.robot.driver} has other axes, take [teleop] out"
+            raise cell.refusal(("teleop",), text)
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
         _check(cell, (*at, "driver"), camera.driver, (*at, "options"), camera.given, real)
+    for index, sensor in enumerate(cell.sensor):
+        at = ("sensor", index)
+        table = _sensor_options(cell, index)
+        _check(cell, (*at, "driver"), sensor.driver, (*at, "options"), sensor.given, real)
+        check_columns(cell, index, sensor, table.read(sensor.given, sensor.driver).stream())
     if cell.teleop is not None:
         _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options, real)
     if cell.cell.operator != "console":
         _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {}, real)
+
+
+def _sensor_options(cell: Cell, index: int) -> type[SensorOptions]:
+    """What a sensor's driver declares for its options, and by them what it records. Raises InputError."""
+    driver, at = cell.sensor[index].driver, ("sensor", index, "driver")
+    try:
+        table = options_type(driver)
+    except InputError as error:
+        raise cell.refusal(at, str(error)) from None
+    if table is None or not issubclass(table, SensorOptions):
+        text = f"{driver} is no sensor: its options do not say what it records (config.options.SensorOptions)"
+        raise cell.refusal(at, text)
+    return table
+
+
+def check_sensor_rules(protocol: Protocol, cell: Cell, fixture: Fixture) -> None:
+    """Refuse, at its line, a witness of a tote that the fixture has not, and a sensor that could void an episode for a
+    reason that the protocol does not list. Raises InputError.
+    """
+    for index, sensor in enumerate(cell.sensor):
+        if sensor.witness is not None:
+            totes = [tote.name for tote in fixture.tote]
+            there = f"fixture {fixture.fixture.name!r} has"
+            refuse_unknown(cell, ("sensor", index, "witness", "tote"), "tote", [sensor.witness.tote], there, totes)
+        needed = [SENSOR_LOST] if sensor.required else []
+        needed += [SENSOR_LIMIT] if any(limit.then == "void" for limit in sensor.interlock) else []
+        for reason in needed:
+            if reason not in protocol.trial.void_reasons:
+                text = f"void_reasons lacks {reason}, for which sensor {sensor.name!r} of the cell may void an episode"
+                raise protocol.refusal(("trial", "void_reasons"), f"{text}; add it")
 
 
 def records_depth(camera: CameraTable) -> bool:
@@ -96,7 +142,7 @@ def _check(
         found = table.read(given, driver)
         inside = found.wrapped() if isinstance(found, Options) else ()
     except OptionError as error:
-        of_table = at[0] == "camera" and error.at and error.at[0] in CameraOptions.OF_TABLE
+        of_table = error.at and error.at[0] in OF_TABLES.get(str(at[0]), ())
         raise document.refusal((*at[:-1], *error.at) if of_table else (*at, *error.at), error.message) from None
     host = found.controller_host() if isinstance(found, Options) else None
     if real and host is not None and is_own(host):

@@ -18,6 +18,7 @@ from labctl.messages.body_parts import FileEntry, FilmEntry, GapBody, Photo, Vid
 from labctl.plain import Json, count
 from labctl.store.atomic_files import file_errors, sync_file, sync_names
 from labctl.store.problem import Problem
+from labctl.streams import SEEN
 
 if TYPE_CHECKING:  # whoever compares digests alone does not wait for numpy
     import numpy as np
@@ -34,7 +35,8 @@ class Footage:
 
 
 def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool = False) -> Footage:
-    """What there is of an episode's cameras in a campaign's folder. Nobody may be writing it any more.
+    """What there is of an episode's cameras in a campaign's folder, the pictures as a policy got them too. Nobody may
+    be writing it any more.
 
     A fragment's header that was left half-written is cut off, since players refuse a file that ends in one. durable:
     all of it has reached the disk when this returns, and is found there. Raises StorageError when the disk refuses
@@ -43,7 +45,7 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
     from labctl.store.video import mend
 
     found = Footage()
-    for camera in cameras:
+    for camera in (name for given in cameras for name in (given, given + SEEN)):
         path = folder / "video" / episode / f"{camera}.mp4"
         if not path.is_file():
             continue

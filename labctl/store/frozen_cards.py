@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.conditions import protocol_conditions
+from labctl.config.inputs import check_cameras
 from labctl.config.policy_card import Card, Training, parse_card
 from labctl.config.protocol_schema import Arm, Protocol
 from labctl.devices import load
@@ -49,9 +50,9 @@ def trained_with(protocol: Protocol, fixture: Fixture, arms: Mapping[str, Arm]) 
         if card is None or card.training == Training():
             continue
         for one in protocol_conditions(protocol, fixture):
-            told = one.instruction or protocol.tasks[0].instruction
+            instruction = one.instruction or protocol.tasks[0].instruction
             kinds = ((one.object, card.training.objects), (one.layout, card.training.layouts))
-            if all(has in listed for has, listed in (*kinds, (told, card.training.instructions)) if listed):
+            if all(has in listed for has, listed in (*kinds, (instruction, card.training.instructions)) if listed):
                 found.append((one.id, name))
     return found
 
@@ -63,9 +64,10 @@ def trained_line(condition: str, arm: str) -> str:
 
 def check_policies(plan: Plan, cell: Cell) -> None:
     """Refuse, at the protocol's line, a policy that this cell could not run: an unknown camera, a wrong number of
-    joints, an endpoint that is none, a callable that is not there; and a person whose device this cell does not name.
-    Nothing is connected. Raises InputError.
+    joints, an endpoint that is none, a callable that is not there; a person whose device this cell does not name; and
+    an edit of pictures that it does not have. Nothing is connected. Raises InputError.
     """
+    check_cameras(plan.protocol, plan.protocol.placed_conditions, cell, str(plan.path))
     for index, arm in enumerate(with_cards(plan.protocol, plan.cards).values()):
         if Card.among(arm.options) is None and arm.controller != PERSON:
             continue

@@ -232,8 +232,8 @@ def new_lab(folder: Path) -> list[Path]:
 
     texts = {f"{SCHEMAS}/{kind}.json": schema_text(kind) for kind in FILES}
     for name, (package, resource, kind) in STARTER.items():
-        said = f"#:schema {'../' * name.count('/')}{SCHEMAS}/{kind}.json\n"
-        texts[name] = said + importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
+        header = f"#:schema {'../' * name.count('/')}{SCHEMAS}/{kind}.json\n"
+        texts[name] = header + importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
     present = [name for name in texts if (folder / name).exists()]
     if present:
         raise InputError(f"{folder / present[0]} is there already; choose another folder, nothing was written")

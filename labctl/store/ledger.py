@@ -143,9 +143,9 @@ class Ledger:
             raise StateError(f"trial {trial} is not in the sealed schedule")
         return self._arms[trial]
 
-    def compared(self, block: int) -> tuple[str, str]:
-        """The two trials of a block that are compared by preference, in the order they run."""
-        return compared_trials(self._slots, self._secret)[block]
+    def compared(self) -> dict[int, tuple[str, str]]:
+        """Of each block with several arms the two trials that are compared by preference, in the order they run."""
+        return compared_trials(self._slots, self._secret)
 
     def seal_value(self, episode: str, field: str, value: Json | Mapping[str, StreamEntry]) -> str:
         """sha256 hex of a value and its episode's nonce, for the journal; the value itself is kept with the seal.
@@ -199,11 +199,11 @@ def commitment_of(slots: Sequence[SlotWithArm], secret: bytes) -> str:
 
 
 def compared_trials(slots: Sequence[SlotWithArm], secret: bytes) -> dict[int, tuple[str, str]]:
-    """Of each block the two trials that are compared by preference, in the order they run."""
+    """Of each block with several arms the two trials that are compared by preference, in the order they run."""
     at = {(slot.get("block", 0), slot.get("position", 0)): slot["trial"] for slot in slots}
-    blocks, arms = len({block for block, _ in at}), len({place for _, place in at})
-    drawn = compared_positions(arms, blocks, secret)
-    return {block: (at[block, first], at[block, second]) for block, (first, second) in enumerate(drawn)}
+    blocks, arms = sorted({block for block, place in at if place}), len({place for _, place in at})
+    drawn = compared_positions(arms, len(blocks), secret)
+    return {block: (at[block, one], at[block, two]) for block, (one, two) in zip(blocks, drawn, strict=True)}
 
 
 def check_compared(events: Sequence[Event], opened: Unsealed) -> list[str]:
@@ -248,8 +248,8 @@ def check_roots(events: Sequence[Event], opened: Unsealed) -> list[str]:
             continue
         number = at.get(root, -1)
         if number < (bound or 0):
-            said = "the values sealed until then are not those that are there now: changed, added, removed or moved"
-            return [f"journal seq {event.seq} ({event.kind}): {said}"]
+            text = "the values sealed until then are not those that are there now: changed, added, removed or moved"
+            return [f"journal seq {event.seq} ({event.kind}): {text}"]
         bound, final = number, event.kind == Kind.CAMPAIGN_FROZEN
     if bound is None:
         return []

@@ -97,8 +97,8 @@ def opened_links(opened: CampaignOpened, unblinded: CampaignUnblinded) -> list[L
     """The links of an unblinded campaign, from the bodies of its CampaignOpened and CampaignUnblinded."""
     found: list[Linked] = []
     for link in opened.get("links") or []:
-        said = sealed_values(unblinded, f"link:{link['campaign']}", SealedLink).get(link.get("sealed", ""), {})
-        anchors, changed = tuple(said.get("anchors", ())), tuple(said.get("changed", ()))
+        sealed = sealed_values(unblinded, f"link:{link['campaign']}", SealedLink).get(link.get("sealed", ""), {})
+        anchors, changed = tuple(sealed.get("anchors", ())), tuple(sealed.get("changed", ()))
         found.append(Linked(link["campaign"], link["head"], anchors, changed))
     return found
 
@@ -132,7 +132,7 @@ def _read(folder: Path) -> _Earlier:
         raise BrokenRecord(f"{name}: a policy card is not the frozen one; see: labctl verify {folder.name}")
     scored = {arms[trial.id] for trial in state.trials.values() if trial.state == State.SCORED}
     of = treatments(parse_protocol(text, "protocol.toml"), cards)
-    return _Earlier(name, events, state, {arm: said for arm, said in of.items() if arm in scored})
+    return _Earlier(name, events, state, {arm: stated for arm, stated in of.items() if arm in scored})
 
 
 def treatments(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, tuple[str, str]]:
@@ -186,7 +186,10 @@ def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> None:
         found = f"{earlier.name} is {opened['kind']} and cell {cell.cell.name} is {cell.cell.kind}"
         raise StateError(f"{found}; episodes of different kinds are never compared, take a {opened['kind']} cell")
     if ours.task or "tasks" in opened:
-        raise StateError("linking campaigns with [[task]] tables is not there yet; open this one by itself")
+        raise StateError(
+            "campaigns are compared through anchors by time per item, which not every task of [[task]] tables has; "
+            "open this one by itself, and compare two by their episodes tables (labctl export --to episodes)"
+        )
     budget_s = ours.tasks[0].budget_s
     if opened["budget_s"] != budget_s:
         found = f"an episode of {earlier.name} has {opened['budget_s']:g} s, one of {plan.path} {budget_s:g} s"

@@ -14,6 +14,7 @@ from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
 from labctl.errors import InputError
 from labctl.messages.body_parts import ConditionEntry, Plateau, SceneRules, Slot, SwitchEntry, TaskEntry
+from labctl.messages.judgements import WitnessEntry
 from labctl.store.lab_folder import Plan
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
@@ -66,7 +67,7 @@ def opened_body(
         ],
         "arms_count": len(kinds),
         "has_human": "human" in kinds,
-        "deducible_share": deducible_share(kinds),
+        "deducible_share": deducible_share(kinds, protocol.alone_share),
         "instruction": "" if protocol.task else protocol.tasks[0].instruction,
         "items_staged": max(task.items_staged for task in protocol.tasks),
         "budget_s": max(task.budget_s for task in protocol.tasks),
@@ -91,8 +92,13 @@ def opened_body(
         body["tasks"] = [
             TaskEntry(**task.model_dump(mode="json", exclude={"objects", "layout"})) for task in protocol.task
         ]
+    if protocol.alone is not None:
+        placed = {slot["block"] for slot in schedule if slot["position"]}
+        body["alone"] = sorted({slot["block"] for slot in schedule} - placed)
     if protocol.preference is not None:
         body["preference"] = protocol.preference.question
+    if protocol.witness is not None:
+        body["witness"] = WitnessEntry(**protocol.witness.model_dump())
     if protocol.switch:
         body["switches"] = [SwitchEntry(**switch.model_dump(exclude_none=True)) for switch in protocol.switch]
     return body
@@ -130,5 +136,5 @@ def check_format(opened: CampaignOpened, name: str) -> None:
 
 def _plateau(protocol: Protocol) -> Plateau | None:
     """Practice goes on until it is reached, as the protocol states it; None where it states none."""
-    human = protocol.human
+    human = protocol.human if any(arm.kind == "human" for arm in protocol.arm) else None
     return None if human is None else {"last": human.plateau_last, "within": human.plateau_change}

@@ -74,7 +74,7 @@ def add_opened(
         append_line(lab / OPENED, f"{entry.hash} {canonical(asdict(entry)).decode()}")
 
 
-def said_of(lab: Path, commitment: str) -> tuple[list[Problem], list[str]]:
+def problems_of(lab: Path, commitment: str) -> tuple[list[Problem], list[str]]:
     """Whether the list of the lab that holds the campaign of this commitment holds, and facts about it that break
     nothing. Nothing where there is no lab: a copy elsewhere.
     """

@@ -31,13 +31,16 @@ from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
 
 PHOTOS = "photos"
-MEASURED: Final = "measured"  # [scene] min_score: what the reference gives against itself, less a margin
-RULES = SceneRules(**protocol_schema.SceneRules().model_dump())
+# [scene] min_score: what the reference gives against itself, less a margin; that where it has such a score; nothing
+MEASURED: Final = "measured"
+WHERE_MEASURED: Final = "where_measured"
+HOLDS_NOTHING = (None, "none")
+RULES: SceneRules = {**protocol_schema.SceneRules().model_dump(), "min_score": None}
 _Key = tuple[str, object, str]  # what it is the reference of ("block", "condition", "side"), which one, camera
 
 
 def rules(opened: CampaignOpened) -> SceneRules:
-    """[scene] of the protocol, from CampaignOpened's body; campaigns opened before there was one have its defaults."""
+    """[scene] of the protocol, from CampaignOpened's body; campaigns from before there was one ask for no score."""
     return {**RULES, **opened["scene"]} if "scene" in opened else RULES
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 
 from labctl.config.cell_schema import Fixture
-from labctl.core.recorded import detector
+from labctl.config.sensors import SensorTable
+from labctl.core.recorded import detector, weighing
 from labctl.core.recorded.skew import fit_clock, missing_samples
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import Clock, ConditionEntry, Detected
 from labctl.store.footage import Footage, footage
 from labctl.store.traces import TraceStore
+from labctl.streams import SEEN
 
 # The column that holds the device's own time, and how many ns one unit of it is.
 DEVICE_TIMES = {"device_time_us": 1e3, "device_s": 1e9}
@@ -50,12 +52,19 @@ def look_over(
     layout: detector.Layout | None = None,
     *,
     durable: bool = False,
+    sensors: Sequence[SensorTable] = (),
 ) -> Findings:
-    """Everything that is sealed of an episode beside its chunks. durable: as `footage` has it."""
+    """Everything that is sealed of an episode beside its chunks. durable: as `footage` has it; sensors: of the cell,
+    whose steps are looked for where one is a witness.
+    """
     found = footage(folder, episode, cameras, durable=durable)
     store = TraceStore.open(traces_url, campaign, readonly=True)
     try:
-        return Findings(found, episode_clocks(store, episode), detected(store, episode, layout))
+        seen = detected(store, episode, layout)
+        if layout is not None:
+            for sensor in sensors:
+                seen = _witnessed(store, episode, seen, layout, sensor)
+        return Findings(found, episode_clocks(store, episode), seen)
     finally:
         store.close()
 
@@ -81,6 +90,22 @@ def detected(store: TraceStore, episode: str, layout: detector.Layout | None) ->
     return [found.body() for found in detector.detect(t_ns, opening, np.column_stack(place), layout, orders)]
 
 
+def _witnessed(
+    store: TraceStore, episode: str, found: list[Detected] | None, layout: detector.Layout, sensor: SensorTable
+) -> list[Detected] | None:
+    """The detector's candidates with what a sensor that is a witness saw; as they are where it recorded nothing."""
+    witness = sensor.witness
+    spec = next((spec for spec in store.streams(episode) if spec.name == sensor.stream), None)
+    if witness is None or spec is None or witness.column not in spec.columns:
+        return found
+    try:
+        t_ns, values = store.read(episode, sensor.stream)
+    except LabctlError:
+        return found
+    seen = weighing.steps(t_ns, values[:, spec.columns.index(witness.column)].astype(float), witness.step)
+    return weighing.witnessed(found or [], seen, by=sensor.name, tote=witness.tote, target=layout.target)
+
+
 def _ordered(store: TraceStore, episode: str, t_ns: np.ndarray) -> np.ndarray | None:
     """The opening that stood as sent to the gripper at each t_ns, m, NaN before the first; None where no trace says."""
     spec = next((spec for spec in store.streams(episode) if spec.name == ACTION), None)
@@ -101,7 +126,7 @@ def episode_clocks(store: TraceStore, episode: str) -> dict[str, Clock]:
     counts = store.seal(episode)
     for spec in store.streams(episode):
         column = next((name for name in DEVICE_TIMES if name in spec.columns), None)
-        if column is None:
+        if column is None or spec.name.endswith(SEEN):  # of which some are dropped on purpose; the raw ones tell all
             continue
         try:
             t_ns, values = store.read(episode, spec.name, most_rows=MOST_ROWS)

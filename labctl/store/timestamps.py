@@ -137,9 +137,9 @@ def _library(name: str, what: str) -> ModuleType:
 def query(seq: int, hash: str) -> bytes:
     """What an authority is asked, DER: a timestamp of N:HASH by SHA-256, with its certificates. Raises MissingExtra."""
     library = _library("rfc3161_client", "a timestamp")
-    asked = library.TimestampRequestBuilder().data(head_text(seq, hash).encode())
-    asked = asked.hash_algorithm(library.HashAlgorithm.SHA256)
-    return bytes(asked.build().as_bytes())
+    request = library.TimestampRequestBuilder().data(head_text(seq, hash).encode())
+    request = request.hash_algorithm(library.HashAlgorithm.SHA256)
+    return bytes(request.build().as_bytes())
 
 
 def stamped_at(answer: bytes, seq: int, hash: str, authority: Authority) -> str:
@@ -191,20 +191,20 @@ def dated(folder: Path, events: Sequence[Event]) -> Dated:
         except BrokenRecord as error:
             found.problems.append(Problem("bad timestamp", where, str(error)))
     if not found.problems:
-        found.facts.append(_said(times, events, authority))
+        found.facts.append(_dated_by(times, events, authority))
     return found
 
 
-def _said(times: Mapping[int, str], events: Sequence[Event], authority: Authority) -> str:
+def _dated_by(times: Mapping[int, str], events: Sequence[Event], authority: Authority) -> str:
     """What the timestamps bind, and how long after its entries say they were written."""
     if not times:
         return "no head has a timestamp, though lab.toml names an authority"
     last = max(times)
     root = hashlib.sha256(authority.certificates).hexdigest()[:16]
-    said = (
+    text = (
         f"{count(len(times), 'timestamp')}, trusted by the certificates {root}…: entries 1 to {last} of {len(events)}"
     )
-    said += f" existed at {times[last]}"
+    text += f" existed at {times[last]}"
     stamped_ns = {seq: wall_ns(at) for seq, at in times.items()}
     lags: dict[int, int] = {}
     for event in events:
@@ -212,19 +212,19 @@ def _said(times: Mapping[int, str], events: Sequence[Event], authority: Authorit
             first = min(at_ns for seq, at_ns in stamped_ns.items() if seq >= event.seq)
             lags[event.seq] = first - _wall_ns(event)
     late = max(lags, key=lambda seq: lags[seq])
-    said += f"; stamped at most {_long(lags[late])} after they say they were written (entry {late})"
+    text += f"; stamped at most {_long(lags[late])} after they say they were written (entry {late})"
     early = min(lags, key=lambda seq: lags[seq])
     if lags[early] < -EARLY_NS:
-        said += f"; entry {early} says that it was written {_long(-lags[early])} after it was stamped"
-    return said
+        text += f"; entry {early} says that it was written {_long(-lags[early])} after it was stamped"
+    return text
 
 
 def _wall_ns(event: Event) -> int:
     try:
         return wall_ns(event.wall)
     except (TypeError, ValueError):
-        said = f"entry {event.seq} has no time that could be held against a timestamp: {event.wall!r}"
-        raise BrokenRecord(said) from None
+        text = f"entry {event.seq} has no time that could be held against a timestamp: {event.wall!r}"
+        raise BrokenRecord(text) from None
 
 
 def _long(lag_ns: int) -> str:

@@ -26,7 +26,7 @@ from labctl.store.problem import Problem
 from labctl.streams import StreamSpec, spec_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Connection, Engine, Insert, Table
 
 Made = TypeVar("Made")
 Row = dict[str, str | int | bytes]
@@ -90,6 +90,7 @@ class _Database:
         self._reader = database_backend.Reader(url) if mode == "read" else None
         self._engine: Engine | None = None
         self._writer: Connection | None = None
+        self._inserts: dict[str, Insert] = {}  # by table: made once, so that SQLAlchemy knows it again
         if mode == "read":
             return
         self._engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
@@ -100,6 +101,7 @@ class _Database:
                     for table in tables:
                         table.create(connection, checkfirst=True)
             self._writer = self._engine.connect()
+        self._inserts = {table.name: database_backend.insert_new(self._engine, table) for table in tables}
 
     def rows(self, question: str, make: Callable[..., Made], values: Mapping[str, str | int]) -> list[Made]:
         """As `database_backend.Reader.rows`."""
@@ -116,10 +118,10 @@ class _Database:
 
     def add(self, table: Table, rows: list[Row]) -> None:
         """Commit rows in one transaction; one whose key is there already stays as it is."""
-        if self._writer is None or self._engine is None:
+        if self._writer is None:
             raise StorageError(f"{self.where}: these traces were opened for reading")
         with database_backend.storage_errors(self.where), self._writer.begin():
-            self._writer.execute(database_backend.insert_new(self._engine, table), rows)
+            self._writer.execute(self._inserts[table.name], rows)
 
     def sync(self) -> None:
         if self._writer is not None:
@@ -319,8 +321,8 @@ class TraceStore:
             elif "spec" in then and name not in now:
                 found.append(Problem("changed stream declaration", where, "it is missing; it was sealed"))
             elif "spec" in then and now[name] != then["spec"]:
-                said = "its columns, unit, rate or kind are not the ones that were sealed"
-                found.append(Problem("changed stream declaration", where, said))
+                text = "its columns, unit, rate or kind are not the ones that were sealed"
+                found.append(Problem("changed stream declaration", where, text))
         return found
 
     def sync(self) -> None:

@@ -40,7 +40,7 @@ def refuse_unless_it_holds(
 
     Raises BrokenRecord for what does not hold, InputError when the folder is no campaign.
     """
-    return _told(folder, verify_campaign(folder, recordings=recordings).problems, unverified=unverified)
+    return _why_broken(folder, verify_campaign(folder, recordings=recordings).problems, unverified=unverified)
 
 
 def _as_verified(campaign: Campaign, events: Sequence[Event]) -> None:
@@ -63,7 +63,7 @@ class Verified:
         """The recordings of these episodes are to be shown too: `broken` with theirs. Raises BrokenRecord."""
         folder = self.campaign.folder
         found = recording_problems(folder, self.campaign.events(), episodes)
-        return self.broken or _told(folder, found, unverified=self.unverified)
+        return self.broken or _why_broken(folder, found, unverified=self.unverified)
 
 
 @contextmanager
@@ -72,7 +72,7 @@ def verified(
 ) -> Generator[Verified, None, None]:
     """A campaign to read from, once `refuse_unless_it_holds` has let it pass, whose terms and errors these are."""
     looked = verify_campaign(folder, recordings=recordings)
-    broken = _told(folder, looked.problems, unverified=unverified)
+    broken = _why_broken(folder, looked.problems, unverified=unverified)
     with Campaign.open(folder) as campaign:
         _as_verified(campaign, looked.events)
         yield Verified(campaign, broken, unverified)
@@ -119,7 +119,7 @@ def arms_of(campaign: Campaign) -> dict[str, Arm]:
     return with_cards(protocol_of(campaign), Ledger.open(campaign.folder).cards())
 
 
-def _told(folder: Path, problems: Sequence[Problem], *, unverified: bool) -> str | None:
+def _why_broken(folder: Path, problems: Sequence[Problem], *, unverified: bool) -> str | None:
     if not problems:
         return None
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""

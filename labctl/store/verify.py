@@ -31,6 +31,7 @@ from labctl.store.chain_heads import (
 )
 from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, index_notes
+from labctl.store.historical import historical_problems
 from labctl.store.journal import events_of
 from labctl.store.ledger import (
     SEALING,
@@ -43,7 +44,7 @@ from labctl.store.ledger import (
     sealed_values,
 )
 from labctl.store.opened_body import check_format, format_of, not_bound
-from labctl.store.opened_list import OPENED, said_of
+from labctl.store.opened_list import OPENED, problems_of
 from labctl.store.problem import Found, Problem
 
 if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
@@ -201,6 +202,7 @@ def _check_files(folder: Path, opened: CampaignOpened, found: Found) -> None:
             what = "it is not the one the campaign was opened with"
             found.problems.append(Problem("changed frozen file", name, what))
 
+    found.problems += historical_problems(folder, opened)
     for name in ("cell.toml", "fixture.toml"):
         found.guard("missing frozen file", name, lambda name=name: compare(name, (folder / name).read_bytes))
 
@@ -301,13 +303,13 @@ def _check_photos(folder: Path, events: Sequence[Event], found: Found) -> None:
 def _check_timestamps(folder: Path, events: Sequence[Event], found: Found) -> None:
     from labctl.store.timestamps import dated
 
-    said = dated(folder, events)
-    found.problems += said.problems
-    found.notes += said.facts
+    times = dated(folder, events)
+    found.problems += times.problems
+    found.notes += times.facts
 
 
 def _check_list(folder: Path, opened: CampaignOpened, found: Found) -> None:
-    problems, notes = said_of(folder.resolve().parent.parent, opened["commitment"])
+    problems, notes = problems_of(folder.resolve().parent.parent, opened["commitment"])
     found.problems += problems
     found.notes += notes
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+from labctl.axes import axes_of, hand_of
 from labctl.clock import SECOND
 from labctl.devices import Robot
 from labctl.testing.robot_rig import SCENE, RobotRig, turned
@@ -77,7 +78,7 @@ class RobotConformance(OfARobot):
             "q": (robot.dof,),
             "dq": (robot.dof,),
             "tcp": (7,),
-            "gripper": (1,),
+            "gripper": (len(hand_of(axes_of(robot))),),
         }
         assert np.linalg.norm(seen["tcp"][3:]) == pytest.approx(1.0)
 
@@ -96,16 +97,16 @@ class RobotConformance(OfARobot):
     def test_follow_answers_every_setpoint_once_at_its_time(self, rig: RobotRig) -> None:
         wanted = turned(rig.robot)
         actions = rig.follow(wanted)
-        asked = np.isfinite(actions.requested[:, 0])  # on a busy machine a stop may have begun in between
-        assert (actions.requested[asked, :-1] == wanted).all()
-        assert (np.diff(actions.t_ns[asked]) > 0).all()
+        requested = np.isfinite(actions.requested[:, 0])  # on a busy machine a stop may have begun in between
+        assert (actions.requested[requested, : rig.robot.dof] == wanted).all()
+        assert (np.diff(actions.t_ns[requested]) > 0).all()
         for answer in (actions.limited, actions.sent):
-            assert answer.shape == (len(actions.t_ns), rig.robot.dof + 1)
-        assert np.abs(actions.sent[-1, :-1] - wanted[-1]).max() < 0.02
+            assert answer.shape == (len(actions.t_ns), len(axes_of(rig.robot)))
+        assert np.abs(actions.sent[-1, : rig.robot.dof] - wanted[-1]).max() < 0.02
         assert (actions.delay_s >= 0).all()
 
     def test_a_jump_is_limited_to_what_the_cell_allows_to_the_last_bit(self, rig: RobotRig) -> None:
-        robot, limits = rig.robot, rig.cell.robot.limits
+        robot = rig.robot
         start = robot.observe()["q"]
         jumps = np.repeat(start + 0.4 * (-1.0) ** np.arange(9)[:, None], 40, axis=0)
         rig.drain()
@@ -116,15 +117,15 @@ class RobotConformance(OfARobot):
             rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])
             assert np.ptp(rows[:, : robot.dof], axis=0).max() > 0.05
             fastest = np.abs(rows[:, robot.dof : 2 * robot.dof]).max(axis=0)
-            assert (fastest <= STEP_SHARE * np.array(limits.velocity_rad_s)).all(), fastest
+            assert (fastest <= STEP_SHARE * rig.fastest).all(), fastest
             return
         # what came too late is answered with where the robot is and was not given: on this machine's clock no motion
         given = (did.delay_s > 0) | np.isnan(did.requested[:, 0]) if rig.live else slice(None)
-        rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[given, :-1]])
+        rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[given, : robot.dof]])
         assert np.ptp(rows, axis=0).max() > 0.05
         speed = np.diff(rows, axis=0) * robot.control_hz
-        assert (np.abs(speed) <= limits.velocity_rad_s).all()
-        assert (np.abs(np.diff(speed, axis=0)) * robot.control_hz <= limits.acceleration_rad_s2).all()
+        assert (np.abs(speed) <= rig.fastest).all()
+        assert (np.abs(np.diff(speed, axis=0)) * robot.control_hz <= rig.hardest).all()
 
     def test_drain_gives_ascending_times_once_and_the_declared_columns(self, rig: RobotRig) -> None:
         robot = rig.robot
@@ -171,7 +172,7 @@ class RobotConformance(OfARobot):
         rig.recover()
         assert np.abs(robot.observe()["q"] - before).max() < 1e-6
         actions = rig.follow(turned(robot))
-        assert np.abs(actions.sent[-1, :-1] - before).max() > 0.05
+        assert np.abs(actions.sent[-1, : rig.robot.dof] - before).max() > 0.05
 
     def test_staging_brings_the_robot_to_where_episodes_begin_and_ends_a_stop(self, rig: RobotRig) -> None:
         robot = rig.robot

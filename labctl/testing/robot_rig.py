@@ -6,10 +6,11 @@ May not: know a driver, or wait for longer than a minute of its clock.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from labctl.axes import axes_of, hand_of
 from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock
 from labctl.config.cell_schema import Cell
 from labctl.devices import Actions, Batch, Robot, Setpoints, load
@@ -30,6 +31,21 @@ class RobotRig:
         self.clock = MonotonicClock() if live else ManualClock(5 * SECOND)
         self.robot: Robot = load(driver, options, cell=cell, fixture=FIXTURE)
         self.batches: list[Batch] = []
+
+    @property
+    def fastest(self) -> np.ndarray:
+        """The highest speed of each axis of the arm (dof,), by the cell, in its unit per second."""
+        return self._limits("velocity", self.cell.robot.limits.velocity_rad_s)
+
+    @property
+    def hardest(self) -> np.ndarray:
+        """The highest acceleration of each (dof,)."""
+        return self._limits("acceleration", self.cell.robot.limits.acceleration_rad_s2)
+
+    def _limits(self, what: str, of_joints: Sequence[float]) -> np.ndarray:
+        joints, others = iter(of_joints), {axis.name: getattr(axis, what) for axis in self.cell.robot.axis}
+        arm = [axis for axis in axes_of(self.robot) if not axis.hand]
+        return np.array([next(joints) if axis.kind == "revolute" else others[axis.name] for axis in arm], float)
 
     def connect(self) -> None:
         """Connect, recover as an operator would if need be, and wait until the robot is where episodes begin."""
@@ -76,7 +92,11 @@ class RobotRig:
         return found
 
     def follow(self, q: np.ndarray, opening: float = 0.08) -> Actions:
-        """Hand over setpoints (n, dof), a tick's worth at a time, from now on; returns all of them answered."""
+        """Hand over setpoints (n, dof), a tick's worth at a time, from now on; returns all of them answered. opening:
+        of the hand's one axis, or of each of them.
+        """
+        h = len(hand_of(axes_of(self.robot)))
+        hand = np.full(len(q) if h == 1 else (len(q), h), opening)
         period_ns = round(SECOND / self.robot.control_hz)
         t_ns = self.now_ns + np.arange(1, len(q) + 1) * period_ns
         answered: list[Actions] = []
@@ -86,9 +106,9 @@ class RobotRig:
             due = int(np.searchsorted(t_ns, self.now_ns, side="right"))
             if due > given:
                 rows = slice(given, due)
-                answered.append(self.robot.follow(Setpoints(t_ns[rows], q[rows], np.full(due - given, opening))))
+                answered.append(self.robot.follow(Setpoints(t_ns[rows], q[rows], hand[rows])))
                 given = due
-        nothing = Setpoints(t_ns[:0], q[:0], np.empty(0))
+        nothing = Setpoints(t_ns[:0], q[:0], hand[:0])
         over_ns = self.now_ns + PATIENCE_NS
         while sum(int(np.isfinite(some.requested[:, 0]).sum()) for some in answered) < len(q) and self.live:
             assert self.now_ns < over_ns, "setpoints were not answered"

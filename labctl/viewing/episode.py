@@ -31,7 +31,7 @@ from labctl.store.footage import note_beside
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 from labctl.store.verified import in_passing, samples_of
-from labctl.streams import StreamSpec
+from labctl.streams import StreamSpec, unit_of
 from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video
 
 AFTER_NS = 2 * SECOND
@@ -82,7 +82,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             streams=streams,
             videos=_videos(folder, own, streams, latency_s),
             events=[line for line in timeline.event_lines(entries) if first_ns <= line[0] <= last_ns],
-            lanes=_lanes(entries, own, specs, streams, first_ns, last_ns),
+            timelines=_timelines(entries, own, specs, streams, first_ns, last_ns),
             facts={**facts, **_moments(own, start_ns)},
             robot=robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
             totes=_totes(campaign, trial),
@@ -99,7 +99,9 @@ def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> Stream:
 
 def _open(stream: Stream, kept: Sequence[int]) -> Stream:
     """Of a stream what a blind role may see."""
-    return replace(stream, columns=tuple(stream.columns[i] for i in kept), values=stream.values[:, list(kept)])
+    unit = unit_of(stream.unit, len(stream.columns), kept)
+    columns, values = tuple(stream.columns[i] for i in kept), stream.values[:, list(kept)]
+    return replace(stream, columns=columns, values=values, unit=unit)
 
 
 def _start(episode: Episode, streams: Mapping[str, Stream]) -> int:
@@ -164,7 +166,7 @@ def _moments(episode: Episode, start_ns: int) -> dict[str, float]:
     return {name: round((at_ns - start_ns) / SECOND, 3) for name, at_ns in then.items()}
 
 
-def _lanes(
+def _timelines(
     entries: Sequence[Event],
     episode: Episode,
     specs: Mapping[str, StreamSpec],
@@ -172,19 +174,19 @@ def _lanes(
     first_ns: int,
     last_ns: int,
 ) -> dict[str, list[Mark]]:
-    """The lanes that have anything on them between two times."""
+    """The timelines that have anything on them between two times."""
     found = {
-        "phase": timeline.phase_lane(entries),
-        "operations": timeline.operation_lane(episode),
-        "instruction": timeline.instruction_lane(episode),
-        "interventions": timeline.intervention_lane(episode.interventions),
-        "holds": timeline.hold_lane(entries),
-        "notes": timeline.note_lane(entries),
+        "phase": timeline.phase_timeline(entries),
+        "operations": timeline.operation_timeline(episode),
+        "instruction": timeline.instruction_timeline(episode),
+        "interventions": timeline.intervention_timeline(episode.interventions),
+        "holds": timeline.hold_timeline(entries),
+        "notes": timeline.note_timeline(entries),
     }
     gaps = timeline.recorded_gaps(episode.gaps, last_ns)
     for name in filter(timeline.is_steady, streams):
         gaps.setdefault(name, []).extend(timeline.measured_gaps(streams[name].t_ns, specs[name].rate_hz))
-    found |= {f"gaps {name}": timeline.gap_lane(holes) for name, holes in sorted(gaps.items())}
+    found |= {f"gaps {name}": timeline.gap_timeline(spans) for name, spans in sorted(gaps.items())}
     shown = {name: timeline.within(marks, first_ns, last_ns) for name, marks in found.items()}
     return {name: marks for name, marks in shown.items() if any(mark.label for mark in marks)}
 

@@ -110,7 +110,7 @@ class Lines:
 
     def __init__(self, headway: Headway, clock: Clock) -> None:
         self._headway, self._clock = headway, clock
-        self._told = None
+        self._reported = None
         self._last_ns = self._spoke_ns = clock.now_ns()
 
     def spoke(self) -> None:
@@ -120,12 +120,12 @@ class Lines:
     def due(self) -> Sequence[str]:
         """What is to be printed now: a line or none."""
         now, news = self._clock.now_ns(), self._headway.news
-        fresh = news is not None and news != self._told and now - self._last_ns >= self.EVERY_NS
+        fresh = news is not None and news != self._reported and now - self._last_ns >= self.EVERY_NS
         stale = now - max(self._spoke_ns, self._last_ns) >= self.QUIET_NS
         line = self._headway.line() if fresh or stale else ""
         if not line:
             return ()
-        self._told, self._last_ns = news, now
+        self._reported, self._last_ns = news, now
         return (line,)
 
 

@@ -23,6 +23,8 @@ QUIET = {"verb": "events", "fault": "raise", "after": 10**9}
 ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sim_fr3": ("sim_fr3", "sim_fr3", {}),
     "sim_ur5": ("sim_ur5", "sim_ur5", {}),
+    "sim_rail": ("sim_rail", "sim_rail", {}),
+    "sim_hand": ("sim_hand", "sim_hand", {}),
     "faults": ("faults", "sim_fr3", {"driver": "sim_fr3", **QUIET}),
     "replay": ("replay", "sim_fr3", {"arm": "fr3", "file": "recorded.npz"}),
     "fr3_over_fci": ("emulated", "emulated_fr3", {}),

@@ -172,7 +172,7 @@ def _environment() -> dict[str, str]:
     """The copy comes before everything, here and in what tests start; the folder a process stands in does not count."""
     paths = [str(TREE), *filter(None, [os.environ.get("PYTHONPATH")])]
     mine = {"PYTHONPATH": os.pathsep.join(paths), "PYTHONSAFEPATH": "1"}
-    kept = {"HYPOTHESIS_STORAGE_DIRECTORY": "hypothesis", "NUMBA_CACHE_DIR": "numba"}
+    kept = {"HYPOTHESIS_STORAGE_DIRECTORY": "hypothesis", "XDG_CACHE_HOME": "cache"}
     return {**os.environ, **mine, **{name: str(TREE / folder) for name, folder in kept.items()}}
 
 

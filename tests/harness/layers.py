@@ -6,10 +6,23 @@ those inside it; "" is the root. A folder without an entry fails (tests/unit/tes
 
 from __future__ import annotations
 
-BASE = ("plain", "bus", "messages", "clock", "devices", "errors", "realtime", "rotations", "streams")
+BASE = (
+    "axes",
+    "plain",
+    "bus",
+    "messages",
+    "clock",
+    "devices",
+    "errors",
+    "extras",
+    "realtime",
+    "rotations",
+    "streams",
+    "version",
+)
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
-PARSED = ("config.cell_schema", "config.options", "config.policy_card", "config.values")
-DRIVER = ("plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
+PARSED = ("config.axes", "config.cell_schema", "config.options", "config.policy_card", "config.values")
+DRIVER = ("axes", "plain", "clock", "devices", "errors", "realtime", "rotations", "streams", *PARSED, "drivers.common")
 ROBOT = (*DRIVER, "drivers.common.servo")
 STATISTICS = ("errors", "analysis", "analysis.survival")
 MEASURES = (
@@ -26,17 +39,17 @@ MEASURES = (
 CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
-    "": ("errors", "messages.body_parts"),  # the shape of what `software` collects
-    "config": ("plain", "errors"),
+    "": ("axes", "errors", "extras", "version", "messages.body_parts"),  # the shape of what `software` collects
+    "config": ("axes", "plain", "errors", "streams"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
     "scene": (*BASE, "config", "core", "store"),
-    "nodes": (*BASE, "config.cell_schema", "config.policy_card", "core", "scene", "store"),
+    "nodes": (*BASE, "config.cell_schema", "config.policy_card", "config.sensors", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
-    "runtime.hosting": (*BASE, "config.cell_schema", "nodes", "store"),
+    "runtime.hosting": (*BASE, "config.cell_schema", "config.sensors", "nodes", "store"),
     "runtime": (*BASE, "software", "alerts", "config", "core", "nodes", "people", "runtime.hosting", "store"),
     "ui": SCREEN,
     "ui.console": SCREEN,
@@ -76,13 +89,19 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.policy": DRIVER,
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
-    "drivers.sim": (*DRIVER, "core.published_state"),  # its operator reads what a console does, by the same types
+    "drivers.sensors": DRIVER,
+    "drivers.sim.sensing": (*DRIVER, "drivers.sim"),
+    "drivers.sim.axes": (*DRIVER, "drivers.sim"),
+    "drivers.sim": (
+        *DRIVER,
+        "core.published_state",
+    ),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,
     "drivers.ur": ROBOT,
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
-    "testing": ("plain", "clock", "devices", "errors", "streams", "config.cell_schema"),
+    "testing": ("axes", "plain", "clock", "devices", "errors", "streams", "config.cell_schema", "config.options"),
     "fixtures": ("errors",),
     "protocols": ("errors",),
 }

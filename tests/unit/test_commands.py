@@ -28,7 +28,7 @@ def test_what_make_test_leaves_out_make_test_all_runs() -> None:
     assert f'-m "not thorough and {usual}"' in recipe("test")
     assert f'-m "thorough and not alone and {usual}"' in recipe("test-rest")
     assert f'--tx popen --dist loadscope -m "alone and {usual}"' in recipe("test-rest")
-    assert recipe("test-all").split() == ["test", "test-rest", "lint"]
+    assert recipe("test-all").split() == ["test", "test-rest", "test-lowest", "lint"]
     assert "-m privileged" in recipe("test-root")
     assert MARKERS - {"thorough", "real_time", "busy", "alone"} == APART, (
         "a new marker needs a command, and a line in CONTRIBUTING.md"
@@ -45,7 +45,7 @@ def test_what_runs_alone_is_thorough_or_it_would_run_twice() -> None:
 def test_continuous_integration_runs_all_of_it() -> None:
     script = (ROOT / ".ci/run").read_text()
     assert script.count("make test PYTHON=") == script.count("make test\n") == 1
-    assert script.count("make test-rest lint") == 2 and "make test-root" in script
+    assert script.count("make test-rest test-lowest lint") == 2 and "make test-root" in script
 
 
 def test_each_marker_and_each_peer_has_its_line_in_the_guide() -> None:

@@ -21,6 +21,9 @@ Errors are one line on stderr. Exit codes: 0 done; 1 refused, broken or failed; 
 what is left; with 75 when it was held: not every arm answers, or episodes are void for the same reason one after the
 other. Somebody has to look, then the same command goes on.
 The lab folder is `--lab DIR`, else `$LABCTL_LAB`, else the nearest parent holding `lab.toml`.
+
+A shell completes verbs, campaigns, episodes, formats and, of an unblinded campaign, arms after
+`eval "$(_LABCTL_COMPLETE=bash_source labctl)"` (`zsh_source` for zsh; fish: `_LABCTL_COMPLETE=fish_source labctl | source`).
 """
 
 

@@ -313,6 +313,7 @@ def _tonight(state: State) -> list[str]:
     if state["block"] is not None:
         lines.append(
             f"block {state['block'] + 1} of {state['blocks']}, {count(state['block_left'], 'trial')} left in it"
+            + (", an extra one of the person alone" if state["alone"] else "")
         )
     note = state["handover"]
     if note and note["text"]:
@@ -333,7 +334,8 @@ def header(state: State | None) -> str:
     done, of = state["progress"]
     parts = [state["campaign"], f"{state['cell']} ({state['kind']})"]
     if state["block"] is not None:
-        parts.append(f"block {state['block'] + 1}/{state['blocks']}")
+        alone = ", the person alone" if state["alone"] else ""
+        parts.append(f"block {state['block'] + 1}/{state['blocks']}{alone}")
     parts.append(f"{done}/{of} trials")
     if state["pace_s"] and done < of:
         parts.append(f"about {clock(state['pace_s'] * (of - done), coarse=True)} to go")

@@ -67,12 +67,12 @@ def to_score(state: PublishedState, marks: Sequence[str] = ()) -> ToScore:
 
 
 def touch_fields(number: int) -> Iterator[Widget]:
-    """What a hand did in an episode; the answer is `touch_said`."""
+    """What a hand did in an episode; the answer is `touch_answer`."""
     yield Options([(words, kind) for kind, words in TOUCHES.items()], id=f"kind-{number}", taken=["hand_in_scene"])
     yield Line("", id=f"said-{number}", placeholder="a few words (may stay empty)")
 
 
-def touch_said(form: Form, number: int) -> Answer:
+def touch_answer(form: Form, number: int) -> Answer:
     """The arguments of a touch whose times are known already."""
     kind, note = form.chosen(f"kind-{number}") or "other", form.text(f"said-{number}")
     return {"phase": "end", "number": number, "kind": kind, "note": note}
@@ -90,7 +90,7 @@ class AskIntervention(Form):
         yield from touch_fields(self._number)
 
     def answer(self) -> Answer:
-        return touch_said(self, self._number)
+        return touch_answer(self, self._number)
 
 
 class AskText(Form):
@@ -130,8 +130,8 @@ class AskVoid(Form):
         if self.words:
             yield Label("no machine event stands behind it: a second person confirms (id)")
             yield Line(id="second")
-            for said in self._confirmed:
-                yield Label(f"{said['by']} confirmed {said['reason']} at a console", markup=False)
+            for confirmed in self._confirmed:
+                yield Label(f"{confirmed['by']} confirmed {confirmed['reason']} at a console", markup=False)
             if self._with_code:
                 yield Label(f"personal code, typed by that person ({', '.join(self._with_code)})", markup=False)
                 yield Line(id="code", password=True)
@@ -334,7 +334,7 @@ class AskScore(Form):
         if self._about["tags"]:
             answer["tags"] = self.ticked("tags")
         if self._about["unsaid"]:
-            answer["touches"] = [touch_said(self, number) for number in self._about["unsaid"]]
+            answer["touches"] = [touch_answer(self, number) for number in self._about["unsaid"]]
         if self._why:
             answer["why"] = self.reason()
         return answer

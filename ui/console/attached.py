@@ -54,7 +54,7 @@ class Attached(Front):
         self._there = True  # the run's process, as it was looked up last
         self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[bool, ...] = ()
-        self._said = 0  # how many lines were shown
+        self._lines_shown = 0  # how many lines were shown
         self._refused = False  # is the last of them why a key did nothing?
         self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
         self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
@@ -142,7 +142,7 @@ class Attached(Front):
         return (self.screen, self._fresh(now_ns), *where, *what)
 
     def tell(self, text: str, *, wrong: bool = False) -> None:
-        self._said += 1
+        self._lines_shown += 1
         self._refused = wrong and bool(text)
         if self.now.is_mounted:
             self.now.say(text, wrong=wrong)
@@ -185,11 +185,11 @@ class Attached(Front):
             self.tell(str(error), wrong=True)
             return
         self.keys_pressed = 0
-        said = self._said
+        answered = self._lines_shown
 
         def wiped(reply: Reply) -> None:
             """The last line goes, unless a later key was answered by it."""
-            if said == self._said:
+            if answered == self._lines_shown:
                 self.tell("")
 
         self._asked[sent] = done or wiped

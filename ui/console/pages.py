@@ -46,9 +46,9 @@ class Page(Screen[None]):
 
     def say(self, text: str, *, wrong: bool = False) -> None:
         """One line: the answer to the last key."""
-        said = self.query_one("#said", Static)
-        said.update(text)
-        said.set_class(wrong, "wrong")
+        label = self.query_one("#said", Static)
+        label.update(text)
+        label.set_class(wrong, "wrong")
 
 
 class Table(Page):

@@ -69,9 +69,9 @@ class AskPeople(Form):
         new = {person: list(taken) for person, taken in roles.items() if person not in self._people}
         if new and new != self._named:
             self._named = new
-            said = "; ".join(f"{person} as {', '.join(taken)}" for person, taken in new.items())
+            text = "; ".join(f"{person} as {', '.join(taken)}" for person, taken in new.items())
             first = next(iter(new.values()))[0]
-            raise Unfit(f"role-{first}", f"new here: {said}. Ctrl-S again if that is the id; else correct it")
+            raise Unfit(f"role-{first}", f"new here: {text}. Ctrl-S again if that is the id; else correct it")
         for person, taken in roles.items():  # roles that this form does not ask for stay
             taken += [role for role in self._people.get(person, ()) if role not in ROLES]
         return {"people": entries(roles), "who": who}

@@ -160,8 +160,8 @@ def new_code() -> str:
     return f"{number[:4]}-{number[4:]}"
 
 
-def _asking(said: str = "") -> web.Response:
-    answer = web.Response(status=403, text=PAIRING.format(said=said), content_type="text/html")
+def _asking(message: str = "") -> web.Response:
+    answer = web.Response(status=403, text=PAIRING.format(said=message), content_type="text/html")
     rule = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; frame-ancestors 'none'"
     answer.headers["Content-Security-Policy"] = rule
     return answer

@@ -15,9 +15,11 @@ from labctl.ui.rerun.episode_view import (
     POLICY,
     EpisodeView,
     depth_place,
+    hand_of,
     joints_of,
     measured,
     place_of,
+    sensor_plots,
     short_names,
 )
 from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
@@ -31,7 +33,7 @@ JOINT_PLOTS = (("q", "joints, rad"), ("dq", "speeds, rad/s"), ("tau", "torques, 
 
 
 def blueprint(views: Mapping[str, EpisodeView]) -> Any:
-    """One episode: the cell over the cameras on the left; lanes, curves and words on the right. Two: a column each."""
+    """One episode: the cell over the cameras on the left; timelines, curves, words on the right. Two: a column each."""
     axis = _axis(list(views.values()))
     if len(views) == 1:
         ((prefix, view),) = views.items()
@@ -117,9 +119,9 @@ def _pictures(prefix: str, view: EpisodeView) -> list[Any]:
 def _evidence(prefix: str, view: EpisodeView, axis: Any, *, narrow: bool = False) -> list[tuple[float, Any]]:
     """(share of the height, view) from what happened down to the words for it; when narrow, all plots share a row."""
     rows: list[tuple[float, Any]] = []
-    if view.lanes:
-        lanes = rrb.StateTimelineView(origin=_at(prefix, "lanes"), name="what happened", time_view=axis)
-        rows.append((0.8 + 0.45 * len(view.lanes), lanes))
+    if view.timelines:
+        timelines = rrb.StateTimelineView(origin=_at(prefix, "lanes"), name="what happened", time_view=axis)
+        rows.append((0.8 + 0.45 * len(view.timelines), timelines))
     plots = _plots(prefix, view, axis)
     if narrow:
         together = [plot for _, row in plots for plot in row]
@@ -145,11 +147,14 @@ def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[
     rows: list[tuple[float, list[Any]]] = []
     joints = [plot(f"joints/{what}", name) for what, name in JOINT_PLOTS if measured(view, what).size]
     if joints:
-        rows += [(1.8, joints), (1.1, [plot("gripper", "gripper opening, mm", legend=False)])]
+        hand = "gripper opening, mm" if hand_of(view) == ("gripper",) else "hand"
+        rows += [(1.8, joints), (1.1, [plot("gripper", hand, legend=hand == "hand")])]
+    if sensors := sensor_plots(view):
+        rows.append((1.2, [plot(entity, title) for _, entity, title, _ in sensors]))
     if POLICY in view.streams:
         rows.append((1.2, [plot("policy", "policy's answer after capture and after request, ms", legend=False)]))
     if ACTION in view.streams:
-        parts = [*short_names(joints_of(view)), "gripper"]
+        parts = [*short_names(joints_of(view)), *hand_of(view)]
         rows.insert(len(joints[:1]) * 2, (1.4, [plot(f"actions/{part}", f"asked of {part}") for part in parts]))
     return rows
 

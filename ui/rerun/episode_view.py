@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from labctl.core.timeline import Mark
+from labctl.streams import units_of
 
 STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
+SENSOR = "sensor/"
 STAGES = ("requested", "limited", "sent")
 
 
@@ -60,7 +62,7 @@ class EpisodeView:
     """All that is shown of an episode. Times are monotonic host ns; start_ns (go) is zero on the timeline.
 
     wall: a UTC time (ISO 8601) and how many ns after start_ns it was. events: (t_ns, level, text), levels "INFO",
-    "WARN", "ERROR". lanes: what stood when, by name; names that start with "gaps " are holes in a stream.
+    "WARN", "ERROR". timelines: what stood when, by name; names that start with "gaps " are holes in a stream.
     facts: what episodes are searched by, in the order to be read. robot: the robot's model ("fr3", "ur5", "ur5e").
     totes: centre of the floor, inner size (m), whether items go there, by name. photos: pictures of the scene by what
     they are. masked: made for people who must not know the experiment's arm
@@ -73,7 +75,7 @@ class EpisodeView:
     videos: Mapping[str, Video] = field(default_factory=dict)
     wall: tuple[str, int] | None = None
     events: Sequence[tuple[int, str, str]] = ()
-    lanes: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
+    timelines: Mapping[str, Sequence[Mark]] = field(default_factory=dict)
     facts: Mapping[str, Any] = field(default_factory=dict)
     robot: str = ""
     totes: Mapping[str, tuple[Sequence[float], Sequence[float], bool]] = field(default_factory=dict)
@@ -98,6 +100,21 @@ def depth_place(name: str, video: Video) -> str:
     return f"{place_of(name, video)}_depth"
 
 
+def sensor_plots(view: EpisodeView) -> list[tuple[str, str, str, list[str]]]:
+    """Of each sensor and each unit that it measures in: the stream, the entity of its curves, a title, the columns."""
+    found: list[tuple[str, str, str, list[str]]] = []
+    for name, stream in sorted(view.streams.items()):
+        if not name.startswith(SENSOR) or not len(stream.t_ns):
+            continue
+        by_unit: dict[str, list[str]] = {}
+        for column, unit in zip(stream.columns, units_of(stream.unit, len(stream.columns)), strict=True):
+            by_unit.setdefault(unit, []).append(column)
+        for number, (unit, names) in enumerate(by_unit.items()):
+            title = f"{name.removeprefix(SENSOR)}, {unit}" if unit else name.removeprefix(SENSOR)
+            found.append((name, f"sensors/{name.removeprefix(SENSOR)}/{number}", title, names))
+    return found
+
+
 def columns(stream: Stream, names: Sequence[str]) -> np.ndarray:
     """The named columns that a stream has, (n, found)."""
     found = [stream.columns.index(name) for name in names if name in stream.columns]
@@ -108,6 +125,13 @@ def joints_of(view: EpisodeView) -> tuple[str, ...]:
     """The robot's joints, in order, as its recorded states name them."""
     state = view.streams.get(STATE)
     return tuple(c.removeprefix("q.") for c in state.columns if c.startswith("q.")) if state else ()
+
+
+def hand_of(view: EpisodeView) -> tuple[str, ...]:
+    """The axes of the robot's hand, as its recorded actions name them: "gripper", where nothing else was declared."""
+    action = view.streams.get(ACTION) or view.streams.get(STATE)
+    names = [c.partition(".")[2] for c in action.columns if c.startswith("sent.")] if action else []
+    return tuple(name for name in names if name not in joints_of(view)) or ("gripper",)
 
 
 def measured(view: EpisodeView, what: str) -> np.ndarray:

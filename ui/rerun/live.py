@@ -51,7 +51,7 @@ class LiveView:
             self._to.connect_grpc(url, default_blueprint=blueprint)
         self._to.send_recording_name(f"{cell.campaign}, live")
         self._to.send_blueprint(blueprint)
-        self._said: dict[str, str] = {}
+        self._logged: dict[str, str] = {}
         self._totes = cell.totes
         log_cell(self._to, cell.totes)
         self._joints = self._load(cell.robot)
@@ -89,7 +89,7 @@ class LiveView:
     def _observation(self, message: Message) -> None:
         seen, body = message.arrays, message.body
         self._at(body["t_ns"])
-        self._lane("2_arm", "" if body["mode"] in QUIET else f"{body['mode']} {body.get('reason') or ''}".strip())
+        self._timeline("2_arm", "" if body["mode"] in QUIET else f"{body['mode']} {body.get('reason') or ''}".strip())
         self._aim(seen)
         q = np.asarray(seen["q"], dtype=float)
         self._to.log("joints/q", rr.Scalars(q))
@@ -115,8 +115,8 @@ class LiveView:
             return
         middle = np.asarray(seen["target_tote"][:3], dtype=float)
         target = next((name for name, (centre, *_) in self._totes.items() if np.allclose(centre, middle)), "")
-        if self._said.get("target") != target:
-            self._said["target"] = target
+        if self._logged.get("target") != target:
+            self._logged["target"] = target
             log_cell(self._to, {name: (*where[:2], name == target) for name, where in self._totes.items()})
 
     def _picture(self, message: Message) -> None:
@@ -125,11 +125,11 @@ class LiveView:
         self._to.log(f"cameras/{message.body['camera']}", image.compress(jpeg_quality=JPEG))
 
     def _state(self, body: Mapping[str, Any], now_ns: int) -> None:
-        """The state of the run, as a page and, where it changed, as lanes and lines."""
+        """The state of the run, as a page and, where it changed, as timelines and lines."""
         self._at(now_ns)
         holds = [hold["code"] for hold in body.get("holds", ())]
-        self._lane("1_trial", str(body.get("trial_state") or ""))
-        self._lane("3_holds", ", ".join(holds))
+        self._timeline("1_trial", str(body.get("trial_state") or ""))
+        self._timeline("3_holds", ", ".join(holds))
         done, total = body.get("progress") or (0, 0)
         rows = [
             ("state", body.get("trial_state")),
@@ -141,14 +141,14 @@ class LiveView:
         ]
         lines = [f"| {name} | {value} |" for name, value in rows if value is not None]
         page = "\n".join(["| | |", "|---|---|", *lines])
-        if self._said.get("page") != page:
-            self._said["page"] = page
+        if self._logged.get("page") != page:
+            self._logged["page"] = page
             self._to.log("about", rr.TextDocument(page, media_type="text/markdown"))
 
-    def _lane(self, name: str, state: str) -> None:
-        if self._said.get(name) == state:
+    def _timeline(self, name: str, state: str) -> None:
+        if self._logged.get(name) == state:
             return
-        self._said[name] = state
+        self._logged[name] = state
         self._to.log(f"lanes/{name}", rr.StateChange(state=state))
         if state:
             level = "WARN" if name == "3_holds" else "INFO"

@@ -1,4 +1,4 @@
-"""The parts of an episode as Rerun entities: the robot in its cell, cameras, curves, lanes, words.
+"""The parts of an episode as Rerun entities: the robot in its cell, cameras, curves, timelines, words.
 
 May not: open a file or a port, choose a layout, or decide what a masked view holds.
 """
@@ -25,9 +25,11 @@ from labctl.ui.rerun.episode_view import (
     Video,
     columns,
     depth_place,
+    hand_of,
     joints_of,
     measured,
     place_of,
+    sensor_plots,
     short_names,
 )
 from labctl.ui.rerun.palette import ITEMS, JOINTS, STAGE_COLOURS, TONES, along
@@ -52,12 +54,13 @@ def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = 
     """
     parts = Parts(recording, view, prefix)
     parts.facts()
-    parts.lanes()
+    parts.timelines()
     parts.cell()
     parts.cameras()
     parts.state()
     parts.items()
     parts.actions()
+    parts.sensors()
 
 
 class Parts:
@@ -84,19 +87,25 @@ class Parts:
         self._to.send_columns(self._path(entity), times, data)
 
     def _curves(
-        self, entity: str, t_ns: np.ndarray, values: np.ndarray, names: Sequence[str], colours: Sequence[Any]
+        self,
+        entity: str,
+        t_ns: np.ndarray,
+        values: np.ndarray,
+        names: Sequence[str],
+        colours: Sequence[Any],
+        of: str = STATE,
     ) -> None:
         """Curves (n, k) under one entity, named. What the robot measured has a hole where its record has one."""
         n, k = values.shape
         if n and k:
             self._static(entity, rr.SeriesLines(names=list(names), colors=list(colours), widths=[1.5] * k))
-            holes = [] if entity.startswith(("actions/", "policy")) else self._holes()
-            t_ns, values = _broken(t_ns, values.astype(float), holes)
+            gaps = [] if entity.startswith(("actions/", "policy")) else self._gaps(of)
+            t_ns, values = _broken(t_ns, values.astype(float), gaps)
             self._send(entity, t_ns, rr.Scalars.columns(scalars=values.reshape(-1)).partition([k] * len(t_ns)))
 
-    def _holes(self) -> list[int]:
-        """When each hole in the robot's record begins, ns."""
-        return [mark.t_ns for mark in self._view.lanes.get(f"gaps {STATE}", ()) if mark.label]
+    def _gaps(self, stream: str) -> list[int]:
+        """When each hole in the record of a stream begins, ns."""
+        return [mark.t_ns for mark in self._view.timelines.get(f"gaps {stream}", ()) if mark.label]
 
     def facts(self) -> None:
         """What the episode is, as properties to search by and as a page to read."""
@@ -119,8 +128,11 @@ class Parts:
             values = measured(self._view, what)
             if values.size:
                 self._curves(f"joints/{what}", state.t_ns, values, short_names(self._joints), JOINTS)
-        opening = columns(state, ["gripper"])
-        self._curves("gripper", state.t_ns, 1000 * opening, ["measured"], [(110, 220, 130)])
+        opening, hand = columns(state, ["gripper"]), hand_of(self._view)
+        if opening.size:
+            self._curves("gripper", state.t_ns, 1000 * opening, ["measured"], [(110, 220, 130)])
+        else:
+            self._curves("gripper", state.t_ns, columns(state, hand), hand, JOINTS[: len(hand)])
         thin = thinned(state.t_ns, POSE_HZ)
         self._tool(state, thin)
         self._arm(state.t_ns[thin], columns(state, [f"q.{name}" for name in self._joints])[thin], opening[thin])
@@ -164,7 +176,8 @@ class Parts:
         """Every action as requested, limited and sent, joint by joint, and the policy's answers."""
         action, policy = self._view.streams.get(ACTION), self._view.streams.get(POLICY)
         if action is not None:
-            for part, name in zip((*self._joints, "gripper"), (*short_names(self._joints), "gripper"), strict=True):
+            hand = hand_of(self._view)
+            for part, name in zip((*self._joints, *hand), (*short_names(self._joints), *hand), strict=True):
                 values = columns(action, [f"{stage}.{part}" for stage in STAGES])
                 scaled = values * 1000 if part == "gripper" else values
                 self._curves(f"actions/{name}", action.t_ns, scaled, STAGES, [STAGE_COLOURS[s] for s in STAGES])
@@ -174,6 +187,12 @@ class Parts:
                 taken = (times[:, 2:] - times[:, :2]) / 1e6
                 names = ["from capture to reply", "from request to reply"]
                 self._curves("policy", policy.t_ns, taken, names, [(150, 120, 190), (205, 140, 255)])
+
+    def sensors(self) -> None:
+        """What each sensor measured, the columns of one unit together."""
+        for name, entity, _, names in sensor_plots(self._view):
+            stream = self._view.streams[name]
+            self._curves(entity, stream.t_ns, columns(stream, names), names, JOINTS[: len(names)], name)
 
     def cameras(self) -> None:
         """Each video once, and which of its frames belongs to which measured time; photos of the scene."""
@@ -199,9 +218,9 @@ class Parts:
         self._static(place, rerun_depth.look(depth.scale_m))
         self._send(place, times, rerun_depth.columns(pictures))
 
-    def lanes(self) -> None:
-        """What stood when, as lanes, and the journal's entries in words."""
-        for number, (name, marks) in enumerate(self._view.lanes.items(), 1):
+    def timelines(self) -> None:
+        """What stood when, as timelines, and the journal's entries in words."""
+        for number, (name, marks) in enumerate(self._view.timelines.items(), 1):
             entity = f"lanes/{number}_{name.replace('/', '_').replace(' ', '_')}"
             self._static(entity, states_of(marks))
             self._send(entity, [mark.t_ns for mark in marks], rr.StateChange.columns(state=[m.label for m in marks]))
@@ -277,7 +296,7 @@ def item_boxes(at: np.ndarray, yaw: np.ndarray, flags: np.ndarray, size: Any) ->
 
 
 def states_of(marks: Sequence[Mark]) -> rr.StateConfiguration:
-    """The colours of a lane's labels."""
+    """The colours of a timeline's labels."""
     tones = {mark.label: mark.tone for mark in marks if mark.label}
     return rr.StateConfiguration(
         values=list(tones), labels=list(tones), colors=[TONES[tone] for tone in tones.values()]
@@ -287,13 +306,13 @@ def states_of(marks: Sequence[Mark]) -> rr.StateConfiguration:
 def page_of(view: EpisodeView) -> str:
     """The facts of an episode as a Markdown page."""
     heading = "masked: shows nothing that tells which arm of the experiment this is\n\n" if view.masked else ""
-    lines = [f"| {name.replace('_', ' ')} | {_said(value)} |" for name, value in view.facts.items()]
-    gaps = [name.removeprefix("gaps ") for name in view.lanes if name.startswith("gaps ")]
+    lines = [f"| {name.replace('_', ' ')} | {_formatted(value)} |" for name, value in view.facts.items()]
+    gaps = [name.removeprefix("gaps ") for name in view.timelines if name.startswith("gaps ")]
     lines.append(f"| gaps | {', '.join(gaps) if gaps else 'none'} |")
     return heading + "\n".join(["| | |", "|---|---|", *lines])
 
 
-def _said(value: Any) -> str:
+def _formatted(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return f"{value:.1f}" if isinstance(value, float) else str(value)
@@ -312,10 +331,10 @@ def _utc_of_start(view: EpisodeView) -> np.datetime64 | None:
     return np.datetime64(wall_ns(text) - after_ns, "ns")
 
 
-def _broken(t_ns: np.ndarray, values: np.ndarray, holes: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+def _broken(t_ns: np.ndarray, values: np.ndarray, gaps: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """A not-a-number one nanosecond after each hole begins, so that no line is drawn across it."""
-    at = np.searchsorted(t_ns, [hole + 1 for hole in holes])
-    return np.insert(t_ns, at, [hole + 1 for hole in holes]), np.insert(values, at, np.nan, axis=0)
+    at = np.searchsorted(t_ns, [hole + 1 for hole in gaps])
+    return np.insert(t_ns, at, [hole + 1 for hole in gaps]), np.insert(values, at, np.nan, axis=0)
 
 
 def thinned(t_ns: np.ndarray, rate_hz: float) -> np.ndarray:

@@ -49,11 +49,11 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
             if self.headers.get("Host") not in names:
                 self.send_error(403, "ask for 127.0.0.1")  # another site's name that leads here
                 return
-            asked = {name: self.headers[name] for name in _ASKED_FOR if name in self.headers}
+            headers = {name: self.headers[name] for name in _ASKED_FOR if name in self.headers}
             inner = http.client.HTTPConnection(LOOPBACK, viewer_port, timeout=PATIENCE_S)
             with suppress(ConnectionError):  # a browser that went away needs no answer
                 try:
-                    inner.request(self.command, self.path, headers=asked)
+                    inner.request(self.command, self.path, headers=headers)
                     found = inner.getresponse()
                 except (OSError, http.client.HTTPException):
                     self.send_error(502, "the viewer does not answer")

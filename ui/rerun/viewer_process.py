@@ -50,9 +50,9 @@ def environment(folder: Path) -> dict[str, str]:
     """
     settings = folder / "rerun" / "analytics.json"
     settings.parent.mkdir(parents=True, exist_ok=True)
-    said = {"analytics_enabled": False, "analytics_id": "", "metadata": {}}
+    settings_of = {"analytics_enabled": False, "analytics_id": "", "metadata": {}}
     places = {"config_file_path": str(settings), "data_dir_path": str(settings.parent / "analytics")}
-    settings.write_text(json.dumps({**said, **places}))
+    settings.write_text(json.dumps({**settings_of, **places}))
     names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
     nowhere = dict.fromkeys((*names, *map(str.lower, names)), f"http://{LOOPBACK}:9")
     here = dict.fromkeys(("NO_PROXY", "no_proxy"), f"{LOOPBACK},localhost")

@@ -81,12 +81,12 @@ class Filmstrip(Vertical):
         half = self._number // 2
         times = [middle + APART_S * n for n in range(-half, half + 1)]
         try:
-            film = self._look(episode, camera, times, 320)
+            strip = self._look(episode, camera, times, 320)
             text = ""
         except LabctlError as error:
-            film, text = ("", []), str(error)
+            strip, text = ("", []), str(error)
         if self.is_attached:
-            self.app.call_from_thread(self._draw, wanted, film, text)
+            self.app.call_from_thread(self._draw, wanted, strip, text)
 
     def _draw(
         self, wanted: tuple[str, int, float], film: tuple[str, list[tuple[float, np.ndarray]]], text: str

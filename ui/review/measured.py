@@ -34,8 +34,8 @@ def about(task: Task | None, items: int) -> ToScore:
 
 def lines(task: Task, outcome: Outcome) -> list[str]:
     """The task as it was put, and how it went."""
-    said = [f"• the task: {task.instruction}", f"• outcome: {in_words(task, outcome)}"]
-    return [*said, *([f"• note: {outcome.notes}"] if outcome.notes else [])]
+    sentences = [f"• the task: {task.instruction}", f"• outcome: {in_words(task, outcome)}"]
+    return [*sentences, *([f"• note: {outcome.notes}"] if outcome.notes else [])]
 
 
 def rows(task: Task, outcome: Outcome | None) -> list[Row]:

@@ -143,7 +143,7 @@ class Review(Reviewing):
 
     def _draw(self) -> None:
         item, left = self.item, sum(item.reviewed is None for item in self._items)
-        unsaid = len([pair for pair, said in self._pairs() if said is None])
+        unsaid = len([pair for pair, stated in self._pairs() if stated is None])
         also = f" · of {count(unsaid, 'pair')} nobody has said which was better (b)" if unsaid else ""
         dispute = f"{len(unsettled(self._items))} in dispute, {left} of {len(self._items)} not reviewed"
         self.query_one("#header", Label).update(f"review · {dispute}{also}")
@@ -163,6 +163,7 @@ class Review(Reviewing):
         lines = [
             *(went if item.task is None else measured.lines(item.task, outcome)),
             f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
+            *(f"• a model, {text}" for text in item.models),
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]
         self.query_one("#details", Static).update("\n".join(lines))
@@ -316,7 +317,9 @@ class Review(Reviewing):
             except LabctlError as error:
                 self._say(str(error), wrong=True)
 
-        title = "Finish the review? Nothing is in dispute; afterwards nobody changes an operation or an outcome."
+        seen = f"{sum(item.reviewed is not None for item in self._items)} of {count(len(self._items), 'episode')}"
+        title = f"Finish the review? Nothing is in dispute; {seen} looked at, the others stand as scored. "
+        title += "Afterwards nobody changes an operation or an outcome."
         self.push_screen(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:

@@ -30,6 +30,6 @@ class Reviewing(App[str]):
         return not (action in ("confirm", "judge", "shift") and len(self.screen_stack) > 1)
 
     def _say(self, text: str, *, wrong: bool = False) -> None:
-        said = self.query_one("#said", Static)
-        said.update(text)
-        said.set_class(wrong, "wrong")
+        label = self.query_one("#said", Static)
+        label.update(text)
+        label.set_class(wrong, "wrong")

@@ -6,7 +6,6 @@ May not: show what was scored, proposed or counted, why an episode ended, an arm
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from labctl.ui.console import measures
@@ -20,18 +19,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import DataTable, Label, Static
 
-from labctl.core.task import Task
+from labctl.core.reviewed import Unseen
 from labctl.errors import LabctlError
 from labctl.plain import count
-
-
-@dataclass(frozen=True, slots=True)
-class Unseen:
-    """An episode that waits for a second assessor."""
-
-    trial: str
-    episode: str
-    task: Task
 
 
 class SecondReview(Reviewing):
@@ -91,9 +81,9 @@ class SecondReview(Reviewing):
             self.query_one("#details", Static).update("")
             return
         self.query_one("#line", Static).update(f"{one.episode} · {one.task.name or 'items'}")
-        told = [f"• the task: {one.task.instruction}"] if one.task.instruction else []
+        lines = [f"• the task: {one.task.instruction}"] if one.task.instruction else []
         self.query_one("#details", Static).update(
-            "\n".join([*told, "• by the pictures alone: left, right and the page keys go through them"])
+            "\n".join([*lines, "• by the pictures alone: left, right and the page keys go through them"])
         )
         for row in rows(one.task, None):
             table.add_row(*row)

@@ -156,12 +156,15 @@ class ServoedRobot:
         return self._states.drain()
 
     def observe(self) -> dict[str, np.ndarray]:
-        """The newest state: q, dq (dof,), tcp (7,), gripper (1,). Raises DeviceLost."""
+        """The newest state: q, dq (dof,), tcp (7,), gripper (1,); wrench (6,) where the robot tells one. Raises
+        DeviceLost.
+        """
         self._raise_if_lost()
         newest = self._states.newest
         if newest is None:
             raise DeviceLost("the robot has not sent a state yet")
-        return {"q": newest.q, "dq": newest.dq, "tcp": newest.tcp, "gripper": np.array([self._gripper.opening()])}
+        seen = {"q": newest.q, "dq": newest.dq, "tcp": newest.tcp, "gripper": np.array([self._gripper.opening()])}
+        return {**seen, "wrench": newest.wrench} if newest.wrench.size else seen
 
     def events(self) -> list[DeviceEvent]:
         """What happened since the last call, at its measured time."""

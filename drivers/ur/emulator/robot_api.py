@@ -45,12 +45,12 @@ class RobotApiServer:
         method, _, target = head.partition("\r\n")[0].partition(" ")
         path = target.partition(" ")[0].partition("?")[0].rstrip("/")
         if not path.startswith(BASE):
-            status, said = HTTPStatus.NOT_FOUND, _why(f"no {path}")
+            status, reply = HTTPStatus.NOT_FOUND, _why(f"no {path}")
         elif method == "PUT":
-            status, said = self._put(path.removeprefix(BASE), body)
+            status, reply = self._put(path.removeprefix(BASE), body)
         else:
-            status, said = self._get(path.removeprefix(BASE))
-        text = json.dumps(said)
+            status, reply = self._get(path.removeprefix(BASE))
+        text = json.dumps(reply)
         size = len(text.encode())
         head = f"HTTP/1.1 {status.value} {status.phrase}\r\nContent-Type: application/json\r\nContent-Length: {size}"
         return f"{head}\r\n\r\n{text}"
@@ -78,10 +78,10 @@ class RobotApiServer:
             return HTTPStatus.BAD_REQUEST, _why(f"action: one of {', '.join(known)}")
         if self._dashboard.answer("is in remote control") != "true":
             return HTTPStatus.FORBIDDEN, _why("the robot is in local control")
-        told = self._dashboard.answer(verb)
-        if told.startswith(REFUSALS):
-            return HTTPStatus.CONFLICT, _why(told)
-        return HTTPStatus.OK, {"state": self._program(), "message": told, "details": told}
+        reply = self._dashboard.answer(verb)
+        if reply.startswith(REFUSALS):
+            return HTTPStatus.CONFLICT, _why(reply)
+        return HTTPStatus.OK, {"state": self._program(), "message": reply, "details": reply}
 
     def _program(self) -> str:
         return self._dashboard.answer("programstate").partition(" ")[0]

@@ -114,22 +114,22 @@ class RtdeServer:
         session.every = max(1, round(self._rate_hz / min(max(frequency, 1.0), self._rate_hz)))
         if None not in kinds:
             session.outputs = wire.Recipe([(n, k) for n, k in zip(names, kinds, strict=True) if k is not None])
-        said = ",".join(kind or wire.NOT_FOUND for kind in kinds)
-        self._send(session, wire.message(wire.OUTPUTS, b"\1" + said.encode()))
+        types = ",".join(kind or wire.NOT_FOUND for kind in kinds)
+        self._send(session, wire.message(wire.OUTPUTS, b"\1" + types.encode()))
 
     def _set_up_inputs(self, session: Session, names: list[str]) -> None:
-        said = []
+        types = []
         for name in names:
             kind = wire.type_of(name, wire.INPUT_TYPES, "input")
             taken = self._owners.get(name, session) is not session
-            said.append(wire.NOT_FOUND if kind is None else wire.IN_USE if taken else kind)
-        good = not {wire.NOT_FOUND, wire.IN_USE} & set(said)
+            types.append(wire.NOT_FOUND if kind is None else wire.IN_USE if taken else kind)
+        good = not {wire.NOT_FOUND, wire.IN_USE} & set(types)
         if good:
             self._owners |= dict.fromkeys(names, session)
-            session.inputs.append(wire.Recipe(list(zip(names, said, strict=True))))
+            session.inputs.append(wire.Recipe(list(zip(names, types, strict=True))))
             session.controls = True
         number = len(session.inputs) if good else 0
-        self._send(session, wire.message(wire.INPUTS, bytes([number]) + ",".join(said).encode()))
+        self._send(session, wire.message(wire.INPUTS, bytes([number]) + ",".join(types).encode()))
 
     def publish(self, cycle: int, values: Mapping[str, object]) -> None:
         """One control cycle is over: a package to every client whose period is over."""

@@ -118,5 +118,5 @@ def message(kind: int, body: bytes = b"") -> bytes:
 
 def text_message(text: str, level: int = 1) -> bytes:
     """A message for the log: level 0 exception, 1 error, 2 warning, 3 info."""
-    said, source = text.encode()[:250], b"emulator"
-    return message(TEXT, bytes([len(said)]) + said + bytes([len(source)]) + source + bytes([level]))
+    body, source = text.encode()[:250], b"emulator"
+    return message(TEXT, bytes([len(body)]) + body + bytes([len(source)]) + source + bytes([level]))

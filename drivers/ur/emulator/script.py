@@ -167,9 +167,9 @@ class ControlScript:
 
     def _servoed(self) -> np.ndarray:
         """Joints for the pose of a servol, which stands in the registers for many cycles."""
-        asked = self._six()
-        if self.fail_next_ik or asked != self._solved[0]:
-            self._solved = (asked, self._ik(pose_of(asked)))
+        requested = self._six()
+        if self.fail_next_ik or requested != self._solved[0]:
+            self._solved = (requested, self._ik(pose_of(requested)))
         return self._solved[1]
 
     def speed(self, linear: bool) -> None:

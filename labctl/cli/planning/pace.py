@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from labctl.cli.planning.plan import cost_words, effort_of
+from labctl.cli.planning.plan import effort_of
+from labctl.cli.planning.printed import cost_words
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Effort, Hours

@@ -23,12 +23,13 @@ from labctl.cli.options import (
     print_table,
     times_of_option,
 )
+from labctl.cli.planning.printed import print_facts, print_hours
 from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.axis_design import Needed
     from labctl.analysis.planning.interim_design import Difference, Effects, PlannedLook, RegisteredMargin, Resolution
-    from labctl.checks.protocol_size import Effort, Hours, Preview
+    from labctl.checks.protocol_size import Effort, Preview
     from labctl.config.margin import Margin
     from labctl.config.protocol_schema import TrialRules
 
@@ -40,16 +41,6 @@ EPILOG = example(
     "labctl plan protocols/second.toml --times-of first          # hours by what trials took in first",
     "labctl plan protocols/first.toml --staging-s 120 --run-s 95 --void-share 0.1 --json",
 )
-PARTS = {
-    "staging": "staging",
-    "arming": "arming",
-    "running": "running",
-    "scoring": "scoring",
-    "voids": "voids, run again",
-    "breaks": "breaks",
-    "sessions_open_close": "opening and closing evenings",
-    "review": "review afterwards",
-}
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
@@ -111,6 +102,7 @@ def plan(
     from labctl.analysis.planning import interim_design
     from labctl.analysis.planning.axis_design import needed
     from labctl.checks.protocol_size import Effort, preview, trials_in
+    from labctl.cli.planning import one_arm
     from labctl.errors import InputError
     from labctl.store.driver_options import check_controllers
     from labctl.store.frozen_cards import trained_line, trained_with, with_cards
@@ -133,6 +125,10 @@ def plan(
     stated = {"staging_s": staging_s, "scoring_s": scoring_s, "run_s": run_s, "void_share": void_share}
     effort, source = effort_of(habits, stated, times_of, lab, budget)
     seen = preview(found.protocol, found.fixture, effort)
+    then = one_arm.historical(found, lab)
+    if seen.arms == 1:
+        one_arm.tell(found, seen, source, protocol, then, as_json=as_json)
+        return
     blocks = seen.blocks
     if evenings is not None:
         trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
@@ -149,8 +145,8 @@ def plan(
         alpha=seen.alpha,
         looks_after=seen.looks_after if evenings is None else (),
     )
-    told = found.protocol.analysis.margin
-    margin = None if told is None else _margin(told, blocks, resolved["resolvable"])
+    planned = found.protocol.analysis.margin
+    margin = None if planned is None else _margin(planned, blocks, resolved["resolvable"])
     if margin is not None:
         resolved["margin"] = margin
     trained = trained_with(found.protocol, found.fixture, with_cards(found.protocol, found.cards))
@@ -167,7 +163,7 @@ def plan(
         drops = {"drops": needed(len(seen.contrasts), seen.alpha)} if seen.contrasts else {}
         print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer})
     else:
-        _print(seen, resolved, protocol, source, (evenings, blocks))
+        _print(seen, resolved, protocol, source, (evenings, blocks), then)
 
 
 def _open_ends(rules: TrialRules) -> list[str]:
@@ -177,9 +173,9 @@ def _open_ends(rules: TrialRules) -> list[str]:
     spared = [cause.replace("_", " ") for cause in get_args(StopCause) if cause not in rules.stops_count]
     if rules.early_end != "forbidden" or not spared:
         return []
-    said = " or ".join(spared)
+    text = " or ".join(spared)
     return [
-        f'early_end is "forbidden", and a stop by hand called {said} ends an episode early all the same, as the '
+        f'early_end is "forbidden", and a stop by hand called {text} ends an episode early all the same, as the '
         "operator's wish; stops_count with every cause closes that"
     ]
 
@@ -239,7 +235,9 @@ def effort_of(
     return replace(habits, **{**found, **given}), source
 
 
-def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: tuple[float | None, int]) -> None:
+def _print(
+    seen: Preview, resolved: Resolution, path: Path, source: str, sized: tuple[float | None, int], then: dict[str, str]
+) -> None:
     evenings, blocks = sized
     click.echo(f"{seen.name}: {seen.question}")
     rows = [(condition, str(blocks), str(trials)) for condition, blocks, trials in seen.conditions]
@@ -254,17 +252,19 @@ def _print(seen: Preview, resolved: Resolution, path: Path, source: str, sized: 
         )
     facts = {
         "Each block": f"{seen.arms} trials, every arm once, in an order balanced for position and carry-over",
+        **({"Alone": f"{seen.extra_blocks} of the trials are extra blocks of the person"} if seen.extra_blocks else {}),
         "Each episode": f"at most {seen.budget_s:g} s; tau {seen.tau_s:g} s",
         "Deducible": f"{seen.deducible_share:.0%} of trials can be deduced by who sees the person and counts; "
         "a report never calls those blind",
+        **then,
         **_switches(seen),
         **_resolution(seen, resolved, blocks),
         **_registered(resolved.get("margin")),
     }
-    _print_facts(facts)
+    print_facts(facts)
     if resolved["looks"]:
         _print_looks(resolved["looks"], seen.alpha)
-    _print_hours(seen, source)
+    print_hours(seen, source)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
     if not seen.coverage:  # `power --protocol` does not know tasks yet
@@ -301,11 +301,6 @@ def _drops(found: list[Needed]) -> str:
         f"A drop of success from {first['base']:.0%} is found with {first['power']:.0%} power, by Holm over these, "
         f"in so many blocks of each condition: {', '.join(takes)}"
     )
-
-
-def _print_facts(facts: dict[str, str]) -> None:
-    for name, text in facts.items():
-        click.echo(f"{name + ':' if name else '':<14}{text}")
 
 
 def _switches(seen: Preview) -> dict[str, str]:
@@ -364,29 +359,3 @@ def _print_looks(looks: list[PlannedLook], alpha: float) -> None:
     ]
     heads = ("look", "blocks", "boundary |z|", "stop at p (Holm) <=", "alpha spent", "can stop")
     print_table(heads, rows)
-
-
-def _print_hours(seen: Preview, source: str) -> None:
-    hours = seen.hours
-    click.echo(f"Hours:        {'at most ' if hours.running_is_at_most else ''}{hours.total:.1f} in all:")
-    if hours.longer_than_evening_h is not None:
-        budget = (
-            "" if not hours.running_is_at_most else f" (its budget is {seen.budget_s:g} s; --run-s if it takes less)"
-        )
-        click.echo(
-            f"warning: a trial does not fit in an evening{budget}: each is an evening of its own of "
-            f"{hours.longer_than_evening_h:.1f} h, {count(hours.sessions, 'evening')} in all"
-        )
-    rows = [(name, f"{getattr(hours, part):.1f}") for part, name in PARTS.items()]
-    print_table(("part", "hours"), [*rows, (f"all, {count(hours.sessions, 'evening')}", f"{hours.total:.1f}")])
-    click.echo(f"At the robot: {cost_words(hours)}")
-    click.echo(f"Times:        {source}")
-
-
-def cost_words(hours: Hours) -> str:
-    """What hours at the robot come to, the same in every verb."""
-    from labctl.checks.protocol_size import ROBOT_DAY_H
-
-    most = "at most " if hours.running_is_at_most else ""
-    days = f"{hours.robot_days:.1f} robot days of {ROBOT_DAY_H:g} h"
-    return f"{most}{hours.at_robot:.1f} h, {count(hours.sessions, 'evening')}, {days}"

@@ -162,7 +162,7 @@ def _stated(given: Given, design: Design, tau: float, items: int, budget: float)
         objects = [f"object {i + 1}" for i in range(given["objects"] or 1)]
     if tau > budget:
         raise InputError(f"tau is {tau:g} s, beyond the episode budget of {budget:g} s; lower it")
-    law = distributions.Distribution(
+    distribution = distributions.Distribution(
         1.0,
         shape=given["shape"],
         frailty=given["frailty"],
@@ -170,7 +170,7 @@ def _stated(given: Given, design: Design, tau: float, items: int, budget: float)
         budget_s=budget,
         scene=given["scene"],
     )
-    return answers.arms_from_rmst(named, law, tau, lost, objects)
+    return answers.arms_from_rmst(named, distribution, tau, lost, objects)
 
 
 def _named(text: str, known: Sequence[str]) -> dict[str, float]:
@@ -212,10 +212,10 @@ def _shares(text: str | None, arms: int) -> list[float]:
 
 
 def _print(found: Answer, *, pilot: bool) -> None:
-    law = next(iter(found["arms"][0]["laws"].values()))
+    cell = next(iter(found["arms"][0]["laws"].values()))
     source = "fitted to the pilot" if pilot else "stated"
     click.echo(f"Assumed ({source}); everything below follows from this and is no better than it:")
-    click.echo(f"{count(law['items'], 'item')} an episode, budget {law['budget_s']:g} s, tau {found['tau_s']:g} s")
+    click.echo(f"{count(cell['items'], 'item')} an episode, budget {cell['budget_s']:g} s, tau {found['tau_s']:g} s")
     print_table(("arm", "RMST s", "as drawn", "item s", "shape", "frailty", "lost %"), _laws(found))
     objects = len(found["objects"])
     blocks = ", ".join(str(size * objects) for size in found["sizes"])
@@ -251,10 +251,10 @@ def _laws(found: Answer) -> list[tuple[str, ...]]:
     rows = []
     for arm in found["arms"]:
         laws = list(arm["laws"].values())
-        means = sorted(law["mean_s"] for law in laws)
+        means = sorted(first["mean_s"] for first in laws)
         item = f"{means[0]:.1f}" if means[0] == means[-1] else f"{means[0]:.1f} to {means[-1]:.1f}"
-        law = laws[0]
-        shape = f"{law['shape']:.2g}", f"{law['frailty']:.2f}", f"{100 * law['lost']:.1f}"
+        first = laws[0]
+        shape = f"{first['shape']:.2g}", f"{first['frailty']:.2f}", f"{100 * first['lost']:.1f}"
         rows.append((arm["arm"], f"{arm['rmst_asked']:.1f}", f"{arm['rmst']:.1f}", item, *shape))
     return rows
 

@@ -1,52 +1,13 @@
 "use strict";
 // The review page. What is decided is posted at once; what is not yet is kept in this tab, so that a reload loses nothing.
 
-const $ = (id) => document.getElementById(id);
-const SPEEDS = [1, 2, 4, 0.25, 0.5];
 const NEAR_NS = 1e9; // a witness within a second of what stands saw the same thing
 const NAMES = { success: "moved", lost: "lost", safety_stop: "safety stop", neutral: "put back, or handled again", unknown: "cannot tell" };
-const kept = sessionStorage;
 
-let queue = { episodes: [], left: 0 };
-let episode = null; // as the server tells it
+let queue = { episodes: [], pairs: [], left: 0 };
 let operations = []; // [{at_ns, result, cause}] as they stand now
 let rows = []; // candidates: what stands, and what a witness saw that does not stand
 let chosen = 0;
-let at = 0; // seconds since go
-let playing = false;
-let speed = 0;
-let films = []; // [{video, reel}]
-
-async function ask(path, body) {
-  const given = body === undefined ? {} : {
-    method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body),
-  };
-  const answer = await fetch(path, { ...given, credentials: "same-origin" });
-  const text = await answer.text();
-  let told;
-  try { told = JSON.parse(text); } catch { throw new Error(text.trim() || `labctl answered ${answer.status}`); }
-  if (!answer.ok) throw new Error(told.error || `labctl answered ${answer.status}`);
-  return told;
-}
-
-function say(text, wrong = false) {
-  $("said").textContent = text;
-  $("said").classList.toggle("wrong", wrong);
-}
-
-async function tried(act) {
-  try { return await act(); } catch (error) {
-    say(error instanceof TypeError ? "labctl does not answer; is `labctl review --page` still running?" : error.message, true);
-    return undefined;
-  }
-}
-
-function made(tag, text, name) {
-  const one = document.createElement(tag);
-  if (text !== undefined) one.textContent = text;
-  if (name) one.className = name;
-  return one;
-}
 
 // -- an episode
 
@@ -61,8 +22,8 @@ function draft() {
 async function load(trial) {
   queue = await ask("queue");
   $("title").textContent = `review · ${queue.campaign}`;
-  $("left").textContent = `${queue.left} of ${queue.episodes.length} episodes in dispute and not reviewed`;
-  $("finish").hidden = queue.left > 0 || !queue.episodes.length;
+  $("left").textContent = `${queue.left} of ${queue.episodes.length} episodes in dispute and not reviewed${unsaid()}`;
+  $("finish").hidden = queue.left > 0 || waiting().length > 0 || !queue.episodes.length;
   const there = queue.episodes.find((one) => one.trial === trial) || queue.episodes[0];
   if (!there) { $("line").textContent = "nothing to review"; return; }
   if (episode && episode.trial === there.trial) return;
@@ -76,6 +37,8 @@ async function take(trial, { keep = false } = {}) {
   history.replaceState(null, "", `#${encodeURIComponent(trial)}`);
   const saved = kept.getItem(drafted(trial));
   operations = saved ? JSON.parse(saved) : episode.operations.map((op) => ({ ...op }));
+  takeSaid();
+  $("look").parentElement.classList.toggle("measured", task() !== null);
   $("line").textContent = `${episode.episode} · ${episode.condition}`;
   $("missing").hidden = !episode.missing;
   $("missing").textContent = episode.missing;
@@ -87,33 +50,18 @@ async function take(trial, { keep = false } = {}) {
 }
 
 function facts() {
+  const mine = pair();
   const lines = [
-    `outcome: moved ${episode.moved}, lost ${episode.lost}, of ${episode.staged} staged`,
+    ...(task() ? [`the task: ${task().instruction}`] : []),
+    `outcome: ${episode.outcome}`,
+    ...(task() && episode.notes ? [`note: ${episode.notes}`] : []),
     `ended: ${episode.ended} after ${episode.length_s.toFixed(1)} s`,
-    `the operator counted ${episode.counted === null ? "nothing" : episode.counted}`,
+    ...(task() ? [] : [`the operator counted ${episode.counted === null ? "nothing" : episode.counted}`]),
+    ...episode.models.map((text) => `a model, ${text}`),
     `reviewed ${episode.reviewed ? "already" : "not yet"}`,
+    ...(mine ? [`compared with ${mine.first === episode.episode ? mine.second : mine.first} (C shows it): ${mine.preferred ? inWords(mine) : "P says which was better"}`] : []),
   ];
   $("facts").replaceChildren(...lines.map((text) => made("li", text)));
-}
-
-function show() {
-  halt();
-  for (const { video } of films) { video.removeAttribute("src"); video.load(); }
-  films = episode.reels.map((reel) => {
-    const video = made("video");
-    Object.assign(video, { muted: true, playsInline: true, preload: "auto" });
-    video.src = `video/${encodeURIComponent(episode.episode)}/${encodeURIComponent(reel.camera)}`;
-    video.addEventListener("loadedmetadata", () => seek(at));
-    video.addEventListener("error", () => say(`the video of ${reel.camera} cannot be played here`, true));
-    return { video, reel };
-  });
-  $("films").replaceChildren(...films.map(({ video, reel }) => {
-    const figure = made("figure");
-    figure.append(video, made("figcaption", reel.camera));
-    return figure;
-  }));
-  $("scrub").min = Math.min(0, ...episode.reels.map((reel) => reel.frames_s[0]));
-  $("scrub").max = Math.max(episode.length_s, ...episode.reels.map((reel) => reel.frames_s[reel.frames_s.length - 1]));
 }
 
 function ahead() { // the next episode is made ready while this one is looked at
@@ -149,6 +97,8 @@ function candidates() {
 }
 
 async function draw() {
+  if (task()) { drawMeasured(); return; }
+  headings("verdict", "seen by");
   rows = candidates();
   chosen = Math.max(0, Math.min(chosen, rows.length - 1));
   const body = $("candidates").tBodies[0];
@@ -164,19 +114,42 @@ async function draw() {
     tr.addEventListener("click", () => jump(number));
     return tr;
   }));
-  lanes();
+  timelines();
   const { differences } = (await tried(() => ask("differences", posted()))) || { differences: [] };
   $("differences").replaceChildren(...(differences.length ? differences.map((text) => made("li", `✖ ${text}`)) : [made("li", "✔ all witnesses agree", "agree")]));
 }
 
+function headings(what, words) {
+  const [, second, third] = $("candidates").tHead.rows[0].cells;
+  [second.textContent, third.textContent] = [what, words];
+}
+
+function drawMeasured() {
+  rows = [];
+  headings("what", "in words");
+  const body = $("candidates").tBodies[0], listed = tableRows();
+  chosen = Math.max(0, Math.min(chosen, listed.length - 1));
+  body.replaceChildren(...listed.map(([when, what, words, name], number) => {
+    const tr = made("tr", undefined, `${name}${number === chosen ? " chosen" : ""}`);
+    tr.append(made("td", when), made("td", what, "verdict"), made("td", words));
+    tr.addEventListener("click", () => jump(number));
+    return tr;
+  }));
+  timelines();
+  const apart = episode.differences.map((text) => made("li", `✖ ${text}`));
+  if (altered()) apart.push(made("li", "what you say differs from the outcome: W corrects it, Z takes it back"));
+  $("differences").replaceChildren(...(apart.length ? apart : [made("li", "✔ all witnesses agree", "agree")]));
+}
+
 const posted = () => ({ trial: episode.trial, operations: operations.map(({ at_ns, result }) => ({ at_ns, result })) });
 
-function lanes() {
+function timelines() {
   const from = Number($("scrub").min), to = Number($("scrub").max);
   const place = (at_ns) => `${(100 * (at_ns / 1e9 - from)) / (to - from)}%`;
-  const shown = { "stands": operations, ...episode.witnesses };
-  $("lanes").replaceChildren(...Object.entries(shown).filter(([who, seen]) => who === "stands" || seen.length).map(([who, seen]) => {
-    const lane = made("div", undefined, "lane"), track = made("div", undefined, "track");
+  const reached = ((said && said.reached_s) || []).flatMap((one) => (one === null ? [] : [{ at_ns: one * 1e9, result: "success" }]));
+  const shown = task() ? { "reached": reached } : { "stands": operations, ...episode.witnesses };
+  $("timelines").replaceChildren(...Object.entries(shown).filter(([who, seen]) => who === "stands" || who === "reached" || seen.length).map(([who, seen]) => {
+    const timeline = made("div", undefined, "timeline"), track = made("div", undefined, "track");
     for (const one of seen) {
       const mark = made("span", undefined, `mark ${one.result || ""}${who === "stands" && rows[chosen] && rows[chosen].op === one ? " chosen" : ""}`);
       mark.style.left = place(one.at_ns);
@@ -187,19 +160,21 @@ function lanes() {
     const head = made("span", undefined, "head");
     head.style.left = place(at * 1e9);
     track.append(head);
-    lane.append(made("span", who), track);
-    return lane;
+    timeline.append(made("span", who), track);
+    return timeline;
   }));
 }
 
 function jump(number) {
-  if (!rows.length) { seek(0); return; }
-  chosen = Math.max(0, Math.min(number, rows.length - 1));
+  const last = task() ? $("candidates").tBodies[0].rows.length - 1 : rows.length - 1;
+  if (last < 0) { seek(0); return; }
+  chosen = Math.max(0, Math.min(number, last));
   [...$("candidates").tBodies[0].rows].forEach((tr, n) => tr.classList.toggle("chosen", n === chosen));
   $("candidates").tBodies[0].rows[chosen].scrollIntoView({ block: "nearest" });
-  lanes();
+  timelines();
   halt();
-  seek(rows[chosen].at_ns / 1e9);
+  if (!task()) seek(rows[chosen].at_ns / 1e9);
+  else if (staged() && (said.reached_s[chosen] ?? null) !== null) seek(said.reached_s[chosen]);
 }
 
 function changed(there) { // `there`: the operation that stays chosen
@@ -209,80 +184,33 @@ function changed(there) { // `there`: the operation that stays chosen
   draw();
 }
 
-// -- time
-
-function seek(to) {
-  at = Math.max(Number($("scrub").min), Math.min(to, Number($("scrub").max)));
-  for (const { video, reel } of films) {
-    const want = Math.max(0, at - reel.zero_s + 0.0005);
-    if (video.readyState && Math.abs(video.currentTime - want) > 0.0002) video.currentTime = want;
-  }
-  told();
-}
-
-function told() {
-  $("scrub").value = at;
-  $("at").textContent = `${at.toFixed(2)} s`;
-  const from = Number($("scrub").min), to = Number($("scrub").max);
-  for (const head of document.querySelectorAll(".head")) head.style.left = `${(100 * (at - from)) / (to - from)}%`;
-  kept.setItem("at", JSON.stringify([episode.trial, at]));
-}
-
-function halt() {
-  playing = false;
-  for (const { video } of films) video.pause();
-  $("play").textContent = "play";
-}
-
-function play() {
-  if (!films.length) return;
-  if (at >= Number($("scrub").max) - 0.05) seek(0);
-  playing = true;
-  $("play").textContent = "pause";
-  for (const { video } of films) { video.playbackRate = SPEEDS[speed]; video.play().catch(() => {}); }
-  requestAnimationFrame(run);
-}
-
-function run() {
-  if (!playing) return;
-  const [first, ...others] = films;
-  at = first.video.currentTime + first.reel.zero_s;
-  for (const { video, reel } of others) { // two cameras, one time
-    const want = at - reel.zero_s;
-    if (Math.abs(video.currentTime - want) > 0.12 && !video.seeking) video.currentTime = Math.max(0, want);
-    if (video.paused && !video.ended) video.play().catch(() => {});
-  }
-  told();
-  if (first.video.ended) halt(); else requestAnimationFrame(run);
-}
-
-function step(by) {
-  halt();
-  const times = films.length ? films[0].reel.frames_s : [];
-  if (!times.length) { seek(at + by * 0.1); return; }
-  let here = 0; // the picture that is shown
-  while (here + 1 < times.length && times[here + 1] <= at + 0.001) here += 1;
-  seek(times[Math.max(0, Math.min(here + by, times.length - 1))]);
-}
-
 // -- what an assessor does
 
+// Whether the task at hand has no operations, which is said.
+function without() {
+  if (task()) say(`this task is judged by ${task().measure}, not by operations; W corrects its outcome`, true);
+  return task() !== null;
+}
+
 async function confirm() {
+  if (altered()) { say("what you say differs from the outcome: W corrects it with a why, Z takes it back", true); return; }
   const told = await tried(() => ask("review", posted()));
   if (!told) return;
   kept.removeItem(drafted(episode.trial));
   episode = null;
   await tried(() => load());
-  say(queue.left ? told.said : `${told.said}; nothing else is in dispute: F finishes the review`);
+  say(queue.left || waiting().length ? told.said : `${told.said}; nothing else is in dispute: F finishes the review`);
 }
 
 function add() {
+  if (without()) return;
   const one = { at_ns: Math.round(at * 1e9), result: "success", cause: "" };
   operations.push(one);
   changed(one);
 }
 
 function turn() { // a success that was none, a loss that was one, or a candidate that stands now
+  if (without()) return;
   const row = rows[chosen];
   if (!row) return;
   if (!row.op) {
@@ -297,6 +225,7 @@ function turn() { // a success that was none, a loss that was one, or a candidat
 }
 
 function here() {
+  if (without()) return;
   const row = rows[chosen];
   if (!row || !row.op) { say("this one does not stand; X lets it stand", true); return; }
   row.op.at_ns = Math.round(at * 1e9);
@@ -304,13 +233,26 @@ function here() {
 }
 
 function remove() {
+  if (task()) { byStages(takeBack()); return; }
   const row = rows[chosen];
   if (!row || !row.op) { say("this one does not stand", true); return; }
   operations = operations.filter((op) => op !== row.op);
   changed();
 }
 
-function again() {
+function byStages(wrong) { // after a stage was said, or could not be
+  say(wrong, Boolean(wrong));
+  drawMeasured();
+}
+
+function reach(number) {
+  if (!task()) { say(`${number} is for tasks in stages; this one is counted in items`, true); return; }
+  if (staged()) chosen = number - 1;
+  byStages(reachHere(number));
+}
+
+function undo() {
+  if (task()) { again(); byStages(""); say("as it was"); return; }
   operations = episode.operations.map((op) => ({ ...op }));
   changed();
   say("as it was");
@@ -323,6 +265,7 @@ async function go(by) {
 
 function outcome() {
   halt();
+  askMeasure(true);
   document.querySelector(".staged").textContent = `of ${episode.staged}`;
   $("moved").value = episode.moved;
   $("lost").value = episode.lost;
@@ -330,7 +273,7 @@ function outcome() {
   $("unfit").textContent = "";
   remain();
   $("outcome").showModal();
-  $("moved").select();
+  (task() ? $("score") || document.querySelector("#by-task input:checked") || document.querySelector("#by-task input") : $("moved")).focus();
 }
 
 function remain() {
@@ -340,9 +283,9 @@ function remain() {
 
 async function correct(event) {
   event.preventDefault();
-  const body = { trial: episode.trial, moved: Number($("moved").value), lost: Number($("lost").value), why: $("why").value };
   try {
-    const told = await ask("correct", body);
+    const told = await ask("correct", { trial: episode.trial, ...answered(), why: $("why").value });
+    if (task()) kept.removeItem(saidKey());
     $("outcome").close();
     queue = await ask("queue"); // sorted anew; this episode stays
     await take(episode.trial, { keep: true });
@@ -352,8 +295,10 @@ async function correct(event) {
 
 function finish() {
   if (queue.left) { say(`${queue.left} episodes in dispute are not reviewed yet; ENTER confirms one`, true); return; }
+  if (waiting().length) { say(`of ${waiting().length} pairs of episodes nobody has said which was better; P asks`, true); return; }
   halt();
   $("unfinished").textContent = "";
+  $("seen").textContent = `${queue.episodes.filter((one) => one.reviewed).length} of ${queue.episodes.length} episodes`;
   $("finishing").showModal();
 }
 
@@ -366,36 +311,67 @@ async function finished(event) {
   } catch (error) { $("unfinished").textContent = error.message; }
 }
 
-const KEYS = {
-  Enter: confirm, " ": () => (playing ? halt() : play()), ArrowUp: () => jump(chosen - 1), ArrowDown: () => jump(chosen + 1),
-  i: add, "+": add, x: turn, t: here, d: remove, Delete: remove, z: again, w: outcome, n: () => go(1), b: () => go(-1), f: finish,
-  Home: () => { halt(); seek(0); }, End: () => { halt(); seek(episode.length_s); },
-  s: () => { speed = (speed + 1) % SPEEDS.length; $("speed").textContent = `${SPEEDS[speed]}× real time`; for (const { video } of films) video.playbackRate = SPEEDS[speed]; },
-};
+// -- which of two was better
 
-function pressed(key, shift = false) {
-  if (!episode) return;
-  if (key === "ArrowLeft" || key === "ArrowRight") {
-    const by = key === "ArrowLeft" ? -1 : 1;
-    if (shift) { halt(); seek(at + by); } else step(by);
-  } else (KEYS[key] || KEYS[key.toLowerCase()])?.();
+const waiting = () => queue.pairs.filter((one) => !one.preferred);
+const unsaid = () => (waiting().length ? ` · of ${waiting().length === 1 ? "1 pair" : `${waiting().length} pairs`} nobody has said which was better` : "");
+const pair = () => queue.pairs.find((one) => one.first === episode.episode || one.second === episode.episode);
+const inWords = (one) => `${{ first: "the earlier one was better", second: "the later one was better", neither: "neither was better" }[one.preferred]}, ${one.why}`;
+let asked = null;
+
+function better() {
+  asked = pair() || waiting()[0] || null;
+  if (!asked) { say("no pair of episodes waits for a word on which was better", true); return; }
+  halt();
+  $("question").textContent = `Block ${asked.block + 1}: ${asked.question}`;
+  for (const [n, which] of ["first", "second"].entries()) {
+    $(which).textContent = ` the ${n ? "later" : "earlier"} one: episode ${asked.places[n]} of the block, ${asked[which]}`;
+  }
+  for (const one of $("preference").querySelectorAll("input[type=radio]")) one.checked = one.value === asked.preferred;
+  $("reason").value = asked.why || "";
+  $("unsure").textContent = "";
+  $("preference").showModal();
+  ($("preference").querySelector("input:checked") || $("preference").querySelector("input")).focus();
 }
 
-document.addEventListener("keydown", (event) => {
-  if ($("outcome").open || $("finishing").open || event.ctrlKey || event.metaKey || event.altKey) return;
-  const known = event.key.startsWith("Arrow") || KEYS[event.key] || KEYS[event.key.toLowerCase()];
-  if (!known || (event.repeat && ["Enter", "d", "i", "x", "+"].includes(event.key))) return;
+async function prefer(event) {
   event.preventDefault();
-  pressed(event.key, event.shiftKey);
-});
-for (const button of document.querySelectorAll("[data-key]")) {
-  button.addEventListener("click", () => { button.blur(); pressed(button.dataset.key); });
+  const one = document.querySelector('#preference input[name="preferred"]:checked');
+  if (!one) { $("unsure").textContent = "choose the earlier, the later or neither: its number"; return; }
+  try {
+    const told = await ask("prefer", { first: asked.first, second: asked.second, preferred: one.value, why: $("reason").value });
+    $("preference").close();
+    await load(episode.trial);
+    facts();
+    say(told.said);
+  } catch (error) { $("unsure").textContent = error.message; }
 }
-$("scrub").addEventListener("input", () => { halt(); seek(Number($("scrub").value)); });
+
+async function other() { // the other episode of the pair
+  const mine = pair();
+  const there = mine && queue.episodes.find((one) => one.episode === (mine.first === episode.episode ? mine.second : mine.first));
+  if (!there) { say("this episode is compared with no other", true); return; }
+  await tried(() => take(there.trial));
+}
+
+keyed({
+  Enter: confirm, ArrowUp: () => jump(chosen - 1), ArrowDown: () => jump(chosen + 1),
+  i: add, "+": add, x: turn, t: here, d: remove, Delete: remove, Backspace: remove, z: undo, w: outcome, n: () => go(1), b: () => go(-1), f: finish,
+  p: better, c: other,
+  ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => [String(n), () => reach(n)])),
+});
 $("outcome").querySelector("form").addEventListener("submit", correct);
 $("leave").addEventListener("click", () => $("outcome").close());
+digits($("outcome"), (number) => (staged() ? chooseStage(number) : false));
 $("finishing").querySelector("form").addEventListener("submit", finished);
 $("unready").addEventListener("click", () => $("finishing").close());
+$("preference").querySelector("form").addEventListener("submit", prefer);
+$("undecided").addEventListener("click", () => $("preference").close());
+digits($("preference"), (number) => {
+  const one = $("preference").querySelectorAll("input[type=radio]")[number - 1];
+  if (one) { one.checked = true; one.focus(); }
+  return Boolean(one);
+});
 for (const id of ["moved", "lost"]) $(id).addEventListener("input", remain);
 
 tried(async () => {

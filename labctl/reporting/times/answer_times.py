@@ -55,7 +55,7 @@ def answer_times(
             begun = [start_up for episode, start_up in (start_ups or {}).items() if episodes.get(episode) == arm]
             load_s = _spread(np.array([start_up["load_s"] for start_up in begun]) * SECOND)
             warm_s = _spread(np.array([start_up["warm_s"] for start_up in begun]) * SECOND)
-            resources = _told([start_up.get("told") or {} for start_up in begun], rows[arm])
+            resources = _greatest([start_up.get("told") or {} for start_up in begun], rows[arm])
             made.append({**_summary(arm, rows[arm]), "load_s": load_s, "warm_s": warm_s, "told": resources})
     return made
 
@@ -74,10 +74,10 @@ def _questions(store: TraceStore, episode: str) -> np.ndarray | None:
     return found if there else np.hstack([found, np.full((len(found), len(LATER)), -1, found.dtype)])
 
 
-def _told(said: Sequence[Mapping[str, float]], episodes: Sequence[np.ndarray]) -> dict[str, float]:
+def _greatest(reported: Sequence[Mapping[str, float]], episodes: Sequence[np.ndarray]) -> dict[str, float]:
     """The greatest of what was told before the clock and, of GPU memory, with the answers."""
-    names = sorted({name for resources in said for name in resources})
-    found = {name: max(float(resources[name]) for resources in said if name in resources) for name in names}
+    names = sorted({name for resources in reported for name in resources})
+    found = {name: max(float(resources[name]) for resources in reported if name in resources) for name in names}
     held = max((float(rows[:, -1].max()) for rows in episodes), default=-1.0)
     return {**found, "gpu_memory_mb": max(held, found.get("gpu_memory_mb", 0.0))} if held >= 0 else found
 

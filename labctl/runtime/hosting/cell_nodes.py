@@ -16,7 +16,8 @@ from pathlib import Path
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, Setup, parse_fixture
-from labctl.devices import Camera, load, no_stand_in
+from labctl.config.sensors import SensorTable
+from labctl.devices import Camera, Sensor, load, no_stand_in
 from labctl.errors import InputError, LabctlError
 from labctl.nodes.allocator import keep_freed_memory
 from labctl.store.locks import Lock
@@ -55,7 +56,7 @@ class ProcessSpec(NodeSpec):
 
 def node_names(cell: Cell) -> list[str]:
     """The nodes that live as long as the campaign runs, in the order they are started; controllers come and go."""
-    return ["recorder", "arm", *camera_names(cell)]
+    return ["recorder", "arm", *camera_names(cell), *(sensor.node for sensor in cell.sensor)]
 
 
 def camera_names(cell: Cell) -> list[str]:
@@ -91,7 +92,7 @@ def build_node(name: str, spec: NodeSpec) -> Node:
 
         operator = cell.cell.operator
         return OperatorNode(no_stand_in(load(operator, {}), operator, cell.kind))
-    return _camera_node(name, spec)
+    return _sensor_node(name, spec) if name.startswith("sensor:") else _camera_node(name, spec)
 
 
 def lacks_terminal(cell: Cell) -> bool:
@@ -133,6 +134,21 @@ def _camera_node(name: str, spec: NodeSpec) -> Node:
         real_time=spec.real_time,
     )
     return CameraNode(device, terms, real_time=spec.real_time, connect=connect, photos=photos)
+
+
+def _sensor_node(name: str, spec: NodeSpec) -> Node:
+    from labctl.nodes.sensor import SensorNode
+
+    table = next(sensor for sensor in spec.cell.sensor if sensor.node == name)
+    return SensorNode(load_sensor(table, spec), table, real_time=spec.real_time, chunk_ns=spec.chunk_ns)
+
+
+def load_sensor(table: SensorTable, setup: Setup) -> Sensor:
+    """The device of a [[sensor]] table, not connected. Raises InputError, MissingExtra."""
+    try:
+        return load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
+    except InputError as error:
+        raise InputError(f"sensor {table.name!r}: {error}") from None
 
 
 def load_camera(table: CameraTable, setup: Setup) -> Camera:

@@ -15,7 +15,7 @@ from labctl.cli import call
 from labctl.core.reviewed import queue
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage
-from labctl.pages.server import Asked
+from labctl.pages.server import PageRequest
 from labctl.store.campaign import Campaign
 
 ENTROPY = hashlib.sha256(b"blinding").digest()
@@ -75,10 +75,10 @@ def review_pages(folder: Path) -> dict[str, bytes]:
         raise AssertionError("nothing is written here")
 
     routes = ReviewPage(folder.name, RecordedVideos(folder), load, refuse, refuse, refuse).routes()
-    seen = {"queue": routes["GET /queue"](Asked({})).data}
+    seen = {"queue": routes["GET /queue"](PageRequest({})).data}
     for item in load():
-        seen[item.trial.id] = routes["GET /episode/{trial}"](Asked({"trial": item.trial.id})).data
+        seen[item.trial.id] = routes["GET /episode/{trial}"](PageRequest({"trial": item.trial.id})).data
         for camera in ("over_shoulder", "wrist"):
-            asked = Asked({"episode": str(item.trial.episode), "camera": camera})
+            asked = PageRequest({"episode": str(item.trial.episode), "camera": camera})
             seen[f"{item.trial.episode} {camera}"] = routes["GET /video/{episode}/{camera}"](asked).data
     return seen

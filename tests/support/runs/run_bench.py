@@ -42,9 +42,10 @@ class Bench:
         writer = CampaignWriter(campaign, self.clock.anchor, self.lines.append, "run")
         writer.log(Kind.RUN_STARTED, {"pins": {}, "recovered": list(recovered or ())})
         self.cameras = [f"camera:{camera.name}" for camera in campaign.cell.camera]
+        self.sensors = [sensor.node for sensor in campaign.cell.sensor]
         self.taking = set(self.cameras)  # nodes of the cameras that take photos when asked
         self.finds: dict[str, dict[str, Any]] = {}
-        self.liveness = Liveness(["recorder", "arm", *self.cameras])
+        self.liveness = Liveness(["recorder", "arm", *self.cameras, *self.sensors])
         arms = {arm.name: arm for arm in campaign.protocol.arm}
         sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
         setup = Setup(cell=campaign.cell, fixture=campaign.fixture)
@@ -82,7 +83,7 @@ class Bench:
 
     def wait(self, ns: int, *, beating: tuple[str, ...] = ()) -> None:
         """Let time pass with heartbeats and observations of the given nodes, else of all."""
-        beating = beating or ("arm", "recorder", "controller", *self.cameras)
+        beating = beating or ("arm", "recorder", "controller", *self.cameras, *self.sensors)
         end_ns = self.now_ns + ns
         while self.now_ns < end_ns:
             self.clock.sleep_until(min(end_ns, self.now_ns + SECOND // 10))
@@ -95,6 +96,11 @@ class Bench:
     def camera(self, name: str, lost: str) -> None:
         """A camera's word: why it gives no pictures, "" when it does."""
         self.hear(Message("run", "camera", {"name": name, "lost": lost}, sender=name))
+
+    def sensor(self, name: str, lost: str = "", beyond: Sequence[int] = ()) -> None:
+        """A sensor's word: why it gives no values, "" when it does, and which of its limits it is beyond."""
+        body = {"name": name, "lost": lost, "beyond": list(beyond), "t_ns": self.now_ns}
+        self.hear(Message("run", "sensor", body, sender=name))
 
     def shown(self) -> dict:
         """The state that was published last."""
@@ -129,9 +135,11 @@ class Bench:
 
     def begin_session(self, **others: Sequence[str]) -> None:
         """Everyone is there, the session is open: ann in every role, and others in theirs."""
-        self.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder", *self.cameras)))
+        self.hear(*(Message("run", "hello", sender=name) for name in ("arm", "recorder", *self.cameras, *self.sensors)))
         for name in self.cameras:
             self.camera(name, "")
+        for name in self.sensors:
+            self.sensor(name)
         self.wait(SECOND // 10)
         taken = {"ann": ["operator", "setter", "assessor"], **others}
         people = [{"id": person, "roles": list(roles)} for person, roles in taken.items()]

@@ -11,8 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from labctl.clock import ManualClock, MonotonicClock
+from labctl.runtime import review_writer
+from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Opened, open_campaign
-from support.runs.campaigns import ROOT, arms_toml, cell_toml, policy
+from support.policies.planner_stand_in import MODEL
+from support.runs.campaigns import HUMAN, ROOT, arms_toml, cell_toml, policy, unblind
+from support.runs.recordings import copied
 
 ARMS = (policy("zebra", skill="swift"), policy("otter", skill="swift"))
 TASKS = """
@@ -140,9 +144,10 @@ def open_tasks(
     cell: Mapping[str, str] | None = None,
     durable: bool = False,
     live: bool = False,
+    cameras: bool = False,
 ) -> Opened:
     """Open the campaign in a lab of its own; `protocol` and `cell` replace pieces of the texts, `conditions` are those
-    kept; live: it is run in real time.
+    kept; live: it is run in real time; cameras: the cell has its two.
     """
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)
@@ -153,7 +158,7 @@ def open_tasks(
         if conditions and table.split('"')[1] not in conditions:
             text = text.replace(table, "")
     (lab / "protocols/p.toml").write_text(text + arms_toml(arms), "utf-8")
-    cell_text = cell_toml(cameras=False, durable=durable)
+    cell_text = cell_toml(cameras=cameras, durable=durable)
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
         cell_text = cell_text.replace(old, new)
@@ -167,6 +172,32 @@ def open_tasks(
         who="tester",
         name=name,
     )
+
+
+def run_filmed_tasks(lab: Path) -> Path:
+    """Six small filmed episodes of a person and zebra: a block each of success, of it in other words and of stages. A
+    model is named as witness, at an address where nobody listens.
+    """
+    witness = f'[witness]\nmodel = "{MODEL}"\nurl = "http://127.0.0.1:9/v1"\npictures = 3\nkey_env = "A_KEY"\n'
+    opened = open_tasks(
+        lab,
+        [HUMAN, ARMS[0]],
+        conditions=["over-base", "over-lang", "stages"],
+        protocol={"[analysis]\n": witness + "[analysis]\n"},
+        cameras=True,
+        cell={"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"},
+    )
+    run_campaign(opened.folder, lambda line: None, manual=True)
+    review_writer.register(opened.folder, "tim")
+    return opened.folder
+
+
+def unblinded_tasks(lab: Path, blinded: str) -> Path:
+    """A copy of those, closed, frozen and unblinded."""
+    made = Path(blinded)
+    folder = copied(made.parents[1], lab) / "campaigns" / made.name
+    unblind(folder)
+    return folder
 
 
 def tasks_text(changes: Mapping[str, str] | None = None) -> str:

@@ -20,7 +20,7 @@ from labctl.clock import SECOND, MonotonicClock
 CLOCK = MonotonicClock()
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--hide-scrollbars", "--mute-audio")
 DRAWS_3D = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")  # WebGL without a GPU
-KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, ""), "Backspace": (8, "")}
+KEYS = {"Enter": (13, "\r"), "Escape": (27, ""), "Tab": (9, ""), "Backspace": (8, ""), ".": (190, ".")}
 
 
 def chromium() -> str | None:
@@ -90,7 +90,7 @@ def browsing(width: int = 1400, height: int = 900, flags: tuple[str, ...] = ()) 
     """A fresh browser with one page; nothing of it is left."""
     program = chromium()
     assert program, "no Chromium on this machine"
-    with tempfile.TemporaryDirectory(prefix="page-") as profile:
+    with tempfile.TemporaryDirectory(prefix="page-", ignore_cleanup_errors=True) as profile:
         command = [program, *FLAGS, *flags, "--remote-debugging-port=0", f"--user-data-dir={profile}", "about:blank"]
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:

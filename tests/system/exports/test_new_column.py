@@ -86,7 +86,7 @@ def test_no_masked_view_has_it(blinded: Path, unblinded: Path) -> None:
             assert TELLING not in columns and UNSAID not in columns
             assert seen["arm/state"].values.shape == (len(seen["arm/state"].t_ns), len(columns))
             assert not [name for name in columns if name.startswith(("dq.", "tau."))]
-            assert not [word for word in NAMES if word in repr((view.lanes, view.events, view.facts, view.title))]
+            assert not [word for word in NAMES if word in repr((view.timelines, view.events, view.facts, view.title))]
     whole = look_at(unblinded, episodes[0]).streams
     assert {TELLING, UNSAID} < {*whole["arm/state"].columns} and STREAM in whole, "a control: they are there to be seen"
 

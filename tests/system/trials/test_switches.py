@@ -107,7 +107,7 @@ def test_a_dataset_has_the_task_that_stood_at_each_frame(folder: Path, tmp_path:
 def test_views_and_lists_say_the_switch(folder: Path) -> None:
     episode, event = next(iter(of_kind(folder, Kind.INSTRUCTION_SWITCHED).items()))
     view = look_at(folder, episode)
-    assert view.lanes["instruction"][0].t_ns == event.body["t_ns"]
+    assert view.timelines["instruction"][0].t_ns == event.body["t_ns"]
     assert any(text == "switch small: Move the small items." for _, _, text in view.events)
     listed = CliRunner().invoke(group, ["episodes", str(folder), "--json"])
     assert {entry["episode"]: entry["switched"] for entry in json.loads(listed.output)}[episode] == 1

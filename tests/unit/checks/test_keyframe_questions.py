@@ -11,7 +11,7 @@ from support.policies.planner_stand_in import MODEL, stand_in
 
 from labctl.checks.keyframes import Hold, Keyframe, holds_of, keyframes
 from labctl.checks.planner import Planner, planner_of
-from labctl.checks.questions import Told, questions
+from labctl.checks.questions import RecordedTask, questions
 from labctl.clock import SECOND
 from labctl.errors import DeviceLost, InputError
 from labctl.messages.body_parts import Detected
@@ -23,10 +23,10 @@ def at(seconds: float) -> int:
     return round(seconds * SECOND)
 
 
-def told(*, stages: tuple[str, ...] = (), holds: tuple[Hold, ...] = ()) -> Told:
+def told(*, stages: tuple[str, ...] = (), holds: tuple[Hold, ...] = ()) -> RecordedTask:
     reached = (at(4), at(9)) if stages else ()
     moved = () if stages else (at(9),)
-    return Told("Put both over.", 2, stages, reached, moved, holds, ("towels", "scissors"), "scissors")
+    return RecordedTask("Put both over.", 2, stages, reached, moved, holds, ("towels", "scissors"), "scissors")
 
 
 HELD = Hold(at(6), at(9))

@@ -99,7 +99,7 @@ WRONG = {
     "a switch": (
         {"[pools.test]": '[[switch]]\nname = "x"\nat_s = 2.0\ninstruction = "Stop."\n[pools.test]'},
         "[[switch]]",
-        "not there yet",
+        "each condition has its own, and nothing says which of them it would change: take it out",
     ),
 }
 

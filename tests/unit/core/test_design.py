@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labctl.core.design import Schedule, _below, deducible_share, draw, drbg, williams
+from labctl.core.design import Schedule, _below, compared_positions, deducible_share, draw, drbg, williams
 
 secrets = st.binary(min_size=32, max_size=32)
 small = st.integers(2, 5)
@@ -120,7 +120,7 @@ def test_the_public_schedule_has_no_arm():
 @pytest.mark.parametrize(
     ("conditions", "arms", "replicates", "secret"),
     [
-        (["o"], ["a"], 1, b"s" * 32),
+        (["o"], [], 1, b"s" * 32),
         (["o"], ["a", "a"], 1, b"s" * 32),
         ([], ["a", "b"], 1, b"s" * 32),
         (["o", "o"], ["a", "b"], 1, b"s" * 32),
@@ -179,3 +179,30 @@ def test_the_order_within_a_set_is_any_of_them_and_singles_are_drawn_as_they_alw
     assert orders == {("x", "x", "y", "y"), ("y", "y", "x", "x")}
     secret = bytes(range(32))
     assert draw([["x"], ["y"], ["z"]], ["a", "b"], 4, secret) == draw(["x", "y", "z"], ["a", "b"], 4, secret)
+
+
+def test_one_arm_by_itself_has_blocks_of_one_trial_and_no_pair():
+    drawn = draw(["o", "p"], ["a"], 3, b"s" * 32).slots
+    assert [(slot.block, slot.position, slot.arm) for slot in drawn] == [(n, 0, "a") for n in range(6)]
+    assert Counter(slot.condition for slot in drawn) == {"o": 3, "p": 3}
+    assert deducible_share(["human"]) == 1.0
+    with pytest.raises(ValueError, match="two arms"):
+        compared_positions(1, 3, b"s" * 32)
+
+
+@given(st.integers(2, 4), st.integers(1, 6), st.integers(1, 9), st.binary(min_size=32, max_size=32))
+@settings(max_examples=40, deadline=None)
+def test_extra_blocks_of_one_arm_leave_the_others_as_they_would_be_and_are_spread_evenly(arms, turns, extra, secret):
+    names, sets = list("abcd"[:arms]), [["o", "p"], ["q"]]
+    plain = draw(sets, names, turns, secret).slots
+    drawn = draw(sets, names, turns, secret, ("a", extra)).slots
+    sizes = Counter(slot.block for slot in drawn)
+    lone = [slot for slot in drawn if sizes[slot.block] == 1]
+    whole = [(slot.position, slot.condition, slot.arm) for slot in drawn if sizes[slot.block] > 1]
+    assert whole == [(slot.position, slot.condition, slot.arm) for slot in plain]
+    assert {slot.arm for slot in lone} == {"a"} and all(slot.position == 0 for slot in lone)
+    assert Counter(slot.condition for slot in lone) == {"o": extra, "p": extra, "q": extra}
+    assert [slot.index for slot in drawn] == list(range(len(drawn)))
+    assert sorted(sizes) == list(range(len(sizes)))
+    first_half = sum(slot.index < len(drawn) / 2 for slot in lone)
+    assert abs(first_half - len(lone) / 2) <= 3 * (extra / turns + 1), "not all early or all late"

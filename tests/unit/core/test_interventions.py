@@ -72,8 +72,8 @@ def test_an_episode_that_somebody_took_over_is_named_and_one_that_was_touched_ot
 
 def test_the_lane_shows_what_the_hand_did_and_then_nothing():
     told = [began(1, 0, 10), over(2, 0, 14, "reset"), ENDED]
-    lane = timeline.intervention_lane(touches(*told))
-    assert [(mark.t_ns // SECOND, mark.label) for mark in lane] == [
+    marks = timeline.intervention_timeline(touches(*told))
+    assert [(mark.t_ns // SECOND, mark.label) for mark in marks] == [
         (10, "reset"),
         (14, ""),
     ]

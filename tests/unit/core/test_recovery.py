@@ -190,7 +190,8 @@ def test_downtime_is_never_trial_time():
 def test_what_was_concluded_is_said_without_an_arm():
     for kinds in (TO_ARMED[:1], TO_ARMED, (*TO_ARMED, Kind.EPISODE_STARTED, Kind.GO)):
         for item in book_after(*kinds).settle():
-            assert item.trial in item.text and not any(arm in item.text for arm in ARMS)
+            assert item.text.startswith("trial 1 of ") and item.trial not in item.text, "in the words of the screen"
+            assert not any(arm in item.text for arm in ARMS)
 
 
 def test_the_last_void_of_recovery_says_that_the_trial_is_to_be_skipped():

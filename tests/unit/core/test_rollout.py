@@ -7,6 +7,7 @@ import pytest
 
 from labctl.clock import SECOND
 from labctl.config.protocol_schema import MACHINE_VOID_REASONS
+from labctl.config.reasons import SENSOR_LIMIT, SENSOR_LOST
 from labctl.core.events import EndReason
 from labctl.core.rollout import (
     CLOSE_PATIENCE_NS,
@@ -157,10 +158,17 @@ def test_delivery_is_waited_for_with_patience_and_no_longer():
 
 
 def test_every_loss_of_a_process_or_of_the_robot_may_void_and_no_other_end_does():
-    names = ("arm", "controller", "recorder", "camera:wrist")
-    stops = {EndReason.PROCESS_LOST, EndReason.LEASE_LAPSED, EndReason.SUSPENDED, EndReason.ROBOT_FAULT}
+    names = ("arm", "controller", "recorder", "camera:wrist", "sensor:scale")
+    stops = {
+        EndReason.SENSOR_LIMIT,
+        EndReason.PROCESS_LOST,
+        EndReason.LEASE_LAPSED,
+        EndReason.SUSPENDED,
+        EndReason.ROBOT_FAULT,
+    }
     assert {lost_reason(name) for name in names} | stops == VOIDABLE
-    assert {void_reason(ended) for ended in VOIDABLE} == set(MACHINE_VOID_REASONS), "every protocol lists them"
+    found = {void_reason(ended) for ended in VOIDABLE}
+    assert found == {*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT}, "every protocol lists them"
     assert not VOIDABLE & {EndReason.BUDGET, EndReason.ALL_DONE, EndReason.SAFETY_STOP, EndReason.SHUTDOWN}
 
 

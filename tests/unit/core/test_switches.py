@@ -198,12 +198,12 @@ def test_switches_are_found_by_episode_and_stand_in_lanes_lines_and_lists():
     episode = record.episodes["e-1"]
     assert episode.switches == (Switch(0, "s", "Now the red ones.", 110, 120),)
     told: list[Event] = timeline.attempt(book.events, "e-1")
-    assert [(m.t_ns, m.label) for m in timeline.instruction_lane(episode)] == [
+    assert [(m.t_ns, m.label) for m in timeline.instruction_timeline(episode)] == [
         (120, "switch s: Now the red ones."),
         (200, ""),
     ]
     assert (120, "INFO", "switch s: Now the red ones.") in timeline.event_lines(told)
-    assert timeline.instruction_lane(replace(episode, switches=())) == []
+    assert timeline.instruction_timeline(replace(episode, switches=())) == []
     assert "switched" not in recorded(record)[0]
     record.state.opened["switches"] = [{"name": "s", "at_s": 1.0, "instruction": "Now the red ones."}]
     assert recorded(record)[0]["switched"] == 1

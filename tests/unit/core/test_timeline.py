@@ -1,4 +1,4 @@
-"""Lanes and lines of an episode: each says what the journal said, at the time it says it happened."""
+"""Timelines and lines of an episode: each says what the journal said, at the time it says it happened."""
 
 from __future__ import annotations
 
@@ -71,11 +71,11 @@ def test_what_was_written_after_a_reboot_comes_after_what_was_written_before_it(
     told = timeline.attempt([*STORY[:15], scored], EPISODE)
     assert told[:-1] == TOLD[:-1]
     assert told[-1].at_ns == 8 * SECOND + 600 * SECOND
-    assert timeline.phase_lane(told)[-1].label == "scored"
+    assert timeline.phase_timeline(told)[-1].label == "scored"
 
 
 def test_phases_begin_when_they_did_and_a_void_stages_the_scene_again():
-    assert spoken(timeline.phase_lane(TOLD)) == [
+    assert spoken(timeline.phase_timeline(TOLD)) == [
         (5, "staging"),
         (8, "armed"),
         (12, "running"),
@@ -83,11 +83,15 @@ def test_phases_begin_when_they_did_and_a_void_stages_the_scene_again():
         (31, "sealed"),
         (33, "scored"),
     ]
-    assert spoken(timeline.phase_lane(timeline.attempt(STORY, "e-1"))) == [(1, "staging"), (2, "armed"), (5, "voided")]
+    assert spoken(timeline.phase_timeline(timeline.attempt(STORY, "e-1"))) == [
+        (1, "staging"),
+        (2, "armed"),
+        (5, "voided"),
+    ]
 
 
 def test_an_item_takes_the_time_since_the_one_before_and_what_is_left_is_said():
-    assert spoken(timeline.operation_lane(EPISODES[EPISODE])) == [
+    assert spoken(timeline.operation_timeline(EPISODES[EPISODE])) == [
         (12, "1 moved 8.0 s"),
         (20, "2 lost 3.0 s"),
         (23, "7.0 s without a move"),
@@ -99,25 +103,25 @@ def test_an_episode_that_ends_with_its_last_move_has_no_rest():
     told = [e for e in STORY if e.kind != Kind.EPISODE_ENDED and e.episode == EPISODE]
     told.append(event(12, Kind.EPISODE_ENDED, 23.2, reason="all_done", end_ns=23 * SECOND))
     episode = record_of(sorted(told, key=lambda e: e.seq), CampaignState()).episodes[EPISODE]
-    assert spoken(timeline.operation_lane(episode))[-1] == (23, "")
+    assert spoken(timeline.operation_timeline(episode))[-1] == (23, "")
 
 
 def test_an_episode_that_never_went_has_no_operations():
-    assert timeline.operation_lane(EPISODES["e-1"]) == []
+    assert timeline.operation_timeline(EPISODES["e-1"]) == []
 
 
 def test_a_hold_stands_from_when_it_was_raised_until_it_was_cleared():
-    assert spoken(timeline.hold_lane(TOLD)) == [(21, "safety_stop"), (32, "")]
+    assert spoken(timeline.hold_timeline(TOLD)) == [(21, "safety_stop"), (32, "")]
 
 
 def test_two_holds_at_once_are_both_named():
     also = event(11, Kind.HOLD_RAISED, 22, episode=None, trial=None, code="disk", text="little disk")
     told = sorted([*TOLD, also], key=lambda e: e.seq)
-    assert [mark.label for mark in timeline.hold_lane(told)] == ["safety_stop", "safety_stop, disk", "disk"]
+    assert [mark.label for mark in timeline.hold_timeline(told)] == ["safety_stop", "safety_stop, disk", "disk"]
 
 
 def test_a_note_is_drawn_for_half_a_second_from_its_time():
-    marks = spoken(timeline.note_lane(TOLD))
+    marks = spoken(timeline.note_timeline(TOLD))
     assert (21, "hold safety_stop: the robot stopped itself") in marks and (21.5, "") in marks
     assert (23, "item 2 lost") in marks
 
@@ -128,7 +132,7 @@ def test_gaps_are_where_the_journal_or_the_samples_have_them_and_overlaps_join()
     }
     t_ns = np.array([0, 10, 20, 120, 130]) * MILLISECOND
     assert timeline.measured_gaps(t_ns, 100.0) == [(20 * MILLISECOND, 120 * MILLISECOND, "100 ms")]
-    assert spoken(timeline.gap_lane([(0, 5 * SECOND, "a"), (3 * SECOND, 6 * SECOND, "b")])) == [(0, "a"), (6, "")]
+    assert spoken(timeline.gap_timeline([(0, 5 * SECOND, "a"), (3 * SECOND, 6 * SECOND, "b")])) == [(0, "a"), (6, "")]
 
 
 def test_a_gap_without_an_end_lasts_to_the_end_of_the_record():
@@ -137,14 +141,14 @@ def test_a_gap_without_an_end_lasts_to_the_end_of_the_record():
 
 
 def test_a_lane_is_cut_to_a_span_and_begins_with_what_stood_then():
-    marks = timeline.phase_lane(TOLD)
+    marks = timeline.phase_timeline(TOLD)
     assert spoken(timeline.within(marks, 9 * SECOND, 31 * SECOND)) == [
         (9, "armed"),
         (12, "running"),
         (30, "ended"),
         (31, "sealed"),
     ]
-    assert spoken(timeline.within(timeline.hold_lane(TOLD), 0, 30 * SECOND)) == [(21, "safety_stop")]
+    assert spoken(timeline.within(timeline.hold_timeline(TOLD), 0, 30 * SECOND)) == [(21, "safety_stop")]
 
 
 @given(st.lists(st.integers(1, 10**9), max_size=40), st.floats(1, 1000))

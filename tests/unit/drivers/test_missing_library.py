@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
-from labctl.drivers import BY_NAME, EXTRAS, extra_of
+from labctl.drivers import BY_NAME
 
 from labctl.devices import load
-from labctl.errors import MissingExtra, how_to_install
-
-ROOT = Path(__file__).resolve().parents[3]
+from labctl.errors import InputError, MissingExtra, how_to_install
 
 
 @pytest.mark.parametrize(
@@ -30,7 +27,26 @@ def test_it_names_the_extra_of_that_driver(monkeypatch: pytest.MonkeyPatch, driv
     assert f"driver {driver!r}" in str(raised.value)
 
 
-def test_every_extra_named_is_one_of_the_package():
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert {*EXTRAS.values(), extra_of("their.robot")} <= {*declared}
-    assert {*EXTRAS} <= {place.split(".")[2] for place in BY_NAME.values()}
+def test_what_a_lab_s_own_module_lacks_is_not_blamed_on_an_extra_of_labctl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is a library that labctl has an extra for: nobody knows which version that driver wants."""
+    (tmp_path / "our_parts").mkdir()
+    (tmp_path / "our_parts" / "suction.py").write_text("import cv2\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setitem(sys.modules, "cv2", None)
+    with pytest.raises(InputError, match=r"driver 'our_parts.suction' needs the module 'cv2': install it$"):
+        load("our_parts.suction", {})
+
+
+def test_what_an_installed_library_lacks_itself_is_not_blamed_on_labctl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "franky").mkdir()
+    (tmp_path / "franky" / "__init__.py").write_text("import pyarrow\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.startswith((BY_NAME["franka"], "franky"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"driver 'franka' needs the module 'pyarrow': install it$"):
+        load("franka", {})

@@ -79,3 +79,27 @@ def test_an_episode_begins_with_the_newest_picture_alone():
     seen.forget()
     (only,) = seen.observation("").images["wrist"]
     assert only.t_ns == 19 * SECOND // 20 - 20 * MILLISECOND
+
+
+def test_what_is_delayed_comes_later_with_its_own_times_and_is_not_too_old_for_that():
+    seen = buffer(max_age_s=0.1)
+    seen.delay_ns = SECOND // 5
+    seen.see(obs(SECOND))
+    seen.see(frame(SECOND))
+    seen.let_in(SECOND + SECOND // 5 - 1)
+    assert seen.t_ns is None and not seen.ready(SECOND)
+    seen.let_in(SECOND + SECOND // 5)
+    assert seen.t_ns == SECOND
+    assert seen.ready(SECOND + SECOND // 5), "0.22 s old, 0.2 s of it by declaration"
+    assert not seen.ready(SECOND + SECOND // 3)
+
+
+def test_what_moves_the_robot_counts_from_its_newest_state_delayed_or_not():
+    seen = buffer()
+    seen.delay_ns = SECOND // 5
+    for t_ns in (SECOND, 2 * SECOND):
+        seen.see(Message("@obs", "obs", {"t_ns": t_ns}, {"q": np.full(7, t_ns / SECOND)}))
+        seen.let_in(t_ns)
+    assert seen.t_ns == SECOND and seen.live_ns == 2 * SECOND
+    assert seen.measured()["q"][0] == 2.0
+    assert seen.undelayed(2 * SECOND) == seen.t_ns == 2 * SECOND

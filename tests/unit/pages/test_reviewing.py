@@ -15,7 +15,7 @@ from labctl.core.reviewed import Item, queue
 from labctl.errors import InputError, StateError
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage
-from labctl.pages.server import Asked
+from labctl.pages.server import PageRequest
 from labctl.runtime import review_writer
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign
@@ -54,7 +54,7 @@ def page_of(folder: Path, who: str = "bea") -> ReviewPage:
 
 
 def ask(page: ReviewPage, route: str, body: dict[str, Any] | None = None, **parts: str) -> dict[str, Any]:
-    return json.loads(page.routes()[route](Asked(parts, body or {})).data)
+    return json.loads(page.routes()[route](PageRequest(parts, body or {})).data)
 
 
 def stands(told: dict[str, Any]) -> list[dict[str, Any]]:
@@ -166,6 +166,8 @@ def test_the_review_is_finished_from_the_page_once_all_is_reviewed_and_the_campa
     with pytest.raises(StateError, match="is open; its review is finished once it is closed: labctl close"):
         ask(page, "POST /finish")
     close_campaign(folder, who="bea")
-    assert ask(page, "POST /finish")["said"] == f"reviewed; next: labctl freeze {folder.name}"
+    assert ask(page, "POST /finish")["said"] == (
+        f"review finished: 2 of 2 episodes looked at; next: labctl freeze {folder.name}"
+    )
     event = events_of(folder)[-1]
     assert (event.kind, event.who) == (Kind.CAMPAIGN_REVIEWED, "bea")

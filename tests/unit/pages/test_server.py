@@ -10,16 +10,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from labctl.errors import InputError, StateError
-from labctl.pages.server import Answer, Asked, Site, as_json, served
+from labctl.pages.server import Answer, PageRequest, Site, as_json, served
 
 FILM = bytes(range(200))
 
 
-def refuse(asked: Asked) -> Answer:
+def refuse(asked: PageRequest) -> Answer:
     raise StateError("not now")
 
 
-def posted(asked: Asked) -> Answer:
+def posted(asked: PageRequest) -> Answer:
     if "word" not in asked.body:
         raise InputError("word is missing")
     return as_json({"heard": asked.body["word"]})

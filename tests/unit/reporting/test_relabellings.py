@@ -127,3 +127,18 @@ def test_a_result_says_where_its_labels_were_exchanged() -> None:
     for design, said, ways in ((relabellings(drawn), "schedule", 1024), (None, "free within blocks", 2000)):
         (pair,) = analyze(table, tau=60.0, boot=19, perm=1999, design=design)["pairs"]
         assert (pair["relabelled_by"], pair["relabellings"]) == (said, ways)
+
+
+def test_extra_blocks_of_a_person_alone_are_of_no_square_and_change_no_relabelling() -> None:
+    def of(alone: tuple[str, int] | None) -> tuple[list[dict], dict]:
+        drawn = draw(["o"], list("abc"), 6, SECRETS[5], alone).slots
+        made = [{"block": s.block, "position": s.position, "arm": s.arm, "trial": s.trial} for s in drawn]
+        return made, relabellings(made)
+
+    (_, plain), (made, found) = of(None), of(("a", 4))
+    sizes = {s["block"]: sum(o["block"] == s["block"] for o in made) for s in made}
+    whole = [str(block) for block in sorted(sizes) if sizes[block] == 3]
+    assert len(sizes) == 10
+    for pair, squares in found.items():
+        assert [ways for _, ways in squares] == [ways for _, ways in plain[pair]]
+        assert [block for blocks, _ in squares for block in blocks] == whole

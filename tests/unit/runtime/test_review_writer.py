@@ -100,7 +100,7 @@ def test_a_campaign_is_reviewed_once_it_is_closed_and_every_episode_was_seen(fol
         review(folder, item.trial.id, item.operations, who="bea")
     close_campaign(folder, who="bea")
     assert "freeze" in finish(folder, who="bea")
-    assert freeze_campaign(folder, who="bea")[0] == "frozen, reviewed"
+    assert freeze_campaign(folder, who="bea")[0] == "frozen, reviewed: 2 of 2 episodes looked at"
     assert events_of(folder)[-1].body["reviewed"] is True
 
 
@@ -121,7 +121,7 @@ def test_a_review_is_finished_once_every_episode_in_dispute_was_seen(folder):
     review(folder, disputed.trial.id, disputed.operations[:1], who="bea")
     assert "freeze" in finish(folder, who="bea")
     assert next(one for one in items(folder) if one.trial.id == alike.trial.id).reviewed is None
-    assert freeze_campaign(folder, who="bea")[0] == "frozen, reviewed"
+    assert freeze_campaign(folder, who="bea")[0] == "frozen, reviewed: 1 of 2 episodes looked at"
 
 
 def test_a_candidate_that_the_detector_could_not_tell_is_in_dispute(folder):

@@ -54,7 +54,7 @@ def left_while_armed(folder: Path, clock: ManualClock, ask: Message) -> Trial:
         bench.commit()
         bench.hear(ask)
         assert bench.node.finished and first(bench).state == State.PLANNED
-        assert f"{first(bench).id}: voided before go (run_left); stage it again" in bench.lines
+        assert f"trial 1 of {bench.shown()['progress'][1]}: voided before go (run_left); stage it again" in bench.lines
         return first(bench)
 
 

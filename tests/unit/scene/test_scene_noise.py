@@ -18,10 +18,12 @@ from labctl.clock import SECOND
 from labctl.core.interlock import Look, scene_holds
 from labctl.devices import Frame
 from labctl.nodes.photos import AVERAGED, ScenePhotos
+from labctl.runtime import scene_watch
 from labctl.runtime.hosting.simulated_host import finish_work
 from labctl.runtime.scene_watch import MARGIN, SLACK
 from labctl.scene.matching import compare
 from labctl.store.campaign import Campaign
+from labctl.store.scene_references import rules
 
 STILL = Stage().look(arranged(), noise=0.0)
 ASKED = 80.0  # the score that issue 18 calls a lottery
@@ -143,6 +145,23 @@ def test_measured_asks_what_the_reference_gives_less_a_margin_and_nothing_flips_
     bench = looked(tmp_path, 'min_score = "measured"')
     assert bench.node._scene.needed({"self_score": 90.0}) == 90.0 - MARGIN
     assert bench.node._scene.needed({}) == 100.0 - MARGIN, "a picture that was given has no noise of its own"
+
+
+def test_a_protocol_without_a_number_asks_the_same_of_a_reference_that_was_measured_and_nothing_of_another(tmp_path):
+    watch = looked(tmp_path, 'restore = "condition"').node._scene
+    assert watch.needed({"self_score": 90.0}) == 90.0 - MARGIN
+    assert watch.needed({}) is None, "a picture that was given: nobody knows what an untouched scene scores against it"
+    assert watch.needed(None) is None
+
+
+def test_where_nothing_can_score_a_protocol_without_a_number_asks_for_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(scene_watch, "scores_available", lambda: False)
+    assert looked(tmp_path, 'restore = "condition"').node._scene.needed({"self_score": 90.0}) is None
+
+
+def test_a_protocol_may_ask_for_nothing_and_one_from_before_asks_for_what_it_asked(tmp_path):
+    assert looked(tmp_path, 'min_score = "none"').node._scene.needed({"self_score": 90.0}) is None
+    assert rules({"scene": {"min_score": None}})["min_score"] is None and rules({})["min_score"] is None
 
 
 def test_a_score_that_wanders_about_the_threshold_is_one_hold_and_not_many(tmp_path):

@@ -18,7 +18,14 @@ from support.machine.packages import install
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "howto"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+\.(?:py|toml))\n(.*?)^```$", re.M | re.S)
-TESTED = {"robot.md": 21, "camera.md": 13, "policy.md": 6, "teleop.md": 4}  # the tests that each page's `pytest` runs
+TESTED = {
+    "robot.md": 21,
+    "camera.md": 13,
+    "policy.md": 6,
+    "teleop.md": 4,
+    "sensor.md": 14,
+    "rail.md": 20,
+}  # the tests that each page's `pytest` runs
 DEAF = "{'stop': lambda self: None}"
 
 

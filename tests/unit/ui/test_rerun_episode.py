@@ -85,7 +85,7 @@ def episode(tmp_path) -> EpisodeView:
         videos={"wrist": Video(tmp_path / "wrist.mp4", GO + pts_us * 1000 + 333, pts_us)},
         events=[(GO, "INFO", "go"), (GO + 300_000_000, "WARN", "item lost")],
         wall=("2026-01-01T00:01:14.600000+00:00", 50_000_000),
-        lanes={
+        timelines={
             "phase": [Mark(GO - 500_000_000, "armed", "ready"), Mark(GO, "running", "go")],
             "operations": [Mark(GO, "1 moved 0.3 s", "good"), Mark(GO + 300_000_000, "")],
             "gaps arm/state": [Mark(GO + 100_000_000, "40 ms", "bad"), Mark(GO + 140_000_000, "")],
@@ -112,8 +112,8 @@ def test_everything_of_an_episode_is_in_it(episode, tmp_path):
     world = [
         f"/world/{thing}" for thing in ("tcp", "path", "items", "totes/left", "fr3/visual_geometries/link6/visual_0")
     ]
-    lanes = [f"/lanes/{lane}" for lane in ("1_phase", "2_operations", "3_gaps_arm_state")]
-    for entity in ("/joints/q", "/joints/dq", "/gripper", "/cameras/wrist", "/policy", *world, *lanes):
+    timelines = [f"/lanes/{timeline}" for timeline in ("1_phase", "2_operations", "3_gaps_arm_state")]
+    for entity in ("/joints/q", "/joints/dq", "/gripper", "/cameras/wrist", "/policy", *world, *timelines):
         assert f"{entity} " in text
     assert "/joints/tau" not in text, "what was not recorded is not drawn"
     assert all(f"/actions/joint{n} " in text for n in range(1, 8)) and all(stage in text for stage in STAGES)
@@ -172,7 +172,7 @@ def test_an_episode_of_an_unknown_arm_without_cameras_can_still_be_shown(episode
 
 
 def test_an_episode_without_samples_can_still_be_shown(tmp_path):
-    save_episode(tmp_path / "e.rrd", EpisodeView("e-1", GO, {}, lanes={"phase": [Mark(GO, "armed", "ready")]}))
+    save_episode(tmp_path / "e.rrd", EpisodeView("e-1", GO, {}, timelines={"phase": [Mark(GO, "armed", "ready")]}))
     assert "/lanes/1_phase " in contents(tmp_path / "e.rrd")
 
 

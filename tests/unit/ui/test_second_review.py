@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from labctl.ui.review.review import Review
-from labctl.ui.review.second import SecondReview, Unseen
+from labctl.ui.review.second import SecondReview
 from textual.app import App
 from textual.pilot import Pilot
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.outcome import Outcome
-from labctl.core.reviewed import Item
+from labctl.core.reviewed import Item, Unseen
 from labctl.core.task import SCORE, STAGES, Task
 from labctl.core.trial import State, Trial
 

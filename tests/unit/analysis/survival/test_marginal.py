@@ -55,7 +55,9 @@ def test_its_error_is_the_derivative_with_respect_to_how_much_every_episode_coun
 
 @pytest.mark.parametrize("shared", [False, True])
 def test_both_kernels_carry_rows_that_count_unequally(shared: bool) -> None:
-    compiled = pytest.importorskip("labctl.analysis.survival.kernel_fast", reason="numba is an extra")
+    compiled = pytest.importorskip(
+        "labctl.analysis.survival.kernel_fast", reason="no C compiler here", exc_type=ImportError
+    )
     rng = np.random.default_rng(3)
     groups = [marginal(random_durations(rng, n, rounded=True)) for n in (11, 11, 11)]
     draw = Redraw((KEY,), (11,)) if shared else Redraw((KEY,) * 3, (11,) * 3)

@@ -55,12 +55,29 @@ def test_a_speed_held_for_as_long_as_said_still_fits_where_it_ends(q: np.ndarray
         assert ((speed >= low - 1e-9) & (speed <= high + 1e-9))[at_most].all()
 
 
-def test_within_the_free_range_nothing_is_slowed_and_at_the_outermost_angle_nothing_moves() -> None:
-    speed = np.full(7, 1.0)
-    for low, high in (FR3_ENDS.free(speed, 0.1), FR3_ENDS.free(speed)):
-        assert (low < FR3.home).all() and (FR3.home < high).all()
-    low, high = FR3_ENDS.free(speed, 0.1)
-    assert np.allclose(FR3_ENDS.most(high, 0.1)[1], 1.0) and np.allclose(FR3_ENDS.most(low, 0.1)[0], -1.0)
+@settings(max_examples=300)
+@given(JOINTS, st.lists(st.floats(-1.0, 1.0), min_size=7, max_size=7), st.floats(0.0, 0.3))
+def test_the_quick_look_misses_no_joint_that_is_too_fast_for_its_end(
+    q: np.ndarray, share: list[float], ahead_s: float
+) -> None:
+    middle, speed = (FR3_ENDS.lower + FR3_ENDS.upper) / 2, np.array(share) * FR3.velocity
+    low, high = FR3_ENDS.most(q, ahead_s)
+    near = FR3_ENDS.near(middle, ahead_s).any(np.abs(q - middle).tolist(), np.abs(speed).tolist())
+    assert near or ((low <= speed) & (speed <= high)).all()
+
+
+def test_the_quick_look_is_as_narrow_as_the_limit_itself() -> None:
+    middle = (FR3_ENDS.lower + FR3_ENDS.upper) / 2
+    near, far = FR3_ENDS.near(middle, 0.1), 0.6 * (FR3_ENDS.upper - middle)
+    most = FR3_ENDS.most(middle + far, 0.1)[1]
+    for joint in range(7):
+        at, speed = np.zeros(7), np.zeros(7)
+        at[joint], speed[joint] = far[joint], most[joint]
+        assert not near.any(at.tolist(), np.maximum(speed - 1e-6, 0.0).tolist())
+        assert near.any(at.tolist(), (speed + 1e-6).tolist())
+
+
+def test_at_the_outermost_angle_nothing_moves() -> None:
     low, high = FR3_ENDS.reachable()
     assert np.allclose(FR3_ENDS.most(high)[1], 0.0, atol=1e-9) and np.allclose(FR3_ENDS.most(low)[0], 0.0, atol=1e-9)
 

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, MOST, greatest, resources_told, seconds_told
+from labctl.drivers.policy.server_metadata import (
+    CALL_TIMES,
+    MODEL_TIMES,
+    MOST,
+    greatest,
+    resources_reported,
+    seconds_reported,
+)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +37,8 @@ from labctl.drivers.policy.server_metadata import CALL_TIMES, MODEL_TIMES, MOST,
 )
 def test_the_models_own_time_and_the_whole_call(answer: dict, model_s: float, call_s: float):
     """openpi's servers tell both: the policy's inference, and the call around it with its transforms."""
-    assert seconds_told(answer, MODEL_TIMES) == pytest.approx(model_s, nan_ok=True)
-    assert seconds_told(answer, CALL_TIMES) == pytest.approx(call_s, nan_ok=True)
+    assert seconds_reported(answer, MODEL_TIMES) == pytest.approx(model_s, nan_ok=True)
+    assert seconds_reported(answer, CALL_TIMES) == pytest.approx(call_s, nan_ok=True)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +55,7 @@ def test_the_models_own_time_and_the_whole_call(answer: dict, model_s: float, ca
     ],
 )
 def test_a_number_counts_by_its_name_and_unit(table: dict, told: dict):
-    assert resources_told(table) == pytest.approx(told)
+    assert resources_reported(table) == pytest.approx(told)
 
 
 def test_of_several_tellings_the_greatest_stays():
@@ -67,6 +74,6 @@ VALUES: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers() | st.
 
 @given(st.dictionaries(KEYS, VALUES | st.dictionaries(KEYS | st.integers(), VALUES)))
 def test_whatever_a_server_says_only_plain_numbers_come_of_it(table: dict):
-    times = [seconds_told(table, names) for names in (MODEL_TIMES, CALL_TIMES)]
+    times = [seconds_reported(table, names) for names in (MODEL_TIMES, CALL_TIMES)]
     assert all(math.isnan(s) or 0 <= s < MOST for s in times)
-    assert all(0 <= number < MOST * 1100 for number in resources_told(table).values())
+    assert all(0 <= number < MOST * 1100 for number in resources_reported(table).values())

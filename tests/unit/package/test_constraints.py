@@ -7,7 +7,8 @@ import re
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
+OF_DEVELOPERS = {"docs", "lint", "release", "test"}
 LINE = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*==[0-9][A-Za-z0-9.!+]*$")
 
 
@@ -68,3 +69,20 @@ def _installed(name: str) -> bool:
 
 def test_labctl_itself_is_not_pinned():
     assert "labctl" not in pinned()
+
+
+def test_each_lower_bound_is_the_version_that_is_tried() -> None:
+    """`av>=14` by av 14.0.0: constraints-lowest.txt holds what `make test-lowest` installs."""
+    lines = (ROOT / "constraints-lowest.txt").read_text().splitlines()
+    tried = {canonical(name): version for name, _, version in (line.partition("==") for line in lines)}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    ours = [*project["dependencies"], *(line for name in {*extras} - OF_DEVELOPERS for line in extras[name])]
+    wrong = []
+    for line in (line for line in ours if not line.startswith("labctl[")):
+        name, _, bound = line.partition(";")[0].strip().partition(">=")
+        parts, found = bound.split("."), tried.get(canonical(name.partition("[")[0]), "").split(".")
+        if found[: len(parts)] != parts and found != [*parts, *["0"] * (len(found) - len(parts))]:
+            wrong.append(f"{line}, tried with {'.'.join(found) or 'nothing'}")
+    assert wrong == []
+    assert [line for line in lines if not line.startswith("#") and not LINE.match(line)] == []

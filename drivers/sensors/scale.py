@@ -1,0 +1,140 @@
+"""Sensor "scale_serial": a scale on a serial line, asked for its weight as often as the cell says.
+
+May not: tare, zero or set anything: what it shows when a campaign begins is what counts. Unverified on hardware.
+
+The protocol is MT-SICS level 0, as many makers' scales speak it: "SI" asks for the weight at once, answered by
+"S S" (it stands) or "S D" (it moves), the value and its unit; "S I": not now, "S +" and "S -": beyond what it weighs.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+from collections import deque
+from collections.abc import Mapping
+
+import numpy as np
+import serial
+from labctl.drivers.sensors.options import SerialScaleOptions
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Batch, Kind
+from labctl.errors import DeviceLost
+
+WEIGHT = re.compile(r"^S ([SD])\s+(-?\s*\d+(?:\.\d*)?)\s+(\S+)$")
+KG = {"g": 1e-3, "kg": 1.0, "mg": 1e-6, "lb": 0.45359237, "oz": 0.028349523125, "t": 1e3}
+TIMEOUT_S, SILENT = 0.5, 4  # an answer that does not come within this time, so many times in a row, is a lost scale
+MOST = 10_000
+
+
+def parsed(line: str) -> tuple[float, float] | None:
+    """(mass in kg, 1.0 if it stands) of an answer to SI; not a number beyond the range; None for one without a weight.
+
+    Raises DeviceLost for a unit that is no mass, and for what is no answer to SI at all.
+    """
+    found = WEIGHT.match(line)
+    if found is None:
+        if line in ("S +", "S -"):
+            return math.nan, 0.0
+        if line == "S I":
+            return None
+        raise DeviceLost(f"the scale answers {line!r} to SI; set it to MT-SICS, and to its baud rate and 8N1")
+    state, value, unit = found.groups()
+    if unit not in KG:
+        raise DeviceLost(f"the scale weighs in {unit!r}; set it to one of {', '.join(KG)}")
+    return float(value.replace(" ", "")) * KG[unit], float(state == "S")
+
+
+class SerialScale:
+    """See `labctl.devices.Sensor`."""
+
+    kind: Kind = "real"
+    observes = False
+
+    def __init__(self, options: SerialScaleOptions) -> None:
+        self.stream = options.stream()
+        self._port, self._baud, self._period_ns = options.port, options.baud, round(SECOND / options.rate_hz)
+        self._clock = MonotonicClock()
+        self._rows: deque[tuple[int, float, float]] = deque(maxlen=MOST)
+        self._lost = ""
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._line: serial.Serial | None = None
+
+    def connect(self, now_ns: int) -> None:
+        """Open the line and ask once. Raises DeviceLost when no scale answers."""
+        if self._thread is not None and not self._lost:
+            return
+        self.close()
+        try:
+            self._line = serial.Serial(self._port, self._baud, timeout=TIMEOUT_S, write_timeout=TIMEOUT_S)
+        except (serial.SerialException, OSError, ValueError) as error:
+            text = f"{self._port} cannot be opened ({error}); check the adapter and who may use it (group dialout)"
+            raise DeviceLost(text) from error
+        self._rows.clear()
+        self._end.clear()
+        self._lost = ""
+        try:
+            self._ask(self._line, SILENT)
+        except DeviceLost:
+            self.close()
+            raise
+        self._thread = threading.Thread(target=self._serve, args=(self._line,), name="scale", daemon=True)
+        self._thread.start()
+
+    def sense(self, t_ns: int, observation: Mapping[str, np.ndarray]) -> None:
+        """Nothing: it weighs by itself."""
+
+    def drain(self, now_ns: int) -> Batch:
+        """What it weighed since the last call. Raises DeviceLost once it is gone."""
+        if self._thread is None:
+            raise RuntimeError("the sensor is not connected")
+        rows = [self._rows.popleft() for _ in range(len(self._rows))]
+        if self._lost and not rows:
+            raise DeviceLost(self._lost)
+        values = np.array([row[1:] for row in rows], float).reshape(-1, 2)
+        return Batch(self.stream.name, np.array([row[0] for row in rows], np.int64), values)
+
+    def close(self) -> None:
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join(SILENT * TIMEOUT_S + 1.0)
+            self._thread = None
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _serve(self, line: serial.Serial) -> None:
+        due_ns = self._clock.now_ns()
+        while not self._end.is_set():
+            try:
+                self._ask(line, SILENT)
+            except DeviceLost as error:
+                self._lost = str(error)
+                return
+            due_ns = max(due_ns + self._period_ns, self._clock.now_ns())
+            self._end.wait((due_ns - self._clock.now_ns()) / SECOND)
+
+    def _ask(self, line: serial.Serial, tries: int) -> None:
+        """One weight, unless the scale has none now; an answer that was broken off is asked for again."""
+        said = b""
+        for _ in range(tries):
+            try:
+                line.reset_input_buffer()
+                line.write(b"SI\r\n")
+                said = line.readline()
+            except (serial.SerialException, OSError, TypeError) as error:  # TypeError: closed while it was read
+                raise DeviceLost(f"the scale on {self._port} is gone ({error})") from error
+            if said.endswith(b"\n") or self._end.is_set():
+                break
+        else:
+            raise DeviceLost(f"no scale answers on {self._port} at {self._baud} baud")
+        if said.endswith(b"\n") and (weight := parsed(said.decode("ascii", "replace").strip())) is not None:
+            self._rows.append((self._clock.now_ns(), *weight))
+
+
+def build(options: SerialScaleOptions, *, cell: Cell, fixture: Fixture) -> SerialScale:
+    """A scale on a serial port."""
+    return SerialScale(options)

@@ -1,0 +1,1 @@
+"""Simulated sensors, and an emulated one."""

@@ -1,0 +1,154 @@
+"""`labctl review --witness`: a vision-language model says of each scored episode how it went, from pictures of its
+cameras and the measure's own words. A witness, never the judge.
+
+May not: change an outcome, keep a review waiting, tell the model an arm or anything that a person or a device said of
+an episode, or write its key anywhere.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from labctl.checks.keyframe_questions import pictures_at
+from labctl.checks.keyframes import APART_S, BESIDE_S, Hold, Keyframe, holds_of
+from labctl.checks.planner import Planner
+from labctl.clock import SECOND
+from labctl.core.task import ITEMS, SCORE, STAGES, Task, condition_of, task_of
+from labctl.errors import InputError, StateError
+from labctl.exports.recordings import Recording, Recordings
+from labctl.exports.selection import select
+from labctl.messages.judgements import WitnessEntry, WitnessStated
+from labctl.plain import count
+from labctl.runtime import review_writer
+from labctl.store.campaign import Campaign
+from labctl.store.verified import verified
+
+UNKNOWN = "it cannot be told from these pictures"
+WIDEST = 512  # pixels of a picture that is sent
+LETTERS = 26
+
+
+def ask(folder: Path, *, who: str, say: Callable[[str], None] = lambda line: None) -> str:
+    """Have the model of the campaign's protocol asked about every scored episode of which it has said nothing yet, each
+    answer journalled as it comes; what was done, in a line.
+
+    Raises BrokenRecord for a record that does not hold, StateError for a campaign without [witness], without pictures
+    or whose review is over, InputError for a key that is not in the environment, DeviceLost for an endpoint that does
+    not answer: what it said until then is kept, and the review goes on without the rest.
+    """
+    with verified(folder) as shown:
+        campaign = shown.campaign
+        review_writer.check_assessor(campaign, who)
+        entry = campaign.opened.get("witness")
+        if entry is None:
+            raise StateError(
+                f"the protocol of {folder.name} has no [witness]; a model is asked only where it names one"
+            )
+        model = _model(entry)
+        record, selection = campaign.record(), select(campaign)
+        waiting = [
+            one
+            for one in selection.episodes
+            if one.trial.go_ns is not None
+            and all(said["model"] != model.model for said, _ in record.episodes[one.episode].witnessed)
+        ]
+        unknown = asked = 0
+        with Recordings(campaign, selection) as recordings:
+            for number, chosen in enumerate(waiting, 1):
+                recording = recordings.of(chosen)
+                task = task_of(campaign.opened, chosen.trial.condition)
+                said = _stated(model, task, selection.hide(task.instruction), recording, entry["pictures"], campaign)
+                if said is None:
+                    continue
+                review_writer.hear(folder, chosen.trial.id, said, who=who)
+                asked, unknown = asked + 1, unknown + (said["value"] is None)
+                say(f"{model.model}: episode {number} of {len(waiting)}")
+    filmed = "" if asked == len(waiting) else f"; {count(len(waiting) - asked, 'episode')} without pictures"
+    return f"{model.model} was asked about {count(asked, 'episode')} and could not tell of {unknown}{filmed}"
+
+
+def _model(entry: WitnessEntry) -> Planner:
+    name = entry["key_env"]
+    key = os.environ.get(name, "") if name else ""
+    if name and not key:
+        raise InputError(f"{name} is not set; it holds the key of {entry['model']}: export {name}=…")
+    return Planner(entry["model"], entry["url"], key)
+
+
+def _stated(
+    model: Planner, task: Task, instruction: str, recording: Recording, most: int, campaign: Campaign
+) -> WitnessStated | None:
+    """What the model says of an episode; None where no camera filmed it."""
+    from PIL import Image
+
+    layout = condition_of(campaign.opened, recording.chosen.trial.condition)["layout"]
+    target = next(one for one in campaign.fixture.layout if one.name == layout).tote_side
+    holds = holds_of((recording.episode.sealed or {}).get("detected") or (), target)
+    at = moments(recording.go_ns, recording.end_ns, holds, most)
+    images: list[np.ndarray] = []
+    sent: dict[str, list[int]] = {}
+    for view in recording.pictures:
+        for t_ns, image in sorted(pictures_at(recording, view, at).items()):
+            small = Image.fromarray(image)
+            small.thumbnail((WIDEST, WIDEST))
+            images.append(np.asarray(small))
+            sent.setdefault(view, []).append(t_ns)
+    if not images:
+        return None
+    text, options, values = question(task, instruction)
+    shown = "; ".join(
+        f"{count(len(times), 'picture')} of camera {number}" for number, times in enumerate(sent.values(), 1)
+    )
+    put = "\n".join([f"You see {shown}, each in the order of time, to the end of the attempt.", text])
+    listed = "\n".join(f"{chr(ord('A') + n)}. {option}" for n, option in enumerate(options))
+    said = model.choose(f"{put}\n{listed}\nAnswer with one letter.", len(options), images)
+    value = None if said is None else values[said]
+    return {"model": model.model, "question": text, "options": options, "said": said, "value": value, "pictures": sent}
+
+
+def moments(go_ns: int, end_ns: int, holds: Sequence[Hold], most: int) -> list[Keyframe]:
+    """So many moments of an episode at most, in order: its end, half a second after go, before each grasp and release
+    that the detector found, and evenly between where there is room.
+    """
+    beside, apart = round(BESIDE_S * SECOND), round(APART_S * SECOND)
+    marks = [
+        Keyframe(at - beside, "grasp" if n == 0 else "release")
+        for h in holds
+        for n, at in enumerate((h.from_ns, h.to_ns))
+    ]
+    even = [Keyframe(int(t), "even") for t in np.linspace(go_ns + beside, end_ns, most + 1)[1:-1]]
+    kept = [Keyframe(end_ns, "end")]
+    for one in [Keyframe(go_ns + beside, "go"), *marks, *even]:
+        if len(kept) < most and go_ns < one.t_ns < end_ns and all(abs(one.t_ns - k.t_ns) >= apart for k in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda one: one.t_ns)
+
+
+def question(task: Task, instruction: str) -> tuple[str, list[str], list[float | None]]:
+    """What is asked of an episode by the measure of its task, the options, and what each comes to; the last is that it
+    cannot be told. Raises StateError for a task with more items than letters.
+    """
+    about = f'A robot was told: "{instruction}"'
+    values: list[float | None]
+    if task.measure == ITEMS:
+        if task.items + 2 > LETTERS:
+            raise StateError(
+                f"a task of {task.items} items is too long a list for a model; it is asked up to {LETTERS - 2}"
+            )
+        text = f"{about} How many of the {count(task.items, 'item')} lie in the target tote at the end?"
+        options, values = [str(n) for n in range(task.items + 1)], [float(n) for n in range(task.items + 1)]
+    elif task.measure == SCORE:
+        text = f"{about} Which of these is nearest to how it went?"
+        options, values = [one["text"] for one in task.rubric], [one["score"] for one in task.rubric]
+    elif task.measure == STAGES:
+        steps = [f"{one['name']}: {one['definition']}" for one in task.stages]
+        text = f"{about} What is the furthest step that was reached? A step counts only after all those before it."
+        options, values = ["none of them", *steps], [float(n) for n in range(len(steps) + 1)]
+    else:
+        text = f"{about} Was it done by the end?"
+        options, values = ["no", f"yes, {task.stages[0]['definition']}"], [0.0, 1.0]
+    return text, [*options, UNKNOWN], [*values, None]

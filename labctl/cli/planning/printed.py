@@ -1,0 +1,60 @@
+"""Facts and hours of a plan, as its verbs print them.
+
+May not: work out either (`labctl.checks.protocol_size` does).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from labctl.cli.options import print_table
+from labctl.plain import count
+
+if TYPE_CHECKING:
+    from labctl.checks.protocol_size import Hours, Preview
+
+PARTS = {
+    "staging": "staging",
+    "arming": "arming",
+    "running": "running",
+    "scoring": "scoring",
+    "voids": "voids, run again",
+    "breaks": "breaks",
+    "sessions_open_close": "opening and closing evenings",
+    "review": "review afterwards",
+}
+
+
+def print_facts(facts: dict[str, str]) -> None:
+    """A line for each, by its name."""
+    for name, text in facts.items():
+        click.echo(f"{name + ':' if name else '':<14}{text}")
+
+
+def print_hours(seen: Preview, source: str) -> None:
+    """Where the hours go, and where the times are from."""
+    hours = seen.hours
+    click.echo(f"Hours:        {'at most ' if hours.running_is_at_most else ''}{hours.total:.1f} in all:")
+    if hours.longer_than_evening_h is not None:
+        budget = (
+            "" if not hours.running_is_at_most else f" (its budget is {seen.budget_s:g} s; --run-s if it takes less)"
+        )
+        click.echo(
+            f"warning: a trial does not fit in an evening{budget}: each is an evening of its own of "
+            f"{hours.longer_than_evening_h:.1f} h, {count(hours.sessions, 'evening')} in all"
+        )
+    rows = [(name, f"{getattr(hours, part):.1f}") for part, name in PARTS.items()]
+    print_table(("part", "hours"), [*rows, (f"all, {count(hours.sessions, 'evening')}", f"{hours.total:.1f}")])
+    click.echo(f"At the robot: {cost_words(hours)}")
+    click.echo(f"Times:        {source}")
+
+
+def cost_words(hours: Hours) -> str:
+    """What hours at the robot come to, the same in every verb."""
+    from labctl.checks.protocol_size import ROBOT_DAY_H
+
+    most = "at most " if hours.running_is_at_most else ""
+    days = f"{hours.robot_days:.1f} robot days of {ROBOT_DAY_H:g} h"
+    return f"{most}{hours.at_robot:.1f} h, {count(hours.sessions, 'evening')}, {days}"

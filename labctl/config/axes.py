@@ -1,0 +1,135 @@
+"""What files say of axes: their limits in a cell, and which of them an action of a policy moves.
+
+May not: open files, or know a driver: what a robot has is declared by its driver's options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import JsonValue
+
+from labctl.axes import UNITS, Axis, AxisKind
+from labctl.config.toml_text import Document, Location, Table, suggestion
+from labctl.config.values import Positive, Text
+
+
+class AxisTable(Table):
+    """[[robot.axis]]: limits of an axis that velocity_rad_s does not speak of, in its own unit: a rail, a vacuum, the
+    axes of a hand. An axis of kind prismatic is the arm's, any other its hand's.
+    """
+
+    name: Text
+    kind: AxisKind
+    unit: Text
+    velocity: Positive
+    acceleration: Positive | None = None
+    lower: float | None = None
+    upper: float | None = None
+
+    @property
+    def hand(self) -> bool:
+        """Whether it is one of the hand's."""
+        return self.kind != "prismatic"
+
+    def narrowed(self, axis: Axis) -> Axis:
+        """The robot's axis with the limits of the cell."""
+        given = {"lower": self.lower, "upper": self.upper, "acceleration": self.acceleration}
+        limits = {name: getattr(axis, name) if value is None else value for name, value in given.items()}
+        return Axis(axis.name, axis.kind, axis.unit, velocity=self.velocity, hand=axis.hand, **limits)
+
+
+class NamedAxis(Table):
+    """[[action.axis]] of a policy card: one number of an action, in the unit of the axis that it moves."""
+
+    name: Text
+    unit: Text
+
+
+def one_robot(table: JsonValue) -> JsonValue:
+    """Refuses [[robot]]: lease, stop and way home are one robot's. Raises ValueError."""
+    if isinstance(table, list):
+        raise ValueError(f"a cell has one robot so far, found {len(table)}: say [robot], and open a cell for each")
+    return table
+
+
+def check_axes(document: Document, axes: Sequence[AxisTable]) -> None:
+    """Refuse, at its line, what one [[robot.axis]] alone can break. Raises InputError."""
+    for index, axis in enumerate(axes):
+        at = ("robot", "axis", index)
+        if axis.kind == "twist":
+            text = f"axis {axis.name!r} is of kind twist: labctl does not drive an axis that has no position yet"
+            raise document.refusal((*at, "kind"), f"{text}; fix the base, and leave the axis out")
+        if axis.unit not in UNITS[axis.kind]:
+            text = (
+                f"unit of axis {axis.name!r} is {axis.unit!r}; an axis of kind {axis.kind} is in {UNITS[axis.kind][0]}"
+            )
+            raise document.refusal((*at, "unit"), text)
+        if axis.lower is not None and axis.upper is not None and axis.lower >= axis.upper:
+            text = f"lower {axis.lower:g} is not below upper {axis.upper:g}"
+            raise document.refusal((*at, "upper"), f"axis {axis.name!r}: {text}")
+
+
+def check_declared(
+    document: Document, axes: Sequence[AxisTable], joints: int, driver: str, own: Sequence[Axis]
+) -> None:
+    """Refuse, at its line, limits of axes that the robot's driver does not declare, or that are wider than it has
+    them. joints: how many velocity_rad_s speaks of; own: all axes of the robot. Raises InputError.
+    """
+    if not own:
+        text = f"{driver} has joints and one opening, and no axes to limit otherwise; take [[robot.axis]] out"
+        raise document.refusal(("robot", "axis"), text)
+    turning = [axis for axis in own if axis.kind == "revolute" and not axis.hand]
+    others = {axis.name: axis for axis in own if axis not in turning}
+    if joints != len(turning):
+        text = f"velocity_rad_s has {joints} values; {driver} has {len(turning)} joints that turn"
+        raise document.refusal(("robot", "limits", "velocity_rad_s"), text)
+    for index, axis in enumerate(axes):
+        at: Location = ("robot", "axis", index)
+        if axis.name not in others:
+            there = ", ".join(f"{other.name} [{other.unit}]" for other in others.values()) or "no others"
+            text = (
+                f"{driver} has no axis {axis.name!r}{suggestion(axis.name, list(others))}; beside its joints: {there}"
+            )
+            raise document.refusal((*at, "name"), text)
+        found = others[axis.name]
+        if (axis.kind, axis.unit) != (found.kind, found.unit):
+            text = f"axis {axis.name!r} of {driver} is {found.kind} in {found.unit}, found {axis.kind} in {axis.unit}"
+            raise document.refusal((*at, "unit" if axis.kind == found.kind else "kind"), text)
+        for key, value, low, high in (
+            ("velocity", axis.velocity, 0.0, found.velocity),
+            ("acceleration", axis.acceleration, 0.0, found.acceleration),
+            ("lower", axis.lower, found.lower, found.upper),
+            ("upper", axis.upper, found.lower, found.upper),
+        ):
+            if value is not None and not low <= value <= high:
+                text = f"{key} of axis {axis.name!r} is {value:g}; {driver} allows {low:g} to {high:g} {found.unit}"
+                raise document.refusal((*at, key), text)
+    missing = [name for name in others if name not in [axis.name for axis in axes]]
+    if missing:
+        text = f"no limits of axis {missing[0]!r} of {driver}; add a [[robot.axis]] with its kind, unit and velocity"
+        raise document.refusal(("robot", "axis"), text)
+
+
+def check_named(document: Document, space: str, named: Sequence[NamedAxis], *, scaled: bool) -> None:
+    """Refuse, at its line, a card that names axes for another space, or none for this one. Raises InputError."""
+    if (space == "axes") != bool(named):
+        how = "name each of them in an [[action.axis]]" if space == "axes" else f"drop [[action.axis]] for {space}"
+        raise document.refusal(("action", "axis" if named else "space"), f"{len(named)} axes are named; {how}")
+    if space == "axes" and scaled:
+        raise document.refusal(("action",), "an action of named axes is in their own units; drop clip and scale")
+
+
+def action_problem(named: Sequence[NamedAxis], own: Sequence[Axis], driver: str) -> str:
+    """Why an action of these axes cannot move a robot, in one line; "" where it can: every axis, in its unit, in the
+    robot's order.
+    """
+    robot = {axis.name: axis for axis in own}
+    for axis in named:
+        if axis.name not in robot:
+            return f"{driver} has no axis {axis.name!r}{suggestion(axis.name, list(robot))}; it has: {', '.join(robot)}"
+        if axis.unit != robot[axis.name].unit:
+            unit = robot[axis.name].unit
+            return f"axis {axis.name!r} of {driver} is in {unit}, the policy card has it in {axis.unit}"
+    names = [axis.name for axis in named]
+    return "" if names == list(robot) else f"the action's axes are {', '.join(names)}; name them as {', '.join(robot)}"

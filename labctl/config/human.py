@@ -1,0 +1,105 @@
+"""[human]: the person as a reference: practice before it, blocks of the person alone, and one measured at another time.
+
+May not: open files, or hold a person against a policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Protocol
+
+from pydantic import Field, StringConstraints
+
+from labctl.config.toml_text import Document, Table
+from labctl.config.values import FileName, Text
+
+
+class Historical(Table):
+    """[human.reference]: a person measured at another time, printed beside this campaign and marked. campaign: of this
+    lab, unblinded; or table: an operations table, relative to the protocol's file, of which arm is the person, rig and
+    dates as nothing else says them. sha256: of its rows, where they are pinned. hrt: a marked row of HRT against it.
+    """
+
+    campaign: FileName | None = None
+    table: Text | None = None
+    arm: Text | None = None
+    rig: Text | None = None
+    dates: Text | None = None
+    sha256: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")] | None = None
+    hrt: bool = False
+
+
+class HumanRules(Table):
+    """[human]: practice before the reference. A person has reached the plateau when a line through the rates of the
+    last `plateau_last` practice episodes changes by less than the share `plateau_change` of their mean. extra_blocks:
+    of the person alone, at each condition, beside those with every arm.
+    """
+
+    plateau_last: Annotated[int, Field(ge=3)] = 5
+    plateau_change: Annotated[float, Field(gt=0, lt=1)] = 0.1
+    extra_blocks: Annotated[int, Field(ge=0)] = 0
+    reference: Historical | None = None
+
+
+class Arm(Protocol):
+    """An arm as this asks of it."""
+
+    @property
+    def kind(self) -> str: ...
+
+
+class Plan(Protocol):
+    """What of [analysis] compares arms."""
+
+    @property
+    def looks(self) -> object | None: ...
+    @property
+    def margin(self) -> object | None: ...
+    @property
+    def reference(self) -> str | None: ...
+
+
+def check_person(
+    found: Document, human: HumanRules | None, arms: Sequence[Arm], plan: Plan, *, preference: bool, guess: bool
+) -> None:
+    """A protocol of one arm is that of a person, and compares nothing; extra blocks are of a person beside policies; a
+    historical reference says where it is from. Raises InputError.
+    """
+    kinds = [arm.kind for arm in arms]
+    if len(kinds) < 2 and kinds != ["human"]:
+        message = f"{len(kinds)} [[arm]] found; a block needs at least 2, add another"
+        raise found.refusal(("arm",), f'{message} (one alone may be of kind "human": a reference that is collected)')
+    if len(kinds) == 1:
+        compares = {
+            ("analysis", "looks"): plan.looks is not None,
+            ("analysis", "margin"): plan.margin is not None,
+            ("analysis", "reference"): plan.reference is not None,
+            ("preference",): preference,
+            ("trial", "ask_guess"): guess,
+        }
+        for at, there in compares.items():
+            if there:
+                raise found.refusal(at, f"{at[-1]} with one arm: there is nothing to compare; take it out")
+    if human is None:
+        return
+    if human.extra_blocks and plan.looks is not None:
+        message = "extra_blocks are not there yet beside planned looks, which count blocks of every arm; drop one"
+        raise found.refusal(("human", "extra_blocks"), message)
+    if human.extra_blocks and ("human" not in kinds or len(kinds) == 1):
+        what = "there are no other arms; raise blocks_per_condition" if len(kinds) == 1 else "no arm is a person"
+        raise found.refusal(("human", "extra_blocks"), f"extra_blocks are of a person beside policies, and {what}")
+    if human.reference is not None:
+        _check_reference(found, human.reference)
+
+
+def _check_reference(found: Document, given: Historical) -> None:
+    at = ("human", "reference")
+    if (given.campaign is None) == (given.table is None):
+        said = "neither" if given.campaign is None else "both"
+        raise found.refusal(at, f"a historical reference is a campaign or a table, and {said} is named; name one")
+    for key in ("arm", "rig", "dates"):
+        value = getattr(given, key)
+        if given.table is not None and value is None:
+            raise found.refusal(at, f"a table does not say its {key}; add {key} to [human.reference]")
+        if given.campaign is not None and value is not None:
+            raise found.refusal((*at, key), f"{key} is of a table; a campaign says it itself, take it out")

@@ -1,0 +1,151 @@
+"""Looks up the person of another time that a protocol names: its rows, and where they are from, in words.
+
+May not: freeze them (`labctl.store.historical` does), or read a campaign that is not unblinded or does not hold.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labctl.analysis.historical_facts import Historical
+from labctl.config.human import Historical as Named
+from labctl.config.protocol_schema import AnalysisPlan
+from labctl.core.event_bodies import CampaignOpened
+from labctl.errors import BrokenRecord, InputError, LabctlError, StateError, TableError
+from labctl.messages.historical import HistoricalEntry
+from labctl.reporting.facts import by_episodes, kind_of
+from labctl.reporting.operations_table import COLUMNS as OF_OPERATIONS
+from labctl.reporting.operations_table import SOMETIMES, operations
+from labctl.store.historical import FILE, Frozen, digest_of, rows_of
+from labctl.store.lab_folder import Plan, campaign_folder
+from labctl.store.verified import JOURNAL_ALONE, protocol_of, verified
+
+if TYPE_CHECKING:
+    from labctl.analysis.table import Row
+    from labctl.config.cell_schema import Cell
+
+AT = ("human", "reference")
+COLUMNS = [name for name in OF_OPERATIONS if name not in SOMETIMES]
+
+
+def looked_up(plan: Plan, lab: Path, cell: Cell | None = None) -> Frozen | None:
+    """What the protocol's historical reference is now; None where it names none. cell: that it is to be printed beside,
+    whose kind it has to be of.
+
+    Raises InputError at the protocol's line for a campaign or table that is not there, cannot be read, has no person
+    or is of another kind, and for rows that are not the ones that were pinned.
+    """
+    named = plan.protocol.human.reference if plan.protocol.human else None
+    if named is None:
+        return None
+    key = "campaign" if named.campaign is not None else "table"
+    try:
+        found = _of_campaign(named, lab) if named.campaign is not None else _of_table(named, plan.path.parent)
+    except (InputError, StateError, BrokenRecord, TableError) as error:
+        raise _refused(plan, key, str(error)) from None
+    kind = found.entry.get("kind")
+    if cell is not None and kind is not None and kind != cell.cell.kind:
+        text = f"{named.campaign} is of kind {kind} and this cell of kind {cell.cell.kind}; kinds are never mixed"
+        raise _refused(plan, key, text)
+    if named.hrt and any(task.measure != "items" for task in plan.protocol.tasks):
+        raise _refused(plan, "hrt", "HRT is of items; this protocol has a task of another measure, take hrt out")
+    if named.sha256 not in (None, found.entry["sha256"]):
+        raise _refused(plan, "sha256", f"its rows give {found.entry['sha256']}; they are not those that were pinned")
+    return found
+
+
+def line_of(found: Frozen) -> str:
+    """What `labctl plan` and `labctl open` say of it."""
+    entry = found.entry
+    where = f"{entry['source']}; {entry['rig']}; {entry['dates']}; episodes: {entry['episodes']}"
+    return f"{where}; printed as historical, never tested; sha256 {entry['sha256']}"
+
+
+def printed(
+    folder: Path, opened: CampaignOpened, plan: AnalysisPlan, rows: Sequence[Row], *, boot: int = 9999, seed: int = 0
+) -> Historical | None:
+    """The frozen person as a report of this campaign prints it; None without one. rows: of the campaign's operations
+    table. Raises BrokenRecord for rows that are not those that were frozen.
+    """
+    then = rows_of(folder, opened)
+    if not then or "historical" not in opened:
+        return None
+    from labctl.analysis.episodes.historical import historical
+    from labctl.analysis.table import table_from_rows
+
+    entry, ours = opened["historical"], table_from_rows(rows, source=folder.name)
+    given = {"ratios": entry["hrt"], "boot": boot, "seed": seed, "estimator": plan.estimator}
+    found = historical(then, ours, plan.tau_s, **given)
+    told = {key: entry[key] for key in ("source", "rig", "dates", "episodes", "sha256")}
+    return Historical(**found, **told)
+
+
+def _refused(plan: Plan, key: str, text: str) -> LabctlError:
+    return plan.protocol.refusal((*AT, key), f"historical reference: {text}", str(plan.path))
+
+
+def _of_campaign(named: Named, lab: Path) -> Frozen:
+    folder = campaign_folder(named.campaign or "", lab)
+    with verified(folder, JOURNAL_ALONE) as shown:
+        record = shown.campaign.record()
+        if record.unblinding is None:
+            raise StateError(f"campaign {folder.name} is not unblinded; nobody may know which trials the person's are")
+        if by_episodes(record.state.opened):
+            raise InputError(f"campaign {folder.name} is not counted in items; that is not there yet")
+        person = [arm.name for arm in protocol_of(shown.campaign).arm if arm.kind == "human"]
+        rows = [row for row in operations(record) if row["arm"] in person]
+        if not rows:
+            raise InputError(f"campaign {folder.name} has no scored episode of a person")
+        cell, opened = shown.campaign.cell, record.state.opened
+        day = f"{(record.opened_wall or '')[:10]} to {(record.closed_wall or record.opened_wall or '')[:10]}"
+        return _frozen(
+            rows,
+            named,
+            source=f"campaign {folder.name} at head {str(record.state.head).split(':')[-1][:16]}…",
+            rig=f"cell {opened['cell']['name']} ({cell.robot.driver}, {kind_of(record)})",
+            dates=day,
+            kind=kind_of(record),
+            head=str(record.state.head),
+        )
+
+
+def _of_table(named: Named, folder: Path) -> Frozen:
+    from labctl.analysis import reading
+
+    path = folder / (named.table or "")
+    if not path.is_file():
+        raise InputError(f"table {named.table!r} is no file in {folder}")
+    lines = [row for _, row in reading.read_any(path).lines]
+    reading.read_table(path)
+    rows = [{name: row.get(name) for name in ("arm", *COLUMNS)} for row in lines if row.get("arm") == named.arm]
+    if not rows:
+        arms = ", ".join(sorted({str(row.get("arm")) for row in lines}))
+        raise InputError(f"table {named.table!r} has no arm {named.arm!r}; its arms are {arms}")
+    told = {"source": f"table {Path(named.table or '').name}, arm {named.arm}", "rig": named.rig or ""}
+    return _frozen(rows, named, **told, dates=named.dates or "")
+
+
+def _frozen(rows: Sequence[Row], named: Named, **told: str) -> Frozen:
+    text = io.StringIO(newline="")
+    columns = [name for name in ("arm", *COLUMNS) if any(row.get(name) not in (None, "") for row in rows)]
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_text(row, name) for name in columns] for row in rows)
+    made = text.getvalue()
+    entry: HistoricalEntry = {
+        "file": FILE,
+        "sha256": digest_of(made),
+        "episodes": len({row["episode"] for row in rows}),
+        "hrt": named.hrt,
+        **told,
+    }  # type: ignore[typeddict-item]
+    return Frozen(made, entry)
+
+
+def _text(row: Mapping[str, object], name: str) -> str:
+    value = row.get(name)
+    return "" if value is None else str(value)

@@ -1,0 +1,1 @@
+"""labctl as others install it: the core alone, the oldest versions."""

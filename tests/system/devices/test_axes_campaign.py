@@ -1,0 +1,116 @@
+"""A whole campaign of a robot on a rail with a vacuum cup, and of one with a hand of five axes: driven by a person and
+by a policy, verified, reported, exported with the axes' names and units.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from support.runs.axes import cell_of
+from support.runs.campaigns import events_of, make_campaign, unblind
+from support.runs.recordings import Recordings, copied
+
+from labctl.cli import call
+from labctl.core.events import Kind
+from labctl.runtime.campaign_run import run_campaign
+from labctl.store.database_backend import sqlite_url
+from labctl.store.traces import TraceStore
+
+HAND = ("hand.thumb", "hand.index", "hand.middle", "hand.ring", "hand.little")
+ARM = tuple(f"fr3_joint{i}" for i in range(1, 8))
+AXES = {"sim_rail": ("rail", *ARM, "vacuum"), "sim_hand": (*ARM, *HAND)}
+UNITS = {"sim_rail": ("m", *7 * ["rad"], "1"), "sim_hand": (*7 * ["rad"], *5 * ["rad"])}
+
+
+def moved(lab: Path, driver: str) -> Path:
+    """A person and a policy move two items each with this robot."""
+    folder = make_campaign(lab, items=2, budget=20.0, cell=cell_of(driver)).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    return folder
+
+
+@pytest.fixture(params=list(AXES))
+def driver(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def folder(recordings: Recordings, driver: str) -> Path:
+    return recordings.of(moved, driver=driver)
+
+
+def streams(folder: Path, name: str) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
+    """Columns, units and values of a stream in the first episode."""
+    store = TraceStore.open(sqlite_url(folder / "traces.db"), folder.name, readonly=True)
+    try:
+        episode = store.episodes()[0]
+        spec = next(spec for spec in store.streams(episode) if spec.name == name)
+        return spec.columns, spec.units, store.read(episode, name)[1]
+    finally:
+        store.close()
+
+
+def test_a_person_and_a_policy_move_every_item_and_the_record_holds(folder: Path) -> None:
+    outcomes = [event.body["outcome"] for event in events_of(folder) if event.kind == Kind.OUTCOME_RECORDED]
+    assert [outcome["moved"] for outcome in outcomes] == [2, 2]
+    assert call(["verify", str(folder)]) == 0
+
+
+def test_each_axis_is_recorded_by_its_name_in_its_unit_as_asked_limited_and_sent(folder: Path, driver: str) -> None:
+    columns, units, values = streams(folder, "arm/action")
+    assert columns == (*(f"{s}.{axis}" for s in ("requested", "limited", "sent") for axis in AXES[driver]), "delay_s")
+    assert units == (*3 * UNITS[driver], "s")
+    sent = values[:, [columns.index(f"sent.{axis}") for axis in AXES[driver]]]
+    moved = dict(zip(AXES[driver], np.ptp(sent, axis=0) > 0.1, strict=True))
+    assert all(moved[axis] for axis in AXES[driver] if axis not in ARM), "each of them moved"
+    steps = np.abs(np.diff(sent, axis=0)).max(axis=0) * 100.0
+    limits = {"rail": 0.5, "vacuum": 4.0, **dict.fromkeys(HAND, 3.0)}
+    for axis, speed in zip(AXES[driver], steps, strict=True):
+        assert speed <= limits.get(axis, 2.5) * 1.001, f"{axis} at {speed:.2f}"
+
+
+def test_states_name_the_axes_and_their_units_and_where_it_is_agrees_with_what_was_sent(
+    folder: Path, driver: str
+) -> None:
+    columns, units, values = streams(folder, "arm/state")
+    named = dict(zip(columns, units, strict=True))
+    for axis, unit in zip(AXES[driver], UNITS[driver], strict=True):
+        assert named.get(f"q.{axis}", named.get(axis)) == unit
+    if driver == "sim_rail":
+        speed, place = values[:, columns.index("dq.rail")], values[:, columns.index("q.rail")]
+        assert np.abs(np.diff(place) * 100.0 - speed[1:]).max() < 0.02
+        assert np.abs(place).max() <= 0.4
+
+
+def test_parquet_mcap_and_lerobot_carry_names_and_units(folder: Path, driver: str, tmp_path: Path) -> None:
+    copied(folder.parent.parent, tmp_path / "lab")
+    own = tmp_path / "lab" / "campaigns" / folder.name
+    unblind(own)
+    for form in ("parquet", "mcap", "lerobot-v3"):
+        assert call(["export", str(own), "--to", form, "--out", str(tmp_path / form)]) == 0
+    schema = pq.read_schema(tmp_path / "parquet" / "streams" / "arm_action.parquet")
+    for axis, unit in zip(AXES[driver], UNITS[driver], strict=True):
+        assert schema.field(f"sent.{axis}").metadata[b"unit"].decode() == unit
+    info = json.loads((tmp_path / "lerobot-v3" / "meta" / "info.json").read_text())
+    assert tuple(info["features"]["action"]["names"]) == AXES[driver]
+    assert tuple(info["features"]["observation.state"]["names"]) == AXES[driver]
+    about = json.loads((tmp_path / "lerobot-v3" / "labctl.json").read_text())
+    assert about["units"]["action"] == ", ".join(UNITS[driver])
+    assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
+    assert (
+        call(
+            [
+                "show",
+                next(str(e.episode) for e in events_of(own) if e.episode),
+                "--save",
+                str(tmp_path / "e.rrd"),
+                "--lab",
+                str(tmp_path / "lab"),
+            ]
+        )
+        == 0
+    )

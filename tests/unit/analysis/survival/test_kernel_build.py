@@ -1,0 +1,74 @@
+"""The compiled kernel is made once, whole, for this machine, and only where nobody else could have put it."""
+
+from __future__ import annotations
+
+import pytest
+from labctl.analysis.survival import kernel_build
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    kernel_build.library.cache_clear()
+    kernel_build._temporary.cache_clear()
+    yield
+    kernel_build.library.cache_clear()
+
+
+needs_a_compiler = pytest.mark.skipif(kernel_build.compiler_here() is None, reason="no C compiler here")
+
+
+@needs_a_compiler
+def test_a_library_is_made_once_and_then_loaded(tmp_path, monkeypatch):
+    kernel_build.library("float")
+    (made,) = (tmp_path / "labctl").iterdir()
+    kernel_build.library.cache_clear()
+    monkeypatch.setattr(kernel_build, "_make", lambda *of: pytest.fail("it was made again"))
+    kernel_build.library("float")
+    assert list((tmp_path / "labctl").iterdir()) == [made]
+
+
+@needs_a_compiler
+def test_another_processor_or_other_sources_make_another_library(monkeypatch):
+    compiler = kernel_build.compiler_here()
+    name = kernel_build._made_from(compiler, "float")
+    with monkeypatch.context() as other:
+        other.setattr(kernel_build, "_processor", lambda: "another")
+        assert kernel_build._made_from(compiler, "float") != name
+    with monkeypatch.context() as other:
+        other.setattr(kernel_build, "_sources", list)
+        assert kernel_build._made_from(compiler, "float") != name
+
+
+def test_a_compiler_that_fails_is_no_kernel_and_leaves_nothing(tmp_path, monkeypatch):
+    broken = tmp_path / "broken"
+    broken.write_text("#!/bin/sh\necho it cannot >&2\nexit 3\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("CC", str(broken))
+    with pytest.raises(ImportError, match="failed: it cannot"):
+        kernel_build.library("float")
+    assert not any((tmp_path / "labctl").iterdir())
+
+
+def test_a_folder_that_others_can_write_to_holds_no_library(tmp_path):
+    shared = tmp_path / "labctl"
+    shared.mkdir()
+    shared.chmod(0o777)
+    assert kernel_build.cache_folder() != shared
+    shared.chmod(0o700)
+    assert kernel_build.cache_folder() == shared
+
+
+def test_where_no_compiler_knows_the_processor_the_library_is_made_without_it(tmp_path, monkeypatch):
+    calls = tmp_path / "calls"
+    picky = tmp_path / "picky"
+    picky.write_text(
+        f'#!/bin/sh\necho "$*" >> {calls}\ncase "$*" in *-march=native*) exit 1;; esac\n'
+        'while [ "$1" != "-o" ]; do shift; done\necho no library > "$2"\n'
+    )
+    picky.chmod(0o755)
+    monkeypatch.setenv("CC", str(picky))
+    with pytest.raises(ImportError, match="cannot be made or loaded"):
+        kernel_build.library("float")
+    first, second = calls.read_text().splitlines()
+    assert "-march=native" in first and "-march=native" not in second

@@ -1,0 +1,100 @@
+"""What files say of axes is refused in one line, at its place, where the robot has them otherwise."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labctl.drivers.common.simulated_axes import FR3_ARM, ON_A_RAIL, RAIL, WITH_A_HAND
+
+from labctl.axes import Axis, axes_of, composed, hand_of, prefixed
+from labctl.config.axes import NamedAxis, action_problem
+from labctl.config.cell_schema import parse_cell
+from labctl.errors import InputError
+from labctl.store.driver_options import check_cell_options
+
+ROOT = Path(__file__).resolve().parents[3]
+CELL = (ROOT / "hw_configs" / "sim_rail.toml").read_text("utf-8")
+PLAIN = (ROOT / "hw_configs" / "sim_fr3.toml").read_text("utf-8")
+VACUUM = '[[robot.axis]]\nname = "vacuum"\nkind = "vacuum"\nunit = "1"\nvelocity = 4.0\n'
+
+
+def refused(text: str) -> str:
+    with pytest.raises(InputError) as error:
+        check_cell_options(parse_cell(text, "cell.toml"))
+    said = str(error.value)
+    assert "\n" not in said and said.startswith("cell.toml:"), said
+    return said
+
+
+def test_the_shipped_cell_of_a_robot_on_a_rail_says_what_it_has() -> None:
+    cell = parse_cell(CELL, "cell.toml")
+    check_cell_options(cell)
+    assert (cell.joints, cell.hand) == (8, 1)
+    plain = parse_cell(PLAIN, "cell.toml")
+    assert (plain.joints, plain.hand) == (7, 1), "as before there were axes"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('unit = "m"', 'unit = "mm"', "unit of axis 'rail' is 'mm'; an axis of kind prismatic is in m"),
+        ('name = "rail"', 'name = "rial"', "sim_rail has no axis 'rial'; did you mean 'rail'?; beside its joints:"),
+        ('kind = "prismatic"', 'kind = "opening"', "axis 'rail' of sim_rail is prismatic in m, found opening in m"),
+        ("velocity = 0.5", "velocity = 5.0", "velocity of axis 'rail' is 5; sim_rail allows 0 to 0.6 m"),
+        ("velocity = 0.5", "velocity = 0.5\nupper = 0.9", "upper of axis 'rail' is 0.9; sim_rail allows -0.4 to 0.4 m"),
+        ("velocity = 0.5", "velocity = 0.5\nlower = 0.2\nupper = 0.1", "lower 0.2 is not below upper 0.1"),
+        (VACUUM, "", "no limits of axis 'vacuum' of sim_rail; add a [[robot.axis]]"),
+        (VACUUM, VACUUM + VACUUM, "'vacuum' appears twice in 'axis'"),
+        ("2.5, 2.5, 2.5]", "2.5, 2.5]", "velocity_rad_s"),
+        (
+            'kind = "vacuum"\nunit = "1"',
+            'kind = "twist"\nunit = "m/s"',
+            "does not drive an axis that has no position yet",
+        ),
+        ("[lease]", '[teleop]\ndevice = "gamepad"\n[lease]', "sim_rail has other axes, take [teleop] out"),
+    ],
+)
+def test_what_the_robot_has_otherwise_is_refused_at_its_line(old: str, new: str, told: str) -> None:
+    assert old in CELL
+    assert told in refused(CELL.replace(old, new, 1))
+
+
+def test_a_robot_that_declares_no_axes_takes_none() -> None:
+    assert "take [[robot.axis]] out" in refused(PLAIN.replace("[readiness]", f"{VACUUM}[readiness]", 1))
+
+
+def test_two_robots_in_one_cell_are_refused_in_a_line_that_says_so() -> None:
+    said = refused(CELL.replace("[robot]", "[[robot]]", 1).replace("[robot.limits]", "[robot.limits]", 1))
+    assert "a cell has one robot" in said
+
+
+def test_devices_are_composed_arms_first_and_a_name_that_two_have_needs_a_prefix() -> None:
+    assert [axis.name for axis in ON_A_RAIL][:2] == ["rail", FR3_ARM[0].name] and ON_A_RAIL[-1].hand
+    with pytest.raises(ValueError, match="two devices have an axis 'fr3_joint1'"):
+        composed(FR3_ARM, FR3_ARM)
+    both = composed(prefixed("left", FR3_ARM), prefixed("right", FR3_ARM), RAIL)
+    assert len(both) == 15 and both[0].name == "left.fr3_joint1"
+
+
+def test_a_robot_that_declares_nothing_has_joints_in_rad_and_one_opening_in_m() -> None:
+    class Plain:
+        joint_names = ("a", "b")
+
+    axes = axes_of(Plain())
+    assert [(axis.name, axis.unit) for axis in axes] == [("a", "rad"), ("b", "rad"), ("gripper", "m")]
+    assert hand_of(axes) == (Axis("gripper", "opening", "m", hand=True),)
+
+
+def named(axes: Any, **other: str) -> list[NamedAxis]:
+    return [NamedAxis(name=axis.name, unit=other.get(axis.name, axis.unit)) for axis in axes]
+
+
+def test_an_action_of_named_axes_has_each_in_its_unit_and_in_the_robots_order() -> None:
+    assert action_problem(named(WITH_A_HAND), WITH_A_HAND, "sim_hand") == ""
+    wrong = action_problem(named(ON_A_RAIL, rail="mm"), ON_A_RAIL, "sim_rail")
+    assert wrong == "axis 'rail' of sim_rail is in m, the policy card has it in mm"
+    assert "name them as rail, " in action_problem(named(ON_A_RAIL[::-1]), ON_A_RAIL, "sim_rail")
+    assert "name them as rail, " in action_problem(named(ON_A_RAIL[:-1]), ON_A_RAIL, "sim_rail")
+    assert "no axis 'hand.thumb'" in action_problem(named(WITH_A_HAND), ON_A_RAIL, "sim_rail")

@@ -1,0 +1,74 @@
+"""The serial scale takes an answer of MT-SICS for what it is, says what is none, and is lost when none comes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from labctl.drivers.sensors.scale import parsed
+from labctl.drivers.sim.sensing.emulated_scale import ABOUT, EmulatedScale
+
+from labctl.errors import DeviceLost
+from labctl.testing.sensor import SensorRig
+
+
+@pytest.fixture
+def scale() -> Iterator[EmulatedScale]:
+    made = EmulatedScale(120.0)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def rig(scale: EmulatedScale) -> Iterator[SensorRig]:
+    made = SensorRig("scale_serial", {"port": scale.port}, rate_hz=50.0, live=True, kind="real")
+    yield made
+    made.sensor.close()
+
+
+@pytest.mark.parametrize(
+    ("line", "kg", "stands"),
+    [("S S     100.00 g", 0.1, 1.0), ("S D      12.34 g", 0.01234, 0.0), ("S S  -   0.5 kg", -0.5, 1.0)],
+)
+def test_a_weight_is_kilograms_and_whether_it_stands(line: str, kg: float, stands: float) -> None:
+    assert parsed(line) == (pytest.approx(kg), stands)
+
+
+def test_beyond_its_range_a_scale_gives_no_number_and_busy_it_gives_nothing() -> None:
+    over = parsed("S +")
+    assert over is not None and math.isnan(over[0]) and parsed("S I") is None
+
+
+@pytest.mark.parametrize(("line", "told"), [("S S 12 PCS", "weighs in 'PCS'"), ("ES", "answers 'ES' to SI")])
+def test_what_is_no_weight_is_said(line: str, told: str) -> None:
+    with pytest.raises(DeviceLost, match=told):
+        parsed(line)
+
+
+@pytest.mark.real_time
+def test_it_records_what_lies_on_it(rig: SensorRig, scale: EmulatedScale) -> None:
+    rig.connect()
+    rig.samples(3)
+    scale.grams = 250.0
+    _, values = rig.samples(10)
+    assert values[-1].tolist() == pytest.approx([0.25, 1.0])
+    scale.fault = "overload"
+    _, values = rig.samples(10)
+    assert np.isnan(values[-1, 0])
+
+
+@pytest.mark.real_time
+def test_a_port_that_is_not_there_and_a_scale_that_says_nothing_are_lost(scale: EmulatedScale) -> None:
+    gone = SensorRig("scale_serial", {"port": "/dev/ttyNOWHERE"}, rate_hz=5.0, live=True, kind="real")
+    with pytest.raises(DeviceLost, match="/dev/ttyNOWHERE cannot be opened"):
+        gone.connect()
+    scale.fault = "silent"
+    mute = SensorRig("scale_serial", {"port": scale.port}, rate_hz=5.0, live=True, kind="real")
+    with pytest.raises(DeviceLost, match="no scale answers on"):
+        mute.connect()
+
+
+def test_the_emulator_says_that_it_is_one(scale: EmulatedScale) -> None:
+    assert ABOUT in scale.answer("I2")
