@@ -82,9 +82,8 @@ def test_a_campaign_on_a_robot_that_nobody_here_wrote_is_recorded_and_verified(t
             live=True,
             budget=6.0,
         )
-        with running(opened.folder, log) as run:
-            with contextlib.suppress(subprocess.TimeoutExpired):  # what it has recorded says why
-                run.wait(timeout=PATIENCE_S)
+        with running(opened.folder, log) as run, contextlib.suppress(subprocess.TimeoutExpired):
+            run.wait(timeout=PATIENCE_S)  # of a run that is not over by then its record says why
     finally:
         process.terminate()
         process.wait(10)
