@@ -15,7 +15,7 @@ from labctl.reporting.software_used import Stretch, changed, episodes_with, toge
 
 def _stretches(record: Record) -> list[Stretch[RobotAbout]]:
     """The scored episodes by robot, in the order in which they started."""
-    return together(episodes_with(record, "robot"))
+    return together(episodes_with(record, lambda start: start.get("robot")))
 
 
 def robot_facts(record: Record) -> dict[str, str | Mapping[str, str] | None]:

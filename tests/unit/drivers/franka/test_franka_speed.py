@@ -84,25 +84,29 @@ def test_near_its_end_a_joint_is_as_slow_as_the_nearer_of_the_commanded_and_the_
 @pytest.mark.parametrize("servo", ["velocity", "cartesian"])
 def test_a_speed_is_of_where_the_robot_is_when_it_is_given(servo: str) -> None:
     """This thread stood still for 60 ms after it had read where the robot was: franky gets the speed for where it is
-    now. A machine that never lets it be in time gives none.
+    now. On a machine that always takes so long it gets one for as late; where that is too little again, none.
     """
     link, clock = _link(servo, _table()), ManualClock(SECOND)
     link._clock = clock
     taken: list[Any] = []
     link._move = taken.append
-    of, stalls = link._motion, [60, 0]
+    of, stalls, given = link._motion, [60, 0], []
 
-    def motion(q: np.ndarray, dq: np.ndarray) -> Any:
-        made = of(q, dq)
+    def motion(q: np.ndarray, dq: np.ndarray, late_s: float) -> Any:
+        given.append(late_s)
+        made = of(q, dq, late_s)
         clock.sleep_until(clock.now_ns() + stalls.pop(0) * MILLISECOND)
         return made
 
     link._motion = motion
     link._give(FR3.home, np.zeros(7))
     assert len(taken) == 1 and not stalls, "the one that was computed anew"
-    stalls += [60] * 3
+    stalls += [60, 60]
     link._give(FR3.home, np.zeros(7))
-    assert len(taken) == 1 and not stalls, "none is given"
+    assert len(taken) == 2 and not stalls and given == [0.0, 0.12, 0.0, 0.12]
+    stalls += [60, 150, 320]
+    link._give(FR3.home, np.zeros(7))
+    assert len(taken) == 2 and not stalls, "none is given"
 
 
 def _table() -> RobotTable:
