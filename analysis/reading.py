@@ -8,6 +8,7 @@ from __future__ import annotations
 import csv
 import importlib
 import io
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,8 @@ from labctl.analysis.numerals import counted
 from labctl.analysis.table import Row, Table, check_columns, table_from_lines
 
 from labctl.errors import TableError
+
+STANDARD = "-"
 
 
 def read_table(path: str | Path, *, extra: bool = False) -> Table:
@@ -46,8 +49,8 @@ class Columns:
 
 
 def read_any(path: str | Path) -> Columns:
-    """The rows of `path` (`.parquet` by its ending, else CSV in UTF-8), whatever its columns; a Parquet row counts as a
-    line, from 1. Raises `TableError`.
+    """The rows of `path` (`.parquet` by its ending, else CSV in UTF-8; "-" is standard input), whatever its columns; a
+    Parquet row counts as a line, from 1. Raises `TableError`.
     """
     file = Path(path)
     if file.suffix.lower() in (".parquet", ".pq"):
@@ -56,13 +59,25 @@ def read_any(path: str | Path) -> Columns:
     return Columns(str(file), f"{file}:1", header, lines)
 
 
+_taken: list[tuple[object, bytes]] = []  # standard input and what was in it, once it has been read
+
+
+def contents(file: Path) -> bytes:
+    """What a file holds; "-" is standard input, which can be asked for again. Raises OSError."""
+    if str(file) != STANDARD:
+        return file.read_bytes()
+    if not _taken or _taken[0][0] is not sys.stdin:
+        _taken[:] = [(sys.stdin, sys.stdin.buffer.read())]
+    return _taken[0][1]
+
+
 def read_csv(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """Header and (line number, row) pairs of a CSV file; blank lines are skipped.
 
     Raises `TableError`: unreadable, empty or not UTF-8, and, while iterating, a row of another width.
     """
     try:
-        text = file.read_bytes().decode("utf-8-sig")
+        text = contents(file).decode("utf-8-sig")
     except UnicodeDecodeError as e:
         line = e.object[: e.start].count(b"\n") + 1
         found = f"byte 0x{e.object[e.start]:02x} is not UTF-8"

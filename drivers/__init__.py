@@ -40,6 +40,9 @@ BY_NAME = {
     "robot_wrench": "labctl.drivers.sensors.robot_wrench",
     "robotiq_socket": "labctl.drivers.robotiq.socket",
     "scale_serial": "labctl.drivers.sensors.scale",
+    "ros2": "labctl.drivers.ros2.robot",
+    "ros2_camera": "labctl.drivers.ros2.camera",
+    "ros2_gripper": "labctl.drivers.ros2.gripper",
     "sim_camera": "labctl.drivers.sim.camera",
     "sim_fr3": "labctl.drivers.sim.fr3",
     "sim_hand": "labctl.drivers.sim.axes.hand",
@@ -75,6 +78,9 @@ OPTIONS = {
     "robot_wrench": "labctl.drivers.sensors.options:RobotWrenchOptions",
     "robotiq_socket": "labctl.drivers.robotiq.options:RobotiqOptions",
     "scale_serial": "labctl.drivers.sensors.options:SerialScaleOptions",
+    "ros2": "labctl.drivers.ros2.options:Ros2Options",
+    "ros2_camera": "labctl.drivers.ros2.options:Ros2CameraOptions",
+    "ros2_gripper": "labctl.drivers.ros2.options:Ros2GripperOptions",
     "sim_camera": "labctl.drivers.sim.options:SimCameraOptions",
     "sim_fr3": "labctl.drivers.sim.options:SimFr3Options",
     "sim_hand": "labctl.drivers.sim.options:SimHandOptions",
@@ -93,9 +99,14 @@ OPTIONS = {
     "ur5": "labctl.drivers.ur.options:UrOptions",
 }
 
+# A folder of drivers -> the extra that brings what they import; another name where the two differ.
+_ALIKE = ("franka", "ur", "robotiq", "realsense", "ros2", "policy", "teleop")
+EXTRAS = {name: name for name in _ALIKE} | {"opencv": "cameras"}
+
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {
     "fr3": "labctl.drivers.franka.emulator.fr3",
+    "ros2": "labctl.drivers.ros2.emulator.robot",
     **{
         name: f"labctl.drivers.ur.emulator.models:{name}"
         for name in ("ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")

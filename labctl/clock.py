@@ -140,18 +140,6 @@ def moment(wall: str, later_s: int = 0) -> datetime:
     return datetime.fromisoformat(wall).astimezone(UTC) + timedelta(seconds=later_s)
 
 
-def minute_of(wall: str | None) -> str:
-    """An anchor's wall time as people read it, to the minute; "" where there is none."""
-    return f"{wall[:16].replace('T', ' ')} UTC" if wall else ""
-
-
-def local_time(at: Anchor, later_ns: float = 0, *, utc: bool = False) -> str:
-    """Hours and minutes where this computer is (or UTC), `later_ns` after an anchor; a weekday too on another day."""
-    now = datetime.fromisoformat(at.wall).astimezone(UTC if utc else None)
-    then = now + timedelta(seconds=later_ns / SECOND)
-    return f"{then:%H:%M}" if then.date() == now.date() else f"{then:%a %H:%M}"
-
-
 def on_boot_of(known: Anchor, at: Anchor) -> int:
     """When `at` was on the monotonic clock that `known` was read from: between two boots, by the wall clock."""
     if at.boot == known.boot:

@@ -1,30 +1,65 @@
 """Every error labctl raises on purpose. Catch `LabctlError` to catch them all; anything else is a bug.
 
 LabctlError                 one line for a person, with the remedy
-├── InputError              a file or an argument is wrong (exit 2): file, line, found, allowed, what to do
+├── InputError              a file or an argument is wrong: file, line, found, allowed, what to do
 │   ├── OptionError         a driver's option is wrong; where the option stands is for whoever read the file
 │   ├── TableError          a row of an operations table breaks a rule
 │   ├── QuestionError       what was asked of the statistics cannot be: counts, rates or sizes out of range
 │   ├── LinkError           two campaigns cannot be compared
 │   └── ReportError         a report cannot be written where it was asked to
-├── StateError              the campaign is not in a state that allows this (exit 1)
+├── StateError              the campaign is not in a state that allows this
 │   ├── StaleCommand        the screen that sent a command showed an older state
-│   └── Held                a run without a person ended at a hold: somebody has to look first (exit 75)
-├── BrokenRecord            the chain, a digest or a commitment does not hold (exit 1)
-├── StorageError            locked database, full disk, unreadable folder (exit 1)
-├── MissingExtra            an optional dependency is not installed (exit 2)
+│   └── Held                a run without a person ended at a hold: somebody has to look first
+├── BrokenRecord            the chain, a digest or a commitment does not hold
+├── StorageError            locked database, full disk, unreadable folder
+├── MissingExtra            an optional dependency is not installed
 └── DeviceError             a device refused, stopped or vanished
     ├── DeviceLost          no answer: link, process or power
     └── DeviceRefused       it answered no
+
+`Exit` is what a command leaves its process with; each class says which is its own.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from enum import IntEnum
 from typing import TypeAlias
 
 _Again: TypeAlias = "tuple[Callable[..., LabctlError], tuple[type[LabctlError], *tuple[str, ...]], dict[str, str]]"
+
+
+class Exit(IntEnum):
+    """What a command leaves its process with. From 65 on numbers of sysexits.h, from 128 on those of a shell."""
+
+    DONE = 0
+    REFUSED = 1
+    BAD_INPUT = 2
+    BROKEN_RECORD = 65  # EX_DATAERR
+    UNAVAILABLE = 69  # EX_UNAVAILABLE
+    BUG = 70  # EX_SOFTWARE
+    HELD = 75  # EX_TEMPFAIL
+    INTERRUPTED = 130
+    UNREAD = 141
+
+    @property
+    def kind(self) -> str:
+        """Its name in what --json prints of an error."""
+        return self.name.lower()
+
+
+EXITS: dict[Exit, str] = {
+    Exit.DONE: "done",
+    Exit.REFUSED: "not now or not so: the campaign's state, or what was found (verify, doctor) says no",
+    Exit.BAD_INPUT: "a file, an option or an installation is wrong: put it right first",
+    Exit.BROKEN_RECORD: "a record does not hold; labctl verify, which exits with 1, names what is broken",
+    Exit.UNAVAILABLE: "a locked database, a full disk, a lost device, a server that is away: later again",
+    Exit.BUG: "a bug in labctl; labctl bugreport gathers what its report needs",
+    Exit.HELD: "a run without a person ended at a hold: somebody has to look first",
+    Exit.INTERRUPTED: "Ctrl-C ended it before its end; a run ends in order instead, with 0, and says what is left",
+    Exit.UNREAD: "whoever read the output left",
+}
 
 
 def in_words(error: BaseException) -> str:
@@ -37,7 +72,7 @@ def in_words(error: BaseException) -> str:
 class LabctlError(Exception):
     """Base of all deliberate errors; `str(error)` is one line that says what to do."""
 
-    exit_code = 1
+    exit_code = Exit.REFUSED
 
     def __reduce__(self) -> _Again:
         """So that a further process can hand it on, whatever its class is made from."""
@@ -47,7 +82,7 @@ class LabctlError(Exception):
 class InputError(LabctlError):
     """A user's file or argument is wrong. `where` is `file:line` when known."""
 
-    exit_code = 2
+    exit_code = Exit.BAD_INPUT
 
     def __init__(self, message: str, *, where: str | None = None) -> None:
         self.where = where
@@ -92,21 +127,25 @@ class StaleCommand(StateError):
 class Held(StateError):
     """A run that nobody attends cannot go on before a person has looked."""
 
-    exit_code = 75  # EX_TEMPFAIL of sysexits.h: put it right, then give the same command again
+    exit_code = Exit.HELD
 
 
 class BrokenRecord(LabctlError):
     """Something recorded does not match its digest, chain or commitment."""
 
+    exit_code = Exit.BROKEN_RECORD
+
 
 class StorageError(LabctlError):
     """The file system or database will not do what is asked."""
+
+    exit_code = Exit.UNAVAILABLE
 
 
 class MissingExtra(LabctlError):
     """An optional dependency is needed; the message names the pip line."""
 
-    exit_code = 2
+    exit_code = Exit.BAD_INPUT
 
     def __init__(self, extra: str, what: str) -> None:
         super().__init__(f"{what} needs an optional dependency: {how_to_install(extra)}")
@@ -124,6 +163,8 @@ def how_to_install(extra: str, python: tuple[int, ...] = sys.version_info[:2]) -
 
 class DeviceError(LabctlError):
     """A device did not do what was asked."""
+
+    exit_code = Exit.UNAVAILABLE
 
 
 class DeviceLost(DeviceError):

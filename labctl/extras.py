@@ -24,6 +24,7 @@ BROUGHT_BY = {
     "rerun": "rerun",
     "pyarrow": "parquet",
     **dict.fromkeys(("mcap", "orjson"), "mcap"),
+    **dict.fromkeys(("cyclonedds", "rosbags"), "ros2"),
     "openpyxl": "xlsx",
     **dict.fromkeys(("msgpack", "websockets"), "policy"),
     **dict.fromkeys(("dynamixel_sdk", "hid", "pygame"), "teleop"),

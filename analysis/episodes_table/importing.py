@@ -16,6 +16,7 @@ from pathlib import Path
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
 from labctl.analysis.episodes_table.values import text
+from labctl.analysis.reading import contents
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
 
@@ -61,7 +62,7 @@ class Imported:
 def read_json(path: Path) -> Plain:
     """What a JSON file holds. Raises `TableError` for one that cannot be read or is none."""
     try:
-        return json.loads(path.read_bytes())
+        return json.loads(contents(path))
     except OSError as e:
         raise TableError(str(path), f"cannot be read: {e.strerror}; give the path of a JSON file") from e
     except json.JSONDecodeError as e:

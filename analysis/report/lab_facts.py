@@ -144,6 +144,14 @@ class Hours(TypedDict):
     what: dict[str, str]
 
 
+class Times(TypedDict):
+    """Times as people read them, where the lab is: when it was opened and closed ("" while it is open)."""
+
+    zone: str
+    opened: str
+    closed: str
+
+
 class Labels(TypedDict):
     """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything."""
 
@@ -325,6 +333,7 @@ class Lab(TypedDict, total=False):
     head: str
     opened_wall: str | None
     closed_wall: str | None
+    times: Times
     sessions: Sequence[Mapping[str, Plain]]
     flow: Flow
     abandoned: list[str]

@@ -309,7 +309,9 @@ def meta(lab: Lab) -> str:
     """The line below the title: campaign, cell, robot, when."""
     named = (("campaign", "Campaign"), ("cell", "cell"), ("robot", "robot"))
     parts = [f"{name} {lab.get(key)}" for key, name in named if lab.get(key)]
-    if opened := lab.get("opened_wall"):
+    if told := lab.get("times"):
+        parts.append(f"{told['opened']} to {told['closed'] or 'now'}")
+    elif opened := lab.get("opened_wall"):  # of a record that another labctl wrote
         parts.append(f"{_minute(opened)} to {_minute(lab.get('closed_wall') or 'now')}")
     if labels := lab.get("labels"):
         parts.append(f"labels: {labels['stream']}")

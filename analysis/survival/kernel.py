@@ -1,8 +1,8 @@
 """One kernel: weights of episodes in, Kaplan–Meier statistics out, for any number of replicates.
 
 `kernel_reference.py` is plain numpy and defines what is meant; `compiled/` (C, made by this machine's compiler) walks
-16 replicates at once and agrees to 1e-12. Both take the random numbers of `resample.py`. May not: handle arms, tables or
-tests, nor look for a compiler before the first replicate is needed.
+16 replicates at once and agrees to 1e-12. Both take the random numbers of `resample.py`. May not: handle arms, tables
+or tests, nor look for a compiler before the first replicate is needed.
 """
 
 from __future__ import annotations

@@ -52,6 +52,7 @@ EXTRAS = {
     "sensors": ("serial", "scales on a serial line"),
     "scene": ("skimage", "match scores of a staged scene against its reference"),
     "mcap": ("mcap", "MCAP exports"),
+    "ros2": ("rosbags", "bags of ROS 2"),
     "xlsx": ("openpyxl", "tables for spreadsheets"),
     "timestamps": ("rfc3161_client", "timestamps of heads"),
     "teleop": ("pygame", "gamepads, spacemice and leader arms for teleoperation"),

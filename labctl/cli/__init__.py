@@ -5,7 +5,6 @@ May not: import a verb's module, or anything heavy, before that verb is invoked;
 
 from __future__ import annotations
 
-import errno
 import importlib
 import os
 import sys
@@ -13,14 +12,14 @@ from collections.abc import Sequence
 
 import click
 
-from labctl.errors import LabctlError
-from labctl.extras import missing_extra
+from labctl.cli import leaving
+from labctl.errors import Exit
 
 # verb -> (where its command lives, its one line in `labctl --help`); the order is the order of an evening's work.
 VERBS: dict[str, tuple[str, str]] = {
     "demo": ("labctl.cli.demo:demo", "One command to see everything, in a simulated cell."),
     "new": ("labctl.cli.lifecycle:new", "Make a lab folder to start from."),
-    "schema": ("labctl.cli.lifecycle:schema", "What a file may say, for editors that complete it."),
+    "schema": ("labctl.cli.contract.schema:schema", "What a file may say, and what --json prints."),
     "doctor": ("labctl.cli.doctor:doctor", "What is installed, what answers, what is too slow."),
     "emulate": ("labctl.cli.emulate:emulate", "A robot's controller on loopback, to practise and test with."),
     "teleop": ("labctl.cli.teleop:teleop", "Drive a cell by hand, for practice."),
@@ -57,8 +56,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "compare": ("labctl.cli.compare:compare", "Whether two success counts can be told apart."),
 }
 
-BUG_LINE = "This is a bug in labctl. Please report it with the lines below and the command you typed."
-
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are invoked, not when they are listed."""
@@ -82,6 +79,8 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+        with formatter.section("Exit codes"):
+            formatter.write_dl([(number, when) for number, _, when in leaving.table()])
 
 
 def say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -115,64 +114,27 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def call(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code. A user's mistake is one line on stderr; a bug raises."""
+    """Run one command; return its exit code (`labctl.errors.Exit`). A user's mistake is one line on stderr, a bug a
+    traceback and one; with --json both are a document on stdout too.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        result = group.main(None if arguments is None else list(arguments), prog_name="labctl", standalone_mode=False)
+        result = group.main(given, prog_name="labctl", standalone_mode=False)
     except click.exceptions.Exit as leave:
         return leave.exit_code
-    except click.ClickException as error:
-        return _say(_usage(error), error.exit_code)
-    except (KeyboardInterrupt, click.Abort):
-        return _say("interrupted", 130)
     except BrokenPipeError:
         # The reader of our output left (`labctl episodes | head`). Python would complain again while flushing at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 141
-    except Exception as error:
-        known = explain(error, verb_of(arguments))
-        if known is None:
-            print(BUG_LINE, file=sys.stderr)
-            raise
-        return _say(*known)
+        return int(Exit.UNREAD)
+    except (KeyboardInterrupt, Exception) as error:
+        failed = leaving.failure(error, verb_of(given))
+        if failed is None:
+            leaving.show_traceback(error)
+            failed = leaving.bug(error)
+        return leaving.leave(failed, as_json=leaving.wants_json(given))
     return result if isinstance(result, int) else 0
 
 
-def verb_of(arguments: Sequence[str] | None) -> str:
+def verb_of(arguments: Sequence[str]) -> str:
     """What was typed, as far as the verb: "labctl demo"."""
-    typed = sys.argv[1:] if arguments is None else arguments
-    return " ".join(["labctl", *[word for word in typed if word in VERBS][:1]])
-
-
-def explain(error: BaseException, typed: str = "labctl") -> tuple[str, int] | None:
-    """The line and the exit code for an error a user can act on; None for a bug. What a database says of itself is a
-    StorageError already (`labctl.store.database_backend.storage_errors`). typed: what was asked, up to its verb.
-    """
-    missing = missing_extra(error, typed)
-    if missing is not None:
-        return str(missing), missing.exit_code
-    if isinstance(error, LabctlError):
-        return str(error), error.exit_code
-    if isinstance(error, OSError):
-        return _explain_os(error)
-    return None
-
-
-def _explain_os(error: OSError) -> tuple[str, int] | None:
-    name = error.filename or "a file"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-        return f"{name}: no space left; what was acknowledged is safe; free some disk and run the command again", 1
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"{name}: not allowed ({error.strerror}); check its owner and permissions", 1
-    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR) and error.filename:
-        return f"{name}: {error.strerror}", 2
-    return None
-
-
-def _usage(error: click.ClickException) -> str:
-    context = error.ctx if isinstance(error, click.UsageError) else None
-    return f"{error.format_message()} (see: {context.command_path} --help)" if context else error.format_message()
-
-
-def _say(line: str, code: int) -> int:
-    print(f"error: {' '.join(line.split())}", file=sys.stderr)
-    return code
+    return " ".join(["labctl", *[word for word in arguments if word in VERBS][:1]])

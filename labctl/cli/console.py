@@ -66,6 +66,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     from labctl.runtime.attach import is_running
     from labctl.store.lab_folder import campaigns, find_lab
     from labctl.store.verified import JOURNAL_ALONE, verified
+    from labctl.times import local
     from labctl.ui.console import campaigns as module
     from labctl.viewing.status import standing
 
@@ -78,7 +79,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
             found, last = standing(shown.campaign.state), shown.campaign.events()[-1]
         if shown.broken:
             found["phase"] += ", does not hold"
-        happened = f"{last.kind} {last.wall[:16].replace('T', ' ')}"
+        happened = f"{last.kind} {local(last.wall)}"
         counts = (found["finished"], found["trials"])
         entries.append(module.Entry(folder.name, found["phase"], *counts, is_running(folder), happened))
     by_name = {folder.name: folder for folder in folders}
@@ -143,7 +144,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     if over:
         click.echo(over)
         return
-    log = folder / "logs" / "run.log"
+    log = folder / "logs" / "run.out"  # what it prints, kept until the next one; logs/run.log has it with times
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
     command += ["run", str(folder), "--headless", "--attended", *(["--unready"] if unready else [])]

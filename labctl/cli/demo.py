@@ -9,13 +9,13 @@ import hashlib
 import json
 import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, print_table, progress
+from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json, print_table, progress
 
 EPILOG = example("labctl demo", "labctl demo /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages")
 MARK = ".labctl-demo"
@@ -43,7 +43,8 @@ FILES = {
 @click.option(
     "--tasks", is_flag=True, help="Two tasks instead: put one thing over among others, and a box opened and closed."
 )
-def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool) -> None:
+@json_option
+def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_json: bool) -> None:
     """A paired, blinded campaign in the simulated cell: a person and three policies, four objects, recorded,
     verified, reported.
 
@@ -74,7 +75,8 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool) -> Non
         anchor=clock.anchor(),
         who="demo",
     )
-    click.echo(f"opened  {opened.name}: schedule drawn and sealed; commitment {opened.commitment}")
+    tell: Callable[[str], None] = (lambda line: None) if as_json else click.echo
+    tell(f"opened  {opened.name}: schedule drawn and sealed; commitment {opened.commitment}")
     with progress("running trials", quiet=True) as say:
         if not run_campaign(opened.folder, say):
             raise KeyboardInterrupt
@@ -82,12 +84,16 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool) -> Non
     unreviewed = partial(freeze_campaign, unreviewed=True)  # nobody sits by it: its report says so
     for finish in (close_campaign, unreviewed, unblind_campaign):
         for line in finish(opened.folder, who="demo", anchor=anchor):
-            click.echo(line)
+            tell(line)
     checked = verify_campaign(opened.folder)
     if checked.problems:
         raise BrokenRecord(f"the demo's own record does not verify: {checked.problems[0]}")
-    click.echo(f"verified: chain, commitment, traces and videos hold ({checked.counts})")
+    tell(f"verified: chain, commitment, traces and videos hold ({checked.counts})")
     page = report_campaign(opened.folder, lab / "report")
+    if as_json:
+        made = {"campaign": opened.name, "commitment": opened.commitment, "report": str(page)}
+        print_json({"schema": "labctl.demo/1", "lab": str(lab), **made})
+        return
     (_say_of_tasks if tasks else _say_what_next)(opened.folder, page)
 
 

@@ -5,6 +5,7 @@ May not: bind anything but loopback (the emulator refuses).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,7 @@ EPILOG = example(
     "labctl emulate fr3 --host 127.0.0.2 --clear",
 )
 
-NAMES = ("fr3", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
+NAMES = ("fr3", "ros2", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
@@ -53,6 +54,10 @@ def emulate(
     """
     from labctl.checks import emulator_run
 
+    if as_json and not (inject or clear or stats):
+        raise click.UsageError(
+            "--json goes with --stats, --inject or --clear; an emulator that serves prints no result"
+        )
     if inject or clear or stats:
         _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)
         return
@@ -71,20 +76,28 @@ def emulate(
 
 
 def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
+    from labctl.errors import InputError
+
+    said = []
     if inject:
+        known = link.ask({"do": "faults"})["faults"]
+        if isinstance(known, Mapping) and inject not in known:
+            raise InputError(f"no fault {inject!r}; known: {', '.join(known)}")
         link.ask({"do": "fault", "name": inject, "args": arguments})
-        click.echo(f"{inject}: injected")
+        said.append(f"{inject}: injected")
     if clear:
         link.ask({"do": "clear"})
-        click.echo("standing faults cleared")
-    if not (inject or clear):
+        said.append("standing faults cleared")
+    if as_json:
+        print_json({"schema": "labctl.emulator/1", "did": "; ".join(said), "stats": link.ask({"do": "stats"})})
+    else:
+        for line in said:
+            click.echo(line)
+    if not (inject or clear or as_json):
         found = link.ask({"do": "stats"})
-        if as_json:
-            print_json(found)
-        else:
-            for key, value in found.items():
-                if not isinstance(value, list):
-                    click.echo(f"{key}: {value}")
+        for key, value in found.items():
+            if not isinstance(value, list):
+                click.echo(f"{key}: {value}")
     link.close()
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TypeVar
 
 import click
@@ -16,6 +18,7 @@ from labctl.cli import completing
 from labctl.cli.options import (
     CONTEXT,
     PATH,
+    STANDARD,
     campaign_argument,
     example,
     json_option,
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
     from labctl.analysis.episodes_table.importing import Imported
     from labctl.exports.rrd import Drawing
 
-FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
+FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "rosbag2", "npz")
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
     "labctl export first --to episodes --out episodes.csv",
@@ -51,7 +54,9 @@ F = TypeVar("F", bound=Callable[..., object])
     shell_complete=completing.among(FORMATS),
     help=f"One of: {', '.join(FORMATS)}.",
 )
-@click.option("--out", required=True, type=PATH, metavar="PATH", help="File (table) or folder to write.")
+@click.option(
+    "--out", required=True, type=PATH, metavar="PATH", help="File (table) or folder to write; - prints a table."
+)
 @click.option(
     "--where",
     multiple=True,
@@ -107,6 +112,7 @@ def export(
     mcap          one file an episode, for Foxglove
     lerobot-v3    a LeRobotDataset for training; lerobot-v2.1 the same as openpi and GR00T read it
     rrd           one file an episode, for Rerun, as `labctl show` draws it
+    rosbag2       one bag an episode, for ROS 2: messages of standard types
     npz           the recorded states of the robot, for numpy and the replay driver
 
     Before unblinding there is no arm, and nothing that could tell one from another. --where outcome=failure keeps the
@@ -114,25 +120,48 @@ def export(
     the table as other-1, other-2, … What is written is verified first. With --unverified a record that does not hold is
     written too: its table has a column that says so, a folder's labctl.json an entry.
     """
-    from labctl.exports.writing import Grid, Request, export_campaign
+    from labctl.exports.writing import TABLES, Grid, Request, export_campaign
     from labctl.store.lab_folder import campaign_folder
 
-    request = Request(
-        form=form,
-        out=out,
-        where=where,
-        for_arm=for_arm,
-        force=force,
-        views=drawing,
-        grid=Grid(fps, max_error_ms, action, skip_inexact, recode),
-        unverified=unverified,
-    )
-    with progress(f"exporting {form}", quiet=as_json or sys.stderr.isatty()) as say:
-        done = export_campaign(campaign_folder(campaign, lab), request, say)
+    table = form in TABLES
+    with ExitStack() as stack:
+        place = out if str(out) != STANDARD else _to_print(stack, table=table, as_json=as_json)
+        request = Request(
+            form=form,
+            out=place,
+            where=where,
+            for_arm=for_arm,
+            force=force,
+            views=drawing,
+            grid=Grid(fps, max_error_ms, action, skip_inexact, recode),
+            unverified=unverified,
+        )
+        quiet = as_json or place != out or sys.stderr.isatty()
+        with progress(f"exporting {form}", quiet=quiet) as say:
+            done = export_campaign(campaign_folder(campaign, lab), request, say)
+        if place != out:
+            click.echo(place.read_text("utf-8"), nl=False)
+        elif as_json:
+            print_json(done)
+        else:
+            click.echo(_summary(done))
+
+
+def _to_print(stack: ExitStack, *, table: bool, as_json: bool) -> Path:
+    """A passing file for what is to be printed. Raises InputError for what cannot be."""
+    from labctl.errors import InputError
+
+    if not table:
+        raise InputError("--out - prints a table: --to table or --to episodes; give any other format a folder")
+    _refuse_both(as_json)
+    return Path(stack.enter_context(TemporaryDirectory(prefix="labctl-"))) / "table.csv"
+
+
+def _refuse_both(as_json: bool) -> None:
+    from labctl.errors import InputError
+
     if as_json:
-        print_json(done)
-        return
-    click.echo(_summary(done))
+        raise InputError("--out - and --json both go to standard output; leave one of them out")
 
 
 def drawing() -> Drawing:
@@ -177,7 +206,7 @@ def import_() -> None:
 
 def _writes(command: F) -> F:
     """--out, --force and --json of every source."""
-    out = click.option("--out", required=True, type=PATH, metavar="TABLE.csv", help="The table to write.")
+    out = click.option("--out", required=True, type=PATH, metavar="TABLE.csv", help="The table to write; - prints it.")
     force = click.option("--force", is_flag=True, help="Replace a table that is there already.")
     return out(force(json_option(command)))
 
@@ -269,6 +298,13 @@ def _write(found: Imported, out: Path, force: bool, as_json: bool) -> None:
     from labctl.errors import InputError
     from labctl.store.atomic_files import replace_file
 
+    if str(out) == STANDARD:
+        _refuse_both(as_json)
+        found.checked()
+        click.echo(found.csv(), nl=False)
+        for note in found.notes:
+            click.echo(note, err=True)
+        return
     if out.suffix.lower() != ".csv":
         raise InputError(f"--out {out}: the table is CSV; give a name that ends in .csv")
     if out.exists() and not force:

@@ -1,4 +1,4 @@
-"""The life of a campaign: `labctl new`, `schema`, `open`, `extend`, `look`, `close`, `freeze` and `unblind`.
+"""The life of a campaign: `labctl new`, `open`, `extend`, `look`, `close`, `freeze` and `unblind`.
 
 May not: write over anything, print anything of the schedule but its commitment, or reveal anything by its own hand:
 `labctl.store.campaign` journals what it does.
@@ -28,6 +28,7 @@ from labctl.cli.options import (
 from labctl.cli.verify import stamp_if_asked
 
 if TYPE_CHECKING:
+    from labctl.cli.contract.forms import Phase
     from labctl.config.cell_schema import Cell
     from labctl.store.historical import Frozen
     from labctl.store.lab_folder import Plan
@@ -51,36 +52,18 @@ CELL = click.option("--cell", required=True, type=PATH, metavar="CELL.toml", hel
     epilog=example("labctl new my-lab", "cd my-lab", "labctl plan protocols/first.toml"), context_settings=CONTEXT
 )
 @file_argument("folder", "DIR")
-def new(folder: Path) -> None:
+@json_option
+def new(folder: Path, as_json: bool) -> None:
     """Make a lab folder to start from: a simulated cell, a fixture and a protocol, all commented."""
     from labctl.store.lab_folder import new_lab
 
     written = new_lab(folder)
+    if as_json:
+        print_json({"schema": "labctl.lab_made/1", "folder": str(folder), "files": [str(path) for path in written]})
+        return
     for path in written:
         click.echo(f"wrote {path}")
     click.echo(f"next: cd {shlex.quote(str(folder))} && labctl plan protocols/first.toml")
-
-
-@click.command(
-    epilog=example("labctl schema cell", "labctl schema card --out schemas/card.json"), context_settings=CONTEXT
-)
-@click.argument("kind", type=click.Choice(["protocol", "cell", "fixture", "lab", "card"]))
-@click.option("--out", type=PATH, default=None, metavar="FILE", help="Write it to this file; an older one is replaced.")
-def schema(kind: str, out: Path | None) -> None:
-    """What a kind of file may say, as a JSON Schema (draft 2020-12): editors complete and check TOML by it.
-
-    A TOML file names its schema in its first line, `#:schema` and the schema's path from there; `labctl new` writes
-    both. docs/configuration.md has the same for people.
-    """
-    from labctl.config.reference import schema_text
-    from labctl.store.atomic_files import file_errors, replace_file
-
-    if out is None:
-        click.echo(schema_text(kind), nl=False)
-        return
-    with file_errors(str(out)):
-        replace_file(out, schema_text(kind).encode())
-    click.echo(f"wrote {out}; the first line of a {kind} file in the same folder: #:schema {out.name}")
 
 
 @click.command("open", epilog=OPEN, context_settings=CONTEXT)
@@ -184,6 +167,7 @@ def _open(
     if as_json:
         links = [asdict(link) for link in opened.links]
         found = {
+            "schema": "labctl.opened/1",
             "campaign": opened.name,
             "folder": str(opened.folder),
             "commitment": opened.commitment,
@@ -224,7 +208,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
     taken = take_look(folder, who=acting(who, folder))
     stamp_if_asked(folder)
     if as_json:
-        print_json({"campaign": folder.name, **taken})
+        print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken})
         return
     click.echo(in_words(taken))
     click.echo(f"next: labctl {'close' if taken['says'] == 'stop' else 'run'} {campaign}")
@@ -243,17 +227,17 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 @click.option("--abandon", is_flag=True, help="The campaign is given up; every report prints that and the reason.")
 @who_option
 @lab_option
-def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path | None) -> None:
+@json_option
+def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
     from labctl.people.acting import acting
     from labctl.store.campaign import close_campaign
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    for line in close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon):
-        click.echo(line)
-    stamp_if_asked(folder)
-    click.echo(f"next: labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish")
+    said = close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon)
+    next_ = f"labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish"
+    _say_phase(folder, said, reason, next_, as_json)
 
 
 @click.command(
@@ -264,7 +248,8 @@ def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path 
 @click.option("--unreviewed", is_flag=True, help="Freeze without a finished review; every report says so for good.")
 @who_option
 @lab_option
-def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None) -> None:
+@json_option
+def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """No more review: outcomes stand as they are, and the head of the chain is what others can hold you to.
 
     An assessor goes through the episodes first (`labctl review CAMPAIGN`, then `--finish`): after this nobody can.
@@ -274,10 +259,8 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None) -
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    for line in freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed):
-        click.echo(line)
-    stamp_if_asked(folder)
-    click.echo(f"next: labctl unblind {campaign}")
+    said = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
+    _say_phase(folder, said, "", f"labctl unblind {campaign}", as_json)
 
 
 @click.command(epilog=example("labctl unblind first"), context_settings=CONTEXT)
@@ -293,11 +276,31 @@ def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_js
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    lines = unblind_campaign(folder, who=acting(who, folder), reason=reason)
+    said = unblind_campaign(folder, who=acting(who, folder), reason=reason)
+    _say_phase(folder, said, reason, f"labctl report {campaign} --out report", as_json)
+
+
+def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
+    """What a campaign has become: the lines and what comes next, or the same as a document."""
+    from labctl.store.verified import in_passing
+
     stamp_if_asked(folder)
-    if as_json:
-        print_json({"campaign": campaign, "said": list(lines)})
+    if not as_json:
+        for line in said:
+            click.echo(line)
+        click.echo(f"next: {next_}")
         return
-    for line in lines:
-        click.echo(line)
-    click.echo(f"next: labctl report {campaign} --out report")
+    with in_passing(folder) as campaign:
+        state, arms = campaign.state, campaign.record().arms
+    found: Phase = {
+        "schema": "labctl.phase/1",
+        "campaign": folder.name,
+        "phase": str(state.phase),
+        "head": {"seq": state.last_seq, "hash": state.head},
+        "reason": reason or None,
+        "early": bool(state.unblinded_early),
+        "said": list(said),
+    }
+    if arms:
+        found["arms"] = dict(arms)
+    print_json(found)

@@ -69,7 +69,7 @@ def status(
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
             entry = {**standing(shown.campaign.state), **({"unverified": shown.broken} if shown.broken else {})}
-            if as_json and campaign and (second := second_assessor(shown.campaign.record())):
+            if as_json and (second := second_assessor(shown.campaign.record())):
                 entry["second_assessor"] = second
             if with_hours or page is not None:
                 entry["hours"] = hours(shown.campaign.record())
@@ -77,7 +77,7 @@ def status(
     if page is not None:
         write_page(found[0]["hours"], page, broken=found[0].get("unverified", ""))
     if as_json:
-        print_json(found[0] if campaign else found)
+        print_json({"schema": "labctl.status/2", "campaigns": found, **({"page": str(page)} if page else {})})
         return
     if not found:
         click.echo("no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
@@ -168,9 +168,9 @@ def episodes(
 
     folders = [campaign_folder(name, lab) for name in campaigns or (None,)]
     if page is not None:
-        if clocks or as_json:
-            raise InputError("--page is a page by itself; leave --clocks and --json out")
-        _write_page(folders, page, masked=masked, unverified=unverified)
+        if clocks:
+            raise InputError("--page is a page by itself; leave --clocks out")
+        _write_page(folders, page, masked=masked, unverified=unverified, as_json=as_json)
         return
     if len(folders) > 1 or masked:
         raise InputError("several campaigns, and --masked, go with --page F.html")
@@ -182,7 +182,7 @@ def episodes(
     if broken and not as_json:
         click.echo(f"{folder.name}: {broken}")
     if as_json:
-        print_json(found)
+        print_json({"schema": "labctl.recorded/1", "campaign": folder.name, "episodes": found})
         return
     if not found:
         click.echo("no episode yet; run the campaign with: labctl run CAMPAIGN")
@@ -197,7 +197,7 @@ def episodes(
                 click.echo(f"{entry['episode']}  {clock_line(stream, fit)}")
 
 
-def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified: bool) -> None:
+def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified: bool, as_json: bool) -> None:
     """Write it, and say where it is and how big."""
     from labctl.errors import InputError
     from labctl.pages.episodes import write_page
@@ -211,8 +211,11 @@ def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified
         from labctl.reporting.side_by_side import side_by_side
 
         beside = side_by_side(folders)
-    with progress("episodes") as say:
+    with progress("episodes", quiet=as_json) as say:
         size = write_page(folders, page, masked=masked, unverified=unverified, beside=beside, say=say)
+    if as_json:
+        print_json({"schema": "labctl.page/1", "file": str(page), "bytes": size, "masked": masked})
+        return
     click.echo(f"page: {page} ({size / 1e6:.1f} MB with its videos)")
 
 

@@ -29,6 +29,8 @@ WIDE = 160
 # Click would only say that a file "is not readable"; whoever reads it says why.
 PATH = click.Path(path_type=Path, readable=False)
 
+STANDARD = "-"
+
 CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
@@ -192,6 +194,11 @@ def who_option(command: F) -> F:
 def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:
     """A path of a file; whether it is there is checked by whoever reads it, with a better message than click's."""
     return click.argument(name, type=PATH, metavar=metavar, required=required)
+
+
+def is_standard(path: Path | None) -> bool:
+    """Whether a file to write is standard output: "-", or none given where that is the default."""
+    return path is None or str(path) == STANDARD
 
 
 def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int]:

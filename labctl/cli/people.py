@@ -55,16 +55,17 @@ def code(name: str, remove: bool, lab: Path | None) -> None:
 @json_option
 def list_(lab: Path | None, as_json: bool) -> None:
     """Who has a personal code, and since when."""
-    from labctl.clock import minute_of
     from labctl.people.personal_codes import codes_of
     from labctl.store.lab_folder import find_lab
+    from labctl.times import local
 
     codes = codes_of(find_lab(lab))
     if as_json:
-        print_json([{"person": name, "set": kept.set} for name, kept in sorted(codes.items())])
+        found = [{"person": name, "set": kept.set} for name, kept in sorted(codes.items())]
+        print_json({"schema": "labctl.people/1", "people": found})
         return
     for name, kept in sorted(codes.items()):
-        click.echo(f"{name}  set {minute_of(kept.set)}")
+        click.echo(f"{name}  set {local(kept.set)}")
     if not codes:
         click.echo("nobody has a personal code; set one with: labctl people code NAME")
 

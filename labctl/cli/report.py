@@ -15,15 +15,18 @@ from labctl.cli.options import (
     CONTEXT,
     FAMILY,
     PATH,
+    STANDARD,
     commitment_option,
     estimator_option,
     example,
     factors_of,
     head_option,
+    json_option,
     lab_option,
     listed,
     margin_of,
     margin_options,
+    print_json,
     progress,
     random_option,
     refuse_of_operations,
@@ -71,6 +74,7 @@ EPILOG = example(
 @head_option
 @commitment_option
 @lab_option
+@json_option
 def report(
     what: tuple[str, ...],
     out: Path,
@@ -90,6 +94,7 @@ def report(
     head: str | None,
     commitment: str | None,
     lab: Path | None,
+    as_json: bool,
 ) -> None:
     """Write a self-contained HTML report, with JSON, Markdown and every figure as a file.
 
@@ -108,7 +113,7 @@ def report(
     from labctl.store.chain_heads import noted
     from labctl.store.lab_folder import campaign_folder
 
-    tables = [name for name in what if Path(name).suffix.lower() == ".csv"]
+    tables = [name for name in what if name == STANDARD or Path(name).suffix.lower() == ".csv"]
     if tables and len(what) > 1:
         raise InputError(f"{tables[0]} is a table; a report of two takes two linked campaigns, by name")
     if tables:
@@ -146,8 +151,12 @@ def report(
     else:
         known = noted(head, commitment)
         folders = [campaign_folder(name, lab) for name in what]
-        with progress("report") as say:
+        with progress("report", quiet=as_json) as say:
             more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say, "noted": known}
             alone = len(what) == 1
             page = report_campaign(folders[0], out, lost=lost, **more) if alone else report_linked(folders, out, **more)
+    if as_json:
+        files = sorted(str(path.relative_to(page.parent)) for path in page.parent.rglob("*") if path.is_file())
+        print_json({"schema": "labctl.report_made/1", "report": str(page), "files": files})
+        return
     click.echo(f"report: {page}")

@@ -107,6 +107,7 @@ def review(
     if port is not None and not page:
         raise InputError("--port is the port of the page; add --page")
     folder = campaign_folder(campaign, lab)
+    told = ""
 
     def load() -> list[Item]:
         with in_passing(folder) as opened:
@@ -119,11 +120,13 @@ def review(
     if finish:
         from labctl.runtime.review_writer import finish as finish_review
 
-        click.echo(finish_review(folder, who=acting(who, folder)))
-        return
+        told = finish_review(folder, who=acting(who, folder))
+        if not as_json:
+            click.echo(told)
+            return
     if listing or as_json:
         with verified(folder, JOURNAL_ALONE) as shown:
-            _print(queue(shown.campaign.record()), as_json)
+            _print(folder.name, queue(shown.campaign.record()), as_json, told)
         return
     from labctl.runtime import review_writer
 
@@ -240,23 +243,23 @@ def _serve(routes: Callable[[], Routes], port: int | None) -> None:
             click.echo("the page is closed; what was recorded is in the journal")
 
 
-def _print(items: list[Item], as_json: bool) -> None:
+def _print(name: str, items: list[Item], as_json: bool, finished: str) -> None:
     from labctl.core.reviewed import seen
 
     if as_json:
-        print_json(
-            [
-                {
-                    "episode": item.trial.episode,
-                    "trial": item.trial.id,
-                    "condition": item.trial.condition,
-                    "reviewed": item.reviewed is not None,
-                    "differences": item.differences,
-                    "candidates": [{**one, "seen": seen(one)} for one in item.candidates],
-                }
-                for item in items
-            ]
-        )
+        episodes = [
+            {
+                "episode": item.trial.episode,
+                "trial": item.trial.id,
+                "condition": item.trial.condition,
+                "reviewed": item.reviewed is not None,
+                "differences": item.differences,
+                "candidates": [{**one, "seen": seen(one)} for one in item.candidates],
+            }
+            for item in items
+        ]
+        found = {"schema": "labctl.review/1", "campaign": name, "episodes": episodes}
+        print_json({**found, **({"finished": finished} if finished else {})})
         return
     rows = [
         (

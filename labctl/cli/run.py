@@ -14,7 +14,7 @@ from pathlib import Path
 import click
 
 from labctl.cli.completing import campaigns
-from labctl.cli.options import CONTEXT, campaign_argument, example, lab_option, who_option
+from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, who_option
 
 RUN = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 STOP = example("labctl stop first", "labctl stop first --now")
@@ -43,6 +43,7 @@ STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
     help="Where a person drives with a keyboard: the second terminal that they type in, as `tty` prints it there.",
 )
 @lab_option
+@json_option
 def run(
     campaign: str | None,
     headless: bool,
@@ -52,6 +53,7 @@ def run(
     unready: bool,
     hand_terminal: str | None,
     lab: Path | None,
+    as_json: bool,
 ) -> None:
     """Run the trials that are left and open the operator console.
 
@@ -67,6 +69,8 @@ def run(
     """
     from labctl.store.lab_folder import campaign_folder
 
+    if as_json and not headless:
+        raise click.UsageError("--json is what a run without a console prints at its end; add --headless")
     if campaign is None and not headless:
         from labctl.cli.console import choose
 
@@ -84,10 +88,16 @@ def run(
     from labctl.cli.run_display import displayed
     from labctl.runtime.campaign_run import run_campaign
 
-    with displayed() as (say, watch):
+    with displayed(beside=as_json) as (say, watch):
         manual = False if attended else simulated_time
         given = {"unready": unready, "hand_terminal": hand_terminal}
-        run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **given)
+        complete = run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **given)
+    if as_json:
+        from labctl.store.verified import in_passing
+        from labctl.viewing.status import standing
+
+        with in_passing(folder) as opened:
+            print_json({"schema": "labctl.run/1", "complete": complete, "campaign": standing(opened.state)})
 
 
 @click.command(epilog=STOP, context_settings=CONTEXT)
@@ -95,7 +105,8 @@ def run(
 @click.option("--now", is_flag=True, help="At once: the robot stops, what was recorded is sealed and scored later.")
 @who_option
 @lab_option
-def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None) -> None:
+@json_option
+def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """End the run of a campaign from another shell, and wait until it has ended.
 
     A trial that runs is finished and scored first; one that has not begun is planned again, which costs it nothing.
@@ -105,8 +116,12 @@ def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None) -> 
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
+    said = []
     for line in ended(folder, acting(who, folder), now=now):
-        click.echo(line)
+        said.append(line)
+        click.echo(line, err=as_json)
+    if as_json:
+        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": said})
 
 
 def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:

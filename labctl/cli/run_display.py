@@ -70,12 +70,15 @@ class _Slot:
 
 
 @contextmanager
-def displayed() -> Iterator[tuple[Callable[[str], None], Callable[[PublishedState, bool], None]]]:
+def displayed(
+    *, beside: bool = False
+) -> Iterator[tuple[Callable[[str], None], Callable[[PublishedState, bool], None]]]:
     """Two functions that never wait: one for the run's lines, one for its states. On a terminal both go to standard
-    error, as progress does everywhere, else to standard output.
+    error, as progress does everywhere, else to standard output; beside: to standard error anyhow, since a document is
+    to stand on the other.
     """
     terminal = sys.stderr.isatty()
-    stream = sys.stderr if terminal else sys.stdout
+    stream = sys.stderr if terminal or beside else sys.stdout
     width = (lambda: _columns(stream)) if terminal else None
     display = RunDisplay(_writer(stream), MonotonicClock(), width)
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()

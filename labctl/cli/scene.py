@@ -38,6 +38,7 @@ def scene(campaign: str, trial: str | None, out: Path, lab: Path | None, as_json
     from labctl.store.atomic_files import replace_file
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.verified import WITH_PHOTOS, refuse_unless_it_holds
+    from labctl.times import local
 
     folder = campaign_folder(campaign, lab)
     refuse_unless_it_holds(folder, WITH_PHOTOS)
@@ -48,7 +49,7 @@ def scene(campaign: str, trial: str | None, out: Path, lab: Path | None, as_json
     if as_json:
         print_json({"schema": "labctl.scene/1", "picture": str(path), **found.facts()})
         return
-    click.echo(f"{found.trial}  {found.condition}  committed {found.wall[:19]}")
+    click.echo(f"{found.trial}  {found.condition}  committed {local(found.wall, seconds=True)}")
     for row in found.rows:
         for line in words(found, row):
             click.echo(f"  {line}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli import completing
-from labctl.cli.options import CONTEXT, PATH, example, lab_option, unverified_option
+from labctl.cli.options import CONTEXT, PATH, example, json_option, lab_option, print_json, unverified_option
 from labctl.plain import count
 
 if TYPE_CHECKING:
@@ -61,6 +61,7 @@ EPILOG = example(
     help="Follow a running campaign, as a blind role may see it.",
 )
 @lab_option
+@json_option
 def show(
     episodes: tuple[str, ...],
     campaign: str | None,
@@ -71,6 +72,7 @@ def show(
     unverified: bool,
     live: str | None,
     lab: Path | None,
+    as_json: bool,
 ) -> None:
     """Look at an episode in Rerun: the robot in its cell, both cameras at their measured times, joints, gripper,
     actions, the policy's answers, what happened when. Two episodes stand side by side on the time since each one's go.
@@ -82,6 +84,8 @@ def show(
     from labctl.ui.rerun import viewer_process as viewer
     from labctl.viewing import showing
 
+    if as_json and (save is None or web):
+        raise InputError("--json says what --save wrote; add --save F.rrd, and leave --web out")
     if save is not None and save.suffix != ".rrd":
         raise InputError(f"--save {save}: a Rerun recording ends in .rrd; this version writes no other kind")
     if port is not None and not web:
@@ -102,7 +106,11 @@ def show(
         viewer.need_display()
     with showing.workshop() as folder:
         if not files:
-            made = _make(episodes, campaign, lab, save, folder, masked, unverified)
+            made = _make(episodes, campaign, lab, save, folder, masked, unverified, quiet=as_json)
+            if as_json:
+                size = made.path.stat().st_size
+                print_json({"schema": "labctl.page/1", "file": str(save), "bytes": size, "masked": made.masked})
+                return
             files = [made.path]
             if save is None and not web and made.videos and not viewer.decodes_video():
                 click.echo("there is no ffmpeg here, which the window needs to show videos; --web needs none")
@@ -139,6 +147,8 @@ def _make(
     folder: Path,
     masked: bool,
     unverified: bool,
+    *,
+    quiet: bool,
 ) -> Made:
     """Write the recording, to `save` or into a passing folder, and say what it is."""
     from labctl.errors import InputError
@@ -150,6 +160,8 @@ def _make(
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     views = showing.views_of(episodes, folders, masked=masked, unverified=unverified)
     made = showing.write(views, save or folder / f"{'-'.join(episodes)}.rrd")
+    if quiet:
+        return made
     why = "as asked" if masked else "the campaign is not unblinded"
     note = f", masked: {why}" if made.masked else ""
     size = f"{made.size_mb:.1f} MB in {made.took_s:.1f} s"

@@ -82,7 +82,7 @@ def analyze(
     extra: bool,
     as_json: bool,
 ) -> None:
-    """The statistics of a table (CSV or Parquet), which its columns tell apart.
+    """The statistics of a table (CSV or Parquet; - is CSV on standard input), which its columns tell apart.
 
     \b
     operations table   one row an operation, the timed unit of PhAIL: docs/statistics.md

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ from labctl.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from labctl.nodes.practice import View
+    from labctl.nodes.practice import Ended, View
 
 TELEOP = example("labctl teleop --cell cells/fr3.toml", "labctl teleop --cell cells/sim_fr3.toml --home")
 PRACTICE = example(
@@ -42,36 +43,48 @@ REFRESH_NS = 200_000_000
 )
 @click.option("--recover", is_flag=True, help="You have looked at a robot that had stopped itself: it may go on.")
 @lab_option
-def teleop(cell: Path, home: bool, recover: bool, lab: Path | None) -> int:
+@json_option
+def teleop(cell: Path, home: bool, recover: bool, lab: Path | None, as_json: bool) -> int:
     """Drive the cell by hand with the device of its [teleop] table. Practice: nothing is scored, nothing recorded.
 
     The same processes, limits, lease, clutch, alignment gate and ramp as in a trial stand between hand and robot. One
     line says how things stand; a terminal keeps it up to date. Ctrl-C stops the robot and ends, as does the device's
-    button for "done". Exit code 1 when the device or the robot ended it. labctl's holds are not a safety system: the
+    button for "done". Exit code 69 when the device or the robot ended it. labctl's holds are not a safety system: the
     e-stop and the robot's own safety controller are.
     """
     from labctl.runtime.practice_run import practise
 
-    line = Line(sys.stdout.isatty())
+    line = Line(sys.stdout.isatty() and not as_json, err=as_json)
     ended = practise(cell, line.show, lab=lab, home=home, recover=recover)
     line.end()
+    if as_json:
+        print_json({"schema": "labctl.teleop/1", **asdict(ended)})
+        return _left(ended)
     rest = "the robot is at rest" if ended.at_rest else "the robot was not seen to come to rest: look at it"
     after = f"after {ended.driven_s:.0f} s" if ended.driven_s else "before the hand drove"
     text = f"{ended.why}; {rest}" if ended.why else f"ended {after}; {rest}; nothing was recorded"
     if ended.failed:
         click.echo(f"error: {text}", err=True)
-        return 1
-    click.echo(text)
-    return 0 if ended.at_rest else 1
+    else:
+        click.echo(text)
+    return _left(ended)
+
+
+def _left(ended: Ended) -> int:
+    from labctl.errors import Exit
+
+    if ended.failed:
+        return int(Exit.UNAVAILABLE)
+    return int(Exit.DONE if ended.at_rest else Exit.REFUSED)
 
 
 class Line:
     """One line: kept up to date on a terminal, printed anew elsewhere when its words change."""
 
-    def __init__(self, terminal: bool) -> None:
+    def __init__(self, terminal: bool, err: bool = False) -> None:
         from labctl.clock import MonotonicClock
 
-        self._terminal, self._clock = terminal, MonotonicClock()
+        self._terminal, self._clock, self._err = terminal, MonotonicClock(), err
         self._words: tuple[str, ...] = ()
         self._drawn_ns = 0
 
@@ -81,7 +94,7 @@ class Line:
         fresh = words != self._words
         if not self._terminal:
             if fresh:
-                click.echo(text_of(view))
+                click.echo(text_of(view), err=self._err)
                 sys.stdout.flush()
         elif fresh or now_ns - self._drawn_ns >= REFRESH_NS:
             width = shutil.get_terminal_size().columns - 1
@@ -155,7 +168,7 @@ def practice(
         record_practice(folder, given, who=acting(who, folder))
     found = practised(folder)
     if as_json:
-        print_json(found)
+        print_json({"schema": "labctl.practice/1", "campaign": folder.name, **found})
         return
     for one in found["people"]:
         rates = ", ".join(f"{rate:.0f}" for rate in one["rates"])

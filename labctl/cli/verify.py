@@ -66,21 +66,20 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
         with _headway(folder.name) as say:
             found.append((folder.name, verify_campaign(folder, known, lab=True, say=say)))
     if as_json:
-        print_json(
-            [
-                {
-                    "campaign": name,
-                    "ok": not verified.problems,
-                    "counts": asdict(verified.counts),
-                    "head": verified.head,
-                    "outside": _outside(verified.outside),
-                    "problems": [asdict(problem) for problem in verified.problems],
-                    "notes": verified.notes,
-                    "not_bound": verified.not_bound,
-                }
-                for name, verified in found
-            ]
-        )
+        campaigns = [
+            {
+                "campaign": name,
+                "ok": not verified.problems,
+                "counts": asdict(verified.counts),
+                "head": verified.head,
+                "outside": _outside(verified.outside),
+                "problems": [asdict(problem) for problem in verified.problems],
+                "notes": verified.notes,
+                "not_bound": verified.not_bound,
+            }
+            for name, verified in found
+        ]
+        print_json({"schema": "labctl.verify/1", "campaigns": campaigns})
     else:
         for name, verified in found:
             for problem in verified.problems:
@@ -120,7 +119,8 @@ def _outside(bound: Outside | None) -> dict[str, str | int | None] | None:
 @click.command(epilog=STAMP, context_settings=CONTEXT)
 @campaign_argument(required=False)
 @lab_option
-def stamp(campaign: str | None, lab: Path | None) -> None:
+@json_option
+def stamp(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     """Ask the authority that lab.toml names under [timestamps] to stamp the newest head (RFC 3161).
 
     A run asks by itself after each head, in a process of its own, and so do open, close, freeze and unblind; this is
@@ -130,7 +130,12 @@ def stamp(campaign: str | None, lab: Path | None) -> None:
     from labctl.store.lab_folder import campaign_folder
     from labctl.store.timestamps import stamp as ask
 
-    click.echo(ask(campaign_folder(campaign, lab), MonotonicClock()))
+    folder = campaign_folder(campaign, lab)
+    said = ask(folder, MonotonicClock())
+    if as_json:
+        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": [said]})
+        return
+    click.echo(said)
 
 
 def stamp_if_asked(folder: Path) -> None:

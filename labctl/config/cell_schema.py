@@ -17,6 +17,7 @@ from labctl.config.axes import AxisTable, check_axes, one_robot
 from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
+from labctl.times import zone_named
 
 # The perturbation axes of BridgeV2-★: the part before the hyphen is the category, of Visual, Semantic, Behavioural.
 AXIS_CODES = (
@@ -284,9 +285,12 @@ class TimestampsTable(Table):
 
 
 class Lab(Document):
-    """lab.toml. people: opaque ids of those who work there; the only one acts where nobody is named."""
+    """lab.toml. people: opaque ids of those who work there; the only one acts where nobody is named. timezone: what
+    people read times in; this computer's unless given.
+    """
 
     people: Texts = ()
+    timezone: Text | None = None
     console: ConsoleTable = ConsoleTable()
     timestamps: TimestampsTable | None = None
     alerts: AlertsTable | None = None
@@ -294,7 +298,13 @@ class Lab(Document):
 
 def parse_lab(text: str, where: str) -> Lab:
     """The settings in a lab.toml. Raises InputError with file:line."""
-    return parse(Lab, text, where)
+    found = parse(Lab, text, where)
+    if found.timezone is not None:
+        try:
+            zone_named(found.timezone)
+        except ValueError as error:
+            raise found.refusal(("timezone",), f"timezone {error}") from None
+    return found
 
 
 def parse_cell(text: str, where: str) -> Cell:

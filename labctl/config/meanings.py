@@ -331,6 +331,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "timestamps.authority": "Its address.",
         "timestamps.certificates": "A PEM file, relative to lab.toml; every certificate in it is trusted.",
         "timestamps.timeout_s": "How long an answer is waited for.",
+        "timezone": "What screens and reports say times in, as IANA names zones: Europe/Berlin. Records are UTC.",
         "alerts": "What people who are not at the cell are told, and how; one way at least.",
         "alerts.on": "Of what they are told.",
         "alerts.hold_s": "How long a hold stands before it is told; a stop and a fault are told at once.",

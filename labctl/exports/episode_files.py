@@ -21,14 +21,16 @@ _open: dict[str, Recordings] = {}  # in each process, of the export that it work
 
 
 def write_each(
-    campaign: Path, selection: Selection, folder: Path, ending: str, write: Write[Result], read_bytes: int, say: Say
+    campaign: Path, selection: Selection, folder: Path, file: str, write: Write[Result], read_bytes: int, say: Say
 ) -> Sequence[Result]:
-    """Write EPISODE`ending` for every chosen episode; what `write` said of each. read_bytes: how much is read in all.
+    """Write `file` ("{}.mcap": its name round the episode's) for every chosen episode; what `write` said of each.
+
+    read_bytes: how much is read in all.
 
     Raises what `write` raises.
     """
     chosen = selection.episodes
-    jobs = [Job(one.episode + ending, (write, campaign, selection, one)) for one in chosen]
+    jobs = [Job(file.format(one.episode), (write, campaign, selection, one)) for one in chosen]
     found: list[Result] = []
     try:
         for number, result in enumerate(write_all(folder, jobs, _write, processes_for(len(jobs), read_bytes)), 1):

@@ -168,7 +168,14 @@ def _parquet(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
 def _mcap(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.mcap import summed, write_episode
 
-    return {"messages_of": summed(_each(job, folder, ".mcap", write_episode, say))}
+    return {"messages_of": summed(_each(job, folder, "{}.mcap", write_episode, say))}
+
+
+def _rosbag2(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
+    from labctl.exports.mcap import summed
+    from labctl.exports.rosbag2 import write_episode
+
+    return {"messages_of": summed(_each(job, folder, "{0}/{0}.mcap", write_episode, say))}
 
 
 def _lerobot(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
@@ -195,20 +202,20 @@ def _rrd(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.rrd import write_episode
 
     assert job.request.views is not None, "whoever asks for .rrd says what draws them"
-    _each(job, folder, ".rrd", partial(write_episode, job.request.views, job.campaign.folder), say)
+    _each(job, folder, "{}.rrd", partial(write_episode, job.request.views, job.campaign.folder), say)
     return {}
 
 
 def _npz(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.npz import write_episode
 
-    _each(job, folder, ".npz", write_episode, say)
+    _each(job, folder, "{}.npz", write_episode, say)
     return {}
 
 
-def _each(job: Job, folder: Path, ending: str, write: Write[Result], say: Say) -> Sequence[Result]:
+def _each(job: Job, folder: Path, file: str, write: Write[Result], say: Say) -> Sequence[Result]:
     read_bytes = sum(job.recordings.stored_bytes())
-    return write_each(job.campaign.folder, job.selection, folder, ending, write, read_bytes, say)
+    return write_each(job.campaign.folder, job.selection, folder, file, write, read_bytes, say)
 
 
 TABLES = ("table", "episodes")
@@ -219,5 +226,6 @@ FORMATS: Mapping[str, Format] = {
     "lerobot-v3": Format(_lerobot, 0.5, 4.0, on_grid=True),
     "lerobot-v2.1": Format(_lerobot, 0.5, 4.0, on_grid=True),
     "rrd": Format(_rrd, 2.0, 1.2),
+    "rosbag2": Format(_rosbag2, 2.5, 12.0),
     "npz": Format(_npz, 1.0, 0.0),
 }

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
-from labctl.clock import minute_of
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record, Void
@@ -27,6 +26,7 @@ from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
 from labctl.reporting.robot_used import changes_of_robot, robot_facts
 from labctl.reporting.software_used import changes, software_facts
 from labctl.reporting.times.hours import hours
+from labctl.times import in_line, local, zone_words
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
@@ -99,6 +99,11 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
         "head": state.head,
         "opened_wall": record.opened_wall,
         "closed_wall": record.closed_wall,
+        "times": {
+            "zone": zone_words(),
+            "opened": local(record.opened_wall),
+            "closed": local(record.closed_wall),
+        },
         "sessions": [_session(session) for session in record.sessions.values()],
         "flow": {**_flow(state.trials.values(), record), "by_arm": _flow_by_arm(record, arms)},
         "abandoned": _abandoned(record),
@@ -109,7 +114,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             *_durability(record),
             *changes(record),
             *changes_of_robot(record),
-            *record.deviations,
+            *map(in_line, record.deviations),
             *_gaps(record),
             *_wrong_ends(record),
             *stop_lines(record),
@@ -141,7 +146,7 @@ def _closed_before(record: Record) -> list[str]:
     if given_up or not not_run or record.closing is None:
         return given_up
     of = f"{not_run} of {len(record.state.trials)} trials not run"
-    return [f"{minute_of(record.closed_wall)}: closed by {record.closed_by} with {of}: {record.closing['reason']}"]
+    return [f"{local(record.closed_wall)}: closed by {record.closed_by} with {of}: {record.closing['reason']}"]
 
 
 def _abandoned(record: Record) -> list[str]:
@@ -160,7 +165,7 @@ def _never_reviewed(record: Record) -> list[str]:
     left = sum(item.reviewed is None for item in items)
     seen = f"an assessor went through {len(items) - left} of {len(items)} episodes"
     name = record.state.opened["campaign"]
-    return [f"{minute_of(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
+    return [f"{local(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
 
 
 def _partly_reviewed(record: Record) -> list[str]:

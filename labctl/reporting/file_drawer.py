@@ -14,6 +14,7 @@ from labctl.core.record_fold import record_of
 from labctl.errors import LabctlError
 from labctl.store.opened_list import OpenedOnce, opened_in
 from labctl.store.verified import JOURNAL_ALONE, verified
+from labctl.times import day
 
 THIS = "this report's"
 
@@ -48,7 +49,7 @@ def drawer(lab: Path, record: Record) -> dict[str, str]:
 
 def _became(lab: Path, entry: OpenedOnce) -> tuple[str, set[str]]:
     """What became of a campaign of the list, in words, and its arms once they are known."""
-    folder, when = lab / "campaigns" / entry.campaign, entry.wall[:10]
+    folder, when = lab / "campaigns" / entry.campaign, day(entry.wall)
     if not (folder / "journal.db").is_file():
         return f"opened {when}, its folder is gone", set()
     try:

@@ -6,6 +6,7 @@ May not: decide about trials (`runner` does), or start while another run holds t
 from __future__ import annotations
 
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -22,6 +23,7 @@ from labctl.core.liveness import Liveness
 from labctl.core.published_state import PublishedState
 from labctl.core.trial import next_trial, tally
 from labctl.errors import InputError, MissingExtra, StateError
+from labctl.logs import begin
 from labctl.plain import Json
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
@@ -52,6 +54,8 @@ Say = Callable[[str], None]
 Watch = Callable[[PublishedState, bool], None]
 WHO = "labctl-run"
 LOCKS = "locks"
+LOGS = "logs"
+_log = logging.getLogger("run")
 CONTACT = "run.json"  # where whoever looks finds the run that is going
 ORPHAN_NS = 10 * SECOND
 
@@ -255,26 +259,28 @@ def _run_live(
     unready: bool,
     hand_terminal: str | None,
 ) -> bool:
-    from labctl.runtime.hosting.supervisor import Stamper, Supervisor
+    from labctl.runtime.hosting.supervisor import Stamper, Supervisor, log_of
     from labctl.runtime.hosting.transport import ProcessHost
 
+    logs = campaign.folder / LOGS
+    log = begin(log_of(logs, "run"))
     stamper, alerts = Stamper(campaign.folder), Alerts(campaign.folder)
+
+    def tell(line: str) -> None:
+        _log.info("%s", line)
+        say(line)
 
     def see(state: PublishedState, live: bool) -> None:
         watch(state, live)
         alerts.hear(state)
 
     given = {"attended": attended, "unready": unready}
-    run = _prepare(campaign, clock, say, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
+    run = _prepare(campaign, clock, tell, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
     locks = campaign.folder / LOCKS
     locks.mkdir(exist_ok=True)
     spec = _spec(campaign, hand_terminal, locks=locks)
     sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
-    logs = {
-        "*": campaign.folder / "logs" / "processes.log",
-        "controller": campaign.ledger.private_file("controller.log"),
-    }
-    supervisor = Supervisor(spec, sockets, logs)
+    supervisor = Supervisor(spec, sockets, logs, {"controller": campaign.ledger.private_file("controller.log")})
     nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
     lease = terms_of(campaign.cell.lease)
     host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
@@ -282,7 +288,7 @@ def _run_live(
     try:
         with _contact(campaign, {"sockets": str(sockets)}):
             if attended:
-                say(f"waiting for a console: labctl console {campaign.folder.name}")
+                tell(f"waiting for a console: labctl console {campaign.folder.name}")
             host.run(supervisor)
             return run.leave()
     finally:
@@ -291,7 +297,8 @@ def _run_live(
         alerts.close()
         left = stamper.close()
         if left:
-            say(left)
+            tell(left)
+        log.end()
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def practise(
         locks = place / LOCKS / cell.cell.name  # a killed practice's arm keeps the next one waiting until it has ended
         locks.mkdir(parents=True, exist_ok=True)
         spec = NodeSpec(cell=cell, fixture=fixture, folder=sockets, durable=False, locks=locks)
-        supervisor = Supervisor(spec, sockets, {"*": sockets / "processes.log"})
+        supervisor = Supervisor(spec, sockets, sockets)
         stack.callback(supervisor.end_all)
         condition = _condition(fixture) if home else None
         node = PracticeNode(round(cell.lease.duration_s * SECOND), show, home=condition, recover=recover)

@@ -65,7 +65,7 @@ class ProcessWatch:
         if name == "recorder" and rollout is not None:
             self._ask_for(name, now_ns, step)
         if self._liveness.deaths[name] >= MOST_DEATHS and self._writer.state.faulted is None:
-            where = "logs/processes.log of the campaign says why"
+            where = f"logs/{name.replace(':', '-')}.log of the campaign says why"
             self._writer.log(Kind.CELL_FAULTED, {"reason": f"{name} ended {MOST_DEATHS} times in a row; {where}"})
 
     def start(self, now_ns: int, step: Step, names: Sequence[str]) -> None:

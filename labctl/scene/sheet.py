@@ -22,6 +22,7 @@ from labctl.scene.matching import difference
 from labctl.store.pictures import encode_png, ghost, load_photo
 from labctl.store.scene_references import References, rules
 from labctl.store.verified import in_passing
+from labctl.times import local
 
 if TYPE_CHECKING:
     from PIL.ImageDraw import ImageDraw
@@ -113,7 +114,7 @@ def sheet(scene: Sheet) -> bytes:
     image = Image.new("RGB", (width, height), _PAPER)
     pen = ImageDraw.Draw(image)
     small, large = _font(12), _font(15)
-    pen.text((GAP, 5), f"{scene.trial}   {scene.condition}   {scene.wall[:19]}", _INK, large)
+    pen.text((GAP, 5), f"{scene.trial}   {scene.condition}   {local(scene.wall, seconds=True)}", _INK, large)
     for column, name in enumerate(COLUMNS):
         pen.text((GAP + column * (COLUMN + GAP), HEAD), name, _FAINT, small)
     top = HEAD + LINE

@@ -9,11 +9,14 @@ import importlib.resources
 import os
 import shlex
 import sys
+import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labctl import times
 from labctl.errors import InputError
 
 if TYPE_CHECKING:  # whoever finds a campaign to read does not wait for the schemas
@@ -57,6 +60,12 @@ def find_lab(
 
     `start` is the current folder unless given. Raises InputError when there is no lab.
     """
+    folder = _find_lab(given, environment, start)
+    admit_zone(folder)
+    return folder
+
+
+def _find_lab(given: Path | None, environment: Mapping[str, str] | None, start: Path | None) -> Path:
     environment = os.environ if environment is None else environment
     named = given or (Path(environment["LABCTL_LAB"]) if environment.get("LABCTL_LAB") else None)
     if named is not None:
@@ -106,6 +115,17 @@ def admit_modules(lab: Path | None) -> None:
     os.environ[MODULES] = folder
 
 
+def admit_zone(lab: Path | None) -> None:
+    """Say times in the zone that a lab.toml names, here and in processes started from here. A file that does not hold
+    is for whoever reads its settings to refuse: a run can be stopped all the same.
+    """
+    named: object = None
+    if lab is not None:
+        with suppress(OSError, ValueError):
+            named = tomllib.loads((lab / MARK).read_text("utf-8")).get("timezone")
+    times.use(named if isinstance(named, str) else None)
+
+
 def lab_with(folder: Path) -> Path | None:
     """The lab that a campaign folder lies in; None when it lies in none."""
     return next((above for above in folder.resolve().parents if (above / MARK).is_file()), None)
@@ -124,6 +144,7 @@ def campaign_folder(named: str | None, lab: Path | None = None) -> Path:
     """
     folder = _campaign_folder(named, lab)
     admit_modules(lab_with(folder))
+    admit_zone(lab_with(folder))
     return folder
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from labctl.clock import SECOND, Clock, local_time
+from labctl.clock import SECOND, Clock
 from labctl.core.published_state import PublishedState
+from labctl.times import time_of_day
 
 BREAK_NS = 1800 * SECOND  # a trial that took longer was a break, not the pace
 QUIET = ("next", "armed", "sealing")  # no news for whoever reads plain lines
@@ -18,11 +19,11 @@ QUIET = ("next", "armed", "sealing")  # no news for whoever reads plain lines
 
 class Headway:
     """Hears the published states of one run. `clock` is this process's own: with it a run in simulated time (not
-    `live`) has a pace too. utc: the expected end is said in UTC.
+    `live`) has a pace too.
     """
 
-    def __init__(self, clock: Clock, *, utc: bool = False) -> None:
-        self._clock, self._utc = clock, utc
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
         self._began_ns = clock.now_ns()
         self._since_ns: int | None = None  # when the trial at hand was begun
         self._took: list[float] = []  # ns of each trial that was finished
@@ -94,7 +95,7 @@ class Headway:
             pace_ns = median(self._took) if self._took else (state["pace_s"] or 0.0) * SECOND
             spent = now - self._since_ns if self._since_ns is not None else 0
             left = pace_ns * (trials - 1) + max(0, pace_ns - spent)
-            return f"about {_span(left)} to go, until {local_time(self._clock.anchor(), left, utc=self._utc)}"
+            return f"about {_span(left)} to go, until {time_of_day(self._clock.anchor(), left)}"
         if not self._live:
             return ""
         most = trials * (state["rules"]["budget_s"] + state["rules"]["arming_s"]) * SECOND

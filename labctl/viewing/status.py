@@ -27,7 +27,6 @@ def standing(state: CampaignState) -> dict[str, Any]:
             "voids": turn.voids,
         }
     return {
-        "schema": "labctl.status/1",
         "campaign": state.opened.get("campaign"),
         "phase": str(state.phase),
         "trials": len(state.trials),

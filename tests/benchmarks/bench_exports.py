@@ -16,7 +16,7 @@ from labctl.clock import SECOND
 from labctl.store.campaign import Campaign
 
 pytestmark = pytest.mark.benchmark
-FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz")
+FORMATS = ("table", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "rosbag2", "npz")
 
 
 def spent_s() -> float:

@@ -1,7 +1,8 @@
 """What the compiled kernel buys `labctl analyze` from table to JSON, at the paper's size and at a million operations.
 
-CPU seconds of the whole process, reading included, the library already made; decisions 22 and 37 rest on the ratios. The
-cost is linear in the replicates: at a million operations the default 9,999 lie on the line through two smaller runs.
+CPU seconds of the whole process, reading included, the library already made; decisions 22 and 37 rest on the ratios.
+The cost is linear in the replicates: at a million operations the default 9,999 lie on the line through two smaller
+runs.
 """
 
 from __future__ import annotations

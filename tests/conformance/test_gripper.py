@@ -28,7 +28,8 @@ from labctl.testing.gripper import GripperConformance, until
 pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
 CLOCK = MonotonicClock()
-DRIVERS = ("robotiq_socket", "robotiq_serial", "franka_hand")
+DRIVERS = ("robotiq_socket", "robotiq_serial", "franka_hand", "ros2_gripper")
+OFTEN = [pytest.param(name, marks=pytest.mark.thorough if name == "ros2_gripper" else ()) for name in DRIVERS]
 
 
 class Ticking:
@@ -50,12 +51,22 @@ class Ticking:
 
 
 class TestEveryGripper(GripperConformance):
-    threads_left: ClassVar = {"hand": 0, "hand-states": 0, "robotiq": 1}  # one of that name is the emulator's
+    threads_left: ClassVar = {
+        "hand": 0,
+        "hand-states": 0,
+        "robotiq": 1,
+        "ros2 gripper": 0,
+    }  # one of that name is the emulator's
 
-    @pytest.fixture(params=DRIVERS)
+    @pytest.fixture(params=OFTEN)
     def gripper(self, request: pytest.FixtureRequest) -> Iterator[Gripper]:
         closing: list[Callable[[], object]] = []
-        if request.param == "franka_hand":
+        if request.param == "ros2_gripper":
+            emulator = Emulator("ros2")
+            closing.append(emulator.end)
+            options = {"domain": emulator.domain, "stroke_m": 0.08, "silence_s": 2.0}
+            made = load("ros2_gripper", options, host=emulator.host)
+        elif request.param == "franka_hand":
             emulator = Emulator("fr3")
             closing.append(emulator.end)
             made = load("franka_hand", {}, host=emulator.host)
@@ -159,7 +170,7 @@ def test_a_stranger_on_the_grippers_port_is_told_from_a_gripper() -> None:
 
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_an_option_out_of_range_is_refused_by_name(driver: str) -> None:
-    with pytest.raises(InputError, match="force_n must be a number from"):
-        load(
-            driver, {"force_n": 1e4, **({"port": "/dev/null"} if driver == "robotiq_serial" else {})}, host="127.0.0.1"
-        )
+    wrong = "stroke_m" if driver == "ros2_gripper" else "force_n"
+    more = {"port": "/dev/null"} if driver == "robotiq_serial" else {}
+    with pytest.raises(InputError, match=f"{wrong} must be a number"):
+        load(driver, {wrong: 1e4, **more}, host="127.0.0.1")

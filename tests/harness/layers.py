@@ -14,10 +14,12 @@ BASE = (
     "clock",
     "devices",
     "errors",
+    "logs",
     "extras",
     "realtime",
     "rotations",
     "streams",
+    "times",
     "version",
 )
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
@@ -40,7 +42,7 @@ CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("axes", "errors", "extras", "version", "messages.body_parts"),  # the shape of what `software` collects
-    "config": ("axes", "plain", "errors", "streams"),
+    "config": ("axes", "plain", "errors", "streams", "times"),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
@@ -97,9 +99,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "core.published_state",
     ),  # its operator reads what a console does, by the same types
     "drivers.teleop": DRIVER,
+    "drivers.ros2": ROBOT,
     "drivers.ur": ROBOT,
     "drivers.franka.emulator": (*DRIVER, "drivers.franka", "drivers.sim"),
     "drivers.robotiq.emulator": ("clock", "drivers.sim"),
+    "drivers.ros2.emulator": (*DRIVER, "drivers.ros2", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
     "testing": ("axes", "plain", "clock", "devices", "errors", "streams", "config.cell_schema", "config.options"),
     "fixtures": ("errors",),
@@ -107,5 +111,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store")
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
-MAY_IMPORT["cli"] = (*BASE, *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)))
+MAY_IMPORT["cli"] = (
+    *BASE,
+    *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
+    "cli.contract",
+)
+MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from labctl import __version__, cli
+from labctl.cli import leaving
 from labctl.errors import BrokenRecord, InputError, StateError, StorageError
 from labctl.store.database_backend import storage_errors
 
@@ -83,10 +84,10 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]):
     [
         (InputError("unknown key 'x'", where="a.toml:3"), 2, "error: a.toml:3: unknown key 'x'\n"),
         (StateError("not open"), 1, "error: not open\n"),
-        (BrokenRecord("the chain\nis broken"), 1, "error: the chain is broken\n"),
-        (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 1, "error: a.csv: not allowed"),
+        (BrokenRecord("the chain\nis broken"), 65, "error: the chain is broken\n"),
+        (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 69, "error: a.csv: not allowed"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.csv"), 2, "error: a.csv: No such file"),
-        (OSError(errno.ENOSPC, "No space left on device", "t.db"), 1, "error: t.db: no space left"),
+        (OSError(errno.ENOSPC, "No space left on device", "t.db"), 69, "error: t.db: no space left"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -127,7 +128,7 @@ def test_what_a_database_says_of_itself_is_one_line_with_a_remedy(
         with pytest.raises(StorageError) as mapped, storage_errors("journal.db"):
             raise error
         code, text = outcome(mapped.value, monkeypatch, capsys)
-        assert code == 1 and text.startswith("error: journal.db: ") and f"({said})" in text and text.count("\n") == 1
+        assert code == 69 and text.startswith("error: journal.db: ") and f"({said})" in text and text.count("\n") == 1
 
 
 def test_what_a_database_says_of_a_statement_is_a_bug():
@@ -146,9 +147,11 @@ def test_a_mistake_in_a_table_is_one_line(monkeypatch: pytest.MonkeyPatch, capsy
 def test_a_bug_keeps_its_traceback_and_asks_to_be_reported(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    with pytest.raises(type(error)):
-        outcome(error, monkeypatch, capsys)
-    assert capsys.readouterr().err == cli.BUG_LINE + "\n"
+    code, text = outcome(error, monkeypatch, capsys)
+    *above, last = text.splitlines()
+    assert code == 70 and above[0].startswith("Traceback") and type(error).__name__ in above[-1]
+    assert last.startswith(f"error: this is a bug in labctl ({type(error).__name__}")
+    assert "labctl bugreport CAMPAIGN" in last and last.endswith(f"report it with that to {leaving.issues()}")
 
 
 def test_a_reader_that_leaves_early_is_no_bug(tmp_path: Path):

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from labctl import cli
+from labctl.cli import leaving
 from labctl.cli.options import CONTEXT
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "cli.md"
@@ -16,21 +17,25 @@ HEAD = """# Commands
 
 What every `labctl` verb prints for `--help`. This page is generated (`make docs`), so it cannot be out of date.
 
-Errors are one line on stderr. Exit codes: 0 done; 1 refused, broken or failed; 2 wrong input; 130 interrupted.
-`labctl run --headless` ends with 0 also when it was asked to (`labctl stop`, Ctrl-C, a terminal that is gone), and says
-what is left; with 75 when it was held: not every arm answers, or episodes are void for the same reason one after the
-other. Somebody has to look, then the same command goes on.
 The lab folder is `--lab DIR`, else `$LABCTL_LAB`, else the nearest parent holding `lab.toml`.
 
 A shell completes verbs, campaigns, episodes, formats and, of an unblinded campaign, arms after
-`eval "$(_LABCTL_COMPLETE=bash_source labctl)"` (`zsh_source` for zsh; fish: `_LABCTL_COMPLETE=fish_source labctl | source`).
+`eval "$(_LABCTL_COMPLETE=bash_source labctl)"` (`zsh_source` for zsh; fish:
+`_LABCTL_COMPLETE=fish_source labctl | source`).
+"""
+EXITS = """## Exit codes
+
+Errors are one line on stderr; with `--json` also a document on stdout (`labctl schema error`), whose `kind` this table
+has. `labctl run --headless` ends with 0 also when it was asked to (`labctl stop`, Ctrl-C, a terminal that is gone), and
+says what is left; with 75 when it was held: not every arm answers, or episodes are void for the same reason one after
+the other. Somebody has to look, then the same command goes on.
 """
 
 
 def page() -> str:
     """The whole page as Markdown."""
     top = click.Context(cli.group, info_name="labctl", terminal_width=WIDTH, **CONTEXT)
-    parts = [HEAD, _block("labctl", cli.group.get_help(top))]
+    parts = [HEAD, _exits(), _block("labctl", cli.group.get_help(top))]
     for verb in cli.VERBS:
         command = cli.group.get_command(top, verb)
         assert command is not None
@@ -40,6 +45,11 @@ def page() -> str:
             under = click.Context(below, parent=context, info_name=name, terminal_width=WIDTH, **CONTEXT)
             parts.append(_block(f"labctl {verb} {name}", below.get_help(under)))
     return "\n".join(parts)
+
+
+def _exits() -> str:
+    rows = "\n".join(f"| {number} | {kind} | {when} |" for number, kind, when in leaving.table())
+    return f"{EXITS}\n| code | kind | when |\n|---|---|---|\n{rows}\n"
 
 
 def _block(title: str, text: str) -> str:

@@ -55,6 +55,7 @@ VENDORS = {
     "aiohttp": ("labctl/pages/server.py", "ui/console/web.py"),
     "websockets": ("drivers/policy/websocket.py", "drivers/bridges/lerobot_openpi.py"),
     "mcap": ("labctl/exports/mcap.py",),
+    "rosbags": ("labctl/exports/rosbag2.py",),
     "rfc3161_client": ("labctl/store/timestamps.py",),
     "cryptography": ("labctl/store/timestamps.py", "ui/console/web.py"),
     "hid": ("drivers/teleop/spacemouse.py",),

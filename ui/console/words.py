@@ -13,6 +13,7 @@ from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.published_state import LiveHold, PublishedState
 from labctl.plain import count
+from labctl.times import local
 
 WAITING = "waiting for the run process"
 ENDED = {
@@ -81,7 +82,7 @@ def session(state: PublishedState | None) -> list[str]:
         lines += ["", "checks at every opening", *(f"  {check}" for check in state["checks"])]
     note = state["handover"]
     if note and note["text"]:
-        lines += ["", f"handed over by {note['who']} ({note['wall'][:16].replace('T', ' ')})", f"  {note['text']}"]
+        lines += ["", f"handed over by {note['who']} ({local(note['wall'])})", f"  {note['text']}"]
     if state["pace_s"]:
         lines += ["", f"pace      a trial every {clock(state['pace_s'])} this evening"]
     return lines

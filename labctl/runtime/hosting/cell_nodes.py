@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import importlib.resources
+import logging
 import os
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from labctl.config.cell_schema import CameraTable, Cell, Fixture, Setup, parse_f
 from labctl.config.sensors import SensorTable
 from labctl.devices import Camera, Sensor, load, no_stand_in
 from labctl.errors import InputError, LabctlError
+from labctl.logs import begin_child
 from labctl.nodes.allocator import keep_freed_memory
 from labctl.store.locks import Lock
 
@@ -47,11 +49,12 @@ class NodeSpec(Setup):
 
 
 class ProcessSpec(NodeSpec):
-    """The same for the process of one node: its name, where its sockets are, the process that started it."""
+    """The same for the process of one node: its name, where its sockets are, the process that started it, its log."""
 
     name: str
     sockets: Path
     parent: int
+    log: Path
 
 
 def node_names(cell: Cell) -> list[str]:
@@ -189,6 +192,7 @@ def child_main() -> None:
 
     spec = ProcessSpec.model_validate_json(sys.stdin.buffer.read())
     name, sockets = spec.name, spec.sockets
+    log = begin_child(name, spec.log)
     if name.startswith("camera:"):
         os.nice(CAMERA_NICE)
         keep_freed_memory()
@@ -205,8 +209,9 @@ def child_main() -> None:
         except LabctlError as error:
             if name != "controller":  # its words may name the arm of the experiment
                 last_words(sockets, name, str(error))
-            sys.stderr.write(f"{name}: {error}\n")
-            sys.stderr.flush()
+            logging.getLogger(name).error("%s", error)
+            log.end()
             os._exit(1)  # not sys.exit: a vendor's thread that hangs in its call would hold the interpreter's end
-    sys.stderr.flush()
+    logging.getLogger(name).info("ended")
+    log.end()
     os._exit(0)  # for the same reason

@@ -5,6 +5,7 @@ May not: name an arm of the experiment in a command line, an environment or a fi
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 
 from labctl.bus import Message
 from labctl.clock import SECOND
+from labctl.logs import Words, printed_beside
 from labctl.runtime.hosting.cell_nodes import NodeSpec, ProcessSpec
 from labctl.store.chain_heads import read_heads
 from labctl.store.timestamps import authority_of, kept
@@ -25,19 +27,26 @@ STAMP = "from labctl.cli import main; main()"
 STAMPS = "logs/timestamps.log"
 NICER = 10
 START_S = 5.0  # until that process asks
+_log = logging.getLogger("run")
+
+
+def log_of(logs: Path, name: str) -> Path:
+    """Where a node's process logs."""
+    return logs / f"{name.replace(':', '-')}.log"
 
 
 class Supervisor:
     """One child process per node. What each is built from is handed to it on its standard input, so that no command
     line says anything. spec: with `locks`; sockets: where the processes' sockets are.
 
-    `logs` maps a node name to the file its standard error goes to; the controller's is private, since a policy's
-    words name it.
+    `logs` is the folder of their logs; `private` maps a node's name to the file of one that is kept elsewhere: the
+    controller's, since a policy's words name it.
     """
 
-    def __init__(self, spec: NodeSpec, sockets: Path, logs: Mapping[str, Path]) -> None:
+    def __init__(self, spec: NodeSpec, sockets: Path, logs: Path, private: Mapping[str, Path] | None = None) -> None:
         self._spec = {**dict(spec), "sockets": sockets, "parent": os.getpid()}
-        self._logs = dict(logs)
+        self._logs, self._private = logs, dict(private or {})
+        self._words: dict[str, Words] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._killed_at: dict[str, int] = {}
         self._again: set[str] = set()
@@ -48,23 +57,26 @@ class Supervisor:
             if name in self._killed_at:
                 self._again.add(name)  # the old one is still ending
             return
-        log = self._logs.get(name, self._logs["*"])
-        log.parent.mkdir(parents=True, exist_ok=True)
-        with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as stderr:
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-c", CHILD],
-                stdin=subprocess.PIPE,
-                stdout=stderr,
-                stderr=stderr,
-                start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
-            )
+        log = self._private.get(name, log_of(self._logs, name))
+        words = Words(name, printed_beside(log), waits=name in self._private)  # a policy's server prints there too
+        child = subprocess.Popen(
+            [sys.executable, "-P", "-c", CHILD],
+            stdin=subprocess.PIPE,
+            stdout=words.writes,
+            stderr=words.writes,
+            start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
+        )
+        words.started()
+        if name not in self._private:  # when a controller comes and goes is not for who is blind
+            _log.info("%s begins, process %d", name, child.pid)
         assert child.stdin is not None
-        child.stdin.write(self._spec_of(name))
+        child.stdin.write(self._spec_of(name, log))
         child.stdin.close()
         self._running[name] = child
+        self._words[name] = words
 
-    def _spec_of(self, name: str) -> bytes:
-        return ProcessSpec(**self._spec, name=name).model_dump_json().encode()
+    def _spec_of(self, name: str, log: Path) -> bytes:
+        return ProcessSpec(**self._spec, name=name, log=log).model_dump_json().encode()
 
     def kill(self, name: str, now_ns: int) -> None:
         """Ask a process to end; `poll` kills it if it has not ended two seconds later."""
@@ -83,8 +95,11 @@ class Supervisor:
             code = child.poll()
             if code is not None:
                 del self._running[name]
+                self._words.pop(name).rest()
                 self._killed_at.pop(name, None)
                 reason = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
+                if name not in self._private:
+                    _log.log(logging.INFO if asked is not None else logging.ERROR, "%s %s", name, reason)
                 out.append(
                     Message(
                         "run", "exited", {"name": name, "reason": reason, "asked": asked is not None}, sender="@host"
@@ -105,7 +120,10 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+        for words in self._words.values():
+            words.rest()
         self._running.clear()
+        self._words.clear()
 
 
 class Stamper:

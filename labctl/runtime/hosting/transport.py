@@ -16,10 +16,10 @@ Full pictures ("@frames") have sockets of their own that keep the newest one onl
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import queue
 import socket
-import sys
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -35,6 +35,7 @@ from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import LeaseKeeper, LeaseTerms
 from labctl.runtime.hosting.requests import Processes, obey
 
+_log = logging.getLogger("hosting")
 LEASE = "lease"  # the socket of the run process that a thread of its own sends by
 BEATS = "beats"
 BEAT_NS = 200 * MILLISECOND
@@ -166,7 +167,7 @@ class Mailroom:
         if not kept:
             return
         if self._held_bytes + size > HELD_BYTES:
-            sys.stderr.write(f"{self._main}: a message is lost: {hub} takes none, and {HELD_BYTES} bytes wait for it\n")
+            _log.error("%s: a message is lost: %s takes none, and %d bytes wait for it", self._main, hub, HELD_BYTES)
             return
         self._held.append((hub, frames))
         self._held_bytes += size
@@ -198,7 +199,7 @@ class Mailroom:
                         frames = frames[1:]
                     arrived.append(decode(frames))
                 except ValueError as error:  # whoever reaches this socket may write there
-                    sys.stderr.write(f"{self._main}: refused: {error}\n")
+                    _log.warning("%s: refused: %s", self._main, error)
         return arrived
 
     def close(self) -> None:
@@ -355,7 +356,7 @@ class ProcessHost:
 
     def _carry_out(self, name: str, step: Step) -> None:
         for line in step.refused:
-            sys.stderr.write(f"{name}: {line}\n")
+            _log.warning("%s: %s", name, line)
         for message in step.out:
             message.sender = message.sender or name
             if message.to == "@host":

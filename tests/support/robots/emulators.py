@@ -21,8 +21,14 @@ from support.machine.processes import end_with_parent
 from support.robots.cells import cell_named
 from support.runs.live_campaign import wait_for
 
-NAMES = {"emulated_fr3": "fr3", "emulated_ur5": "ur5", "emulated_ur5e": "ur5e"}
-HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5": "127.0.0.4", "emulated_ur5e": "127.0.0.3"}  # as their cells say
+NAMES = {"emulated_fr3": "fr3", "emulated_ur5": "ur5", "emulated_ur5e": "ur5e", "emulated_ros2": "ros2"}
+HOSTS = {  # as their cells say
+    "emulated_fr3": "127.0.0.2",
+    "emulated_ur5": "127.0.0.4",
+    "emulated_ur5e": "127.0.0.3",
+    "emulated_ros2": "127.0.0.5",
+}
+DOMAINS = 100  # of ROS 2, whose ports are below those that systems hand out
 _numbers = itertools.count(1)
 START_S = 60.0
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
@@ -46,6 +52,8 @@ class Emulator:
     def __init__(self, name: str, *options: str) -> None:
         leave_out_without_client(name)
         self.name, self.host = name, address()
+        self.domain = 1 + os.getpid() % DOMAINS
+        options = (*options, f"domain={self.domain}") if name == "ros2" else options
         given = [part for option in options for part in ("--option", option)]
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
         command += ["emulate", name, "--host", self.host, *given]
@@ -106,6 +114,8 @@ class Emulators:
         emulator = self[cell_name]
         options = copy.deepcopy(cell_named(cell_name).robot.options)
         options["driver_options"]["host"] = emulator.host
+        if emulator.name == "ros2":
+            options["driver_options"]["domain"] = emulator.domain
         return options
 
     def __getitem__(self, cell_name: str) -> Emulator:

@@ -41,7 +41,8 @@ def _mcap(path: Path) -> str:
         for record in reader.iter_metadata():
             texts += [record.name, str(record.metadata)]
         for schema, channel, message in reader.iter_messages():
-            texts += [schema.name, schema.data.decode(), channel.topic, str(channel.metadata), message.data.decode()]
+            texts += [schema.name, schema.data.decode(), channel.topic, str(channel.metadata)]
+            texts.append(message.data.decode("utf-8", "replace"))  # CDR has its texts as they are
     return "\n".join(texts)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import socket
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from support.cameras.filmed_screen import RemotePage, Screen
+from support.json_documents import judged
 
 from labctl.config.cell_schema import parse_cell
 
@@ -65,7 +65,7 @@ def test_a_simulated_camera_fails_beside_one_that_was_measured_and_both_are_told
     with Screen(RemotePage(f"http://127.0.0.1:{port}/")) as screen:
         done = doctor(str(cell(tmp_path, screen.start_ns)), "--latency", "--json", "--port", str(port))
     assert done.returncode == 1
-    found = json.loads(done.stdout)
+    found = judged(done.stdout)
     assert [one["camera"] for one in found["cameras"]] == ["wrist"]
     assert abs(found["cameras"][0]["median_s"] - LATENCY_S) <= 0.006 and found["cameras"][0]["n"] >= 100
     assert found["failed"] == ["camera over_shoulder is simulated and films no screen; its latency is 0"]

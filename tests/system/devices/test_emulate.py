@@ -9,6 +9,7 @@ import sys
 
 import pytest
 from labctl.drivers.sim.control_link import PORT
+from support.json_documents import judged
 from support.robots.emulators import Emulator, address
 
 from labctl.errors import DeviceRefused
@@ -31,11 +32,11 @@ def typed(*words: str) -> subprocess.CompletedProcess[str]:
 def test_an_evening_with_an_emulator(emulator: Emulator) -> None:
     at = (emulator.name, "--host", emulator.host)
     stats = typed(*at, "--stats", "--json")
-    assert json.loads(stats.stdout)["robot_time_s"] >= 0
+    assert judged(stats.stdout)["stats"]["robot_time_s"] >= 0
     fault = "reflex" if emulator.name == "fr3" else "protective_stop"
     assert typed(*at, "--inject", fault).stdout == f"{fault}: injected\n"
     unknown = typed(*at, "--inject", "earthquake")
-    assert unknown.returncode == 1 and "no fault 'earthquake'; known:" in unknown.stderr
+    assert unknown.returncode == 2 and "no fault 'earthquake'; known:" in unknown.stderr
     assert "Traceback" not in unknown.stderr and len(unknown.stderr.splitlines()) == 1
     assert typed(*at, "--clear").returncode == 0
     second = typed(*at)
@@ -44,7 +45,7 @@ def test_an_evening_with_an_emulator(emulator: Emulator) -> None:
     assert emulator.process.returncode == 0
     assert "Not a robot" in said and "of robot time" in said
     gone = typed(*at, "--stats")
-    assert gone.returncode == 1 and "no emulator answers" in gone.stderr
+    assert gone.returncode == 69 and "no emulator answers" in gone.stderr
 
 
 @pytest.mark.parametrize("words", [("fr3", "--host", "192.0.2.1"), ("fr3", "--host", "0.0.0.0"), ("atlas",)])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
-from support.robots.emulators import NAMES, Emulator
+from support.robots.emulators import HOSTS, NAMES, Emulator
 from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import children, of_kind, running, wait_for
 
@@ -24,7 +24,6 @@ from labctl.store.verify import verify_campaign
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.limit(900)]
 
-HOSTS = {"emulated_fr3": "127.0.0.2", "emulated_ur5e": "127.0.0.3", "emulated_ur5": "127.0.0.4"}
 RATE_HZ = {"emulated_fr3": 1000.0, "emulated_ur5e": 250.0}
 # How many are missing is told exactly, whoever asks. That (nearly) none is, is claimed of a machine that labctl has to
 # itself and that runs: beside other programs it is a weaker claim, and what came due while the machine stood still
@@ -39,6 +38,12 @@ def emulator(request) -> Iterator[Emulator]:
     made.cell = request.param
     yield made
     made.end()
+
+
+def placed(emulator: Emulator, cell: str) -> dict[str, str]:
+    """What a cell file says of where its robot is, and what it has to say."""
+    domain = {"domain = 42": f"domain = {emulator.domain}"} if cell == "emulated_ros2" else {}
+    return {HOSTS[cell]: emulator.host, **domain}
 
 
 def _states(folder: Path, episode: str | None) -> np.ndarray:
@@ -64,7 +69,7 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         tmp_path,
         [HUMAN, policy("policy-a", skill="swift")],
         base=cell,
-        cell={**PROMPT, HOSTS[cell]: emulator.host},
+        cell={**PROMPT, **placed(emulator, cell)},
         cameras=True,
         durable=True,
         live=True,
@@ -127,6 +132,11 @@ UR_FAULTS = {
     "rtde_stall": ("arm_lost", "robot's process ended"),
     "rtde_close": ("arm_lost", "robot's process ended"),
 }
+ROS2_FAULTS = {
+    "controller_inactive": ("safety_stop", "nobody listens on /joint_trajectory_controller"),
+    "stuck": ("safety_stop", "does not follow"),
+    "silence": ("arm_lost", "nothing on /joint_states"),
+}
 
 
 @pytest.mark.busy
@@ -135,10 +145,11 @@ UR_FAULTS = {
     [
         ("emulated_fr3", [*FR3_FAULTS.items()]),
         ("emulated_ur5e", [*UR_FAULTS.items()]),
+        ("emulated_ros2", [*ROS2_FAULTS.items()]),
         pytest.param("emulated_fr3", [*FR3_FAULTS.items()] * 3, marks=pytest.mark.interop),  # takes four minutes
     ],
     indirect=["emulator"],
-    ids=["fr3", "ur5e", "fr3-24-in-one-campaign"],
+    ids=["fr3", "ur5e", "ros2", "fr3-24-in-one-campaign"],
 )
 def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, faults, tmp_path: Path) -> None:
     """One fault in each episode, then a person's word; nothing acknowledged is lost and the campaign ends in order."""
@@ -147,7 +158,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
         base=cell,
-        cell={**PROMPT, HOSTS[cell]: emulator.host},
+        cell={**PROMPT, **placed(emulator, cell)},
         durable=True,
         live=True,
         blocks=len(faults) // 2 + 1,
@@ -181,10 +192,11 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
 
 
 @pytest.mark.busy
-@pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e"], indirect=True)
+@pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e", "emulated_ros2"], indirect=True)
 def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator, tmp_path: Path) -> None:
     """Run frozen, controller killed, arm process frozen, arm process killed: each in an episode of its own. The stated
-    times are the lease (0.3 s), the stale target (0.5 s), and the robot's own watch (0.2 s on the FCI, 0.25 s on RTDE).
+    times are the lease (0.3 s), the stale target (0.5 s), and the robot's own watch (0.2 s on the FCI, 0.25 s on RTDE;
+    a controller of ROS 2 has none: it goes to its last point, 40 ms ahead).
     """
     cell = emulator.cell
     victims = [("run", SIGSTOP), ("controller", SIGKILL), ("arm", SIGSTOP), ("arm", SIGKILL)]
@@ -192,7 +204,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
         base=cell,
-        cell={**PROMPT, HOSTS[cell]: emulator.host},
+        cell={**PROMPT, **placed(emulator, cell)},
         durable=True,
         live=True,
         blocks=3,
@@ -233,7 +245,7 @@ def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Pa
                 [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
                 name=cell.replace("_", "-"),
                 base=cell,
-                cell={**PROMPT, HOSTS[cell]: emulator.host},
+                cell={**PROMPT, **placed(emulator, cell)},
                 durable=True,
                 live=True,
                 budget=6.0,

@@ -16,7 +16,7 @@ from labctl.cli import call
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
 
-FORMATS = ["table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "npz"]
+FORMATS = ["table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "rosbag2", "npz"]
 ENDPOINTS = [
     "zebra-endpoint",
     "quagga-endpoint",
@@ -47,7 +47,7 @@ def export(folder: Path, form: str, out: Path, *words: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize("form", ["parquet", "mcap", "rrd"])
+@pytest.mark.parametrize("form", ["parquet", "mcap", "rrd", "rosbag2"])
 def test_the_search_looks_into_what_is_compressed(unblinded: Path, tmp_path: Path, form: str) -> None:
     """A control: what the other tests look for is found where it may be."""
     out = export(unblinded, form, tmp_path)

@@ -55,6 +55,7 @@ def unblinded(recordings: Recordings, blinded: Path) -> Path:
 FORMS = {
     "parquet": ((), True, {"grip_force", "suction", "thoughts"}),
     "mcap": ((), True, {"grip_force", "suction", "thoughts"}),
+    "rosbag2": ((), True, {"grip_force", "suction", "thoughts"}),
     "npz": ((), True, {TELLING, UNSAID}),
     "rrd": ((), False, set[str]()),
     "lerobot-v3": (DATASET, False, set[str]()),

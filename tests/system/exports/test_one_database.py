@@ -11,7 +11,7 @@ from support.runs.recordings import copied
 from labctl.cli import call
 
 # Not rrd: Rerun writes ids and times of its own into each file.
-THOROUGH = ("mcap", "lerobot-v3", "lerobot-v2.1")
+THOROUGH = ("mcap", "lerobot-v3", "lerobot-v2.1", "rosbag2")
 FOLDERS = ("parquet", "npz", *(pytest.param(form, marks=pytest.mark.thorough) for form in THOROUGH))
 
 

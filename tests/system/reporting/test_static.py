@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.json_documents import judged
 from support.policies.cards import CAMERA, card_toml
 from support.policies.planner_stand_in import MODEL, stand_in
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind
@@ -65,7 +66,7 @@ def candidates(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_a_policy_that_never_moves_is_as_far_off_as_the_human_went(folder: Path, candidates: Path) -> None:
     words = ["static", str(folder), "--protocol", str(candidates), "--policy", "stay", "--keyframes", "20", "--json"]
     done = CliRunner().invoke(group, words, catch_exceptions=False)
-    found = json.loads(done.stdout)
+    found = judged(done.stdout)
     (stay,) = found["policies"]
     (towels,) = stay["objects"]
     assert (towels["object"], towels["keyframes"], towels["moved"]) == ("towels", 20, None)
@@ -124,7 +125,7 @@ def test_a_planner_is_a_witness_of_each_view_and_changes_nothing(folder: Path) -
     before = head()
     with stand_in(lambda text, image: "A") as server:
         words = ["static", str(folder), "--planner", f"{MODEL}={server.url}", "--json"]
-        found = json.loads(CliRunner().invoke(group, words, catch_exceptions=False).stdout)
+        found = judged(CliRunner().invoke(group, words, catch_exceptions=False).stdout)
     cells = {(one["kind"], one["view"]): one for one in found["planners"]}
     assert {kind for kind, _ in cells} == {"plan", "perception", "stage", "all"}
     assert {view for _, view in cells} == {"over_shoulder", "wrist", "all"}

@@ -17,7 +17,9 @@ from labctl.analysis.table import table_from_rows
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
 
 from labctl import cli
+from labctl.cli import leaving
 from labctl.clock import SECOND
+from labctl.errors import Exit
 from labctl.runtime.campaign_run import run_campaign
 
 pytestmark = pytest.mark.thorough
@@ -40,9 +42,9 @@ def labctl(*words: str) -> Any:
 def refused(*words: str) -> str:
     """The one line that a command refuses with."""
     found = labctl(*words)
-    told = cli.explain(found.exception) if found.exception else None
-    assert told is not None and told[1] in (1, 2), found
-    return told[0]
+    told = leaving.failure(found.exception) if found.exception else None
+    assert told is not None and told.exit in (Exit.REFUSED, Exit.BAD_INPUT), found
+    return told.message
 
 
 @pytest.fixture(scope="module")

@@ -82,7 +82,7 @@ def test_a_head_noted_outside_binds_the_entries_up_to_it_and_says_how_many_come_
 def test_the_last_head_binds_all_of_it(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     last = events_of(folder)[-1]
     assert verify(folder, "--head", f"{last.seq}:{last.hash}", "--json") == 0
-    (said,) = json.loads(capsys.readouterr().out)
+    (said,) = json.loads(capsys.readouterr().out)["campaigns"]
     assert said["outside"] == {"head": f"{last.seq}:{last.hash}", "entries": last.seq, "commitment": None}
 
 

@@ -54,7 +54,7 @@ def test_a_start_with_an_edited_seal_is_refused_in_one_line_and_writes_nothing(
     before = events_of(folder)
     EDITS[what](folder)
     capsys.readouterr()
-    assert call(run) == 1
+    assert call(run) == 65
     told = capsys.readouterr().err.strip()
     assert told.startswith("error: ") and "\n" not in told and what in told and "labctl verify" in told
     assert events_of(folder) == before and Kind.GO not in [event.kind for event in before]

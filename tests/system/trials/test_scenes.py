@@ -210,7 +210,7 @@ def test_a_changed_photo_is_not_shown(tmp_path, capsys):
     folder = make_campaign(tmp_path, ARMS, cameras=True, **QUICK).folder
     run(folder)
     (folder / commits(folder)[1].body["photo"]["wrist"]["file"]).write_bytes(b"")
-    assert call(["scene", str(folder), "--out", str(tmp_path)]) == 1
+    assert call(["scene", str(folder), "--out", str(tmp_path)]) == 65
     assert "changed photo: photos/" in capsys.readouterr().err
 
 

@@ -110,6 +110,6 @@ def test_views_and_lists_say_the_switch(folder: Path) -> None:
     assert view.timelines["instruction"][0].t_ns == event.body["t_ns"]
     assert any(text == "switch small: Move the small items." for _, _, text in view.events)
     listed = CliRunner().invoke(group, ["episodes", str(folder), "--json"])
-    assert {entry["episode"]: entry["switched"] for entry in json.loads(listed.output)}[episode] == 1
+    assert {entry["episode"]: entry["switched"] for entry in json.loads(listed.output)["episodes"]}[episode] == 1
     plan = CliRunner().invoke(group, ["plan", str(folder.parents[1] / "protocols" / "p.toml")])
     assert "Switched:     at 7 s: Move the small items." in plan.output

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_documents import judged
 
 from labctl import cli
 from labctl.alerts import courier
@@ -256,6 +257,9 @@ def test_doctor_sends_a_test_by_every_way(
     assert "ok    webhook: the server took a test" in told
     assert "FAIL  ntfy: it cannot be reached (ConnectionRefusedError)" in told and SECRET not in told
     assert "a test" in json.loads(got.requests.get(timeout=PATIENCE_S)[2])["title"]
+    assert cli.call(["doctor", "--alerts", "--lab", str(tmp_path), "--json"]) == 1
+    ways = judged(capsys.readouterr().out)["ways"]
+    assert ways["webhook"]["error"] is None and "cannot be reached" in ways["ntfy"]["error"]
 
 
 def test_the_process_sends_what_a_run_told_and_ends_with_it(tmp_path: Path, got: Got):

@@ -16,7 +16,7 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
-from labctl.cli.lifecycle import schema as schema_verb
+from labctl.cli.contract.schema import schema as schema_verb
 from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import parse_card
@@ -298,7 +298,8 @@ def test_labctl_schema_prints_one_or_writes_it(tmp_path: Path):
     said = CliRunner().invoke(schema_verb, ["card", "--out", str(tmp_path / "card.json")])
     assert "#:schema card.json" in said.output
     assert json.loads((tmp_path / "card.json").read_text("utf-8")) == schema_of_file("card")
-    assert CliRunner().invoke(schema_verb, ["robot"]).exit_code == 2
+    refused = CliRunner().invoke(schema_verb, ["robot"]).exception
+    assert "no schema 'robot'; of files: protocol, cell" in str(refused)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.json_documents import judged
 from support.runs.campaigns import events_of, make_campaign, policy
 from support.runs.scored_blocks import Times, score_blocks
 
@@ -105,6 +106,7 @@ def test_nothing_that_is_shown_or_kept_changes_when_two_arms_change_their_names(
         score_blocks(folder, range(20), (lambda arm, block: times(other[arm], block)) if number else times)
         arms.append((folder / "seal" / "schedule.json").read_bytes())
         printed = [looked(folder, capsys, "--json"), looked(folder, capsys)]
+        judged(printed[0][1])
         for words in (["status", "--json"], ["status"], ["episodes", "--json"]):
             call([words[0], str(folder), *words[1:]])
             shown = capsys.readouterr()
@@ -154,7 +156,7 @@ def test_a_seal_that_is_not_as_it_was_opened_is_refused(tmp_path: Path, capsys: 
     path.write_text(json.dumps(sealed))
     count = len(events_of(folder))
     code, said = looked(folder, capsys)
-    assert code == 1 and "sealed schedule" in said and "labctl verify" in said and len(events_of(folder)) == count
+    assert code == 65 and "sealed schedule" in said and "labctl verify" in said and len(events_of(folder)) == count
 
 
 def test_after_a_stop_no_trial_begins_and_the_run_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ def clock() -> ManualClock:
 
 @pytest.fixture
 def headway(clock: ManualClock) -> Headway:
-    return Headway(clock, utc=True)
+    return Headway(clock)
 
 
 def later(clock: ManualClock, seconds: float) -> None:
@@ -105,7 +105,7 @@ def test_a_line_keeps_to_its_width_and_keeps_the_trial(headway, clock, width):
     headway.hear(state(1, "staging", pace_s=300.0), live=True)
     line = headway.line(width)
     assert len(line) <= width and line.startswith("trial 1 of 6, block 1 of 3")
-    assert ("then pens/right" in line) == (width >= 120) and ("to go" in line) == (width >= 60)
+    assert ("then pens/right" in line) == (width > 120) and ("to go" in line) == (width >= 60)
 
 
 def test_plain_lines_come_with_each_news_not_more_than_one_a_second_and_after_five_quiet_minutes(headway, clock):

@@ -1,0 +1,167 @@
+"""The three ways in which ROS 2 takes motion: points for joint_trajectory_controller, positions for a position group
+controller, twists for MoveIt Servo; and how a robot is brought to rest by each.
+
+May not: decide where the robot goes, or wait for anything.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.robot_tables import RobotModel
+from labctl.drivers.ros2.messages import (
+    Float64MultiArray,
+    Header,
+    JointTrajectory,
+    Time,
+    TrajectoryPoint,
+    TwistStamped,
+    duration,
+    time_of,
+    twist,
+)
+from labctl.drivers.ros2.network import Network
+from labctl.drivers.ros2.options import Ros2Options
+
+from labctl.clock import MonotonicClock
+
+BRAKE_RAD_S2 = 4.0  # of the fastest joint: the others come to rest with it
+BRAKE_POINTS = 10
+CORRECT_PER_S = 5.0  # of a twist: how fast it makes good what the robot is off
+
+
+class Commands(Protocol):
+    """`go`: be at q (dof,) moving with dq (dof,); `at`, `speed` are where the robot is. `rest`: it is at q, and stays.
+    `brake`: slow down now, from what was asked for last, so that the robot never turns back to where it was seen;
+    `go_on` is called every period while nothing else is, until it stands.
+    """
+
+    def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None: ...
+    def rest(self, q: np.ndarray) -> None: ...
+    def brake(self, at: np.ndarray, speed: np.ndarray) -> None: ...
+    def go_on(self) -> None: ...
+    def readers(self) -> int: ...
+
+
+def commands_of(options: Ros2Options, network: Network, robot_model: RobotModel, period_s: float) -> Commands:
+    """The way that the options name."""
+    if options.command == "trajectory":
+        return TrajectoryPoints(options, network)
+    if options.command == "positions":
+        return Positions(options, network, period_s)
+    return Twists(options, network, robot_model)
+
+
+def braking(q: np.ndarray, dq: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, float]:
+    """Where the joints are (n, dof) at these shares of the time (s) in which they come to rest, none harder than
+    BRAKE_RAD_S2.
+    """
+    seconds = float(np.abs(dq).max()) / BRAKE_RAD_S2
+    spent = shares * seconds
+    return q + np.outer(spent - spent**2 / (2 * seconds) if seconds else spent, dq), seconds
+
+
+class TrajectoryPoints:
+    """A trajectory of one point each period, which replaces the one before. Positions alone: the controller refuses a
+    speed at a trajectory's end (`allow_nonzero_velocity_at_trajectory_end`), and goes between positions in a straight
+    line.
+    """
+
+    def __init__(self, options: Ros2Options, network: Network) -> None:
+        self._names, self._ahead_s = list(options.names()), options.ahead_s
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+        self._publisher = network.publisher(options.command_topic, JointTrajectory)
+
+    def _send(self, rows: np.ndarray, seconds: np.ndarray) -> None:
+        points = [
+            TrajectoryPoint(positions=row, time_from_start=duration(after))
+            for row, after in zip(rows.tolist(), seconds.tolist(), strict=True)
+        ]
+        self._publisher.send(JointTrajectory(Header(), self._names, points))  # stamp zero: from now on
+
+    def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
+        self._last = q, dq
+        self._send(q[None, :], np.array([self._ahead_s]))
+
+    def rest(self, q: np.ndarray) -> None:
+        """The controller holds the last point by itself."""
+        self._last = None
+
+    def brake(self, at: np.ndarray, speed: np.ndarray) -> None:
+        """The last point is reached when it was to be, and what follows it is the way to rest."""
+        (begin, dq), self._last = self._last or (at, speed), None
+        shares = np.linspace(0.0, 1.0, BRAKE_POINTS + 1)
+        rows, seconds = braking(begin, dq, shares)
+        self._send(rows, self._ahead_s + np.maximum(shares * seconds, np.arange(BRAKE_POINTS + 1) * 1e-3))
+
+    def go_on(self) -> None:
+        """The whole way to rest has been given."""
+
+    def readers(self) -> int:
+        return self._publisher.readers()
+
+
+class Positions:
+    """Each position is taken at once, so the way to rest is given period by period."""
+
+    def __init__(self, options: Ros2Options, network: Network, period_s: float) -> None:
+        self._period_s = period_s
+        self._publisher = network.publisher(options.command_topic, Float64MultiArray)
+        self._left: list[list[float]] = []
+        self._last: tuple[np.ndarray, np.ndarray] | None = None
+
+    def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
+        self._left, self._last = [], (q, dq)
+        self._publisher.send(Float64MultiArray(data=q.tolist()))
+
+    def rest(self, q: np.ndarray) -> None:
+        """The controller holds the last position by itself."""
+        self._last = None
+
+    def brake(self, at: np.ndarray, speed: np.ndarray) -> None:
+        (begin, dq), self._last = self._last or (at, speed), None
+        steps = max(1, round(float(np.abs(dq).max()) / BRAKE_RAD_S2 / self._period_s))
+        rows, _ = braking(begin, dq, np.arange(1, steps + 1) / steps)
+        self._left = rows.tolist()
+        self.go_on()
+
+    def go_on(self) -> None:
+        if self._left:
+            self._publisher.send(Float64MultiArray(data=self._left.pop(0)))
+
+    def readers(self) -> int:
+        return self._publisher.readers()
+
+
+class Twists:
+    """What the tool does, in the base's frame; what the robot is off is made good with it."""
+
+    def __init__(self, options: Ros2Options, network: Network, robot_model: RobotModel) -> None:
+        self._frame, self._robot_model, self._clock = options.twist_frame, robot_model, MonotonicClock()
+        self._publisher = network.publisher(options.command_topic, TwistStamped)
+
+    def _stamp(self) -> Time:
+        """Now: Servo passes over a twist that is old."""
+        return time_of(self._clock.now_ns() + self._clock.wall_ahead_ns())
+
+    def _send(self, values: np.ndarray) -> None:
+        self._publisher.send(twist(self._stamp(), self._frame, values.tolist()))
+
+    def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
+        wanted = dq + CORRECT_PER_S * (q - at)
+        self._send(kinematics.jacobian(self._robot_model.chain, at[None, :])[0][0] @ wanted)
+
+    def rest(self, q: np.ndarray) -> None:
+        self._send(np.zeros(6))
+
+    def brake(self, at: np.ndarray, speed: np.ndarray) -> None:
+        """MoveIt Servo slows down by its own limits."""
+        self._send(np.zeros(6))
+
+    def go_on(self) -> None:
+        """Nothing is left to say: silence ends a twist too."""
+
+    def readers(self) -> int:
+        return self._publisher.readers()

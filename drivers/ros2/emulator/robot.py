@@ -1,0 +1,168 @@
+"""An emulated robot behind ROS 2: joint states out, trajectories and positions in, in front of a simulated scene.
+
+May not: be found on another interface than loopback, or claim to be ROS: only its topics and controllers are there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from labctl.drivers.ros2.emulator.controllers import Joints
+from labctl.drivers.ros2.messages import Float64MultiArray, Header, JointState, JointTrajectory, time_of
+from labctl.drivers.ros2.network import Network
+from labctl.drivers.ros2.options import MODELS, Ros2EmulatorOptions
+from labctl.drivers.sim.control_link import loopback
+from labctl.drivers.sim.plant import SimulatedPlant
+from labctl.drivers.sim.world import GRIPPER_OPEN_M
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Fixture
+from labctl.errors import InputError
+
+TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
+POSITIONS = "/forward_position_controller/commands"
+GRIPPER = "/gripper_controller/commands"
+FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, GRIPPER_OPEN_M
+FAULTS = {
+    "silence": "seconds = no joint states for so long (default 4)",
+    "controller_inactive": "the arm's controllers take no commands, until cleared",
+    "stuck": "the joints stay where they are whatever is asked, until cleared",
+}
+CLOCK = MonotonicClock()
+
+
+class Ros2Emulator:
+    """See `labctl.drivers.sim.control_port.Emulator`."""
+
+    faults: Mapping[str, str] = FAULTS
+    ports: Mapping[str, int]
+
+    def __init__(self, options: Ros2EmulatorOptions, host: str, fixture: Fixture) -> None:
+        model = MODELS[options.model]
+        self.name = f"ros2 {model.name}"
+        self._period_ns = round(SECOND / options.rate_hz)
+        period_s = self._period_ns / SECOND
+        self.plant = SimulatedPlant(model, fixture, period_s, now_ns=CLOCK.now_ns())
+        self._names = list(model.joint_names)
+        self._arm = Joints(self.plant.q, model.velocity)
+        self._domain = options.domain
+        self.ports = {f"ROS_DOMAIN_ID {options.domain}": 7400 + 250 * options.domain}
+        self._network = Network(options.domain, "127.0.0.1")
+        self._states = self._network.publisher("/joint_states", JointState)
+        self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._listening = contextlib.ExitStack()
+        self._cycle = self._late = self._sent = self._commands = 0
+        self._silent_until = 0
+        self._stuck = False
+        self._now_s = CLOCK.now_ns() / SECOND  # of the cycle that is on
+        self._network.subscribe(GRIPPER, Float64MultiArray, self._hear(self._grip))
+        self._listen()
+
+    def _listen(self) -> None:
+        """The arm's controllers become active."""
+        arm = Network(self._domain, "127.0.0.1")
+        self._listening.callback(arm.close)
+        arm.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._follow))
+        arm.subscribe(POSITIONS, Float64MultiArray, self._hear(self._put))
+
+    def _hear(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
+        def heard(message: Any) -> None:
+            self._asked.put(lambda: act(message))
+
+        return heard
+
+    def _follow(self, message: JointTrajectory) -> None:
+        """A message that does not name exactly the controller's joints is refused, and said nowhere, as by default."""
+        if set(message.joint_names) == set(self._names):
+            order = [list(message.joint_names).index(name) for name in self._names]
+            points = [
+                (point.time_from_start.sec + point.time_from_start.nanosec / SECOND, np.array(point.positions)[order])
+                for point in message.points
+            ]
+            self._commands += 1
+            self._arm.follow(self._now_s, points)
+
+    def _put(self, message: Float64MultiArray) -> None:
+        if len(message.data) == len(self._names):
+            self._commands += 1
+            self._arm.put(self._now_s, np.array(message.data))
+
+    def _grip(self, message: Float64MultiArray) -> None:
+        if len(message.data) == 1:
+            share = (message.data[0] - CLOSED_AT) / (OPEN_AT - CLOSED_AT)
+            self.plant.grip(min(1.0, max(0.0, share)) * STROKE_M)
+
+    def inject(self, name: str, args: Mapping[str, Any]) -> None:
+        if name not in FAULTS:
+            raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
+        self._asked.put(lambda: self._obey(name, args))
+
+    def clear(self) -> None:
+        self._asked.put(lambda: self._obey("", {}))
+
+    def _obey(self, name: str, args: Mapping[str, Any]) -> None:
+        match name:
+            case "":
+                self._silent_until, self._stuck = 0, False
+                self.plant.clear_contact()
+                self._listening.close()
+                self._listen()
+            case "silence":
+                self._silent_until = CLOCK.now_ns() + round(float(args.get("seconds", 4.0)) * SECOND)
+            case "controller_inactive":
+                self._listening.close()
+                self._arm.follow(self._now_s, [])
+            case "stuck":
+                self._stuck = True
+
+    def stats(self) -> dict[str, Any]:
+        return {
+            "states_sent": self._sent,
+            "robot_time_s": self._cycle * self._period_ns / SECOND,
+            "commands": self._commands,
+            "late_ticks": self._late,
+            "q": self._arm.q.tolist(),
+        }
+
+    def run(self, until: Callable[[], bool]) -> None:
+        due = CLOCK.now_ns()
+        while not until():
+            CLOCK.sleep_until(due)
+            now = CLOCK.now_ns()
+            self._now_s = now / SECOND
+            while not self._asked.empty():
+                self._asked.get()()
+            for _ in range(max(1, (now - due) // self._period_ns + 1)):  # what this machine was too late for, too
+                self._tick(now)
+                due += self._period_ns
+            self._late += due < now
+            if now >= self._silent_until:
+                self._publish()
+
+    def _tick(self, now_ns: int) -> None:
+        self._cycle += 1
+        if not self._stuck and not self.plant.contact:
+            self._arm.advance(now_ns / SECOND, self._period_ns / SECOND)
+        self.plant.tick(self._arm.q, now_ns)
+
+    def _publish(self) -> None:
+        self._sent += 1
+        share = self.plant.opening / STROKE_M
+        finger = CLOSED_AT + share * (OPEN_AT - CLOSED_AT)
+        joints = [*self._arm.q.tolist(), finger]
+        speeds, none = [*self._arm.dq.tolist(), 0.0], [0.0] * len(joints)
+        header = Header(time_of(round(self._cycle * self._period_ns)), "")
+        self._states.send(JointState(header, [*self._names, FINGER], joints, speeds, none))
+
+    def close(self) -> None:
+        self._listening.close()
+        self._network.close()
+
+
+def build(options: Ros2EmulatorOptions, *, host: str, fixture: Fixture) -> Ros2Emulator:
+    """On loopback. Raises InputError for a host that is not."""
+    return Ros2Emulator(options, loopback(host), fixture)

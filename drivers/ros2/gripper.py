@@ -1,0 +1,142 @@
+"""Gripper "ros2_gripper": fingers that a controller of ros2_control moves by one joint.
+
+May not: activate anything: a gripper whose controller is not active is a fault until somebody activates it. Unverified
+on hardware, and against ROS 2 itself: see docs/ros2.md.
+"""
+
+from __future__ import annotations
+
+from labctl.drivers.common.gripping import GripperWorker
+from labctl.drivers.common.state_timeout import Silence
+from labctl.drivers.ros2.messages import (
+    Float64MultiArray,
+    Header,
+    JointState,
+    JointTrajectory,
+    TrajectoryPoint,
+    duration,
+)
+from labctl.drivers.ros2.network import FOUND_S, Network, within
+from labctl.drivers.ros2.options import Ros2GripperOptions
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import Kind, RobotStatus
+from labctl.errors import DeviceLost, DeviceRefused
+
+PERIOD_S = 0.02
+AHEAD_S = 0.1  # of a trajectory: the fingers' own limits make it longer
+MOVING_M, STILL_NS = 2e-4, SECOND // 5  # fingers that moved less than that for so long stand
+
+
+class Ros2Gripper:
+    """See `labctl.devices.Gripper`."""
+
+    kind: Kind = "real"
+
+    def __init__(self, options: Ros2GripperOptions, host: str) -> None:
+        self._options, self._host = options, host
+        self.stroke_m = options.stroke_m
+        self._work = GripperWorker("ros2 gripper", self._visit, PERIOD_S)
+        self._clock, self._silence = MonotonicClock(), Silence()
+        self._silence_ns = round(options.silence_s * SECOND)
+        self._network: Network | None = None
+        self._seen: tuple[int, float] | None = None  # host ns, opening m
+        self._asked: float | None = None
+        self._moved: tuple[int, float] = (0, 0.0)
+
+    def connect(self) -> None:
+        """Find the joint. Raises DeviceLost."""
+        given = self._options
+        self._network = network = Network(given.domain, self._host, given.peers)
+        kind = JointTrajectory if given.command == "trajectory" else Float64MultiArray
+        self._publisher = network.publisher(given.command_topic, kind)
+        network.subscribe(given.states_topic, JointState, self._read)
+        if not within(FOUND_S, lambda: self._seen is not None):
+            network.close()
+            raise DeviceLost(
+                f"{network.shown}: nobody says on {given.states_topic} how the joint {given.joint} stands; the "
+                "gripper's options name joint and topic"
+            )
+        within(FOUND_S, self._publisher.readers)  # `status` says if nobody listens
+        self._visit()
+        self._work.start()
+
+    def _read(self, message: JointState) -> None:
+        given = self._options
+        if given.joint in message.name and len(message.position) == len(message.name):
+            at = float(message.position[message.name.index(given.joint)])
+            share = (at - given.closed_at) / (given.open_at - given.closed_at)
+            now, opening = self._clock.now_ns(), min(1.0, max(0.0, share)) * self.stroke_m
+            if abs(opening - self._moved[1]) > MOVING_M:
+                self._moved = now, opening
+            self._seen = now, opening
+            self._work.opening = opening
+
+    def _visit(self) -> None:
+        """Give the newest target, and see whether both ends are there."""
+        assert self._seen is not None
+        work, given = self._work, self._options
+        age_ns = self._silence.age_ns(self._seen[0], self._clock.now_ns())
+        if age_ns > self._silence_ns:
+            raise DeviceLost(f"nothing of the joint {given.joint} for {age_ns / 1e9:.1f} s")
+        if not self._publisher.readers():
+            work.sound = RobotStatus("fault", f"nobody listens on {given.command_topic}: is its controller active?")
+            work.recovering = False
+            return
+        work.sound, work.recovering = RobotStatus("idle"), False
+        if work.stopped and self._asked is not None:
+            self._send(self._seen[1])
+            self._asked = None
+        if work.wanted is not None and work.wanted != self._asked:
+            self._send(work.wanted)
+            self._asked = work.wanted
+
+    def _send(self, opening_m: float) -> None:
+        given = self._options
+        share = min(1.0, max(0.0, opening_m / self.stroke_m))
+        at = given.closed_at + share * (given.open_at - given.closed_at)
+        if given.command == "positions":
+            self._publisher.send(Float64MultiArray(data=[at]))
+        else:
+            point = TrajectoryPoint(positions=[at], time_from_start=duration(AHEAD_S))
+            self._publisher.send(JointTrajectory(Header(), [given.joint], [point]))
+
+    def target(self, opening_m: float) -> None:
+        self._work.ask(opening_m)
+
+    def opening(self) -> float:
+        return self._work.opening
+
+    def status(self) -> RobotStatus:
+        if self._work.sound.mode != "idle":
+            return self._work.sound
+        moving = self._asked is not None and self._clock.now_ns() - self._moved[0] < STILL_NS
+        return RobotStatus("moving" if moving else "idle")
+
+    def stop(self) -> None:
+        self._work.halt()
+
+    def recover(self) -> None:
+        """Whether the controller listens again. Raises DeviceRefused while it does not, or the gripper is lost."""
+        if (sound := self._work.sound).mode == "lost":
+            self.close()
+            try:
+                self.connect()
+            except DeviceLost as error:
+                raise DeviceRefused(str(error)) from error
+            return
+        if sound.mode != "idle":
+            self._work.recover()
+            raise DeviceRefused(sound.reason)
+
+    def close(self) -> None:
+        """Any number of times."""
+        self._work.end()
+        if self._network is not None:
+            self._network.close()
+            self._network = None
+
+
+def build(options: Ros2GripperOptions, *, host: str) -> Ros2Gripper:
+    """A gripper in the robot's domain; host is this computer's address there."""
+    return Ros2Gripper(options, host)

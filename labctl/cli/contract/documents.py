@@ -1,0 +1,72 @@
+"""The names of the documents that --json prints, and the schema of each, made of its type.
+
+May not: import a type before its schema is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from labctl.cli.contract.shapes import schema_of
+
+FORMS = "labctl.cli.contract.forms"
+MORE = "labctl.cli.contract.more_forms"
+
+# name and number -> where its type is; a document's `schema` is "labctl.NAME/NUMBER"
+DOCUMENTS: Mapping[str, str] = {
+    "alerts/1": f"{MORE}:AlertsTried",
+    "analysis/1": "labctl.analysis.survival.result:AnalysisResult",
+    "bugreport/1": f"{FORMS}:Bugreport",
+    "compare/1": f"{MORE}:Compared",
+    "demo/1": f"{FORMS}:DemoMade",
+    "doctor/1": f"{MORE}:Doctor",
+    "emulator/1": f"{FORMS}:Emulated",
+    "episodes/1": "labctl.analysis.episodes_table.result:EpisodesResult",
+    "error/1": f"{FORMS}:Failed",
+    "experiment/1": f"{MORE}:ExperimentMade",
+    "export/1": f"{FORMS}:Exported",
+    "import/1": f"{FORMS}:ImportMade",
+    "keyframe_questions/1": "labctl.checks.keyframe_questions:Asked",
+    "lab_made/1": f"{FORMS}:NewLab",
+    "latency/1": f"{MORE}:Latency",
+    "look/1": f"{FORMS}:Look",
+    "opened/1": f"{FORMS}:Opened",
+    "page/1": f"{FORMS}:PageMade",
+    "people/1": f"{FORMS}:People",
+    "phase/1": f"{FORMS}:Phase",
+    "plan/2": f"{MORE}:Plan",
+    "power/1": f"{MORE}:Power",
+    "practice/1": f"{FORMS}:PracticeKept",
+    "rates/1": f"{MORE}:Rates",
+    "recorded/1": f"{FORMS}:Recorded",
+    "report_made/1": f"{FORMS}:ReportMade",
+    "review/1": f"{FORMS}:Review",
+    "run/1": f"{FORMS}:Ran",
+    "said/1": f"{FORMS}:Lines",
+    "scene/1": f"{FORMS}:SceneMade",
+    "static/1": f"{MORE}:Static",
+    "status/2": f"{FORMS}:Status",
+    "teleop/1": f"{FORMS}:DriveEnded",
+    "verify/1": f"{FORMS}:Verified",
+}
+NAMES = tuple(name.partition("/")[0] for name in DOCUMENTS)
+OPEN = ("export/1", "rates/1")  # documents with keys that no type can name: a format's, a table's columns
+BARE = ("rates/1",)  # a list, which has no place for its name
+
+
+def schema_of_document(name: str, *, closed: bool = False) -> dict[str, Any]:
+    """The JSON Schema of a document, by its name, with its number or without. closed: see `shapes.schema_of`."""
+    full = next(known for known in DOCUMENTS if name in (known, known.partition("/")[0]))
+    module, _, attribute = DOCUMENTS[full].partition(":")
+    made = schema_of(getattr(importlib.import_module(module), attribute), closed=closed and full not in OPEN)
+    title = {"title": f"labctl.{full}"}
+    named = {} if full in BARE else {"properties": {"schema": {"const": title["title"]}}}
+    return {"$schema": made.pop("$schema"), **title, **named, **made}
+
+
+def document_text(name: str) -> str:
+    """The same as the text of a file."""
+    return json.dumps(schema_of_document(name), indent=2, ensure_ascii=False) + "\n"

@@ -1,0 +1,365 @@
+"""What --json prints where no other room says it already, as types: one for each document, and its parts.
+
+May not: compute or check. A key is never taken away or given another meaning without a new number in the document's
+name; keys may be added. Times are UTC (ISO 8601), paths as they were given or found.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired, TypedDict
+
+from labctl.analysis.episode_facts import Practised, Rule
+from labctl.analysis.report.lab_facts import Hours, SecondAssessor
+from labctl.messages.body_parts import Clock, Detected
+
+
+class Failed(TypedDict):
+    """A command that failed. kind: of the table of exit codes; file and line: where a user's mistake stands; remedy:
+    what the message says after its first semicolon, most often what to do.
+    """
+
+    schema: str
+    kind: str
+    exit_code: int
+    message: str
+    file: str | None
+    line: int | None
+    remedy: str | None
+
+
+class HeadAt(TypedDict):
+    """The last entry of a chain and its hash."""
+
+    seq: int
+    hash: str
+
+
+class Current(TypedDict):
+    """The trial whose turn it is; block counts from 0."""
+
+    trial: str
+    block: int
+    condition: str
+    state: str
+    episode: str | None
+    voids: int
+
+
+class HoldStands(TypedDict):
+    """Something that a person has to look at before the next trial."""
+
+    code: str
+    text: str
+
+
+class Standing(TypedDict):
+    """Where one campaign stands, without an arm or an outcome. unverified: what does not hold of its record."""
+
+    campaign: str
+    phase: str
+    trials: int
+    finished: int
+    by_state: dict[str, int]
+    voids: int
+    current: Current | None
+    holds: list[HoldStands]
+    faulted: str | None
+    session: str | None
+    unblinded_early: bool
+    commitment: str
+    head: HeadAt
+    unverified: NotRequired[str]
+    second_assessor: NotRequired[list[SecondAssessor]]
+    hours: NotRequired[Hours]
+
+
+class Status(TypedDict):
+    """`labctl status`: of one campaign or of all of the lab, always a list. page: written by --page."""
+
+    schema: str
+    campaigns: list[Standing]
+    page: NotRequired[str]
+
+
+class RecordedEpisode(TypedDict):
+    """One episode; its arm after unblinding only. block counts from 0."""
+
+    episode: str
+    trial: str
+    block: int
+    condition: str
+    state: str
+    ended: str | None
+    void: str | None
+    sealed: bool
+    gaps: int
+    clocks: dict[str, Clock]
+    began: str
+    switched: NotRequired[int]
+    arm: NotRequired[str]
+    unverified: NotRequired[str]
+
+
+class Recorded(TypedDict):
+    """`labctl episodes`, in the order they began."""
+
+    schema: str
+    campaign: str
+    episodes: list[RecordedEpisode]
+
+
+class ToReview(TypedDict):
+    """One episode of the review's queue. differences: where its witnesses disagree, in words."""
+
+    episode: str | None
+    trial: str
+    condition: str
+    reviewed: bool
+    differences: list[str]
+    candidates: list[Candidate]
+
+
+class Candidate(Detected):
+    """An end of a hold, and what the traces show of it, in words."""
+
+    seen: str
+
+
+class Review(TypedDict):
+    """`labctl review --list` and `--finish`."""
+
+    schema: str
+    campaign: str
+    episodes: list[ToReview]
+    finished: NotRequired[str]
+
+
+class CountsLooked(TypedDict):
+    """How much a verification looked at."""
+
+    entries: int
+    recordings: int
+    chunks: int
+    videos: int
+    photos: int
+
+
+class BoundOutside(TypedDict):
+    """What binds a record from outside its folder: the head as N:HASH, and how many entries it covers."""
+
+    head: str | None
+    entries: int
+    commitment: str | None
+
+
+class Damage(TypedDict):
+    """One thing that does not hold. episode: whose recording it is in, "" for anything else."""
+
+    what: str
+    where: str
+    detail: str
+    episode: str
+
+
+class VerifiedCampaign(TypedDict):
+    """One campaign. head: "N HASH"; not_bound: what its format has no digest for."""
+
+    campaign: str
+    ok: bool
+    counts: CountsLooked
+    head: str
+    outside: BoundOutside | None
+    problems: list[Damage]
+    notes: list[str]
+    not_bound: list[str]
+
+
+class Verified(TypedDict):
+    """`labctl verify`, which exits with 1 where a campaign is not ok."""
+
+    schema: str
+    campaigns: list[VerifiedCampaign]
+
+
+class Link(TypedDict):
+    """An earlier campaign that this one is linked to, at a head of its chain, through anchors."""
+
+    campaign: str
+    head: str
+    anchors: list[str]
+    changed: list[str]
+
+
+class Opened(TypedDict):
+    """`labctl open` and `extend`."""
+
+    schema: str
+    campaign: str
+    folder: str
+    commitment: str
+    head: str
+    links: NotRequired[list[Link]]
+
+
+class Phase(TypedDict):
+    """`labctl close`, `freeze`, `unblind`: what the campaign is now. said: the lines that are printed without --json;
+    reason: as it was given; arms: trial to arm, of `unblind`.
+    """
+
+    schema: str
+    campaign: str
+    phase: str
+    head: HeadAt
+    reason: str | None
+    early: bool
+    said: list[str]
+    arms: NotRequired[dict[str, str]]
+
+
+class Look(TypedDict):
+    """`labctl look`."""
+
+    schema: str
+    campaign: str
+    number: int
+    looks: int
+    blocks: int
+    labels: str
+    says: Literal["stop", "go on"]
+
+
+class Lines(TypedDict):
+    """What is said in a line or two and has no parts: `labctl stop`, `stamp`."""
+
+    schema: str
+    campaign: str
+    said: list[str]
+
+
+class Ran(TypedDict):
+    """`labctl run --headless`, once it has ended in order. complete: no trial is left; then as `labctl status`."""
+
+    schema: str
+    complete: bool
+    campaign: Standing
+
+
+class DriveEnded(TypedDict):
+    """`labctl teleop`. why: "" when it was asked to end; driven_s: for how long the hand could drive."""
+
+    schema: str
+    why: str
+    failed: bool
+    at_rest: bool
+    driven_s: float
+
+
+class PracticeKept(TypedDict):
+    """`labctl practice`: what was practised beside a campaign, and who is at the plateau."""
+
+    schema: str
+    campaign: str
+    rule: Rule
+    people: list[Practised]
+
+
+class HasCode(TypedDict):
+    """Somebody with a personal code, and since when."""
+
+    person: str
+    set: str
+
+
+class People(TypedDict):
+    """`labctl people list`."""
+
+    schema: str
+    people: list[HasCode]
+
+
+class NewLab(TypedDict):
+    """`labctl new`."""
+
+    schema: str
+    folder: str
+    files: list[str]
+
+
+class DemoMade(TypedDict):
+    """`labctl demo`."""
+
+    schema: str
+    lab: str
+    campaign: str
+    commitment: str
+    report: str
+
+
+class ReportMade(TypedDict):
+    """`labctl report`: its page; beside it report.json has every number. files: names in its folder."""
+
+    schema: str
+    report: str
+    files: list[str]
+
+
+class PageMade(TypedDict):
+    """A page or a recording that was written: `labctl episodes --page`, `show --save`."""
+
+    schema: str
+    file: str
+    bytes: int
+    masked: bool
+
+
+class SceneMade(TypedDict):
+    """`labctl scene`. cameras: the verdict and how far each picture is from its reference."""
+
+    schema: str
+    picture: str
+    trial: str
+    condition: str
+    wall: str
+    cameras: dict[str, dict[str, object]]
+
+
+class Exported(TypedDict):
+    """`labctl export`: what every format says. A format says more: frames, what was left out."""
+
+    schema: str
+    format: str
+    out: str
+    rows: int
+    masked: bool
+    bytes: int
+    files: int
+    episodes: NotRequired[int]
+    unverified: NotRequired[str]
+
+
+class ImportMade(TypedDict):
+    """`labctl import`."""
+
+    schema: str
+    out: str
+    episodes: int
+    blocks: int
+    arms: list[str]
+    notes: list[str]
+
+
+class Emulated(TypedDict):
+    """`labctl emulate --stats`, `--inject`, `--clear`: of a running emulator. stats: what it has counted, by name."""
+
+    schema: str
+    did: str
+    stats: dict[str, object]
+
+
+class Bugreport(TypedDict):
+    """`labctl bugreport`. held: names in the archive; left_out: what is not in it, and why."""
+
+    schema: str
+    archive: str
+    held: list[str]
+    left_out: list[str]

@@ -1,0 +1,262 @@
+"""More of what --json prints: the checks of a machine, and the calculators.
+
+May not: compute or check; see `forms`.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+from labctl.analysis.binary.compare import ComparedArms, Comparison, Paired, Stratified
+from labctl.analysis.binary.rates import Rate
+from labctl.analysis.episodes.offline import Screened
+from labctl.analysis.planning.answers import Answer
+from labctl.analysis.planning.axis_design import Needed
+from labctl.analysis.planning.experiments import Rejections
+from labctl.analysis.planning.interim_design import Resolution
+from labctl.checks.doctor import Check
+from labctl.checks.protocol_size import Contrast, Covered, Hours
+
+
+class Doctor(TypedDict):
+    """`labctl doctor`, which exits with 1 where the cell could not run."""
+
+    schema: str
+    runnable: bool
+    checks: list[Check]
+
+
+class AlertTried(TypedDict):
+    """One way, and why a test did not arrive at its server; null where it did."""
+
+    error: str | None
+
+
+class AlertsTried(TypedDict):
+    """`labctl doctor --alerts`, by the names of [alerts]."""
+
+    schema: str
+    ways: dict[str, AlertTried]
+
+
+class CameraLatency(TypedDict):
+    """From screen to receipt, of one camera, in s; error_ms: of the page's clock; seen: pictures that were read."""
+
+    camera: str
+    n: int
+    seen: int
+    median_s: float
+    p95_s: float
+    error_ms: float
+
+
+class Latency(TypedDict):
+    """`labctl doctor --latency`. failed: a line for each camera that could not be measured."""
+
+    schema: str
+    cameras: list[CameraLatency]
+    failed: list[str]
+
+
+class ConditionSize(TypedDict):
+    """A condition by its size."""
+
+    condition: str
+    blocks: int
+    trials: int
+
+
+class SwitchAt(TypedDict):
+    """A scripted switch of the instruction, s after go."""
+
+    at_s: float
+    instruction: str
+
+
+class TrainedOn(TypedDict):
+    """A condition that an arm was trained on."""
+
+    condition: str
+    arm: str
+
+
+class ResolutionOf(Resolution):
+    """Of so many blocks."""
+
+    blocks: int
+
+
+class Plan(TypedDict):
+    """`labctl plan`. times: where a trial's times are from; evenings: as they were given."""
+
+    schema: str
+    name: str
+    question: str
+    fixture: str
+    conditions: list[ConditionSize]
+    arms: int
+    policies: int
+    human: bool
+    blocks: int
+    trials: int
+    items_staged: int
+    budget_s: float
+    tau_s: float
+    alpha: float
+    deducible_share: float
+    looks_after: list[int]
+    hours: Hours
+    coverage: NotRequired[list[Covered]]
+    contrasts: NotRequired[list[Contrast]]
+    switches: NotRequired[list[SwitchAt]]
+    drops: NotRequired[list[Needed]]
+    trained: NotRequired[list[TrainedOn]]
+    times: str
+    evenings: float | None
+    resolution: ResolutionOf
+
+
+class Cost(TypedDict):
+    """What a number of trials costs at the robot; trials null where no N was found."""
+
+    trials: int | None
+    hours: NotRequired[float]
+    evenings: NotRequired[int]
+    robot_days: NotRequired[float]
+    at_most: NotRequired[bool]
+
+
+class CostOf(Cost):
+    """And where a trial's times are from."""
+
+    times: str
+
+
+class CostAt(Cost):
+    """With `episodes` per arm and object."""
+
+    episodes: int
+
+
+class CostsBySize(TypedDict):
+    """Of every size that was asked."""
+
+    times: str
+    by_size: list[CostAt]
+
+
+class WidthAt(TypedDict):
+    """The half-width of a rate's interval."""
+
+    trials: int
+    half_width: float
+
+
+class OneRate(TypedDict):
+    """`labctl power --half-width`: trials for an interval so narrow; trials_at_half: whatever the rate."""
+
+    schema: str
+    question: str
+    half_width: float
+    rate: float
+    trials: int
+    trials_at_half: int
+    by_trials: list[WidthAt]
+    cost: NotRequired[CostOf]
+
+
+class PowerAt(TypedDict):
+    """The power of two arms with so many trials each."""
+
+    trials: int
+    power: float
+
+
+class TwoRates(TypedDict):
+    """`labctl power --rates`: trials per arm, null beyond what is listed; trials_normal: by approximation."""
+
+    schema: str
+    question: str
+    rates: list[float]
+    alpha: float
+    target: float
+    trials_per_arm: int | None
+    trials_normal: int
+    by_trials: list[PowerAt]
+    cost: NotRequired[CostOf]
+
+
+class PairsAt(TypedDict):
+    """The power of so many pairs, mid-p and exact, and the difference that is found with the power wanted."""
+
+    pairs: int
+    power: float
+    power_exact: float
+    resolvable: float | None
+
+
+class PairedRates(TypedDict):
+    """`labctl power --discordant --difference`; pairs_connor: by Connor's formula."""
+
+    schema: str
+    question: str
+    discordant: float
+    difference: float
+    alpha: float
+    target: float
+    pairs: int | None
+    pairs_connor: int
+    by_pairs: list[PairsAt]
+    cost: NotRequired[CostOf]
+
+
+class Times(Answer):
+    """`labctl power --rmst` and `--pilot`."""
+
+    cost: NotRequired[CostsBySize]
+
+
+Power = OneRate | TwoRates | PairedRates | Times
+
+
+class ComparedTable(TypedDict):
+    """`labctl compare --counts`: every pair of arms."""
+
+    schema: str
+    pairs: list[ComparedArms]
+
+
+Compared = ComparedTable | Comparison | Paired | Stratified
+
+
+class Ratio(Rate):
+    """One row of `labctl rates`; beside these keys the columns that it was pooled by, whose names are the table's."""
+
+
+Rates = list[Ratio]  # the one document that is no object: docs/interface fixed it before there were envelopes
+
+
+class Rejected(Rejections):
+    """kind: "once" or "repeated" of two arms; "halves" or "mixed" where nothing differs."""
+
+    kind: str
+
+
+class ExperimentMade(TypedDict):
+    """`labctl experiment`."""
+
+    schema: str
+    seed: int
+    results: list[Rejected]
+
+
+class Static(TypedDict):
+    """`labctl static --policy`. reference: the person's arm; what: what the scores are, in words."""
+
+    schema: str
+    campaign: str
+    reference: str | None
+    episodes: list[str]
+    keyframes: int
+    what: str
+    policies: list[Screened]

@@ -1,0 +1,129 @@
+"""How a command ends that does not end well: what is said of it, in a line and with --json, and the exit code.
+
+May not: import anything heavy, or decide what is an error (`labctl.errors` does).
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata
+
+import click
+
+from labctl.errors import EXITS, Exit, InputError, LabctlError
+from labctl.extras import missing_extra
+
+SCHEMA = "labctl.error/1"
+JSON = "--json"
+ADDRESSES = ("issues", "bug tracker", "repository", "source", "homepage")  # of [project.urls], the first that is there
+_WHERE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a command failed. where: "file" or "file:line", as far as it is known."""
+
+    exit: Exit
+    message: str
+    where: str | None = None
+
+    def as_json(self) -> dict[str, str | int | None]:
+        """What --json prints of it; its shape is `labctl.cli.contract.forms.Failed`."""
+        found = _WHERE.fullmatch(self.where or "")
+        return {
+            "schema": SCHEMA,
+            "kind": self.exit.kind,
+            "exit_code": int(self.exit),
+            "message": self.message,
+            "file": found["file"] if found else None,
+            "line": int(found["line"]) if found and found["line"] else None,
+            "remedy": self.message.partition("; ")[2] or None,
+        }
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, so that an error is JSON too."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return JSON in options
+
+
+def failure(error: BaseException, typed: str = "labctl") -> Failure | None:
+    """What a user can act on; None for a bug. What a database says of itself is a StorageError already
+    (`labctl.store.database_backend.storage_errors`). typed: what was asked, up to its verb.
+    """
+    error = missing_extra(error, typed) or error
+    if isinstance(error, LabctlError):
+        return Failure(error.exit_code, _line(error), error.where if isinstance(error, InputError) else None)
+    if isinstance(error, click.ClickException):
+        return Failure(Exit.BAD_INPUT, _usage(error))
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return Failure(Exit.INTERRUPTED, "interrupted")
+    if isinstance(error, OSError):
+        return _of_file(error)
+    return None
+
+
+def bug(error: BaseException) -> Failure:
+    """What is said of any other error; its traceback is `traceback_of`."""
+    told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    gather = "gather what helps with: labctl bugreport CAMPAIGN"
+    return Failure(Exit.BUG, f"this is a bug in labctl ({told}); {gather}; report it with that to {issues()}")
+
+
+def issues() -> str:
+    """Where bugs are reported: of [project.urls], as the installed package has it."""
+    named: dict[str, str] = {}
+    with suppress(PackageNotFoundError):
+        for told in metadata("labctl").get_all("Project-URL") or []:
+            name, _, address = told.partition(",")
+            named[name.strip().lower()] = address.strip()
+    return next((named[name] for name in ADDRESSES if name in named), "whoever gave you this package")
+
+
+def leave(failed: Failure, *, as_json: bool) -> int:
+    """Say it: a line for people on standard error, and with --json one document on standard output; the exit code."""
+    print(f"error: {failed.message}", file=sys.stderr)
+    if as_json:
+        print(json.dumps(failed.as_json(), indent=2, ensure_ascii=False))
+    return int(failed.exit)
+
+
+def show_traceback(error: BaseException) -> None:
+    """The traceback of a bug, on standard error."""
+    traceback.print_exception(error, file=sys.stderr)
+
+
+def table() -> list[tuple[str, str, str]]:
+    """Exit codes, for people: number, kind, when."""
+    return [(str(int(code)), code.kind.replace("_", " "), when) for code, when in EXITS.items()]
+
+
+def _of_file(error: OSError) -> Failure | None:
+    name = error.filename or "a file"
+    where = str(error.filename) if error.filename else None
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        line = f"{name}: no space left; what was acknowledged is safe; free some disk and run the command again"
+        return Failure(Exit.UNAVAILABLE, line, where)
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        line = f"{name}: not allowed ({error.strerror}); check its owner and permissions"
+        return Failure(Exit.UNAVAILABLE, line, where)
+    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR) and error.filename:
+        return Failure(Exit.BAD_INPUT, f"{name}: {error.strerror}", where)
+    return None
+
+
+def _line(error: BaseException) -> str:
+    return " ".join(str(error).split())
+
+
+def _usage(error: click.ClickException) -> str:
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    said = " ".join(error.format_message().split())
+    return f"{said} (see: {context.command_path} --help)" if context else said

@@ -1,0 +1,176 @@
+"""What a robot, a gripper and a camera behind ROS 2 say when something is not as it should be; and pictures as they
+came. Over real DDS on loopback; the robot and ROS are emulated.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cyclonedds")
+from labctl.drivers.ros2.messages import CompressedImage, Header, Image, Time
+from labctl.drivers.ros2.network import Network
+from PIL import Image as Pictures
+from support.robots.cells import cell_named
+from support.robots.emulators import DOMAINS, Emulator
+
+from labctl.clock import MonotonicClock
+from labctl.devices import Camera, load
+from labctl.errors import DeviceLost, DeviceRefused
+from labctl.testing.given import FIXTURE
+from labctl.testing.robot import RobotRig
+from labctl.testing.robot_rig import turned
+
+pytestmark = pytest.mark.real_time
+CELL = cell_named("emulated_ros2")
+CLOCK = MonotonicClock()
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Emulator]:
+    made = Emulator("ros2")
+    yield made
+    made.end()
+
+
+def rig(emulator: Emulator, **more: Any) -> RobotRig:
+    options = cell_named("emulated_ros2").robot.options
+    options["driver_options"] |= {"host": emulator.host, "domain": emulator.domain, **more}
+    return RobotRig("emulated", options, CELL, live=True)
+
+
+def test_a_robot_whose_joints_are_called_otherwise_says_which_there_are(
+    monkeypatch: pytest.MonkeyPatch, emulator: Emulator
+) -> None:
+    monkeypatch.setattr("labctl.drivers.ros2.robot.FOUND_S", 1.0)
+    made = rig(emulator, joints=["a", "b", "c", "d", "e", "f"])
+    with pytest.raises(DeviceRefused, match="has no joint a, b, c, d, e, f; its joints: shoulder_pan_joint, "):
+        made.robot.connect(made.now_ns)
+
+
+def test_a_domain_in_which_nobody_speaks_is_named(monkeypatch: pytest.MonkeyPatch, emulator: Emulator) -> None:
+    monkeypatch.setattr("labctl.drivers.ros2.robot.FOUND_S", 0.3)
+    made = rig(emulator, states_topic="/other/joint_states")
+    words = f"ROS 2 domain {emulator.domain} on {emulator.host}: nobody speaks on /other/joint_states"
+    with pytest.raises(DeviceLost, match=words):
+        made.robot.connect(made.now_ns)
+
+
+def test_a_controller_that_is_not_active_is_a_fault_until_it_is(emulator: Emulator) -> None:
+    made = rig(emulator)
+    try:
+        made.connect()
+        emulator.inject("controller_inactive")
+        made.until(lambda: made.robot.status().mode == "fault")
+        assert "ros2 control list_controllers" in made.robot.status().reason
+        emulator.clear()
+        made.until(lambda: made.robot.status().mode == "idle")
+    finally:
+        emulator.clear()
+        made.robot.close()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"command": "positions", "command_topic": "/forward_position_controller/commands"}],
+    ids=["trajectory", "positions"],
+)
+def test_it_goes_where_it_is_sent_by_each_kind_of_controller(emulator: Emulator, more: dict[str, Any]) -> None:
+    made = rig(emulator, **more)
+    try:
+        made.connect()
+        path = turned(made.robot)
+        made.follow(path)
+        for _ in range(5):
+            made.follow(np.repeat(path[-1:], 20, axis=0))
+        assert np.abs(made.robot.observe()["q"] - path[-1]).max() < 1e-3
+    finally:
+        made.robot.close()
+
+
+WIDE, HIGH = 64, 48
+
+
+def picture(number: int) -> np.ndarray:
+    image = np.zeros((HIGH, WIDE, 3), np.uint8)
+    image[:, : 4 * (number % 16)] = (200, 30, 60)
+    return image
+
+
+class Node:
+    """Publishes pictures as a camera's node does, until it is closed."""
+
+    def __init__(self, domain: int, compressed: bool) -> None:
+        self._network = Network(domain, "127.0.0.1")
+        kind = CompressedImage if compressed else Image
+        self._publisher = self._network.publisher("/camera/image", kind)
+        self._compressed, self._end = compressed, threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        number = 0
+        while not self._end.wait(0.03):
+            self._publisher.send(self.message(number))
+            number += 1
+
+    def message(self, number: int) -> CompressedImage | Image:
+        header, image = Header(Time(100 + number, 500), "optical"), picture(number)
+        if not self._compressed:
+            flat = np.ascontiguousarray(image[:, :, ::-1]).tobytes()
+            return Image(header, HIGH, WIDE, "bgr8", 0, 3 * WIDE, list(flat))
+        coded = io.BytesIO()
+        Pictures.fromarray(image).save(coded, "PNG")
+        return CompressedImage(header, "rgb8; png compressed", list(coded.getvalue()))
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+        self._network.close()
+
+
+def camera(domain: int, width: int = WIDE, **more: Any) -> Camera:
+    options = {"topic": "/camera/image", "domain": domain, "width": width, "height": HIGH, "rate_hz": 30.0, **more}
+    return load("ros2_camera", options, cell=CELL, fixture=FIXTURE)
+
+
+@pytest.mark.parametrize("compressed", [True, False], ids=["compressed", "raw"])
+def test_pictures_are_those_that_were_published_with_the_times_of_both_clocks(compressed: bool) -> None:
+    domain = 1 + (os.getpid() + 50) % DOMAINS
+    node, made = Node(domain, compressed), camera(domain, compressed=compressed)
+    try:
+        made.connect(CLOCK.now_ns())
+        seen = []
+        while len(seen) < 6:
+            if (frame := made.grab(CLOCK.now_ns())) is not None:
+                seen.append(frame)
+        for frame in seen:
+            number = round((frame.device_time - 0.0005) / 1e3) - 100
+            np.testing.assert_array_equal(frame.image, picture(number))
+            assert frame.domain == "ros" and abs(CLOCK.now_ns() - frame.host_ns) < 60e9
+        assert [frame.number for frame in seen] == sorted({frame.number for frame in seen})
+    finally:
+        made.close()
+        node.close()
+
+
+def test_a_camera_of_another_size_and_one_that_nobody_publishes_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    domain = 1 + (os.getpid() + 51) % DOMAINS
+    monkeypatch.setattr("labctl.drivers.ros2.camera.FOUND_S", 0.5)
+    alone = camera(domain)
+    with pytest.raises(DeviceLost, match="nobody publishes CompressedImage on /camera/image"):
+        alone.connect(CLOCK.now_ns())
+    alone.close()
+    node, made = Node(domain, True), camera(domain, width=32)
+    try:
+        with pytest.raises(DeviceRefused, match="it gives pictures of 64 x 48, the cell asks for 32 x 48"):
+            made.connect(CLOCK.now_ns())
+    finally:
+        made.close()
+        node.close()

@@ -1,0 +1,45 @@
+"""How a robot behind ROS 2 is told to come to rest, and what an emulated controller makes of trajectories."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("cyclonedds")
+from labctl.drivers.ros2.commands import BRAKE_RAD_S2, braking
+from labctl.drivers.ros2.emulator.controllers import Joints
+
+speeds = st.lists(st.floats(-3, 3), min_size=6, max_size=6).map(lambda rows: np.round(rows, 4))
+
+
+@given(speeds)
+def test_braking_ends_at_rest_no_harder_than_it_may(dq: np.ndarray) -> None:
+    shares = np.linspace(0.0, 1.0, 201)
+    rows, seconds = braking(np.zeros(6), dq, shares)
+    if not dq.any():
+        assert not rows.any()
+        return
+    step = seconds / 200
+    speed = np.diff(rows, axis=0) / step
+    assert np.abs(speed[0] - dq).max() <= BRAKE_RAD_S2 * step and np.abs(speed[-1]).max() <= BRAKE_RAD_S2 * step
+    harder = np.abs(np.diff(speed, axis=0)) / step
+    assert harder.max() <= BRAKE_RAD_S2 * (1 + 1e-6)
+
+
+def test_a_trajectory_is_a_straight_line_to_each_point_and_the_next_takes_its_place() -> None:
+    joints = Joints(np.zeros(1), np.array([10.0]))
+    joints.follow(0.0, [(1.0, np.array([1.0])), (3.0, np.array([0.0]))])
+    seen = []
+    for k in range(1, 31):
+        joints.advance(k / 10, 0.1)
+        seen.append(float(joints.q[0]))
+    assert seen[:10] == pytest.approx([k / 10 for k in range(1, 11)])
+    assert seen[19] == pytest.approx(0.5) and seen[29] == pytest.approx(0.0)
+    joints.follow(3.0, [(1.0, np.array([2.0]))])
+    joints.advance(3.5, 0.5)
+    assert joints.q[0] == pytest.approx(1.0)
+    joints.follow(3.5, [])
+    joints.advance(4.0, 0.5)
+    assert joints.q[0] == pytest.approx(1.0), "an empty trajectory is a stop"
