@@ -6,6 +6,7 @@ on hardware, and against ROS 2 itself: see docs/ros2.md.
 
 from __future__ import annotations
 
+from labctl.drivers.common.about import library
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.ros2.messages import (
@@ -22,6 +23,7 @@ from labctl.drivers.ros2.options import Ros2GripperOptions
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
+from labctl.plain import DeviceAbout
 
 PERIOD_S = 0.02
 AHEAD_S = 0.1  # of a trajectory: the fingers' own limits make it longer
@@ -106,6 +108,11 @@ class Ros2Gripper:
 
     def opening(self) -> float:
         return self._work.opening
+
+    def about(self) -> DeviceAbout:
+        """No topic says which gripper it is."""
+        client = library("cyclonedds")
+        return {"model": f"{self._options.joint} over ROS 2", "serial": None, "firmware": None, "client": client}
 
     def status(self) -> RobotStatus:
         if self._work.sound.mode != "idle":

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from labctl.drivers.common.about import library, tool_in_words
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel, with_tool
 from labctl.drivers.common.servo.servoed_robot import ServoedRobot
@@ -30,6 +31,7 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.plain import RobotAbout
 
 LISTENING_NS = SECOND // 2  # how often it is looked whether somebody listens
 SETTLED_RAD, SETTLE_S = 1e-3, 1.0
@@ -64,6 +66,18 @@ class Ros2Link:
         self._looked_ns = 0
         self._listens = True
         self._settling = 0.0
+
+    def about(self) -> RobotAbout:
+        """No topic says which robot it is, or with which software: the model is the cell's word."""
+        given = self._options
+        return {
+            "model": f"{self._robot_model.name} over ROS 2",
+            "serial": None,
+            "firmware": None,
+            "client": library("cyclonedds"),
+            "tool": tool_in_words(given.tool()),
+            "limits": {"command": given.command},
+        }
 
     def open(self, states: States) -> None:
         """Find the robot's states, and whoever takes commands. Raises DeviceLost or DeviceRefused."""
