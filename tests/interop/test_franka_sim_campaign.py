@@ -25,7 +25,7 @@ from labctl.store.verify import verify_campaign
 
 pytestmark = [pytest.mark.interop, pytest.mark.limit(600)]
 
-PATIENCE_S = 150.0
+PATIENCE_S, JUST_BEFORE = 150.0, 20
 SERVER, RECORD = Path(__file__).with_name("franka_sim_server.py"), "commanded.jsonl"
 DRIVER = """driver = "emulated"          # wraps the real driver and adds what a simulated cell's sensors know"""
 OPTIONS = """[robot.options]
@@ -59,7 +59,7 @@ def test_a_campaign_on_a_robot_that_nobody_here_wrote_is_recorded_and_verified(t
     (lab / "protocols" / "cards").mkdir(parents=True)
     (lab / "protocols" / "cards" / "wave.toml").write_text(card_toml("callable", rate=10.0))
     arms = []
-    for name, by_rad in (("wide", 0.08), ("narrow", 0.04)):
+    for name, by_rad in (("wide", 0.03), ("narrow", 0.02)):
         (lab / f"waves_{name}.py").write_text(WAVES.replace("BY", str(by_rad)))
         options = {"card": "cards/wave.toml", "function": f"waves_{name}:Wave"}
         arms.append({"name": name, "kind": "policy", "controller": "policy_callable", "options": options})
@@ -76,6 +76,8 @@ def test_a_campaign_on_a_robot_that_nobody_here_wrote_is_recorded_and_verified(t
                 OPTIONS: TOOL,
                 "[robot.options.driver_options.gripper]": "[robot.options.gripper]",
                 "silence_s = 0.9": "silence_s = 5.0",
+                "home_speed_rad_s = 0.5": "home_speed_rad_s = 0.15",  # its bodies follow slowly
+                "[1.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.2]": "[0.2, 0.2, 0.2, 0.2, 0.2, 0.2, 0.2]",
                 "127.0.0.2": host,
             },
             durable=True,
@@ -89,11 +91,14 @@ def test_a_campaign_on_a_robot_that_nobody_here_wrote_is_recorded_and_verified(t
         process.wait(10)
     rows = [json.loads(line) for line in record.read_text().splitlines()]
     late, lost = sum(bool(row.get("late")) for row in rows), sum("lost" in row for row in rows)
-    bad = [row["bad"] for row in rows if row.get("bad")]
+    missed = [row.get("lost", row.get("id")) for row in rows if "lost" in row or row.get("late")]
+    broken = [(row["id"], row["bad"]) for row in rows if row.get("bad")]
+    bad = [text for at, text in broken if not any(at - JUST_BEFORE <= one <= at for one in missed)]
+    print(f"broken where cycles were lost just before: {len(broken) - len(bad)} of {len(broken)}")
     print(f"franka-sim: {sum('id' in row for row in rows) - late} cycles in time, {late} late, {lost} lost; {bad}")
-    if bad and lost + late:
-        pytest.xfail(f"cycles were lost, the machine is too busy: {lost} lost, {late} late, {bad}")
     assert not bad, bad
+    if broken:
+        pytest.xfail(f"cycles were lost just before, the machine is too busy: {lost} lost, {late} late, {broken}")
     assert run.returncode == 0, log.read_text()
     assert len(of_kind(opened.folder, Kind.OUTCOME_RECORDED)) == 2, log.read_text()
     assert verify_campaign(opened.folder).problems == []
@@ -102,6 +107,6 @@ def test_a_campaign_on_a_robot_that_nobody_here_wrote_is_recorded_and_verified(t
         for started in of_kind(opened.folder, Kind.EPISODE_STARTED):
             assert started.body["robot"]["firmware"] == "robot server 10"
             went = float(np.ptp(store.read(started.episode or "", "arm/state")[1][:, 0]))
-            assert went > 0.02, "the policy moved the robot"
+            assert went > 0.005, "the policy moved the robot"
     finally:
         store.close()
