@@ -34,6 +34,19 @@ def tool_in_words(tool: Tool, kg: float | None = None) -> Mapping[str, Json]:
     return found if kg is None else {**found, "kg": kg}
 
 
+def joined(link: object, gripper: object, limits: Limits, robot_model: RobotModel) -> RobotAbout:
+    """Of a robot led through a link, with its gripper. Those of packages that are older than `about` say nothing."""
+    known = getattr(link, "about", None)
+    told: RobotAbout = _silent(robot_model.name) if known is None else known()
+    told = {**told, "limits": limits_in_force(limits, told.get("limits"))}
+    of_gripper = getattr(gripper, "about", None)
+    return told if of_gripper is None else {**told, "gripper": of_gripper()}
+
+
+def _silent(model: str) -> RobotAbout:
+    return {"model": model, "serial": None, "firmware": None, "client": library("labctl")}
+
+
 def pretended(kind: Kind, robot_model: RobotModel, limits: Limits) -> RobotAbout:
     """Of a robot that is there in software alone."""
     return {

@@ -150,6 +150,14 @@ class FciReading:
             self._drain(self._capture)
         return self._seen
 
+    def present(self) -> ClientState | Datagram:
+        """The state that a motion is to begin from. What a motion's callback hands over waits for a thread of franky's
+        and for the interpreter's lock; franky has the newest all the same.
+        """
+        if self._capture is None and self._robot.is_in_control:
+            return ClientState(self._robot.state)
+        return self.newest()
+
     def refresh(self) -> None:
         """Wait for the next state while no motion runs. Raises what the client does."""
         state = self._robot.state

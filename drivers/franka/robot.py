@@ -218,15 +218,18 @@ class FrankaLink:
 
     def _give(self, q: np.ndarray, dq: np.ndarray) -> None:
         """Hand over a speed for where the robot is. One that took long, because this thread stood still meanwhile, is
-        of where it was: twice late, such a speed led beyond what a joint's end allowed (seen). It is computed anew; at
-        a machine that never lets it be in time, none is given, and the stop behind the last one comes.
+        of where it was: twice late, such a speed led beyond what a joint's end allowed (seen). It is computed anew, for
+        twice that time. Where even that is too short time and again none is given, and the stop behind the last comes.
         """
+        late_ns = 0
         for _ in range(TRIES):
             began_ns = self._clock.now_ns()
-            motion = self._motion(q, dq)
-            if self._clock.now_ns() - began_ns < FRESH_NS:
+            motion = self._motion(q, dq, late_ns / SECOND)
+            took_ns = self._clock.now_ns() - began_ns
+            if took_ns < FRESH_NS + late_ns:
                 self._move(motion)
                 return
+            late_ns = 2 * took_ns
 
     def _pull(self, q: np.ndarray, anew: bool) -> None:
         """Send the robot to q under the impedance law, by a motion of its own where none of that kind is under way."""
@@ -249,9 +252,9 @@ class FrankaLink:
         tracking.set_reference(reference)
         self._move(tracking)
 
-    def _motion(self, q: np.ndarray, dq: np.ndarray) -> Any:
+    def _motion(self, q: np.ndarray, dq: np.ndarray, late_s: float = 0.0) -> Any:
         hold = franky.Duration(HOLD_MS)
-        speed = self._speed(q, dq)
+        speed = self._speed(q, dq, late_s)
         if self._by_joints:
             points = [franky.JointVelocityWaypoint(speed, hold_target_duration=hold)]
             return franky.JointVelocityWaypointMotion([*points, franky.JointVelocityWaypoint(np.zeros(7))])
@@ -263,11 +266,15 @@ class FrankaLink:
             relative_dynamics_factor=self._share(jacobian[0]),
         )
 
-    def _speed(self, q: np.ndarray, dq: np.ndarray) -> np.ndarray:
-        """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end."""
-        at = self._reading.newest().q_d
-        speed = slowed(dq + CORRECT_PER_S * (q - at), self._fastest)
-        return speed if self._robot_model.ends is None else self._robot_model.ends.within(speed, at, ENDS_S)
+    def _speed(self, q: np.ndarray, dq: np.ndarray, late_s: float) -> np.ndarray:
+        """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end once
+        it is taken up late_s later than it should be.
+        """
+        now, ends = self._reading.present(), self._robot_model.ends
+        speed = slowed(dq + CORRECT_PER_S * (q - now.q_d), self._fastest)
+        if ends is not None:  # what is commanded is judged by one of the two, what is measured by the other
+            speed = ends.within(ends.within(speed, now.q_d, ENDS_S + late_s), now.q, ENDS_S + late_s)
+        return speed
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""
@@ -276,7 +283,7 @@ class FrankaLink:
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The tool's velocities (3,) and (3,) that lead through a pose, tip (3,) and turn (3, 3), with a twist (6,)."""
-        at = self._reading.newest().pose_c
+        at = self._reading.present().pose_c
         delta = turn @ at[:3, :3].T
         skew = np.array([delta[2, 1] - delta[1, 2], delta[0, 2] - delta[2, 0], delta[1, 0] - delta[0, 1]])
         twist = twist + CORRECT_PER_S * np.concatenate([tip - at[:3, 3], skew / 2])

@@ -67,6 +67,18 @@ class Ros2Link:
         self._listens = True
         self._settling = 0.0
 
+    def about(self) -> RobotAbout:
+        """No topic says which robot it is, or with which software: the model is the cell's word."""
+        given = self._options
+        return {
+            "model": f"{self._robot_model.name} over ROS 2",
+            "serial": None,
+            "firmware": None,
+            "client": library("cyclonedds"),
+            "tool": tool_in_words(given.tool()),
+            "limits": {"command": given.command},
+        }
+
     def open(self, states: States) -> None:
         """Find the robot's states, and whoever takes commands. Raises DeviceLost or DeviceRefused."""
         given = self._options

@@ -15,7 +15,7 @@ from labctl.reporting.software_used import Stretch, changed, episodes_with, toge
 
 def _stretches(record: Record) -> list[Stretch[RobotAbout]]:
     """The scored episodes by robot, in the order in which they started."""
-    return together(episodes_with(record, "robot"))
+    return together(episodes_with(record, lambda start: start.get("robot")))
 
 
 def robot_facts(record: Record) -> dict[str, str | Mapping[str, str] | None]:
@@ -57,17 +57,20 @@ def _limits(about: RobotAbout) -> str:
     return ", ".join(f"{key} {_said(value)}" for key, value in about.get("limits", {}).items())
 
 
-def _flat(about: Mapping[str, Json] | RobotAbout, prefix: str = "") -> dict[str, str]:
-    found: dict[str, str] = {}
-    for key, value in about.items():
-        if isinstance(value, Mapping):
-            found |= _flat(value, f"{prefix}{key}.")
-        elif value is not None:
-            found[prefix + key] = _said(value)
-    return found
+def _flat(about: RobotAbout) -> dict[str, str]:
+    """All of it by name, the gripper's and the limits' with what they are of."""
+    held, tool = about.get("gripper"), about.get("tool", {})
+    found = _of_device(about) | {f"tool.{key}": _said(value) for key, value in tool.items()}
+    return found if held is None else found | {f"gripper.{key}": said for key, said in _of_device(held).items()}
 
 
-def _said(value: object) -> str:
+def _of_device(about: DeviceAbout | RobotAbout) -> dict[str, str]:
+    told = {"model": about["model"], "serial": about["serial"], "firmware": about["firmware"]}
+    found = {key: said for key, said in told.items() if said is not None} | {"client": about["client"]}
+    return found | {f"limits.{key}": _said(value) for key, value in about.get("limits", {}).items()}
+
+
+def _said(value: Json) -> str:
     """A value as a person would write it."""
     if isinstance(value, float):
         return f"{value:g}"

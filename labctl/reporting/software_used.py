@@ -5,10 +5,11 @@ May not: read anything but the record and the version that asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any, Generic, Literal, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
+from labctl.core.event_bodies import EpisodeStarted
 from labctl.core.record import Record
 from labctl.messages.body_parts import Pins
 from labctl.software import collect_pins, in_words
@@ -27,14 +28,14 @@ class Stretch(NamedTuple, Generic[T]):
 
 def stretches(record: Record) -> list[Stretch[Pins]]:
     """The scored episodes by software, in the order in which they started."""
-    return together(episodes_with(record, "pins"))
+    return together(episodes_with(record, lambda start: start.get("pins")))
 
 
-def episodes_with(record: Record, key: Literal["pins", "robot"]) -> list[tuple[str, Any]]:
-    """Scored episodes, and what their start says under a key; those that say nothing are left out."""
+def episodes_with(record: Record, told: Callable[[EpisodeStarted], T | None]) -> list[tuple[str, T]]:
+    """Scored episodes, and what their start says of something; those that say nothing are left out."""
     scored = {episode.id for _, episode in record.scored}
     started = [(one.id, one.start) for one in record.episodes.values() if one.id in scored and one.start is not None]
-    return [(name, start[key]) for name, start in started if key in start]
+    return [(name, said) for name, start in started if (said := told(start)) is not None]
 
 
 def together(episodes: Iterable[tuple[str, T]]) -> list[Stretch[T]]:

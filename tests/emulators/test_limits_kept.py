@@ -94,13 +94,13 @@ def test_a_speed_that_is_late_is_none_of_where_the_robot_was(
     link, goal, stalls = rig.robot._inner._link, outermost(0, 1), []  # type: ignore[attr-defined]
     motion, move, usleep = link._motion, link._move, ctypes.PyDLL(None).usleep
 
-    def late_motion(q: np.ndarray, dq: np.ndarray) -> object:
+    def late_motion(q: np.ndarray, dq: np.ndarray, late_s: float = 0.0) -> object:
         if len(stalls) == 0 and FR3.upper[0] - link._reading.newest().q_d[0] < left_rad:
             stalls.append("read")
-            made = motion(q, dq)
+            made = motion(q, dq, late_s)
             usleep(LATE_US)
             return made
-        return motion(q, dq)
+        return motion(q, dq, late_s)
 
     def late_move(made: object) -> None:
         move(made)

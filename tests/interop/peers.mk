@@ -1,7 +1,7 @@
 # Real peers: `make peer-NAME` sets one up, in an environment of its own where it wants other packages, and runs the
 # tests against it. What only Debian's packages bring is named where it is missing. Sizes and times: CONTRIBUTING.md
 PEERS = build/peers
-AGAINST = $(VENV)/bin/python -m pytest -q -rsfE -m interop
+AGAINST = $(VENV)/bin/python -m pytest -q -rsfxE -m interop
 needs = @command -v $(1) >/dev/null || ls $(2) >/dev/null 2>&1 || { echo "needs Debian's package: apt-get install $(3)" >&2; exit 2; }
 
 .PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-lerobot
@@ -32,7 +32,7 @@ peer-franky-sim: $(VENV)/.installed-test
 
 peer-franka-sim: $(VENV)/.installed-test
 	$(PYTHON) -m venv $(PEERS)/franka-sim && $(PEERS)/franka-sim/bin/pip install -q franka-sim==1.1.7
-	FRANKA_SIM=$(abspath $(PEERS))/franka-sim/bin/python $(AGAINST) tests/interop/test_franka_sim.py
+	FRANKA_SIM=$(abspath $(PEERS))/franka-sim/bin/python $(AGAINST) tests/interop/test_franka_sim.py tests/interop/test_franka_sim_campaign.py
 
 peer-ur-recipe: $(VENV)/.installed-test
 	@test -f "$(UR_RECIPE)" || { echo "name the client library's examples/resources/rtde_output_recipe.txt: make peer-ur-recipe UR_RECIPE=FILE" >&2; exit 2; }

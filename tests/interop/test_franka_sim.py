@@ -5,20 +5,24 @@ Its model is crude and its time this machine's, or slower: claims are on violati
 What the driver commands is judged by itself too, wherever no cycle was lost. Where one was, on a busy machine, a jump
 is nobody's law: the state after it repeats the reference before (seen in recordings), libfranka's low-pass filter
 starts from that one, and its documentation says that lost cycles may end in a discontinuity. A failure names how many
-were lost just before. Its bodies go on by this machine's clock, its references by its cycles: on a busy machine they
+were lost just before, by the simulator's own count, and one that had any lost is an expected failure ("xfailed": the
+machine's, not ours). Its bodies go on by this machine's clock, its references by its cycles: on a busy machine they
 were seen half a radian apart. Run it on a quiet one.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import franky
 import numpy as np
 import pytest
+from labctl.drivers.common.robot_tables import FR3
 from support.robots.cells import cell_named
 from support.robots.emulators import address
 from support.runs.live_campaign import wait_for
@@ -31,6 +35,8 @@ pytestmark = pytest.mark.interop
 
 SERVER, RECORD = Path(__file__).with_name("franka_sim_server.py"), "commanded.jsonl"
 CYCLE_S, JUST_BEFORE = 1e-3, 20
+STOPPED_MS = 400.0  # of the issue: before, 619 and more; on our own emulator 142 to 222
+NEAR_RAD = 0.5  # of a joint's upper end: it was led there
 # FCI documentation, limits of the FR3: rad/s2, rad/s3; of the tool's point m/s2, m/s3
 MOST = {"dq": (10.0, 5000.0), "twist": (9.0, 4500.0)}
 
@@ -47,6 +53,7 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RobotRig]:
     options |= {"tool_z_m": 0.0, "tool_rpy_rad": [0.0, 0.0, 0.0], "tool_kg": 0.0}  # it has no end effector
     options["silence_s"] = 5.0  # its time is this machine's
     made = RobotRig("franka", options, cell, live=True)
+    record = tmp_path / RECORD
     try:
 
         def connected() -> bool:
@@ -62,6 +69,14 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RobotRig]:
         made.robot.close()
         process.terminate()
         process.wait(10)
+        print(cycles(record))
+
+
+def cycles(record: Path) -> str:
+    """How many commands came in time, late and not at all, by the simulator's own count."""
+    rows = [json.loads(line) for line in record.read_text().splitlines()]
+    late, lost = sum(bool(row.get("late")) for row in rows), sum("lost" in row for row in rows)
+    return f"franka-sim: {sum('id' in row for row in rows) - late} cycles in time, {late} late, {lost} lost"
 
 
 def swing(rig: RobotRig, joint: int, by_rad: float, n: int = 150) -> np.ndarray:
@@ -101,6 +116,15 @@ def commanded(record: Path, signal: str) -> tuple[float, float, str]:
     return most[0], most[1], bad
 
 
+def breaks_nothing(rig: RobotRig, record: Path, signal: str = "dq") -> None:
+    """Fails where the robot found something broken that no lost cycle explains; an expected failure where one does."""
+    if found := violations(rig):
+        bad = commanded(record, signal)[2]
+        if not bad.endswith(" 0 in all") and ": 0 of the" not in bad:
+            pytest.xfail(f"cycles were lost just before, the machine is too busy: {bad or found}")
+        pytest.fail(f"{found}: {bad}")
+
+
 def test_every_joint_is_led_without_a_violation(rig: RobotRig, tmp_path: Path) -> None:
     """The arm goes there, or our own supervision stops one that does not follow: franka-sim resolves a tool's motions
     in a way of its own (issue 20.20).
@@ -110,8 +134,7 @@ def test_every_joint_is_led_without_a_violation(rig: RobotRig, tmp_path: Path) -
         path = swing(rig, joint, 0.15)
         rig.follow(path)
         rig.wait(2_000_000_000)
-        bad = "" if not violations(rig) else commanded(tmp_path / RECORD, "dq")[2]
-        assert violations(rig) == [], f"joint {joint + 1}: {bad}"
+        breaks_nothing(rig, tmp_path / RECORD)
         if rig.robot.status().mode == "safety_stop":
             assert "does not follow" in rig.robot.status().reason
             return
@@ -128,12 +151,12 @@ def test_a_stop_in_motion_breaks_no_limit(
     rig.robot.stop()
     rig.until(lambda: rig.robot.status().mode != "moving")
     rig.wait(1_000_000_000)
-    acceleration, jerk, bad = commanded(tmp_path / RECORD, "twist" if servo == "cartesian" else "dq")
+    acceleration, jerk, _ = commanded(tmp_path / RECORD, "twist" if servo == "cartesian" else "dq")
     if servo != "impedance":  # that one commands torques
         most = MOST["twist" if servo == "cartesian" else "dq"]
         assert acceleration <= most[0] and jerk <= most[1]
         assert acceleration > 0.1, "it was moved"
-    assert violations(rig) == [], bad
+    breaks_nothing(rig, tmp_path / RECORD, "twist" if servo == "cartesian" else "dq")
     assert rig.robot.status().mode in ("stopped", "safety_stop")
 
 
@@ -148,16 +171,61 @@ def test_a_stop_on_the_way_home_breaks_no_limit_and_is_a_stop(rig: RobotRig, tmp
     robot.stop()
     rig.until(lambda: robot.status().mode != "moving")
     rig.wait(1_500_000_000)
-    assert violations(rig) == [], commanded(tmp_path / RECORD, "dq")[2]
+    breaks_nothing(rig, tmp_path / RECORD)
     assert np.abs(robot.observe()["q"] - robot._home).max() > 0.1, "it went on"
 
 
+@pytest.mark.parametrize("rig", ["velocity"] * 4, indirect=True)
+def test_a_stop_on_the_way_home_is_one_after_a_recovered_reflex_too(rig: RobotRig, tmp_path: Path) -> None:
+    """Issue 20.17: it was ignored 4 of 4 times, and the robot stood after 619 to 1,243 ms, when it was home. Each time
+    in a session of its own: after a stop the bodies of franka-sim may tremble for ever (0.37 rad/s, seen).
+    """
+    robot, link = rig.robot, rig.robot._link
+    rig.until(lambda: not robot._states.restless())
+    reflex(link._robot)
+    rig.until(lambda: robot.status().mode == "safety_stop")
+    rig.recover()
+    rig.until(lambda: not robot._states.restless())
+    start = robot.observe()["q"]
+    robot._home = start + 0.5 * np.eye(7)[0]
+    robot.stage(SCENE, 1, rig.now_ns)
+    rig.until(lambda: np.abs(robot.observe()["q"] - start).max() > 0.03)
+    asked_ns = rig.now_ns
+    robot.stop()
+    rig.until(lambda: not link._robot.is_in_control)
+    stopped_ms = (rig.now_ns - asked_ns) / 1e6
+    print(f"the motion had ended {stopped_ms:.0f} ms after the stop")
+    breaks_nothing(rig, tmp_path / RECORD)
+    assert np.abs(robot.observe()["q"] - robot._home).max() > 0.1, "it went on"
+    assert stopped_ms < STOPPED_MS and robot.status().mode == "stopped"
+
+
+def reflex(robot: franky.Robot) -> None:
+    """The simulator's own judge ends a motion that no driver of ours would ask for: 15 rad/s2 of joint 7."""
+    factor, limit = robot.relative_dynamics_factor, robot.joint_acceleration_limit
+    before = limit.get()
+    limit.set(limit.max)
+    robot.relative_dynamics_factor = 1.0
+    with contextlib.suppress(franky.ControlException):
+        robot.move(franky.JointVelocityMotion([0.0] * 6 + [0.6], franky.Duration(300)))
+    limit.set(before)
+    robot.relative_dynamics_factor = factor
+
+
 @pytest.mark.parametrize("rig", ["velocity"], indirect=True)
-@pytest.mark.parametrize("joint", [0, 3])
+@pytest.mark.parametrize("joint", [0, 3, 6])
 def test_a_joint_led_far_beyond_its_end_stops_before_it(rig: RobotRig, joint: int, tmp_path: Path) -> None:
     """Issue 20.19: at 1.0 rad/s joint 4 ended in a reflex."""
-    way = np.linspace(0.0, 3.5, round(3.5 / 1.5 * rig.robot.control_hz))[:, None] * np.eye(7)[joint]
     rig.until(lambda: not rig.robot._states.restless())
-    rig.follow(rig.robot.observe()["q"] + way)
+    start = rig.robot.observe()["q"]
+    way = np.linspace(0.0, 3.5, round(3.5 / 1.5 * rig.robot.control_hz))[:, None] * np.eye(7)[joint]
+    rig.follow(start + way)
+    for _ in range(10):  # a busy machine's robot takes longer
+        breaks_nothing(rig, tmp_path / RECORD)
+        if rig.robot.status().mode == "safety_stop" or FR3.upper[joint] - rig.robot.observe()["q"][joint] < NEAR_RAD:
+            break
+        rig.follow(np.repeat((start + way[-1])[None, :], 50, axis=0))
     rig.wait(500_000_000)
-    assert violations(rig) == [], commanded(tmp_path / RECORD, "dq")[2]
+    breaks_nothing(rig, tmp_path / RECORD)
+    left = FR3.upper[joint] - rig.robot.observe()["q"][joint]
+    assert left < NEAR_RAD or "does not follow" in rig.robot.status().reason, (left, rig.robot.status())

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.about import limits_in_force
+from labctl.drivers.common.about import joined
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import RobotModel
@@ -181,9 +181,7 @@ class ServoedRobot:
         return RobotStatus("moving" if self._moving or self._homing else "idle")
 
     def about(self) -> RobotAbout:
-        link = self._link.about()
-        limits = limits_in_force(self._cell_limits, link.get("limits"))
-        return {**link, "limits": limits, "gripper": self._gripper.about()}
+        return joined(self._link, self._gripper, self._cell_limits, self.robot_model)
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
         """Open the hand, then go home slowly, if the cell says where that is. Ends a stop. Raises as `recover`."""

@@ -130,6 +130,13 @@ def test_what_each_arm_got_of_the_motion_it_asked_for_stands_beside_it(report: P
     assert provenance["robot's controller"] is None
 
 
+def test_the_robot_as_it_was_connected_and_the_limits_in_force_stand_in_the_provenance(report: Path) -> None:
+    provenance = json.loads((report / "report.json").read_text())["lab"]["provenance"]
+    assert provenance["robot_as_connected"].startswith("fr3 (sim), by labctl ")
+    assert "velocity_rad_s [" in provenance["limits_in_force"]
+    assert "robot as connected" in (report / "report.md").read_text()
+
+
 def test_the_reference_is_told_person_by_person_and_practice_apart(report: Path) -> None:
     told = json.loads((report / "report.json").read_text())
     people = told["supplement"]["people"]
