@@ -16,7 +16,6 @@ from typing import TextIO
 
 from labctl.analysis.numerals import counted
 from labctl.analysis.table import Row, Table, check_columns, table_from_lines
-
 from labctl.errors import TableError
 
 STANDARD = "-"

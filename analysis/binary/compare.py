@@ -16,7 +16,6 @@ from labctl.analysis.binary.rates import Rate, rate
 from labctl.analysis.binary.tables_2x2 import Count, boschloo_p, newcombe, score_p, stratified
 from labctl.analysis.numerals import counted
 from labctl.analysis.survival.verdicts import holm
-
 from labctl.errors import QuestionError, TableError
 
 SCHEMA = "labctl.compare/1"

@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from labctl.analysis.binary.rates import LEVEL, Interval
-from labctl.analysis.numerals import counted
 from scipy import optimize, stats
 
+from labctl.analysis.binary.rates import LEVEL, Interval
+from labctl.analysis.numerals import counted
 from labctl.errors import QuestionError
 
 MOSTLY_DISCORDANT = 0.6

@@ -12,7 +12,6 @@ from typing import Any
 
 from labctl.analysis.binary.rates import rate
 from labctl.analysis.reading import read_csv
-
 from labctl.errors import TableError
 
 MODALITIES = {"V": "visual", "S": "semantic", "B": "behavioural"}

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.binary.rates import LEVEL, Interval, check_counts, wilson
 from scipy import stats
 
+from labctl.analysis.binary.rates import LEVEL, Interval, check_counts, wilson
 from labctl.errors import QuestionError
 
 Count = tuple[int, int]

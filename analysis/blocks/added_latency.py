@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.blocks.means import Draws, mean_over_units, mean_score
 from labctl.analysis.blocks.stress import lateness
 from labctl.analysis.lateness_facts import LateEpisodes, LatencyLevel, Lateness

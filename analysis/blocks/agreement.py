@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
-from scipy import stats
-
 from labctl.errors import QuestionError
 
 

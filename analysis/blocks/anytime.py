@@ -16,9 +16,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-
 from labctl.errors import QuestionError
 
 BETS = 32

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.binary.pooling import UNPERTURBED, category
 from labctl.analysis.blocks.swaps import PERM, Swapped, swapped
 from labctl.analysis.results import Result

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-
 from labctl.errors import QuestionError
 
 SAID = (

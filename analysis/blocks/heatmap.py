@@ -9,12 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
+
 from labctl.analysis.blocks.means import MeanScore, mean_score
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.analysis.survival.verdicts import holm
-from scipy import stats
 
 HARD = 0.2
 """Mean score of the best arm at or below which a task is called hard for all."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+
 from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints

@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
+
 from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import LEVEL, Interval, percentile
-from scipy.sparse.csgraph import connected_components
-
 from labctl.errors import QuestionError
 
 FIRST, TIE, SECOND = 1, 0, -1

@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import optimize, stats
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import LEVEL, Interval
-from scipy import optimize, stats
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.blocks.random_effects import RandomEffects, q_profile, reml
 from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result

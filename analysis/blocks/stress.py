@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.blocks.means import mean_score
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result

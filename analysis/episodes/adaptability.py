@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import AfterSwitch, ArmAfterSwitch, Stretch
 from labctl.analysis.episodes.stress import mean

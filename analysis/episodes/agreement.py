@@ -11,9 +11,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.intervals import LEVEL, Interval
-from scipy import special
 
 
 @dataclass(frozen=True)

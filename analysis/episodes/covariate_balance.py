@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.episodes.sensitivity import part_of
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.operations_table.describe import common_budget
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell

@@ -12,6 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
+
 from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell, cells_of
@@ -20,8 +22,6 @@ from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
 from labctl.analysis.survival.verdicts import holm
 from labctl.analysis.table import NS, Row, table_from_rows
-from scipy import special
-
 from labctl.errors import LinkError
 
 Key = tuple[str, str]

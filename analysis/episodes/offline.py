@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import Interval, percentile

@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.episode_facts import Driven, Practised
 from labctl.analysis.episodes.sensitivity import part_of
 from labctl.analysis.results import Result

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+
 from labctl.analysis.episodes.sensitivity import part_of
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.curves import KAPLAN_MEIER, Floats, rmst_with_error

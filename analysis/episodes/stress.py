@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from labctl.analysis.episode_facts import ArmStress, EpisodeStress, Measure
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import IDENTITY, LOG, Interval, Scale, t_interval

@@ -7,6 +7,7 @@ and seed give the same bytes through `dumps`.
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.analysis.episodes_table import diagnosis, further
 from labctl.analysis.episodes_table.arms import arm_rows
 from labctl.analysis.episodes_table.cautions import cautions
@@ -17,7 +18,6 @@ from labctl.analysis.episodes_table.ranks import by_position, cochran, friedman
 from labctl.analysis.episodes_table.result import SCHEMA, Blocks, EpisodesResult
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.episodes_table.times import times_of
-
 from labctl.errors import TableError
 
 

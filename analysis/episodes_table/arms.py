@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.blocks.means import Estimate, mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan

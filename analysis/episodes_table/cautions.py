@@ -6,6 +6,7 @@ May not: change a number.
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.analysis.episodes_table.cohort import Cohort
 from labctl.analysis.episodes_table.stages import stage_count, stages_reached
 from labctl.analysis.numerals import counted, listing

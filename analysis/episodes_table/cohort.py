@@ -9,11 +9,12 @@ import itertools
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from labctl.analysis.blocks.means import Draws
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.verdicts import ALPHA
-from numpy.typing import NDArray
 
 Pair = tuple[str, str]
 

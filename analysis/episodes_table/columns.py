@@ -9,7 +9,6 @@ import re
 from collections.abc import Sequence
 
 from labctl.analysis import table as operations
-
 from labctl.errors import TableError
 
 REQUIRED = ("block", "arm")

@@ -6,6 +6,7 @@ May not: compute a statistic; `analysis/blocks/` does. It lays columns out as th
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.analysis.blocks import axes, heatmap, stress
 from labctl.analysis.blocks.enough import enough
 from labctl.analysis.episodes_table.cohort import Cohort, Plan

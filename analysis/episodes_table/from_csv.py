@@ -12,7 +12,6 @@ from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED,
 from labctl.analysis.episodes_table.importing import Imported, Row
 from labctl.analysis.episodes_table.values import text
 from labctl.analysis.reading import read_any
-
 from labctl.errors import TableError
 
 YES = {"true": "1", "yes": "1", "false": "0", "no": "0"}

@@ -13,7 +13,6 @@ from labctl.analysis.episodes_table.importing import Document, Imported, Row, ar
 from labctl.analysis.numerals import counted
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
-
 from labctl.errors import TableError
 
 VERSION = 1

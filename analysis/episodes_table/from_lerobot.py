@@ -11,7 +11,6 @@ from pathlib import Path
 
 from labctl.analysis.episodes_table.importing import Document, Imported, Row, arm_names, listed, mapped, read_json
 from labctl.analysis.results import Plain
-
 from labctl.errors import TableError
 
 SAME_SEED = "episodes of one number are taken as a block: that holds if all runs had one --seed"

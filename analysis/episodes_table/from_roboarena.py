@@ -15,7 +15,6 @@ from labctl.analysis.episodes_table.importing import Imported, Row
 from labctl.analysis.episodes_table.values import text
 from labctl.analysis.numerals import counted
 from labctl.analysis.reading import read_csv
-
 from labctl.errors import TableError
 
 SESSIONS = ("session_uuid", "policyA_name", "policyB_name", "evaluation_notes")

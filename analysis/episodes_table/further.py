@@ -9,6 +9,7 @@ import math
 import re
 
 import numpy as np
+
 from labctl.analysis.blocks import preference
 from labctl.analysis.blocks.axes import Drop, Perturbed, axis_drops, category_drops
 from labctl.analysis.blocks.retention import retention

@@ -19,7 +19,6 @@ from labctl.analysis.episodes_table.values import text
 from labctl.analysis.reading import contents
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
-
 from labctl.errors import TableError
 
 Row = dict[str, Value]

@@ -7,6 +7,8 @@ order within blocks would have been as likely.
 from __future__ import annotations
 
 import numpy as np
+from scipy import stats
+
 from labctl.analysis.blocks.means import mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
 from labctl.analysis.episodes_table.pairs import bounds
@@ -14,7 +16,6 @@ from labctl.analysis.episodes_table.ranks import Test
 from labctl.analysis.episodes_table.result import Order
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.resample import hashes, stream_key
-from scipy import stats
 
 MOST_ORDERS = 1999
 CHUNK = 200

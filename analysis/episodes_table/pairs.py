@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+
 from labctl.analysis.binary.paired import mcnemar, tango
 from labctl.analysis.blocks.anytime import Monitor, paired_monitor
 from labctl.analysis.blocks.means import Estimate, mean_over_units

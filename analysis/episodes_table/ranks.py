@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
-from labctl.analysis.survival.curves import Floats
 from scipy import stats
+
+from labctl.analysis.survival.curves import Floats
 
 Test = tuple[float | None, float | None]
 """A chi-square and its p; None for both where nothing is left to test."""

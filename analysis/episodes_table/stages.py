@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.episodes_table.result import StageReached
 from labctl.analysis.episodes_table.table import EpisodesTable

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.binary.pooling import category
 from labctl.analysis.episodes_table.columns import MEASURES, NUMBERS, OF_BLOCK, STAGE_TIME, TEXTS, check_columns
 from labctl.analysis.episodes_table.values import is_void, number, text
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.table import LATE_S, LATE_SHARE, Row
-
 from labctl.errors import TableError
 
 TIE = "tie"

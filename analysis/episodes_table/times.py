@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis import table as operations
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
 from labctl.analysis.episodes_table.result import SuccessCurve
@@ -19,7 +20,6 @@ from labctl.analysis.survival.curves import Durations, curve
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.table import NS
-
 from labctl.errors import TableError
 
 ALL = "all"

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 
 from labctl.analysis.table import LONGEST_S, Row, Value
-
 from labctl.errors import TableError
 
 MISSING = math.nan

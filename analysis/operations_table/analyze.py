@@ -35,7 +35,6 @@ from labctl.analysis.survival.verdicts import (
     compact_letters,
 )
 from labctl.analysis.table import LONGEST_S, NS, Table
-
 from labctl.errors import TableError
 
 

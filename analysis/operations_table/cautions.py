@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+
 from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import MOST_TOGETHER, blocks_of, blocks_over_objects, unseen

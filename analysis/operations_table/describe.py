@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import MOST_OF_UNSEEN, unseen

@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
+
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.clusters import Key, Replicates, few
 from labctl.analysis.survival.curves import Floats
@@ -29,7 +31,6 @@ from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.studentised import hourly_difference
 from labctl.analysis.survival.verdicts import holm, holm_errors, holm_levels, of_one_family
-from scipy import special
 
 Two = tuple[str, str]
 Ends = tuple[float | None, float | None]

@@ -24,7 +24,6 @@ from labctl.analysis.planning.simulation import (
     powers,
     resolvable,
 )
-
 from labctl.errors import QuestionError
 
 SCHEMA = "labctl.power/1"

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import optimize, special
+
 from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, rmst_with_error
 from labctl.analysis.table import CENSORED, GHOST, NS, SUCCESS, UNKNOWN
-from scipy import optimize, special
-
 from labctl.errors import QuestionError
 
 _CAUSES = {SUCCESS: "", CENSORED: "budget", GHOST: "lost"}

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell

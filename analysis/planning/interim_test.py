@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from labctl.analysis.operations_table.cautions import unequal_budgets
 from labctl.analysis.operations_table.cohort import Plan, exchanges_by_pair, pairs_of
 from labctl.analysis.survival.cells import Cell, cells_of

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.planning.distributions import Arm, fitted
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import blocks_of
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.table import NS, UNKNOWN, Table
-
 from labctl.errors import QuestionError
 
 FEWEST_UNITS = 4

@@ -10,10 +10,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from labctl.analysis.binary.paired import exact_decides
 from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
+from labctl.analysis.binary.paired import exact_decides
 from labctl.errors import QuestionError
 
 LARGEST_LISTED = 400

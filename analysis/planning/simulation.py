@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TypedDict
 
 import numpy as np
+from scipy import special
+
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.planning.distributions import Arm, distribution_rmst, simulate, stated
 from labctl.analysis.survival.cells import Cell
@@ -21,7 +23,6 @@ from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
 from labctl.analysis.table import NS
-from scipy import special
 
 MEASURES = ("moved", "log_rmst_ratio", "uph", "ks_sup_mean", "ks_macro", "family")
 Pair = tuple[str, str]

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from labctl.analysis.numerals import number
 from labctl.analysis.report.figures import MUTED, Figure, Look, make, slug, to_csv
 from labctl.analysis.survival.bands import Band

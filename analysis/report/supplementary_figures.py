@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from labctl.analysis.report.figures import MUTED, Figure, Look, make, slug, to_csv
 from labctl.analysis.supplement_result import Quantiles, Supplement, Swept, Trend
 

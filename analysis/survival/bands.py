@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.curves import Durations, Floats, curve
@@ -19,7 +21,6 @@ from labctl.analysis.survival.kernel import Redraw, Request, pair_values
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.survival.result import AnalysisResult, CurveValues
 from labctl.analysis.table import NS, Row, table_from_rows
-from scipy import special
 
 Band = tuple[Floats, Floats, Floats]
 """Times in s, lower and upper F as fractions, all of shape (k,)."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.survival.curves import KAPLAN_MEIER, NEVER_NS, WANG_CHANG, Durations, Ints, marginal
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 

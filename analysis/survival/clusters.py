@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Durations, Floats
 from labctl.analysis.survival.event_order import EventOrder, event_order

@@ -11,8 +11,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.table import NS
 from numpy.typing import NDArray
+
+from labctl.analysis.table import NS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints
 from labctl.analysis.table import NS
 

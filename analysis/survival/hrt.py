@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.clusters import Key, Replicates, few, freedom
 from labctl.analysis.survival.curves import Floats

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.analysis.survival.curves import Floats
 from scipy import special
+
+from labctl.analysis.survival.curves import Floats
 
 Interval = tuple[float, float]
 LEVEL = 0.95

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Floats
@@ -18,7 +20,6 @@ from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.permutation import Relabelled, p_error, relabelled, share_at_least
 from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
 from labctl.analysis.table import UNKNOWN
-from scipy import special
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
+
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder
 

@@ -9,6 +9,8 @@ import ctypes
 import itertools
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder
 from labctl.analysis.survival.kernel import (
@@ -22,7 +24,6 @@ from labctl.analysis.survival.kernel import (
     Request,
 )
 from labctl.analysis.survival.kernel_build import library
-from numpy.typing import ArrayLike, NDArray
 
 library("float")  # what draws need; made here, so that whoever imports this knows that there is one
 GIVEN, REDRAW, POOL, SWAP, MIRROR = range(5)

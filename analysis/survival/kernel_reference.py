@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder
 from labctl.analysis.survival.kernel import Draw, Given, Moments, OrderProbability, PairValues, Pool, Redraw, Request

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.family import STATISTICS as STATISTICS
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Durations, Floats, Ints, joined

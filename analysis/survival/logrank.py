@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, totals
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.permutation import relabelled, share_at_least
-from scipy import special
 
 
 @dataclass(frozen=True)

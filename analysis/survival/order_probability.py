@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import blocks_of, by_block

@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
@@ -34,7 +36,6 @@ from labctl.analysis.survival.studentised import (
     two_roles,
 )
 from labctl.analysis.survival.verdicts import holm, holm_errors
-from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from labctl.analysis.survival.verdicts import smallest_p
 from numpy.typing import NDArray
+
+from labctl.analysis.survival.verdicts import smallest_p
 
 GOLDEN = 0x9E3779B97F4A7C15
 MIX_1 = 0xBF58476D1CE4E5B9

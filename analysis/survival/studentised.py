@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
+
 from labctl.analysis.survival.curves import Durations, Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.kernel import Given, Moments, Swap

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import metadata
 
-from labctl.drivers.common.robot_tables import RobotModel, Tool
-
 from labctl.config.cell_schema import Limits
 from labctl.devices import Kind
+from labctl.drivers.common.robot_tables import RobotModel, Tool
 from labctl.plain import Json, RobotAbout
 
 

@@ -6,6 +6,7 @@ May not: know time, a driver or whether the answer is used.
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.drivers.common.limits import Limits
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel

@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Protocol
 
 import numpy as np
-from labctl.drivers.common.frame_reader import FrameReader, FrameSource
-from labctl.drivers.common.player import Player
 
 from labctl.devices import Frame, Kind
+from labctl.drivers.common.frame_reader import FrameReader, FrameSource
+from labctl.drivers.common.player import Player
 from labctl.errors import DeviceError
 from labctl.plain import CameraAbout
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol, runtime_checkable
 
-from labctl.drivers.common.robot_tables import Tool
-
 from labctl.config.cell_schema import Cell
 from labctl.config.options import Options
 from labctl.devices import options_type
+from labctl.drivers.common.robot_tables import Tool
 from labctl.errors import InputError
 from labctl.plain import Json
 

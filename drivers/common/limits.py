@@ -15,12 +15,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+
+from labctl.config.cell_schema import Limits as CellLimits
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.sweep import Sweep, levers
-
-from labctl.config.cell_schema import Limits as CellLimits
 from labctl.errors import InputError
 
 SMOOTHING_S = 0.1

@@ -19,10 +19,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.drivers.common import kinematics
-from labctl.drivers.common.kinematics import Chain
 
 from labctl import rotations
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.kinematics import Chain
 
 MARGIN_RAD = 0.3
 PUSH = 4.0  # how much more a joint's end counts than the posture

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-from labctl.drivers.common.robot_tables import HAND_M, Tool
 from pydantic import Field, field_validator
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import OWN, Contradiction, Options, Wrapped, is_own, wrapped_driver
 from labctl.config.values import Lax, Point, Text
+from labctl.drivers.common.robot_tables import HAND_M, Tool
 from labctl.errors import InputError
 
 Home = Literal["default"] | Annotated[tuple[float, ...], Lax] | None

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+
+from labctl import rotations
 from labctl.drivers.common import kinematics, null_space
 from labctl.drivers.common.joint_ends import JointEnds
 from labctl.drivers.common.kinematics import Chain
-
-from labctl import rotations
 
 HAND_M = 0.1034  # flange to TCP of the Franka hand
 HAND_RPY = (0.0, 0.0, -math.pi / 4)  # and how it is turned there

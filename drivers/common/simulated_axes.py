@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from labctl.drivers.common.robot_tables import FR3
 
 from labctl.axes import Axis, composed
+from labctl.drivers.common.robot_tables import FR3
 
 OPEN_M = 0.08  # the scene's fingers, apart
 CURLED_RAD = 1.4  # a finger that is shut

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.robot_tables import RobotModel
 
 from labctl.devices import Batch, StreamSpec
+from labctl.drivers.common.robot_tables import RobotModel
 
 STATE, DEVICE = "arm/state", "arm/device"
 REST_RAD_S = 0.02  # slower than this a robot stands

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import AHEAD_S, Limits
 from labctl.drivers.common.robot_tables import RobotModel

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.kinematics import Chain
 

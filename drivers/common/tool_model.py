@@ -11,11 +11,11 @@ last, so that only differences go through labctl's model.
 from __future__ import annotations
 
 import numpy as np
+
+from labctl import rotations
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel
-
-from labctl import rotations
 
 STEPS = 5  # each leaves about a hundredth of what was left before
 FOUND_M = 1e-3  # an answer of the table that is further from its pose is the nearest one within reach: left as it is

@@ -12,9 +12,8 @@ import contextlib
 import socket
 import struct
 
-from labctl.drivers.franka.state import STATE_BYTES, Datagram
-
 from labctl.clock import SECOND, MonotonicClock
+from labctl.drivers.franka.state import STATE_BYTES, Datagram
 
 UDP_HEADER = 8
 QUEUE_BYTES = 8 << 20  # some seconds of states

@@ -11,11 +11,11 @@ import threading
 from typing import Any
 
 import franky
+
+from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.franka.options import FrankaHandOptions
 from labctl.drivers.franka.versions import client
-
-from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import DeviceAbout
 from labctl.realtime import kept

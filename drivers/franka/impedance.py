@@ -8,6 +8,7 @@ that are desired at rest; damping likewise. Unverified on hardware.
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import RobotModel, Tool, with_tool
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from labctl.drivers.common.options import RobotOptions
-from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
 from pydantic import Field
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import Contradiction, Options
 from labctl.config.values import Point
+from labctl.drivers.common.options import RobotOptions
+from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
 
 Servo = Literal["velocity", "cartesian", "impedance"]
 StateSource = Literal["auto", "network", "client"]

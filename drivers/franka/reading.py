@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from labctl.clock import MILLISECOND, MonotonicClock
 from labctl.drivers.common.states import Sample, States, stacked
 from labctl.drivers.franka.capture import Capture
 from labctl.drivers.franka.state import Datagram, samples
 from labctl.drivers.franka.words import error_names
-
-from labctl.clock import MILLISECOND, MonotonicClock
 from labctl.errors import DeviceError, DeviceRefused
 from labctl.realtime import unpin, urgent
 

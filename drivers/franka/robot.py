@@ -18,6 +18,10 @@ from typing import Any
 
 import franky
 import numpy as np
+
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture, RobotTable
+from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import tool_in_words
 from labctl.drivers.common.limits import limits_of, slowed
@@ -34,10 +38,6 @@ from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.tool import unlike
 from labctl.drivers.franka.versions import client, libfranka, robot_server
 from labctl.drivers.franka.words import what_is_wrong
-
-from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell, Fixture, RobotTable
-from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.plain import RobotAbout
 from labctl.realtime import VENDOR_PRIORITY, pin_to_one_core, raised, unpin

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.drivers.common.states import Sample
 
 NUMBER = struct.Struct("<Q")  # the robot's clock in ms

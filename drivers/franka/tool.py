@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from labctl.drivers.common.robot_tables import Tool
 
 NEAR_M, NEAR_RAD, NEAR_KG = 1e-3, 0.01, 0.05

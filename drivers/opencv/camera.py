@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, PlayedCamera, silent_s
-from labctl.drivers.opencv.options import OpencvOptions
-from labctl.drivers.opencv.source import Source, device_names, why_absent
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame
+from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, PlayedCamera, silent_s
+from labctl.drivers.opencv.options import OpencvOptions
+from labctl.drivers.opencv.source import Source, device_names, why_absent
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import CameraAbout, Json
 

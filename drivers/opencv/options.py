@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Self
 
-from labctl.drivers.common.options import frozen_field, too_long
-from labctl.drivers.opencv.source import Source, parse_source
 from pydantic import Field, field_validator, model_validator
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import CameraOptions, Contradiction
+from labctl.drivers.common.options import frozen_field, too_long
+from labctl.drivers.opencv.source import Source, parse_source
 
 OF_DEVICE = ("fourcc", "exposure_s", "gain", "white_balance_k", "focus")
 FOREIGN = {"device": ("pace",), "url": ("pace", *OF_DEVICE), "file": ("frozen_s", *OF_DEVICE)}

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.robot_tables import Tool as FlangeTool
 
 from labctl.config.policy_card import Action, Card, Gripper, Tool
 from labctl.devices import ActionChunk
+from labctl.drivers.common.robot_tables import Tool as FlangeTool
 from labctl.errors import DeviceRefused
 
 DROID_JOINT_RAD, DROID_LIN_M, DROID_ROT_RAD = 0.2, 0.075, 0.15  # what 1.0 stands for, per step of 15 Hz

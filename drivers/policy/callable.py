@@ -19,11 +19,10 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from labctl.drivers.policy.client import PolicyClient, card_for
-from labctl.drivers.policy.options import CallableOptions
-
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.policy_card import Card
+from labctl.drivers.policy.client import PolicyClient, card_for
+from labctl.drivers.policy.options import CallableOptions
 from labctl.errors import DeviceRefused, InputError
 
 

@@ -15,6 +15,12 @@ import threading
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from labctl.axes import GRIPPER, Axis, hand_of
+from labctl.clock import SECOND, MonotonicClock
+from labctl.config.axes import action_problem
+from labctl.config.cell_schema import Cell
+from labctl.config.policy_card import Card
+from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes
 from labctl.drivers.common.flange import tool_of
 from labctl.drivers.policy.actions import answer_rows, seen_from_tool, to_chunk, width_of
 from labctl.drivers.policy.inputs import history_s, read
@@ -27,13 +33,6 @@ from labctl.drivers.policy.server_metadata import (
     seconds_reported,
 )
 from labctl.drivers.policy.server_process import ServerProcess
-
-from labctl.axes import GRIPPER, Axis, hand_of
-from labctl.clock import SECOND, MonotonicClock
-from labctl.config.axes import action_problem
-from labctl.config.cell_schema import Cell
-from labctl.config.policy_card import Card
-from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes
 from labctl.errors import DeviceLost, InputError
 from labctl.realtime import VISIT_NS
 

@@ -18,14 +18,14 @@ from typing import Any
 
 import numpy as np
 import zmq
-from labctl.drivers.policy.client import PolicyClient, card_for
-from labctl.drivers.policy.codec import pack_npy, unpack_npy
-from labctl.drivers.policy.options import Gr00tOptions
-from labctl.drivers.policy.websocket import last_line
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.policy_card import Card
+from labctl.drivers.policy.client import PolicyClient, card_for
+from labctl.drivers.policy.codec import pack_npy, unpack_npy
+from labctl.drivers.policy.options import Gr00tOptions
+from labctl.drivers.policy.websocket import last_line
 from labctl.errors import DeviceLost, DeviceRefused
 
 SLICE_MS = 100  # how soon a waiting call hears that it is no longer wanted

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from labctl.drivers.policy.actions import gripper_state, to_policy_tool, turn_values, turns
 
 from labctl.clock import SECOND
 from labctl.config.policy_card import Card, Image, Input
 from labctl.devices import Observation, Picture
+from labctl.drivers.policy.actions import gripper_state, to_policy_tool, turn_values, turns
 from labctl.errors import DeviceRefused, MissingExtra
 
 

@@ -11,11 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.drivers.policy.client import PolicyClient, card_for
 from labctl.drivers.policy.options import WebsocketOptions
 from labctl.drivers.policy.websocket import PolicySocket, refuse_traceback
-
-from labctl.config.cell_schema import Cell, Fixture
 from labctl.errors import DeviceRefused
 
 

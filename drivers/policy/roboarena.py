@@ -13,12 +13,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from labctl.drivers.policy.client import PolicyClient, card_for
-from labctl.drivers.policy.options import WebsocketOptions
-from labctl.drivers.policy.websocket import PolicySocket, last_line, refuse_traceback
 
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.policy_card import Card
+from labctl.drivers.policy.client import PolicyClient, card_for
+from labctl.drivers.policy.options import WebsocketOptions
+from labctl.drivers.policy.websocket import PolicySocket, last_line, refuse_traceback
 from labctl.errors import DeviceRefused
 from labctl.plain import count
 

@@ -14,9 +14,8 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from labctl.drivers.policy.codec import pack, unpack
-
 from labctl.clock import SECOND, MonotonicClock
+from labctl.drivers.policy.codec import pack, unpack
 from labctl.errors import DeviceLost, DeviceRefused, MissingExtra
 
 SLICE_S = 0.1  # how soon a waiting call hears that it is no longer wanted

@@ -14,6 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from labctl.clock import MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Frame
 from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, PlayedCamera
 from labctl.drivers.common.frame_reader import QUEUE
 from labctl.drivers.realsense.device import (
@@ -30,10 +34,6 @@ from labctl.drivers.realsense.device import (
 from labctl.drivers.realsense.librealsense import rs
 from labctl.drivers.realsense.options import RealsenseOptions
 from labctl.drivers.realsense.pairing import Pairing
-
-from labctl.clock import MonotonicClock
-from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Frame
 from labctl.errors import DeviceRefused, InputError
 from labctl.plain import CameraAbout
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from labctl.drivers.realsense.librealsense import rs
 
+from labctl.drivers.realsense.librealsense import rs
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.plain import CameraAbout, Lens, Placed
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Self
 
-from labctl.drivers.common.options import frozen_field, too_long
 from pydantic import Field, model_validator
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import CameraOptions, Contradiction
 from labctl.config.values import Text
+from labctl.drivers.common.options import frozen_field, too_long
 
 OF_CAMERA = ("serial", "frozen_s", "color_sensor", "depth_sensor")
 COLOUR_UNIT_S = 1e-4  # of a D400's exposure of colour (librealsense's option EXPOSURE; its depth counts in 1e-6 s)

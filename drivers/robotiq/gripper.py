@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.robotiq.scales import STROKE_M, Scale, fault_words
-
-from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import DeviceAbout
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from labctl.drivers.common.about import library
-from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
-from labctl.drivers.robotiq.options import RobotiqSerialOptions
-from labctl.drivers.robotiq.scales import scale_of
 from pymodbus.client import ModbusSerialClient
 from pymodbus.exceptions import ModbusException
 from pymodbus.pdu import ModbusPDU
 
+from labctl.drivers.common.about import library
+from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
+from labctl.drivers.robotiq.options import RobotiqSerialOptions
+from labctl.drivers.robotiq.scales import scale_of
 from labctl.errors import DeviceLost, DeviceRefused
 
 SLAVE, BAUD = 9, 115200

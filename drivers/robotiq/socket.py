@@ -14,7 +14,6 @@ from labctl.drivers.common.about import library
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.options import RobotiqOptions
 from labctl.drivers.robotiq.scales import scale_of
-
 from labctl.errors import DeviceLost, DeviceRefused
 
 PORT = 63352

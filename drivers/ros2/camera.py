@@ -10,14 +10,14 @@ import io
 import queue
 
 import numpy as np
-from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, silent_s
-from labctl.drivers.ros2.messages import CompressedImage, Image
-from labctl.drivers.ros2.network import FOUND_S, Network, within
-from labctl.drivers.ros2.options import Ros2CameraOptions
 
 from labctl.clock import MILLISECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame
+from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, silent_s
+from labctl.drivers.ros2.messages import CompressedImage, Image
+from labctl.drivers.ros2.network import FOUND_S, Network, within
+from labctl.drivers.ros2.options import Ros2CameraOptions
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import CameraAbout
 

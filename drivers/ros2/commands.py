@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+
+from labctl.clock import MonotonicClock
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.ros2.messages import (
@@ -24,8 +26,6 @@ from labctl.drivers.ros2.messages import (
 )
 from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import Ros2Options
-
-from labctl.clock import MonotonicClock
 
 BRAKE_RAD_S2 = 4.0  # of the fastest joint: the others come to rest with it
 BRAKE_POINTS = 10

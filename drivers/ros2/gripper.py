@@ -6,6 +6,8 @@ on hardware, and against ROS 2 itself: see docs/ros2.md.
 
 from __future__ import annotations
 
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.about import library
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.common.state_timeout import Silence
@@ -19,9 +21,6 @@ from labctl.drivers.ros2.messages import (
 )
 from labctl.drivers.ros2.network import FOUND_S, Network, within
 from labctl.drivers.ros2.options import Ros2GripperOptions
-
-from labctl.clock import SECOND, MonotonicClock
-from labctl.devices import Kind, RobotStatus
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import DeviceAbout
 

@@ -6,12 +6,12 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from labctl.drivers.common.options import RobotOptions, frozen_field
-from labctl.drivers.common.robot_tables import FR3, URS, RobotModel
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from labctl.config.options import CameraOptions, Options
 from labctl.config.values import Text, Texts
+from labctl.drivers.common.options import RobotOptions, frozen_field
+from labctl.drivers.common.robot_tables import FR3, URS, RobotModel
 
 MODELS: Mapping[str, RobotModel] = {"fr3": FR3, **URS}
 Model = Literal["fr3", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"]

@@ -14,6 +14,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common.about import library, tool_in_words
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel, with_tool
@@ -26,10 +30,6 @@ from labctl.drivers.ros2.commands import Commands, commands_of
 from labctl.drivers.ros2.messages import JointState
 from labctl.drivers.ros2.network import FOUND_S, Network, Subscription, within
 from labctl.drivers.ros2.options import GRIPPER, MODELS, Ros2Options
-
-from labctl.clock import SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 from labctl.plain import RobotAbout
 
@@ -66,18 +66,6 @@ class Ros2Link:
         self._looked_ns = 0
         self._listens = True
         self._settling = 0.0
-
-    def about(self) -> RobotAbout:
-        """No topic says which robot it is, or with which software: the model is the cell's word."""
-        given = self._options
-        return {
-            "model": f"{self._robot_model.name} over ROS 2",
-            "serial": None,
-            "firmware": None,
-            "client": library("cyclonedds"),
-            "tool": tool_in_words(given.tool()),
-            "limits": {"command": given.command},
-        }
 
     def open(self, states: States) -> None:
         """Find the robot's states, and whoever takes commands. Raises DeviceLost or DeviceRefused."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from labctl.drivers.common.scale import scale_stream
 from pydantic import Field
 
 from labctl.config.options import SensorOptions
 from labctl.config.values import Text
+from labctl.drivers.common.scale import scale_stream
 from labctl.streams import StreamSpec
 
 WRENCH = ("fx", "fy", "fz", "tx", "ty", "tz")

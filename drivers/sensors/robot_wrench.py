@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from labctl.drivers.sensors.options import WRENCH, RobotWrenchOptions
 
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, Kind
+from labctl.drivers.sensors.options import WRENCH, RobotWrenchOptions
 from labctl.errors import DeviceLost
 
 MOST = 10_000  # rows kept while nobody drains

@@ -16,11 +16,11 @@ from collections.abc import Mapping
 
 import numpy as np
 import serial
-from labctl.drivers.sensors.options import SerialScaleOptions
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, Kind
+from labctl.drivers.sensors.options import SerialScaleOptions
 from labctl.errors import DeviceLost
 
 WEIGHT = re.compile(r"^S ([SD])\s+(-?\s*\d+(?:\.\d*)?)\s+(\S+)$")

@@ -14,18 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common import robot_tables
-from labctl.drivers.common.kinematics import Chain
-from labctl.drivers.sim import draw, scenery
-from labctl.drivers.sim.draw import Canvas, Face, Pinhole, Shape
-from labctl.drivers.sim.options import SimCameraOptions
-from labctl.drivers.sim.scenery import Tote
 from PIL import Image, ImageChops
 
 from labctl import rotations
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame, Kind
+from labctl.drivers.common import robot_tables
+from labctl.drivers.common.kinematics import Chain
+from labctl.drivers.sim import draw, scenery
+from labctl.drivers.sim.draw import Canvas, Face, Pinhole, Shape
+from labctl.drivers.sim.options import SimCameraOptions
+from labctl.drivers.sim.scenery import Tote
 from labctl.plain import CameraAbout, Placed
 
 Thing = tuple[str, tuple[float, ...]]  # an object's name and the size of one item, m

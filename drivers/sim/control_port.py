@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 from labctl.drivers.sim.control_link import MOST_BYTES, PORT
 from labctl.drivers.sim.plant import SimulatedPlant
-
 from labctl.errors import InputError, LabctlError
 
 

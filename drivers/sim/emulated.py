@@ -11,13 +11,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from labctl.drivers.sim.control_link import ControlLink, loopback
-from labctl.drivers.sim.options import Emulated
 
 from labctl import devices
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, DeviceEvent, Kind, StreamSpec
+from labctl.drivers.sim.control_link import ControlLink, loopback
+from labctl.drivers.sim.options import Emulated
 from labctl.errors import DeviceError, DeviceLost, InputError
 
 TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")

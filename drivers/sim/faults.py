@@ -10,10 +10,9 @@ import os
 import threading
 from typing import Any
 
-from labctl.drivers.sim.options import Faults
-
 from labctl import devices
 from labctl.devices import Kind
+from labctl.drivers.sim.options import Faults
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 EXIT_CODE = 70

@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from labctl.drivers.common.sweep import Sweep
 
 from labctl.config.cell_schema import Lid
+from labctl.drivers.common.sweep import Sweep
 
 OPEN, CLOSED = 0.9, 0.1  # shares of the way from which on it counts as open, or below which as closed again
 REACH_M = 0.015  # fingers this near to the handle take it

@@ -6,6 +6,7 @@ May not: know the scene beyond what an observation says of the lid (`SlidingLid.
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.lid import CLOSED, OPEN
 

@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 
 import numpy as np
+
 from labctl.drivers.sim.options import Axis
 
 STEM = 5  # letters by which a word is known, so that a towel is one of the towels

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
-from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
-from labctl.drivers.common.scale import scale_stream
-from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
 from pydantic import Field
 
 from labctl.axes import Axis as RobotAxis
 from labctl.config.options import CameraOptions, Options, SensorOptions, Wrapped
 from labctl.config.values import Lax, Text, Texts
+from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
+from labctl.drivers.common.scale import scale_stream
+from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
 from labctl.streams import StreamSpec
 
 Seconds = Annotated[float, Field(ge=0)]

@@ -5,11 +5,10 @@ May not: be taken for a person. Its kind is "sim", and a report of its episodes 
 
 from __future__ import annotations
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPerson
 from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
-
-from labctl.config.cell_schema import Cell, Fixture
 
 PRACTISED = Skill(
     speed_m_s=0.42,

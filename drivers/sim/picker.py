@@ -18,14 +18,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from labctl.drivers.common.simulated_axes import CURLED_RAD, of_openings
-from labctl.drivers.sim import lidded
-from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
-from labctl.drivers.sim.mind import Mind
 
 from labctl.axes import Axis
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Kind, Observation, Pace
+from labctl.drivers.common.simulated_axes import CURLED_RAD, of_openings
+from labctl.drivers.sim import lidded
+from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
+from labctl.drivers.sim.mind import Mind
 from labctl.errors import DeviceLost
 
 LOW_M = 0.09  # height of a carry that hits a wall

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+
+from labctl.config.cell_schema import Fixture
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.sweep import Sweep, levers, yaw_of
 from labctl.drivers.sim.world import World, tote_row
-
-from labctl.config.cell_schema import Fixture
 
 BATCH_S = 0.01  # the scene advances in steps of about this length
 DEEPER_M = 0.001

@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPolicy, SkillName
 from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
-
-from labctl.config.cell_schema import Cell, Fixture
 
 _SWIFT = Skill(
     speed_m_s=0.3,

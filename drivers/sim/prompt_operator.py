@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from labctl.drivers.sim.operator import SimulatedOperator
-
 from labctl.config.options import NoOptions
+from labctl.drivers.sim.operator import SimulatedOperator
 
 
 class PromptOperator(SimulatedOperator):

@@ -13,6 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
@@ -20,10 +24,6 @@ from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
 from labctl.drivers.common.states import state_spec
 from labctl.drivers.sim.options import Replay
-
-from labctl.clock import SECOND
-from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
 from labctl.errors import InputError
 from labctl.plain import RobotAbout
 

@@ -15,6 +15,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell, Fixture, RobotTable
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
@@ -23,10 +27,6 @@ from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.states import state_spec
 from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.sim.world import World, tote_row
-
-from labctl.clock import SECOND
-from labctl.config.cell_schema import Cell, Fixture, RobotTable
-from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
 from labctl.errors import DeviceRefused
 from labctl.plain import RobotAbout
 

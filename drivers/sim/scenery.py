@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.drivers.sim.draw import Colour, Face, Shape, Stroke, ellipse_points, shaded
 
 WALL_M = 0.010

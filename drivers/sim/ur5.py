@@ -5,11 +5,10 @@ May not: hold behaviour of its own; everything is in `labctl.drivers.sim.robot`.
 
 from __future__ import annotations
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.drivers.common.robot_tables import UR5
 from labctl.drivers.sim.options import SimUr5Options
 from labctl.drivers.sim.robot import SimRobot
-
-from labctl.config.cell_schema import Cell, Fixture
 
 
 def build(options: SimUr5Options, *, cell: Cell, fixture: Fixture) -> SimRobot:

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.sweep import Sweep
-from labctl.drivers.sim.lid import SlidingLid
 
 from labctl.config.cell_schema import Fixture
 from labctl.devices import DeviceEvent
+from labctl.drivers.common.sweep import Sweep
+from labctl.drivers.sim.lid import SlidingLid
 from labctl.errors import InputError
 
 GRIPPER_SPEED_M_S = 0.1

@@ -12,15 +12,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
-from labctl.drivers.teleop.grip import Grip
-from labctl.drivers.teleop.polling import Poller
-from labctl.drivers.teleop.rest import Rest
 
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Caps, Cell, Fixture
 from labctl.config.options import NoOptions
 from labctl.devices import ActionChunk, Kind, Observation, Pace, load
+from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
+from labctl.drivers.teleop.grip import Grip
+from labctl.drivers.teleop.polling import Poller
+from labctl.drivers.teleop.rest import Rest
 from labctl.errors import DeviceLost, InputError
 from labctl.plain import Hand
 

@@ -12,10 +12,10 @@ import os
 from typing import Any
 
 import numpy as np
-from labctl.drivers.teleop.gate import Reading
-from labctl.drivers.teleop.options import GamepadOptions
 
 from labctl.clock import Clock, MonotonicClock
+from labctl.drivers.teleop.gate import Reading
+from labctl.drivers.teleop.options import GamepadOptions
 from labctl.errors import DeviceLost, MissingExtra
 
 FULL = 32767.0  # SDL: sticks from -32768 to 32767, triggers from 0 (up) to 32767 (pressed)

@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from labctl.drivers.teleop.gate import Reading
-from labctl.drivers.teleop.options import GelloOptions
 
 from labctl.clock import SECOND, Clock, MonotonicClock
+from labctl.drivers.teleop.gate import Reading
+from labctl.drivers.teleop.options import GelloOptions
 from labctl.errors import DeviceLost, MissingExtra
 
 POSITION, LENGTH, TURN = 132, 4, 4096

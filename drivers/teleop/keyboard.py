@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from labctl.drivers.teleop.gate import Reading
-from labctl.drivers.teleop.options import KeyboardOptions
 
 from labctl.clock import Clock, MonotonicClock
+from labctl.drivers.teleop.gate import Reading
+from labctl.drivers.teleop.options import KeyboardOptions
 from labctl.errors import DeviceLost
 
 HELD_NS = 250_000_000

@@ -8,9 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from labctl.drivers.teleop.gate import Device, Reading
-
 from labctl.clock import SECOND, Clock
+from labctl.drivers.teleop.gate import Device, Reading
 from labctl.errors import DeviceError, DeviceLost
 
 FIRST_S = 5.0

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+
 from labctl.drivers.teleop.gate import AXES, Reading
 
 

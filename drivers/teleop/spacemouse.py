@@ -10,11 +10,11 @@ from collections.abc import Callable
 from typing import Any, TypedDict
 
 import numpy as np
+
+from labctl.clock import Clock, MonotonicClock
 from labctl.drivers.teleop.gate import Reading
 from labctl.drivers.teleop.options import SpaceMouseOptions
 from labctl.drivers.teleop.pucks import BUTTONS, PUCKS, VENDORS, WITHOUT_BUTTONS, Puck, deflection
-
-from labctl.clock import Clock, MonotonicClock
 from labctl.errors import DeviceLost, MissingExtra
 
 CLUTCH, GRIP = 1, 2

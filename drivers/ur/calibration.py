@@ -12,9 +12,8 @@ import math
 import socket
 import struct
 
-from labctl.drivers.common.measured_chain import MeasuredChain
-
 from labctl.clock import SECOND, MonotonicClock
+from labctl.drivers.common.measured_chain import MeasuredChain
 
 PRIMARY_PORT = 30001
 HEAD, PART = struct.Struct(">iB"), struct.Struct(">IB")  # of a message, of a part of one: length with this head, type

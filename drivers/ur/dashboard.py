@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import dashboard_client
+
 from labctl.drivers.ur.robot_api import RobotApi
 from labctl.drivers.ur.vendor_errors import VENDOR
 from labctl.drivers.ur.version import Version, asks_for_remote_control, has_dashboard, has_robot_api
-
 from labctl.errors import DeviceRefused
 
 CONNECT_MS = 2000

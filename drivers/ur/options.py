@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from labctl.drivers.common.options import RobotOptions
 from pydantic import Field
 
 from labctl.config.options import Options
 from labctl.config.values import Point
+from labctl.drivers.common.options import RobotOptions
 
 Model = Literal["ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"]
 Servo = Literal["joint", "cartesian", "velocity"]

@@ -18,6 +18,10 @@ from typing import Any
 import numpy as np
 import rtde_control
 import rtde_receive
+
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import library, tool_in_words
 from labctl.drivers.common.measured_chain import MeasuredChain
@@ -46,10 +50,6 @@ from labctl.drivers.ur.words import (
     what_is_wrong,
     what_slows,
 )
-
-from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 from labctl.plain import RobotAbout
 from labctl.realtime import PRIORITY, allowed, urgent

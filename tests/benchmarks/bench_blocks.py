@@ -11,6 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
+from support.statistics.real_blocks import real_blocks
+from support.statistics.stopping import e_values, family_monitor, swap_error
+
 from labctl.analysis.blocks.anytime import paired_monitor
 from labctl.analysis.blocks.axes import Perturbed, axis_drops
 from labctl.analysis.blocks.heatmap import heatmap
@@ -18,9 +22,6 @@ from labctl.analysis.blocks.preference import FIRST, SECOND, TIE, davidson
 from labctl.analysis.blocks.retention import retention
 from labctl.analysis.blocks.sites import site_effects
 from labctl.analysis.monte_carlo import share_error
-from scipy import stats
-from support.statistics.real_blocks import real_blocks
-from support.statistics.stopping import e_values, family_monitor, swap_error
 
 pytestmark = pytest.mark.benchmark
 Bettor = Callable[[np.ndarray], np.ndarray]

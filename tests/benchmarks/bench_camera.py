@@ -4,13 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from labctl.drivers.common import kinematics, robot_tables
 
 from labctl.bus import encode
 from labctl.checks.encoding_cost import scene
 from labctl.clock import SECOND, cpu_ns
 from labctl.config.cell_schema import Video
 from labctl.devices import Frame, load
+from labctl.drivers.common import kinematics, robot_tables
 from labctl.nodes.preview import Preview
 from labctl.nodes.video_recorder import Terms, VideoRecorder
 from labctl.runtime.hosting.simulated_host import finish_work

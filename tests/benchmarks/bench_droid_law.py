@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.drivers.common.robot_tables import FR3
 from support.robots.cells import cell_named
 from support.robots.droid_law import STEP_S, UNIT_RAD, acting, moved
 from support.robots.droid_rig import droid_rig, pulled
+
+from labctl.drivers.common.robot_tables import FR3
 
 JOINTS = (0, 1, 3, 4, 5, 6)
 MS = 900

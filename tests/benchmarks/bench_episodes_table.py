@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.analysis.episodes_table.cohort import Plan
 from support.statistics.block_calibration import (
     ALPHA,
     coverage,
@@ -21,6 +20,8 @@ from support.statistics.block_calibration import (
     truth_of,
 )
 from support.statistics.stopping import swap_error
+
+from labctl.analysis.episodes_table.cohort import Plan
 
 pytestmark = pytest.mark.benchmark
 PLAN = Plan(boot=999, perm=999)

@@ -8,12 +8,13 @@ import time
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import DISTRIBUTIONS, OBJECTS, POLICIES, TAU_NS, cohort
+
 from labctl.analysis.planning.distributions import simulate
 from labctl.analysis.planning.experiments import METRICS, Experiment
 from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.kernel import Redraw, moments
 from labctl.analysis.survival.resample import stream_key
-from support.statistics.cohorts import DISTRIBUTIONS, OBJECTS, POLICIES, TAU_NS, cohort
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 SIZES = (5, 10, 15, 20, 25, 30)

@@ -11,12 +11,12 @@ import threading
 
 import numpy as np
 import pytest
-from labctl.drivers.franka import robot as driver
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulator
 
 from labctl import realtime
 from labctl.clock import MILLISECOND, MonotonicClock
+from labctl.drivers.franka import robot as driver
 from labctl.testing.robot import RobotRig
 
 CLOCK = MonotonicClock()

@@ -16,8 +16,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labctl.analysis.table import GHOST, KINDS, NS
 from support.statistics.cohorts import cohort
+
+from labctl.analysis.table import GHOST, KINDS, NS
 
 pytestmark = [pytest.mark.benchmark, pytest.mark.limit(86_400)]
 DEFAULT = 9_999

@@ -8,9 +8,10 @@ import time
 
 import numpy as np
 import pytest
+from support.robots.tool_loops import LOOPS, before, drift, leaning
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3
-from support.robots.tool_loops import LOOPS, before, drift, leaning
 
 RATE_HZ = 50.0  # of a hand's
 

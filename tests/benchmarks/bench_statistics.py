@@ -12,14 +12,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from scipy import stats
+from support.statistics.cohorts import OBJECTS, POLICIES, TAU_NS, cohort
+
 from labctl.analysis.survival import kernel, kernel_reference
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import clusters
 from labctl.analysis.survival.curves import NEVER_NS
 from labctl.analysis.survival.ks import Pair, pair_of, pooled_draw
 from labctl.analysis.survival.permutation import swap_of
-from scipy import stats
-from support.statistics.cohorts import OBJECTS, POLICIES, TAU_NS, cohort
 
 pytestmark = pytest.mark.benchmark
 REPLICATES = 1000

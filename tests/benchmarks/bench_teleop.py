@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.drivers.teleop.gate import Caps
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulators
 from support.robots.hand_to_robot import Drive, Followed, followed, push, sweep
 
 from labctl.clock import SECOND
+from labctl.drivers.teleop.gate import Caps
 from labctl.testing.robot import RobotRig
 
 TURN_S = 1.6

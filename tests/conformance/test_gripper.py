@@ -12,15 +12,15 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
+from support.robots.emulators import Emulator, address
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import Gripper, load
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka.emulator.hand import GRASP, MOVE, STOP, FciHand
 from labctl.drivers.robotiq.emulator.rtu import RobotiqRtu
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
-from support.robots.emulators import Emulator, address
-
-from labctl.clock import SECOND, MonotonicClock
-from labctl.devices import Gripper, load
 from labctl.errors import DeviceLost, InputError
 from labctl.testing.given import FIXTURE
 from labctl.testing.gripper import GripperConformance, until

@@ -7,15 +7,15 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from support.robots.teleop_devices import Puck, Servos, VirtualPad
+
+from labctl.clock import MonotonicClock
 from labctl.drivers.teleop.controller import Teleop
 from labctl.drivers.teleop.gamepad import Gamepad
 from labctl.drivers.teleop.gate import Caps, Device, axis_map
 from labctl.drivers.teleop.gello import Gello
 from labctl.drivers.teleop.pucks import PUCKS
 from labctl.drivers.teleop.spacemouse import SpaceMouse
-from support.robots.teleop_devices import Puck, Servos, VirtualPad
-
-from labctl.clock import MonotonicClock
 from labctl.testing.hand import HandConformance, HandRig
 
 pytestmark = pytest.mark.real_time

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
-from labctl.drivers.sim.sensing.emulated_scale import EmulatedScale
 
+from labctl.drivers.sim.sensing.emulated_scale import EmulatedScale
 from labctl.testing.sensor import LosableSensorConformance, SensorConformance, SensorRig
 
 pytestmark = pytest.mark.real_time

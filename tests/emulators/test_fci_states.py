@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.franka import reading as fci_reading
-from labctl.drivers.franka.reading import ClientState, FciReading, client_samples
-from labctl.drivers.franka.state import Datagram, samples
 from support.robots.cells import cell_named, changed
 from support.robots.emulators import Emulator
 
 from labctl.clock import SECOND
+from labctl.drivers.franka import reading as fci_reading
+from labctl.drivers.franka.reading import ClientState, FciReading, client_samples
+from labctl.drivers.franka.state import Datagram, samples
 from labctl.errors import DeviceRefused
 from labctl.realtime import kept
 from labctl.testing.robot import RobotRig

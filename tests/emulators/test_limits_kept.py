@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import FR3
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulator
 
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.robot_tables import FR3
 from labctl.testing.robot import RobotRig
 
 pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough]

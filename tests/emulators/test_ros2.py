@@ -14,14 +14,14 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cyclonedds")
-from labctl.drivers.ros2.messages import CompressedImage, Header, Image, Time
-from labctl.drivers.ros2.network import Network
 from PIL import Image as Pictures
 from support.robots.cells import cell_named
 from support.robots.emulators import DOMAINS, Emulator
 
 from labctl.clock import MonotonicClock
 from labctl.devices import Camera, load
+from labctl.drivers.ros2.messages import CompressedImage, Header, Image, Time
+from labctl.drivers.ros2.network import Network
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.testing.given import FIXTURE
 from labctl.testing.robot import RobotRig

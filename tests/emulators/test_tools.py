@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import FR3, Tool, with_tool
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulator
 
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.robot_tables import FR3, Tool, with_tool
 from labctl.errors import DeviceRefused
 from labctl.testing.robot import FollowingConformance, RobotRig
 

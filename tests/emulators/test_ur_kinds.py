@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.drivers.common.robot_tables import URS
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulator
 
+from labctl.drivers.common.robot_tables import URS
 from labctl.errors import DeviceRefused
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import turned

@@ -8,12 +8,13 @@ import sys
 
 import numpy as np
 import pytest
+from support.robots.emulators import Emulator
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, HAND_KG, UR5, UR5E
 from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.options import FRANKY_RAD_S, FRANKY_RAD_S2
 from labctl.drivers.ur.pose import from_ur
-from support.robots.emulators import Emulator
 
 RNG = np.random.default_rng(5)
 FRANKY = """

@@ -22,11 +22,11 @@ from pathlib import Path
 import franky
 import numpy as np
 import pytest
-from labctl.drivers.common.robot_tables import FR3
 from support.robots.cells import cell_named
 from support.robots.emulators import address
 from support.runs.live_campaign import wait_for
 
+from labctl.drivers.common.robot_tables import FR3
 from labctl.errors import DeviceLost
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import SCENE

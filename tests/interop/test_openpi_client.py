@@ -12,9 +12,10 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from support.policies.policy_servers import FakeServer
+
 from labctl.drivers.policy.codec import pack, unpack
 from labctl.drivers.policy.inputs import padded
-from support.policies.policy_servers import FakeServer
 
 pytestmark = pytest.mark.interop
 SAMPLES = """

@@ -10,8 +10,9 @@ import json
 from pathlib import Path
 
 import pytest
-from labctl.analysis.report import page as report
 from support.screens.browser import browsing
+
+from labctl.analysis.report import page as report
 
 pytestmark = pytest.mark.interop
 CASE = Path(__file__).parents[1] / "unit" / "analysis"

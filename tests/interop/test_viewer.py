@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labctl.ui.rerun import viewer_process
 from PIL import Image
 from support.runs.campaigns import events_of, make_campaign, policy, unblind
 from support.runs.live_campaign import CLOCK, wait_for
@@ -23,6 +22,7 @@ from labctl.cli import call
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.runtime.campaign_run import run_campaign
+from labctl.ui.rerun import viewer_process
 
 pytestmark = pytest.mark.interop
 DRAWN_NS = 120 * SECOND

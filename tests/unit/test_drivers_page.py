@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from labctl.drivers import BY_NAME
-
 from labctl.config.options import Options, allowed, schema_of
 from labctl.devices import options_type
+from labctl.drivers import BY_NAME
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "drivers.md"
 HEAD = (

@@ -7,9 +7,9 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
+
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.states import state_specs
-
 from labctl.nodes.policy_stream import POLICY
 from labctl.nodes.robot import LEASE_SPEC
 from labctl.nodes.video_recorder import index_spec

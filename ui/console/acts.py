@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from labctl.ui.console import words
-from labctl.ui.console.amounts import clock, short
-from labctl.ui.console.link import Json
-
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.published_state import PublishedState as State
 from labctl.core.scene_words import verdict
 from labctl.plain import count
+from labctl.ui.console import words
+from labctl.ui.console.amounts import clock, short
+from labctl.ui.console.link import Json
 
 # state of a trial -> the verb that leads on, who usually does it, the words on the button
 LEADS = {

@@ -9,13 +9,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console import acts, asking, measures, pages, people, refusals
-from labctl.ui.console.amounts import clock as minutes
-from labctl.ui.console.attached import Attached, Reply
-from labctl.ui.console.form import Answer, Form
-from labctl.ui.console.keys import ACTS, KEYS
-from labctl.ui.console.link import Json, Link
-from labctl.ui.console.presses import Press
 from textual import on
 from textual.binding import BindingType
 from textual.screen import ModalScreen
@@ -24,6 +17,13 @@ from textual.widgets import Button, Input
 from labctl.clock import SECOND, Clock
 from labctl.core.published_state import PublishedState
 from labctl.core.task import ITEMS
+from labctl.ui.console import acts, asking, measures, pages, people, refusals
+from labctl.ui.console.amounts import clock as minutes
+from labctl.ui.console.attached import Attached, Reply
+from labctl.ui.console.form import Answer, Form
+from labctl.ui.console.keys import ACTS, KEYS
+from labctl.ui.console.link import Json, Link
+from labctl.ui.console.presses import Press
 
 TWICE_NS = 2 * SECOND
 UNDO_NS = 10 * SECOND

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
-from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
-from labctl.ui.console.link import Json
 from textual import on
 from textual.widget import Widget
 from textual.widgets import Input, Label
@@ -18,6 +16,8 @@ from labctl.core.events import STOP_BY_HAND
 from labctl.core.published_state import Measured, Proposal, PublishedState
 from labctl.messages.body_parts import AnchorEntry, StageEntry
 from labctl.plain import count
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
+from labctl.ui.console.link import Json
 
 TOUCHES = {
     "hand_in_scene": "a hand in the scene",

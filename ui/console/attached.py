@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 
+from textual.command import CommandPalette
+
+from labctl.clock import SECOND, Clock
+from labctl.core.published_state import PublishedState, published
+from labctl.errors import LabctlError
 from labctl.ui.console import acts, pages, refusals, screens
 from labctl.ui.console.form import Answer, Form
 from labctl.ui.console.front import Front
 from labctl.ui.console.keys import ACTS
 from labctl.ui.console.link import Json, Link
 from labctl.ui.console.tiles import Cameras, Joints
-from textual.command import CommandPalette
-
-from labctl.clock import SECOND, Clock
-from labctl.core.published_state import PublishedState, published
-from labctl.errors import LabctlError
 
 Reply = Mapping[str, Json]
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from labctl.ui.console.keyrow import KeyRow
 from rich.text import Text
 from textual import work
 from textual.app import App, ComposeResult
@@ -20,6 +19,7 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Label, ProgressBar, Static
 
 from labctl.errors import LabctlError
+from labctl.ui.console.keyrow import KeyRow
 
 Make = Callable[[str, Callable[[str], None]], Path]
 

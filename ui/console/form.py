@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from labctl.ui.console.link import Json
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -20,6 +19,8 @@ from textual.message import Message
 from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
+
+from labctl.ui.console.link import Json
 
 Answer = dict[str, Json]
 LOW = 36  # rows below which a form leaves out its frames: all of it is on the screen

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from labctl.ui.console import keys as console_keys
-from labctl.ui.console import refusals
-from labctl.ui.console.form import Form, Line
-from labctl.ui.console.presses import PASTED, PASTED_NS, Press, Presses
-from labctl.ui.console.stopping import arrived_ns, with_stop_key
 from textual.app import App
 from textual.command import CommandPalette
 from textual.events import Event, Key, Paste
 from textual.widgets import Button, Input
 
 from labctl.clock import Clock
+from labctl.ui.console import keys as console_keys
+from labctl.ui.console import refusals
+from labctl.ui.console.form import Form, Line
+from labctl.ui.console.presses import PASTED, PASTED_NS, Press, Presses
+from labctl.ui.console.stopping import arrived_ns, with_stop_key
 
 
 class Front(App[str]):

@@ -8,9 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from labctl.ui.console.asking import AskScore, ToScore
-from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
-from labctl.ui.console.link import Json
 from textual.widget import Widget
 from textual.widgets import Label
 
@@ -18,6 +15,9 @@ from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, SUCCESS
 from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
+from labctl.ui.console.asking import AskScore, ToScore
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
+from labctl.ui.console.link import Json
 
 
 def form(about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> AskScore:

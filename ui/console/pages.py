@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-from labctl.ui.console import words
-from labctl.ui.console.keyrow import KeyRow
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.containers import VerticalScroll
@@ -18,6 +16,8 @@ from textual.screen import Screen
 from textual.widgets import DataTable, Label, Static
 
 from labctl.core.published_state import PublishedState
+from labctl.ui.console import words
+from labctl.ui.console.keyrow import KeyRow
 
 Rows = Sequence[Sequence[str]]
 State = PublishedState | None  # None: nothing was published yet

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from labctl.ui.console.acts import ROLES
-from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
-from labctl.ui.console.link import Json
 from textual.widget import Widget
 from textual.widgets import Label
 
 from labctl.core.published_state import PublishedState
+from labctl.ui.console.acts import ROLES
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
+from labctl.ui.console.link import Json
 
 
 class AskSession(Form):

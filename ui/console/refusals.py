@@ -5,9 +5,8 @@ May not: draw or send.
 
 from __future__ import annotations
 
-from labctl.ui.console import acts, words
-
 from labctl.core.published_state import PublishedState as State
+from labctl.ui.console import acts, words
 
 ANYWHERE = frozenset({"count", "reach", "touch", "note", "quit"})  # also from a page beside the first screen
 UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"

@@ -5,10 +5,6 @@ May not: decide what may be done (`acts`), or show an outcome, a latency or a ra
 
 from __future__ import annotations
 
-from labctl.ui.console import acts
-from labctl.ui.console.amounts import clock, short
-from labctl.ui.console.keyrow import KeyRow
-from labctl.ui.console.tiles import Cameras, Joints
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -17,6 +13,10 @@ from textual.screen import Screen
 from textual.widgets import Button, Digits, Label, ProgressBar, Static
 
 from labctl.core.published_state import PublishedState
+from labctl.ui.console import acts
+from labctl.ui.console.amounts import clock, short
+from labctl.ui.console.keyrow import KeyRow
+from labctl.ui.console.tiles import Cameras, Joints
 
 TALL = 30  # rows from which the clock is drawn large
 SILENT = (

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
-from labctl.ui.console.picture import Picture
 from rich.segment import Segment
 from textual.containers import Horizontal, Vertical
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
+
+from labctl.ui.console.picture import Picture
 
 KEPT = 120  # points of a curve
 BARS = "▁▂▃▄▅▆▇█"

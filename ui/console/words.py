@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labctl.ui.console.amounts import bar, clock
-
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.published_state import LiveHold, PublishedState
 from labctl.plain import count
 from labctl.times import local
+from labctl.ui.console.amounts import bar, clock
 
 WAITING = "waiting for the run process"
 ENDED = {

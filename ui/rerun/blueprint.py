@@ -10,6 +10,8 @@ from typing import Any
 
 import rerun as rr
 import rerun.blueprint as rrb
+
+from labctl.clock import SECOND
 from labctl.ui.rerun.episode_view import (
     ACTION,
     POLICY,
@@ -23,8 +25,6 @@ from labctl.ui.rerun.episode_view import (
     short_names,
 )
 from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
-
-from labctl.clock import SECOND
 
 MARGIN_S = 1.0
 LIVE_S = 30.0

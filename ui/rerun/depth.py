@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import rerun as rr
-from labctl.ui.rerun.episode_view import Depth
 
 from labctl.clock import SECOND
 from labctl.store.video import depth_picture, read_depth
+from labctl.ui.rerun.episode_view import Depth
 
 HZ = 2.0  # a hundred seconds of 640 x 480 are some megabytes then
 STRIDE = 2  # one pixel of so many, each way

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from labctl.ui.rerun.episode_view import EpisodeView, Stream, Video
-
 from labctl.errors import MissingExtra, StorageError
+from labctl.ui.rerun.episode_view import EpisodeView, Stream, Video
 
 __all__ = ["EpisodeView", "Stream", "Video", "save_episode", "save_side_by_side"]
 

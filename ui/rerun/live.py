@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import rerun as rr
-from labctl.ui.rerun.blueprint import live_blueprint
-from labctl.ui.rerun.palette import JOINTS
-from labctl.ui.rerun.parts import FINGERS, UTC, description_of, item_boxes, log_cell, log_robot
 
 from labctl.bus import Message
 from labctl.clock import Anchor, wall_ns
+from labctl.ui.rerun.blueprint import live_blueprint
+from labctl.ui.rerun.palette import JOINTS
+from labctl.ui.rerun.parts import FINGERS, UTC, description_of, item_boxes, log_cell, log_robot
 
 JPEG = 80
 STATES = ("joint1", "joint2", "joint3", "joint4", "joint5", "joint6", "joint7")

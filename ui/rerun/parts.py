@@ -12,6 +12,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import rerun as rr
+
+from labctl.clock import wall_ns
+from labctl.core.timeline import Mark
 from labctl.ui.rerun import depth as rerun_depth
 from labctl.ui.rerun.episode_view import (
     ACTION,
@@ -33,9 +36,6 @@ from labctl.ui.rerun.episode_view import (
     short_names,
 )
 from labctl.ui.rerun.palette import ITEMS, JOINTS, STAGE_COLOURS, TONES, along
-
-from labctl.clock import wall_ns
-from labctl.core.timeline import Mark
 
 TIMELINE, UTC = "since_go", "utc"
 POSE_HZ = 50.0  # the drawn robot moves no more often; curves keep every sample

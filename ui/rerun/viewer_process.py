@@ -22,10 +22,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
 
-from labctl.ui.rerun.viewer_page import LOOPBACK, handed_on
-
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.errors import InputError, LabctlError, MissingExtra, StateError
+from labctl.ui.rerun.viewer_page import LOOPBACK, handed_on
 
 READY_NS = 20 * SECOND
 STOP_S = 3.0

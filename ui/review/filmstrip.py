@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from labctl.ui.console.picture import Picture
 from PIL import Image as Pictures
 from textual import work
 from textual.app import ComposeResult
@@ -17,6 +16,7 @@ from textual.events import Resize
 from textual.widgets import Static
 
 from labctl.errors import LabctlError
+from labctl.ui.console.picture import Picture
 
 # (episode, how many cameras further, times in s since go, width in pixels) -> (camera, [(its time, picture)]); ("", [])
 # where nothing was filmed. Called in a thread; may raise LabctlError.

@@ -5,11 +5,10 @@ May not: draw, or say anything that stands in no outcome and no protocol.
 
 from __future__ import annotations
 
-from labctl.ui.console.asking import ToScore
-
 from labctl.core.outcome import Outcome
 from labctl.core.reviewed import in_words
 from labctl.core.task import ITEMS, SCORE, Task
+from labctl.ui.console.asking import ToScore
 
 Row = tuple[str, str, str, str]  # number, seconds from go, what it is, in which words
 

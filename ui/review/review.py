@@ -9,14 +9,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from labctl.ui.console.asking import Confirm
-from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
-from labctl.ui.console.keyrow import KeyRow
-from labctl.ui.console.link import Json
-from labctl.ui.console.measures import AskPreference, form
-from labctl.ui.review import measured
-from labctl.ui.review.filmstrip import Filmstrip, Look
-from labctl.ui.review.reviewing import Reviewing
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -32,6 +24,14 @@ from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettl
 from labctl.errors import LabctlError
 from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
+from labctl.ui.console.asking import Confirm
+from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
+from labctl.ui.console.keyrow import KeyRow
+from labctl.ui.console.link import Json
+from labctl.ui.console.measures import AskPreference, form
+from labctl.ui.review import measured
+from labctl.ui.review.filmstrip import Filmstrip, Look
+from labctl.ui.review.reviewing import Reviewing
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
 NONE_CHOSEN = "no operation is chosen: there is none; + adds one"

@@ -5,11 +5,12 @@ May not: know what is reviewed.
 
 from __future__ import annotations
 
-from labctl.ui.console.form import Form
 from textual.app import App
 from textual.events import Event, Key
 from textual.screen import ModalScreen
 from textual.widgets import Static
+
+from labctl.ui.console.form import Form
 
 
 class Reviewing(App[str]):

@@ -8,13 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
-from labctl.ui.console import measures
-from labctl.ui.console.form import Answer
-from labctl.ui.console.keyrow import KeyRow
-from labctl.ui.console.link import Json
-from labctl.ui.review.filmstrip import Filmstrip, Look
-from labctl.ui.review.measured import about, rows
-from labctl.ui.review.reviewing import Reviewing
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import DataTable, Label, Static
@@ -22,6 +15,13 @@ from textual.widgets import DataTable, Label, Static
 from labctl.core.reviewed import Unseen
 from labctl.errors import LabctlError
 from labctl.plain import count
+from labctl.ui.console import measures
+from labctl.ui.console.form import Answer
+from labctl.ui.console.keyrow import KeyRow
+from labctl.ui.console.link import Json
+from labctl.ui.review.filmstrip import Filmstrip, Look
+from labctl.ui.review.measured import about, rows
+from labctl.ui.review.reviewing import Reviewing
 
 
 class SecondReview(Reviewing):

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
+from labctl.clock import SECOND
+from labctl.devices import Setpoints
 from labctl.drivers.common.limits import Limiter, Limits
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.servo.setpoint_queue import SetpointQueue
 from labctl.drivers.common.steps import Law, StepLimiter
-
-from labctl.clock import SECOND
-from labctl.devices import Setpoints
 
 DELAY_S = 0.05  # a setpoint is given this long after its time: two late visits of the robot's process do not show
 QUEUED_S = 0.15  # more than this waiting: the thread was held up; what is older is left out

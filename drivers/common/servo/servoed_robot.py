@@ -14,6 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell
+from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
 from labctl.drivers.common.about import joined
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
@@ -24,10 +28,6 @@ from labctl.drivers.common.servo.limited_setpoints import LimitedSetpoints
 from labctl.drivers.common.servo.vendor_link import Link
 from labctl.drivers.common.servo.way_home import WayHome
 from labctl.drivers.common.states import States, state_specs
-
-from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell
-from labctl.devices import Actions, Batch, DeviceEvent, Gripper, Kind, RobotStatus, Setpoints
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.plain import RobotAbout
 from labctl.realtime import LOOP, ordinary, urgent

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
+
+from labctl.devices import RobotStatus
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law
-
-from labctl.devices import RobotStatus
 from labctl.plain import RobotAbout
 
 

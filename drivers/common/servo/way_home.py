@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import AHEAD_S, Limits
 from labctl.drivers.common.robot_tables import RobotModel
-
 from labctl.errors import DeviceRefused
 
 NEAR_RAD = 0.02  # nearer to home than this nothing is lifted

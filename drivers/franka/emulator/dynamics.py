@@ -15,6 +15,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+
 from labctl.drivers.common.robot_tables import FR3_CHAIN, HAND_KG
 
 # mass kg; centre of mass m; inertia about it, kg m2: xx xy xz yy yz zz

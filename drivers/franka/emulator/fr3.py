@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labctl.clock import MonotonicClock
+from labctl.config.cell_schema import Fixture
 from labctl.drivers.common.robot_tables import FR3, with_tool
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
@@ -21,9 +23,6 @@ from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.franka.options import Fr3EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.sim.plant import SimulatedPlant
-
-from labctl.clock import MonotonicClock
-from labctl.config.cell_schema import Fixture
 from labctl.errors import InputError
 from labctl.realtime import CONTROLLER, urgent
 

@@ -7,6 +7,7 @@ May not: know sockets, messages or time of day: one call is one millisecond. Tor
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import HAND_KG, RobotModel
 from labctl.drivers.franka.emulator import wire as wire

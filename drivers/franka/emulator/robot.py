@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import HAND_KG
 from labctl.drivers.franka import state as fci

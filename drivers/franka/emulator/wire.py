@@ -10,6 +10,7 @@ import struct
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.drivers.franka.state import FLOATS, NUMBER, SLICES, TAIL
 
 ROBOT_PORT, HAND_PORT = 1337, 1338

@@ -11,9 +11,8 @@ import contextlib
 import socketserver
 import threading
 
-from labctl.drivers.sim.plant import SimulatedPlant
-
 from labctl.clock import SECOND, MonotonicClock
+from labctl.drivers.sim.plant import SimulatedPlant
 
 CLOCK = MonotonicClock()
 PORT = 63352

@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Fixture
 from labctl.drivers.ros2.emulator.controllers import Joints
 from labctl.drivers.ros2.messages import Float64MultiArray, Header, JointState, JointTrajectory, time_of
 from labctl.drivers.ros2.network import Network
@@ -18,9 +21,6 @@ from labctl.drivers.ros2.options import MODELS, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.sim.world import GRIPPER_OPEN_M
-
-from labctl.clock import SECOND, MonotonicClock
-from labctl.config.cell_schema import Fixture
 from labctl.errors import InputError
 
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"

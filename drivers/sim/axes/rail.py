@@ -5,11 +5,10 @@ May not: hold behaviour of its own; everything is in `labctl.drivers.sim.axes.ro
 
 from __future__ import annotations
 
+from labctl.config.cell_schema import Cell, Fixture
 from labctl.drivers.common.simulated_axes import ON_A_RAIL
 from labctl.drivers.sim.axes.robot import AxesRobot
 from labctl.drivers.sim.options import SimRailOptions
-
-from labctl.config.cell_schema import Cell, Fixture
 
 
 def build(options: SimRailOptions, *, cell: Cell, fixture: Fixture) -> AxesRobot:

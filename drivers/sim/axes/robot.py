@@ -11,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+
+from labctl.axes import Axis, hand_of
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Actions, Batch, Setpoints, StreamSpec
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.simulated_axes import to_openings
 from labctl.drivers.common.sweep import Sweep
 from labctl.drivers.sim.axes.limiter import AxisLimiter
 from labctl.drivers.sim.robot import SimRobot
 from labctl.drivers.sim.world import World
-
-from labctl.axes import Axis, hand_of
-from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Actions, Batch, Setpoints, StreamSpec
 from labctl.plain import Json
 
 MIDDLE_M = 0.1  # a tool that is farther than this beside its carriage makes the rail follow

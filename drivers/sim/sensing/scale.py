@@ -10,12 +10,12 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from labctl.drivers.common.scale import scale_stream
-from labctl.drivers.sim.options import SimScaleOptions
 
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, Kind
+from labctl.drivers.common.scale import scale_stream
+from labctl.drivers.sim.options import SimScaleOptions
 
 IN_TARGET, HELD = 5, 7  # columns of `items`, as `SimRobot.observe` has them
 SETTLES_S = 0.15  # time constant of its answer to a step

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel, Tool, with_tool

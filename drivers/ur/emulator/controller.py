@@ -13,6 +13,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from labctl.clock import MonotonicClock
+from labctl.config.cell_schema import Fixture
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
@@ -27,9 +29,6 @@ from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineSe
 from labctl.drivers.ur.options import UrEmulatorOptions
 from labctl.drivers.ur.pose import to_ur
 from labctl.drivers.ur.version import asks_for_remote_control, has_dashboard, has_robot_api
-
-from labctl.clock import MonotonicClock
-from labctl.config.cell_schema import Fixture
 from labctl.errors import InputError
 
 CLOCK = MonotonicClock()

@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from labctl.config.cell_schema import Fixture
 from labctl.drivers.common.robot_tables import URS
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.ur.emulator.controller import UrController
 from labctl.drivers.ur.options import UrEmulatorOptions
-
-from labctl.config.cell_schema import Fixture
 
 CB3, E_SERIES = (3, 15, 4, 106291), (5, 11, 0, 108249)
 

@@ -13,7 +13,6 @@ from http import HTTPStatus
 
 from labctl.drivers.ur.emulator.dashboard import Dashboard
 from labctl.drivers.ur.robot_api import BASE
-
 from labctl.plain import Json
 
 ACTIONS = {

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from labctl.drivers.ur.emulator.body import Body, MoveJ, MoveL, Servo, Speed, Stop, pose_of, tool
 from labctl.drivers.ur.pose import joined, to_ur
 

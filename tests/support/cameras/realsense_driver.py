@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from labctl.drivers.realsense import camera as realsense
-
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import load
+from labctl.drivers.realsense import camera as realsense
 from support.cameras.software_realsense import SoftRealSense
 
 

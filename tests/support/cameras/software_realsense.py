@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any, Literal
 
 import numpy as np
-from labctl.drivers.realsense.librealsense import rs
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.drivers.realsense.librealsense import rs
 from support.cameras import barcode
 
 CLOCK = MonotonicClock()

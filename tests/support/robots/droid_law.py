@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, Tool, with_tool
 from labctl.drivers.franka.emulator.dynamics import Dynamics, hand

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from labctl.drivers.common.robot_tables import FR3
 
 from labctl.clock import MILLISECOND
 from labctl.config.cell_schema import Cell, Limits
 from labctl.devices import Setpoints
+from labctl.drivers.common.robot_tables import FR3
 from labctl.testing.robot import RobotRig
 from support.robots.emulators import Emulator
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.sim.control_link import ControlLink
 
+from labctl.drivers.sim.control_link import ControlLink
 from labctl.errors import DeviceLost
 from support.machine.processes import end_with_parent
 from support.robots.cells import cell_named

@@ -13,13 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from labctl.drivers.teleop.controller import Teleop
-from labctl.drivers.teleop.gate import Caps, Reading
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Batch, Observation
+from labctl.drivers.teleop.controller import Teleop
+from labctl.drivers.teleop.gate import Caps, Reading
 from labctl.messages.driving import Prepare, Ready, Start
 from labctl.messages.motion import Lease
 from labctl.nodes.controller import ControllerNode

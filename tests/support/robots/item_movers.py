@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
-from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.sim.picker import CLEAR_M, HOVER_M, OPEN_M, Picker, Skill
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.sim.picker import CLEAR_M, HOVER_M, OPEN_M, Picker, Skill
 from labctl.errors import StateError
 from labctl.runtime.attach import Attachment
 from support.robots.virtual_hand import CLUTCH, OPEN, SHUT, Fingers

@@ -9,11 +9,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.sim.robot import SimRobot
 
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, StreamSpec
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.sim.robot import SimRobot
 
 TELLING, PLAIN, STREAM = "grip_force.telling", "motor_temperature.plain", "thoughts.telling"
 UNSAID = "suction.unsaid"

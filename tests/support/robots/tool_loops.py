@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, FR3_LOWER, FR3_UPPER, Inverse, fr3_downward
 

@@ -13,10 +13,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from labctl.clock import MonotonicClock
 from labctl.drivers.teleop.gamepad import Gamepad
 from labctl.drivers.teleop.gate import Reading
-
-from labctl.clock import MonotonicClock
 from support.robots.teleop_devices import VirtualPad
 
 CLUTCH, DONE, OPEN, SHUT = 5, 7, 0, 1

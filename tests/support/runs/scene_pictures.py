@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import FR3
 from PIL import Image
 
 from labctl.clock import SECOND
 from labctl.devices import load
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.robot_tables import FR3
 from labctl.testing.given import FIXTURE, SIMULATED
 
 ROOT = Path(__file__).parents[3]

@@ -10,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.ui.console.app import Console
-from labctl.ui.console.form import Form
 from textual.events import Key
 from textual.keys import _character_to_key
 from textual.pilot import Pilot
@@ -21,6 +19,8 @@ from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.errors import StateError
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
+from labctl.ui.console.app import Console
+from labctl.ui.console.form import Form
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 

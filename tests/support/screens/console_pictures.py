@@ -15,13 +15,13 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
-from labctl.ui.review.filmstrip import Filmstrip
-from labctl.ui.review.review import Review
 from PIL import Image, ImageEnhance
 
 from labctl.bus import Message
 from labctl.core.reviewed import queue
 from labctl.store.campaign import Campaign
+from labctl.ui.review.filmstrip import Filmstrip
+from labctl.ui.review.review import Review
 from support.runs.run_bench import Bench
 from support.runs.scene_pictures import Stage, arranged
 from support.screens.browser import browsing

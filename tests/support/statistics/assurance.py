@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+
 from labctl.analysis.planning.distributions import Arm, Distribution, fitted, simulate
 from labctl.analysis.planning.pilot import Pilot
 from labctl.analysis.planning.simulation import Plan, campaign, p_values

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import numpy as np
+
 from labctl.analysis.blocks.axes import Drop, Perturbed
 
 AXES = ("S-LANG", "V-SC", "VB-POSE", "VSB-NOBJ")

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+
 from labctl.analysis.episodes_table.analyze import block_row
 from labctl.analysis.episodes_table.arms import measured
 from labctl.analysis.episodes_table.cohort import Cohort, Plan, cohort_of

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+
 from labctl.analysis.operations_table.cautions import unequal_budgets
 from labctl.analysis.planning.distributions import simulate
 from labctl.analysis.survival.cells import Cell
@@ -12,7 +13,6 @@ from labctl.analysis.survival.curves import joined
 from labctl.analysis.survival.kernel import spread
 from labctl.analysis.survival.ks import STATISTICS, pair_of
 from labctl.analysis.survival.permutation import permutation_p
-
 from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS
 
 ALPHA, PERM = 0.05, 499

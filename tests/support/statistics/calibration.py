@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.bands import simultaneous_band
 from labctl.analysis.survival.cells import Cell
@@ -23,7 +24,6 @@ from labctl.analysis.survival.logrank import logrank, logrank_permutation, strat
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.permutation import permutation_p
 from labctl.analysis.survival.resample import stream_key
-
 from support.statistics.cohorts import DISTRIBUTIONS, HUMAN_EPISODES, NS, OBJECTS, TAU_NS
 
 ALPHA = 0.05

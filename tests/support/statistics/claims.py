@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
+
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell
@@ -17,7 +18,6 @@ from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import Pair, pair_of
 from labctl.analysis.survival.permutation import permutation_p
 from labctl.analysis.table import CENSORED, GHOST, NS, Table, table_from_rows
-
 from labctl.core.design import draw
 from labctl.reporting.relabellings import relabellings
 from support.statistics.calibration import Counts, _shares

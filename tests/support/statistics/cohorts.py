@@ -10,6 +10,7 @@ import csv
 from pathlib import Path
 
 import numpy as np
+
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import NEVER_NS, Durations

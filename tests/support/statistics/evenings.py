@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from labctl.analysis.episodes.random_factors import _Pair as Pair
 from labctl.analysis.episodes.random_factors import of_pair
 from labctl.analysis.operations_table.pair_rows import _silent
@@ -16,7 +17,6 @@ from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import rmst_with_error
 from labctl.analysis.table import NS
-
 from support.statistics.calibration import Counts, _shares
 from support.statistics.cohorts import OBJECTS
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from labctl.analysis.blocks.added_latency import Delayed, lateness_of
 from labctl.analysis.blocks.means import Draws
 from labctl.analysis.episodes_report.page import build_page

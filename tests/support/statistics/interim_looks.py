@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from labctl.analysis.operations_table.cohort import Plan
 from labctl.analysis.planning.interim_test import told_apart
 from labctl.analysis.planning.spending import looks

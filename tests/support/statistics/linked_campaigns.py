@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from labctl.analysis.episodes.linked import Campaign, compare_linked
 from labctl.analysis.planning.distributions import Distribution, simulate
-
 from support.statistics.cohorts import TAU_NS
 
 NEW_S = 50.0

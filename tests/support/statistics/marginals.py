@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from labctl.analysis.operations_table.describe import cell_row
 from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio
 from labctl.analysis.planning.distributions import Distribution, simulate
@@ -17,7 +18,6 @@ from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.curves import ESTIMATORS, WANG_CHANG, rmst_with_error
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.kernel import spread
-
 from support.statistics.cohorts import NS, OBJECTS, TAU_NS
 
 BOOT = 999

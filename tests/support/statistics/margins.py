@@ -7,14 +7,14 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+from scipy import optimize
+
 from labctl.analysis.operations_table.pair_effects import against_margin, rmst_ratio
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.curves import rmst_with_error
 from labctl.analysis.survival.result import Margin
 from labctl.analysis.table import NS
-from scipy import optimize
-
 from support.statistics.calibration import Counts, _shares
 from support.statistics.cohorts import OBJECTS
 

@@ -9,12 +9,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
+
 from labctl.analysis.blocks.anytime import BETS, check_level, closed_e_values
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-from scipy.special import logsumexp
-
 from labctl.errors import QuestionError
 
 _SHARES = (np.arange(BETS) + 0.5) / BETS

@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from labctl.analysis.planning.distributions import Distribution
-
 from support.statistics import budgets
 from support.statistics.assurance import by_row, promises
 from support.statistics.calibration import coverage, rejections

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from labctl.drivers.teleop import spacemouse as teleop_spacemouse
-from labctl.drivers.teleop.pucks import PUCKS
 from support.robots.teleop_devices import Puck, Servos
 from support.runs.campaigns import ROOT, cell_toml
 
@@ -19,6 +17,8 @@ from labctl.checks.probing import feel
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup
+from labctl.drivers.teleop import spacemouse as teleop_spacemouse
+from labctl.drivers.teleop.pucks import PUCKS
 from labctl.errors import MissingExtra
 from labctl.runtime.hosting.cell_nodes import stand_in
 from labctl.store.lab_folder import read_cell

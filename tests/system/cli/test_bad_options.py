@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers import BY_NAME, OPTIONS
 from support.policies.cards import card_toml
 
 from labctl import cli, devices
 from labctl.config.options import CameraOptions, Options, schema_of
+from labctl.drivers import BY_NAME, OPTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
 HOST = {"host": "127.0.0.9"}

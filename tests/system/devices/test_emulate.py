@@ -8,10 +8,10 @@ import subprocess
 import sys
 
 import pytest
-from labctl.drivers.sim.control_link import PORT
 from support.json_documents import judged
 from support.robots.emulators import Emulator, address
 
+from labctl.drivers.sim.control_link import PORT
 from labctl.errors import DeviceRefused
 
 pytestmark = pytest.mark.real_time

@@ -12,7 +12,6 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 
 import pytest
-from labctl.drivers.sim.picker import Skill
 from support.policies.cards import CAMERA, policy_arm
 from support.policies.gr00t_servers import TASK, FakeGr00t
 from support.policies.policy_servers import FakeServer
@@ -24,6 +23,7 @@ from support.runs.live_campaign import running
 
 from labctl.cli import call
 from labctl.core.trial import State, fold
+from labctl.drivers.sim.picker import Skill
 
 DEFT_ONE, LATE_ONE, STILL_ONE, PERSON = "zebra", "quagga", "okapi", "wildebeest"
 LATE_S = 0.35

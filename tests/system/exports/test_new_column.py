@@ -7,7 +7,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labctl.drivers.common.robot_tables import FR3
 from support.robots.telling_robot import PLAIN, STREAM, TELLING, UNSAID, TellingRobot
 from support.runs.blind_surfaces import review_pages
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblinded_copy
@@ -20,6 +19,7 @@ from labctl.bus import Message
 from labctl.cli import call
 from labctl.clock import SECOND, ManualClock
 from labctl.core.published_state import PublishedState
+from labctl.drivers.common.robot_tables import FR3
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign
 from labctl.viewing.episode import look_at

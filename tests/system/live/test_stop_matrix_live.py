@@ -16,7 +16,6 @@ from signal import SIGCONT, SIGKILL, SIGSTOP
 
 import numpy as np
 import pytest
-from labctl.drivers import BY_NAME
 from support.machine.processes import end_with_parent
 from support.robots.emulators import HOSTS, NAMES, Emulator
 from support.runs.campaigns import make_campaign, policy
@@ -25,6 +24,7 @@ from support.runs.stopped_cell import STOPS
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
+from labctl.drivers import BY_NAME
 from labctl.runtime.attach import Attachment
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verify import verify_campaign

@@ -16,12 +16,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.blocks.axes import axis_drops
 from scipy import stats
 from support.runs.campaigns import ROOT
 from support.runs.task_table_campaign import open_table, run_to_table
 from support.statistics.axis_law import AXES, campaign, named, rates
 
+from labctl.analysis.blocks.axes import axis_drops
 from labctl.cli import group
 
 pytestmark = pytest.mark.thorough

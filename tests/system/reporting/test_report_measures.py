@@ -13,15 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.operations_table.analyze import analyze
-from labctl.analysis.table import table_from_rows
-from labctl.drivers.sim.operator import SimulatedOperator
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 
+from labctl.analysis.operations_table.analyze import analyze
+from labctl.analysis.table import table_from_rows
 from labctl.cli import group
 from labctl.clock import SECOND, ManualClock
 from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
+from labctl.drivers.sim.operator import SimulatedOperator
 from labctl.errors import StateError
 from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.operations_table import operations

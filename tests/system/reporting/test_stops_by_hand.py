@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers.sim.operator import SimulatedOperator
 from support.runs.campaigns import events_of, make_campaign, policy, unblind
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
+from labctl.drivers.sim.operator import SimulatedOperator
 from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign

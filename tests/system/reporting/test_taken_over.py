@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers.sim.operator import SimulatedOperator
 from support.runs.campaigns import events_of, make_campaign, policy, unblind
 
 from labctl.core.events import Kind
+from labctl.drivers.sim.operator import SimulatedOperator
 from labctl.reporting.campaign_report import report_campaign
 from labctl.runtime.campaign_run import run_campaign
 

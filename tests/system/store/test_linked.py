@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.episodes.linked import Campaign, compare_linked
-from labctl.analysis.survival.cells import cells_of
-from labctl.analysis.table import table_from_rows
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
 
 from labctl import cli
+from labctl.analysis.episodes.linked import Campaign, compare_linked
+from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.table import table_from_rows
 from labctl.cli import leaving
 from labctl.clock import SECOND
 from labctl.errors import Exit

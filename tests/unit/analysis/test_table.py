@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from labctl.analysis.reading import read_table
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, table_from_rows
-
 from labctl.errors import TableError
 
 HEADER = "episode,arm,object,kind,time_s"

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
-from labctl.analysis.episodes_table import result as of_episodes
-from labctl.analysis.survival import result as of_operations
 
 from labctl import api
+from labctl.analysis.episodes_table import result as of_episodes
+from labctl.analysis.survival import result as of_operations
 from labctl.api.episodes_result import Stage
 from labctl.api.values import Interval, rows_of
 from labctl.errors import InputError

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.analysis.episodes.answers import Answer, table
 from support.policies.planner_stand_in import MODEL, stand_in
 
+from labctl.analysis.episodes.answers import Answer, table
 from labctl.checks.keyframes import Hold, Keyframe, holds_of, keyframes
 from labctl.checks.planner import Planner, planner_of
 from labctl.checks.questions import RecordedTask, questions

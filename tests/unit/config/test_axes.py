@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers.common.simulated_axes import FR3_ARM, ON_A_RAIL, RAIL, WITH_A_HAND
 
 from labctl.axes import Axis, axes_of, composed, hand_of, prefixed
 from labctl.config.axes import NamedAxis, action_problem
 from labctl.config.cell_schema import parse_cell
+from labctl.drivers.common.simulated_axes import FR3_ARM, ON_A_RAIL, RAIL, WITH_A_HAND
 from labctl.errors import InputError
 from labctl.store.driver_options import check_cell_options
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labctl.drivers import BY_NAME
-from labctl.drivers.policy import actions
 from support.policies.cards import CAMERA, card, card_toml
 
 from labctl.config import policy_card
 from labctl.config.policy_card import Card, parse_card
+from labctl.drivers import BY_NAME
+from labctl.drivers.policy import actions
 from labctl.errors import InputError
 from labctl.store.lab_folder import read_plan
 

@@ -9,11 +9,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from labctl.drivers import BY_NAME, EMULATORS
 from support.machine.packages import install
 
 from labctl import drivers
 from labctl.devices import load
+from labctl.drivers import BY_NAME, EMULATORS
 from labctl.errors import InputError
 from labctl.software import collect_pins
 

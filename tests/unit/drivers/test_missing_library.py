@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from labctl.drivers import BY_NAME
 
 from labctl.devices import load
+from labctl.drivers import BY_NAME
 from labctl.errors import InputError, MissingExtra, how_to_install
 
 

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from labctl.drivers.teleop.controller import Teleop
-from labctl.drivers.teleop.gate import Caps, Reading
 
 from labctl.bus import Message, Work
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.devices import ActionChunk, Observation, Pace
+from labctl.drivers.teleop.controller import Teleop
+from labctl.drivers.teleop.gate import Caps, Reading
 from labctl.errors import DeviceLost
 from labctl.messages.driving import Prepare
 from labctl.nodes import controller as module

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED
 from labctl.analysis.episodes_table.table import table_from_rows
-
 from labctl.reporting.episodes_table import columns_of, episodes
 from labctl.reporting.operations_table import Row
 

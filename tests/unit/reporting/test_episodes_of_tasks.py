@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from labctl.analysis.episodes.estimand import Estimand, counted
-from labctl.analysis.episodes_table.table import table_from_rows
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
 
+from labctl.analysis.episodes.estimand import Estimand, counted
+from labctl.analysis.episodes_table.table import table_from_rows
 from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+
 from labctl.analysis.episodes.stress import Traces
 from labctl.analysis.report.judgement_section import section
-
 from labctl.errors import StateError
 from labctl.reporting.judgements import judgements
 from labctl.reporting.measures import watched

@@ -8,8 +8,8 @@ import pyarrow.parquet
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.analysis.table import table_from_rows
 
+from labctl.analysis.table import table_from_rows
 from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.episodes.supplement import supplement
 from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.report import figures, markdown, success_curves
 from labctl.analysis.report.page import build_page
 from labctl.analysis.table import table_from_rows
-
 from labctl.config.protocol_schema import AnalysisPlan, parse_protocol
 from labctl.errors import InputError
 from labctl.reporting.campaign_report import terms_of
@@ -120,7 +120,6 @@ def test_a_key_that_nothing_reads_is_refused(key: str) -> None:
 
 def test_the_families_of_a_protocol_of_the_command_line_and_of_the_statistics_are_one_list():
     from labctl.analysis.survival.ks import STATISTICS
-
     from labctl.cli import options
 
     assert AnalysisPlan.model_fields["family"].default == STATISTICS == options.listed(options.FAMILY)

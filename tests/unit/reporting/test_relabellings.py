@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.survival.resample import design_labels, exchanges_of, smallest_by_design
 from labctl.analysis.table import table_from_rows
-
 from labctl.core.design import draw, williams
 from labctl.reporting.relabellings import relabellings
 

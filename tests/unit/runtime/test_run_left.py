@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from labctl.ui.console.asking import AskVoid
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.run_bench import Bench
 
@@ -19,6 +18,7 @@ from labctl.core.recovery import reconcile
 from labctl.core.trial import State, Trial, fold
 from labctl.messages.processes import EndRun
 from labctl.store.campaign import Campaign
+from labctl.ui.console.asking import AskVoid
 
 MAX_VOIDS = 2
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers import BY_NAME
-from labctl.drivers.common.options import check_place
 from support.robots.cells import cell_named
 from support.runs.campaigns import HUMAN, ROOT, make_campaign, policy
 
 from labctl.devices import load, no_stand_in
+from labctl.drivers import BY_NAME
+from labctl.drivers.common.options import check_place
 from labctl.errors import InputError
 from labctl.store.driver_options import check_cell_options
 from labctl.store.lab_folder import read_cell

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from labctl.ui.console import acts, refusals
-from labctl.ui.console.campaigns import Campaigns, Entry
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console
@@ -14,6 +12,8 @@ from support.screens.console_bench import NARROW, WIDE, Desk, at_console
 from labctl.bus import Message
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
+from labctl.ui.console import acts, refusals
+from labctl.ui.console.campaigns import Campaigns, Entry
 
 SECRETS = ("zebra", "sim://", "swift")
 

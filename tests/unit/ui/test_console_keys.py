@@ -5,10 +5,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.ui.console import refusals
-from labctl.ui.console.form import Line, Options
-from labctl.ui.console.presses import PASTED_NS, SEEN_NS, Presses
-from labctl.ui.console.stopping import arrived_ns, with_stop_key
 from support.runs.run_bench import Bench
 from support.screens.console_bench import Desk, at_console, evening, flat
 from textual.command import CommandPalette
@@ -19,6 +15,10 @@ from textual.widgets import Input
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.core.events import Kind
 from labctl.errors import InputError
+from labctl.ui.console import refusals
+from labctl.ui.console.form import Line, Options
+from labctl.ui.console.presses import PASTED_NS, SEEN_NS, Presses
+from labctl.ui.console.stopping import arrived_ns, with_stop_key
 
 QUICK_NS = 120 * MILLISECOND
 

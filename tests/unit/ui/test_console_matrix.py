@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from labctl.ui.console.form import Line, Options
 from support.screens.console_bench import NARROW, Desk, at_console, evening
 from textual.widget import Widget
 from textual.widgets import Input
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.ui.console.form import Line, Options
 
 STOPS = ("space", "f12")
 ORDERS = {

@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.ui.console.campaigns import Campaigns, Entry
-from labctl.ui.review.review import Review
 from support.runs.run_bench import Bench
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from textual.events import Key
@@ -18,6 +16,8 @@ from labctl.core.events import Kind
 from labctl.core.reviewed import queue
 from labctl.errors import StateError
 from labctl.store.campaign import Campaign
+from labctl.ui.console.campaigns import Campaigns, Entry
+from labctl.ui.review.review import Review
 
 
 @both_sizes

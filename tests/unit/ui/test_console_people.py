@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from labctl.ui.console.form import Line
 from support.runs.run_bench import Bench
 from support.screens.console_bench import Desk, at_console, both_sizes, flat
 
@@ -11,6 +10,7 @@ from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
 from labctl.core.trial import fold
 from labctl.errors import StateError
+from labctl.ui.console.form import Line
 
 COUNTS = {"items_staged": 2, "moved": 1, "lost": 0, "remaining": 1}
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 from click.testing import CliRunner
-from labctl.ui.console import words
-from labctl.ui.review import review
 from support.runs.campaigns import make_campaign
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from textual.widgets import Static
@@ -15,6 +13,8 @@ from labctl.cli.review import review as command
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Kind
 from labctl.errors import StateError
+from labctl.ui.console import words
+from labctl.ui.review import review
 
 ASKS = {"arming_s": "ask_guess = true\narming_s"}
 

@@ -15,11 +15,11 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 from cryptography import x509
-from labctl.ui.console import web as module
-from labctl.ui.console.web import TRIES, PairedServer
 
 from labctl.cli.console import console, free_port
 from labctl.errors import InputError
+from labctl.ui.console import web as module
+from labctl.ui.console.web import TRIES, PairedServer
 
 HOST = "127.0.0.1"
 ANY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # who types the code has compared the fingerprint

@@ -3,13 +3,13 @@
 from pathlib import Path
 from xml.etree import ElementTree
 
-import labctl.ui.rerun
 import numpy as np
 import pytest
+
+import labctl.ui.rerun
+from labctl import rotations
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5, UR5E, RobotModel
-
-from labctl import rotations
 
 FOLDER = Path(labctl.ui.rerun.__path__[0])
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.ui.console import app, asking, people
-from labctl.ui.console.form import Form, Line, Options
-from labctl.ui.review.review import AskOperation
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget
+
+from labctl.ui.console import app, asking, people
+from labctl.ui.console.form import Form, Line, Options
+from labctl.ui.review.review import AskOperation
 
 CHECKS = ["the e-stop was tried", "both totes are empty", "the cameras are clean", "nobody stands in the cell"]
 STATE: Any = {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.ui.console.keyrow import KeyRow
-from labctl.ui.console.screens import same_rows
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console
 from textual.content import Content
+
+from labctl.ui.console.keyrow import KeyRow
+from labctl.ui.console.screens import same_rows
 
 WORDS = st.text(st.sampled_from("ab \n界"), max_size=30)
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video, depth_place
 
 from labctl.store.video import DepthWriter, VideoWriter
+from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video, depth_place
 
 GO = 7_000_000_000
 
@@ -52,8 +52,9 @@ def test_a_frame_that_no_row_names_is_not_shown(depth: Depth) -> None:
 def test_depth_lies_beside_its_picture_and_says_how_long_a_metre_is(
     depth: Depth, tmp_path: Path, scale_m: float | None, meter: float | None
 ) -> None:
-    from labctl.ui.rerun.episode import save_episode
     from rerun.chunk import RrdReader
+
+    from labctl.ui.rerun.episode import save_episode
 
     writer = VideoWriter(tmp_path / "wrist.mp4", 64, 48)
     writer.write(np.zeros((48, 64, 3), np.uint8), 0)

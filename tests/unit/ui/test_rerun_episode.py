@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from labctl.ui.rerun.episode import save_episode, save_side_by_side
-from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Stream, Video
 
 from labctl.core.timeline import Mark
 from labctl.errors import MissingExtra, StorageError
 from labctl.store.video import VideoWriter
+from labctl.ui.rerun.episode import save_episode, save_side_by_side
+from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Stream, Video
 
 pytest.importorskip("rerun")
 

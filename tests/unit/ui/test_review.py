@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.ui.review.filmstrip import strip
-from labctl.ui.review.review import Review
 from textual.pilot import Pilot
 
 from labctl.clock import SECOND
@@ -19,6 +17,8 @@ from labctl.core.outcome import Outcome
 from labctl.core.reviewed import Item, checked
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
+from labctl.ui.review.filmstrip import strip
+from labctl.ui.review.review import Review
 
 
 def trial(name: str, moved: int = 2) -> Trial:

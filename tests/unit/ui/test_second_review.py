@@ -8,8 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from labctl.ui.review.review import Review
-from labctl.ui.review.second import SecondReview
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -19,6 +17,8 @@ from labctl.core.outcome import Outcome
 from labctl.core.reviewed import Item, Unseen
 from labctl.core.task import SCORE, STAGES, Task
 from labctl.core.trial import State, Trial
+from labctl.ui.review.review import Review
+from labctl.ui.review.second import SecondReview
 
 STEPS = (
     {"name": "open", "points": 1.0, "definition": "the drawer stands open by a hand's width"},

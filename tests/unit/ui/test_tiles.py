@@ -7,9 +7,10 @@ import asyncio
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.app import App, ComposeResult
+
 from labctl.ui.console.picture import STEP, Picture, cells
 from labctl.ui.console.tiles import BARS, Joints, sparks
-from textual.app import App, ComposeResult
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
 

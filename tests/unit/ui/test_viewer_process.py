@@ -14,9 +14,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from labctl.ui.rerun import viewer_page, viewer_process
 
 from labctl.errors import InputError, LabctlError, MissingExtra, StateError
+from labctl.ui.rerun import viewer_page, viewer_process
 
 ARGUMENTS = "import json, sys; json.dump(sys.argv[1:], open('{seen}', 'w'))"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from labctl.analysis.binary.compare import compare_counts, independent, paired, within_strata
 from labctl.analysis.binary.paired import mcnemar, tango
 from labctl.analysis.binary.sentences import sentences
 from labctl.analysis.binary.tables_2x2 import boschloo_p, newcombe, stratified
-
 from labctl.errors import QuestionError, TableError
 
 PUBLISHED = Path(__file__).parents[1] / "data" / "bridgev2_star_conditions.csv"

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labctl.analysis.binary.paired import mcnemar, tango
 from scipy import stats
 
+from labctl.analysis.binary.paired import mcnemar, tango
 from labctl.errors import QuestionError
 
 

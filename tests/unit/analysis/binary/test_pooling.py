@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from labctl.analysis.binary.pooling import category, rates
 
+from labctl.analysis.binary.pooling import category, rates
 from labctl.errors import TableError
 
 # 281 published (condition, model) results of BridgeV2-* (k of 5); composition results stand in the paper's table VII.

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labctl.analysis.binary.rates import clopper_pearson, rate, wilson
 from scipy import stats
 
+from labctl.analysis.binary.rates import clopper_pearson, rate, wilson
 from labctl.errors import QuestionError
 
 

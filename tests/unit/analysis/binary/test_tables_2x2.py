@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labctl.analysis.binary.paired import mcnemar
-from labctl.analysis.binary.tables_2x2 import boschloo_p, newcombe, score_p, stratified
 from scipy import stats
 
+from labctl.analysis.binary.paired import mcnemar
+from labctl.analysis.binary.tables_2x2 import boschloo_p, newcombe, score_p, stratified
 from labctl.errors import QuestionError
 
 # R example(mantelhaen.test): Rabbits (Agresti 1990, p. 231), (cured, all) of none and of 1.5 h delay, by penicillin.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from labctl.analysis.blocks.added_latency import Delayed, lateness_of
 from labctl.analysis.blocks.means import Draws
 from labctl.analysis.blocks.stress import lateness

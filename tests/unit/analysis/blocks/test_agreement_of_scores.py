@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
+
 from labctl.analysis.blocks.agreement import icc, weighted_kappa
 from labctl.analysis.blocks.enough import enough
 from labctl.analysis.episodes.agreement import cohens_kappa
-
 from labctl.errors import QuestionError
 
 # Shrout & Fleiss (1979), table 2: four judges' ratings of six targets

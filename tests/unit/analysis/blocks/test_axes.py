@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pytest
-from labctl.analysis.blocks.axes import Perturbed, axis_drops, category_drops, compositions
-from labctl.analysis.blocks.swaps import swapped
 from scipy import stats
 
+from labctl.analysis.blocks.axes import Perturbed, axis_drops, category_drops, compositions
+from labctl.analysis.blocks.swaps import swapped
 from labctl.errors import TableError
 
 AXES = ("S-LANG", "V-SC", "VB-POSE", "VSB-NOBJ")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from labctl.analysis.blocks.preference import FIRST, SECOND, TIE, concordance, davidson
 from scipy import optimize
 from support.statistics.real_blocks import real_blocks
 
+from labctl.analysis.blocks.preference import FIRST, SECOND, TIE, concordance, davidson
 from labctl.errors import QuestionError
 
 # Davidson (1970), example 2: brands i, j of chocolate pudding, preferred i, preferred j, neither

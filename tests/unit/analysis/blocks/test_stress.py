@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from labctl.analysis.blocks.heatmap import heatmap
 from labctl.analysis.blocks.means import mean_score
 from labctl.analysis.blocks.stress import Stressed, cliffs, level_order, responses
-from scipy import stats
 
 
 def episodes(rates: list[float], each: int, rng: np.random.Generator, arm: str = "p") -> list[Stressed]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from labctl.analysis.blocks.retention import retention
 from labctl.analysis.blocks.tags import tag_contrasts
-from scipy import stats
 
 RNG = np.random.default_rng(1)
 SCORES = np.round(RNG.uniform(0, 1, 9), 2)

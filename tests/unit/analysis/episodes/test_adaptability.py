@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episodes.adaptability import Watched, after_switches, by_arm
 from labctl.analysis.report.lab_sections import adaptability_table, files

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from labctl.analysis.episodes.agreement import bang_index, cohens_kappa
 
 

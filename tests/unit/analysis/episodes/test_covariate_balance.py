@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from support.statistics.cohorts import NS
+
 from labctl.analysis.episodes.covariate_balance import sessions, spatial, trend
 from labctl.analysis.table import Table, table_from_rows
-from support.statistics.cohorts import NS
 
 
 def table(seed: int, *, side_matters: bool = False, drift: float = 0.0, session_matters: bool = False) -> Table:

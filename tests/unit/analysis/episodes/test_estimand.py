@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from labctl.analysis.episodes.estimand import CRASH, Estimand, alternatives, counted
 from labctl.analysis.episodes.repeated import repeated
 from labctl.analysis.operations_table.analyze import analyze
@@ -14,7 +15,6 @@ from labctl.analysis.report import counting_section
 from labctl.analysis.report.wording import summary
 from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.table import table_from_rows
-
 from labctl.reporting.other_ways import counting, ways_of_table
 
 AS_IT_STANDS = Estimand("as_it_went", "left_out", "by_reason", "ended")

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from labctl.analysis.episodes.linked import Campaign, compare_linked
-from labctl.analysis.episodes.sensitivity import part_of
-from labctl.analysis.planning.distributions import Distribution, simulate
 from support.statistics.cohorts import TAU_NS
 from support.statistics.linked_campaigns import told_apart
 
+from labctl.analysis.episodes.linked import Campaign, compare_linked
+from labctl.analysis.episodes.sensitivity import part_of
+from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.errors import LinkError
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.analysis.episodes.offline import agreement, apart, between, distances_m, score, summary, turns_rad
 from scipy import stats
+
+from labctl.analysis.episodes.offline import agreement, apart, between, distances_m, score, summary, turns_rad
 
 
 def test_the_score_is_the_logarithm_of_the_distance_between_a_millimetre_and_a_metre():

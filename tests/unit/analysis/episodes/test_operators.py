@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from labctl.analysis.episodes.operators import people, plateau, practised, slope
 from labctl.analysis.report.operator_sections import section
 from labctl.analysis.table import table_from_rows
-from scipy import stats
 
 
 def episode(name: str, operator: str, moved: int, end: float, *, session: str = "s1", arm: str = "human", void="0"):

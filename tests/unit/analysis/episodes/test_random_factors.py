@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
+from support.statistics.evenings import Evenings, coverage
+
+from labctl import cli
 from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report import anew_words
 from labctl.analysis.survival.result import Anew
 from labctl.analysis.table import Table, table_from_rows
-from scipy import stats
-from support.statistics.evenings import Evenings, coverage
-
-from labctl import cli
 
 BOTH = ("session", "operator")
 Times = dict[str, list[list[float]]]

@@ -6,6 +6,8 @@ import json
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import NS, TAU_NS
+
 from labctl.analysis.episodes.failures import allowed, failure_modes, sweep
 from labctl.analysis.episodes.sensitivity import (
     hrt_bounds,
@@ -22,8 +24,6 @@ from labctl.analysis.survival.curves import rmst_with_error
 from labctl.analysis.survival.ks import observed_statistics, pair_of
 from labctl.analysis.survival.order_probability import pp_plot, qq_plot
 from labctl.analysis.table import table_from_rows
-from support.statistics.cohorts import NS, TAU_NS
-
 from labctl.errors import TableError
 
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.analysis.episodes.stress import Traces, arm_stress, episode_stress, inference_hz, latencies_s, roughness_rad
 from scipy import stats
+
+from labctl.analysis.episodes.stress import Traces, arm_stress, episode_stress, inference_hz, latencies_s, roughness_rad
 
 S = 1_000_000_000
 

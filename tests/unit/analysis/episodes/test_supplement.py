@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 import pytest
+
 from labctl.analysis import supplement_result as forms
 from labctl.analysis.episodes import covariate_balance, failures, operators, sensitivity
 from labctl.analysis.episodes.supplement import supplement

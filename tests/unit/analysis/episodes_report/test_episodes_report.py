@@ -12,14 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.statistics.gallery import ROOT, table_of_everything
+
+from labctl import cli
 from labctl.analysis.episodes_report import claims, page
 from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.result import EpisodesResult
 from labctl.analysis.episodes_table.table import table_from_rows
-from support.statistics.gallery import ROOT, table_of_everything
-
-from labctl import cli
 from labctl.errors import InputError
 
 QUICK = Plan(reference="broad", boot=199, perm=199)

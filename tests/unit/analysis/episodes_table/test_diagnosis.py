@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.gallery import table_of_everything
+
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.result import EpisodesResult
 from labctl.analysis.episodes_table.table import table_from_rows
-from support.statistics.gallery import table_of_everything
 
 PLAN = Plan(boot=199, perm=999)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from labctl.analysis.blocks.axes import Perturbed, axis_drops
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.table import table_from_rows
-
 from labctl.errors import TableError
 
 PLAN = Plan(boot=199, perm=999)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from labctl.analysis.episodes_table.reading import read_episodes
 
 from labctl import cli
+from labctl.analysis.episodes_table.reading import read_episodes
 
 SESSIONS = """,id,session_uuid,evaluation_location,evaluator_name,session_creation_timestamp,\
 evaluation_notes,policyA_name,policyB_name

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from labctl.analysis.episodes_table.reading import read_either, read_episodes
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
 from labctl.analysis.table import Table
-
 from labctl.errors import TableError
 
 GOOD = "block,arm,success,score,time_s\nb2,x,1,1,10.5\nb2,y,0,.25,\nb1,x,0,0,\nb1,y,1,1,3\n"

@@ -12,10 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from labctl.analysis.episodes_table.analyze import analyze
-from labctl.analysis.episodes_table.cohort import Plan
-from labctl.analysis.episodes_table.reading import read_episodes
-from labctl.analysis.episodes_table.result import EpisodesResult
 from support.statistics.block_calibration import (
     ALPHA,
     REAL,
@@ -31,6 +27,10 @@ from support.statistics.block_calibration import (
 )
 
 from labctl import cli
+from labctl.analysis.episodes_table.analyze import analyze
+from labctl.analysis.episodes_table.cohort import Plan
+from labctl.analysis.episodes_table.reading import read_episodes
+from labctl.analysis.episodes_table.result import EpisodesResult
 
 ROOT = Path(__file__).resolve().parents[4]
 PAGE = ROOT / "docs" / "episodes.md"

@@ -6,6 +6,8 @@ import itertools
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from labctl.analysis.binary.paired import mcnemar
 from labctl.analysis.blocks.means import Draws, mean_over_units
 from labctl.analysis.blocks.swaps import sign_flip_p
@@ -16,8 +18,6 @@ from labctl.analysis.episodes_table.ranks import cochran, friedman, rank_interva
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.operations_table.analyze import dumps
-from scipy import stats
-
 from labctl.errors import TableError
 
 QUICK = Plan(boot=999, perm=999)

@@ -7,13 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
+
 from labctl.analysis.planning.answers import Request, answer, arms_from_rmst, levels
 from labctl.analysis.planning.distributions import Distribution
 from labctl.analysis.planning.pilot import pilot_of
 from labctl.analysis.planning.simulation import MEASURES
 from labctl.analysis.reading import read_table
 from labctl.analysis.table import table_from_rows
-
 from labctl.errors import QuestionError
 
 PILOT = Path(__file__).parents[1] / "report_table.csv"

@@ -7,6 +7,7 @@ from math import comb
 
 import numpy as np
 import pytest
+
 from labctl.analysis.blocks.swaps import swapped
 from labctl.analysis.planning.axis_design import needed, power_of
 

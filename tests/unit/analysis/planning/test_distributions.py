@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+
 from labctl.analysis.planning.distributions import Distribution, distribution_rmst, fitted, simulate, stated
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.curves import rmst_with_error
 from labctl.analysis.table import table_from_rows
-
 from labctl.errors import QuestionError
 
 LAW = Distribution(1.0, lost=0.04, items=8, budget_s=240.0)

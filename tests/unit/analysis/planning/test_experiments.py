@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import DISTRIBUTIONS, OBJECTS, durations
+
 from labctl.analysis.planning.distributions import simulate
 from labctl.analysis.planning.experiments import ALPHAS, CAVEAT, METRICS, Experiment, Rejections, _of
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import joined
-from support.statistics.cohorts import DISTRIBUTIONS, OBJECTS, durations
 
 
 def cells(arm: str, seed: int, episodes: int = 37) -> list[Cell]:

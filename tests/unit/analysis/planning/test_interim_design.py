@@ -7,6 +7,7 @@ import itertools
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from labctl.analysis.planning.interim_design import resolution, smallest_swap_p
 from labctl.analysis.planning.spending import looks
 from labctl.analysis.survival.cells import cells_of

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.statistics.assurance import LAW, TAU_S, by_row, promises
+
 from labctl.analysis.planning.distributions import fitted, simulate
 from labctl.analysis.planning.pilot import Pilot
 from labctl.analysis.planning.simulation import Plan, powers
-from support.statistics.assurance import LAW, TAU_S, by_row, promises
 
 
 def pilot(episodes: int, *, blocks: bool = False, seed: int = 1) -> Pilot:

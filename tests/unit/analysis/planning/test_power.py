@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
+
 from labctl.analysis.binary.paired import exact_decides, mcnemar
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.binary.tables_2x2 import boschloo_p
@@ -25,8 +27,6 @@ from labctl.analysis.planning.power import (
     wilson_half_width,
     wilson_trials,
 )
-from scipy import stats
-
 from labctl.errors import QuestionError
 
 

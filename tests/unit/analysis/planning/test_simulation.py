@@ -7,6 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from labctl.analysis.planning.distributions import Arm, Distribution
 from labctl.analysis.planning.power import mcnemar_power
 from labctl.analysis.planning.simulation import (
@@ -23,7 +25,6 @@ from labctl.analysis.planning.simulation import (
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.survival.hrt import hrt
 from labctl.analysis.table import NS
-from scipy import stats
 
 AB = ("a", "b")
 

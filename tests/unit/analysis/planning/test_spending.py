@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from labctl.analysis.planning import spending
-from labctl.analysis.planning.spending import boundaries, looks, planned_look, spent, standing
 from scipy import stats
 from support.statistics.interim_looks import stopped_by_the_test
 
+from labctl.analysis.planning import spending
+from labctl.analysis.planning.spending import boundaries, looks, planned_look, spent, standing
 from labctl.errors import QuestionError
 
 

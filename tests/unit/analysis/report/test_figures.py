@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from labctl.analysis.report import figures, success_curves
 from labctl.analysis.survival.bands import curve_bands
 

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import pytest
+
 from labctl.analysis.numerals import p_value
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report import tables

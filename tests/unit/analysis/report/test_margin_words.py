@@ -9,12 +9,12 @@ import re
 from pathlib import Path
 from typing import Any
 
-import labctl.analysis
 import pytest
 from click.testing import CliRunner
+
+import labctl.analysis
 from labctl.analysis.report import figures, margin_words, markdown, pair_tables, success_curves
 from labctl.analysis.report.page import build_page, render_html
-
 from labctl.cli.report import report as report_verb
 from labctl.cli.statistics import analyze as analyze_verb
 

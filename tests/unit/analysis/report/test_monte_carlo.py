@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
+from labctl import cli
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.planning.simulation import MEASURES
@@ -19,8 +21,6 @@ from labctl.analysis.results import Plain
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_test
 from labctl.analysis.survival.verdicts import holm, holm_errors
-
-from labctl import cli
 
 TABLE = Path(__file__).parents[1] / "report_table.csv"
 DRAWS = 99

@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from labctl.analysis.report import diagrams, figures, success_curves, tables
-from labctl.analysis.report import page as report
 from matplotlib.figure import Figure
 
+from labctl.analysis.report import diagrams, figures, success_curves, tables
+from labctl.analysis.report import page as report
 from labctl.errors import ReportError
 from labctl.processes import processes
 

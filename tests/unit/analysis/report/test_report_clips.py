@@ -4,8 +4,8 @@ import base64
 import json
 
 import pytest
-from labctl.analysis.report import page as report
 
+from labctl.analysis.report import page as report
 from labctl.errors import ReportError
 
 ASKED = {"tau": 60, "seed": 0, "reference": None, "alpha": 0.05, "family": ["uph"]}

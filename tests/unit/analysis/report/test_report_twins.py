@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from labctl.analysis.episodes.supplement import supplement
 from labctl.analysis.report import figures, success_curves
 from labctl.analysis.report import page as report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from labctl.analysis.report import lab_sections
 
 SPREAD = {"p50": 0.0801, "p95": 0.125}

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from labctl.analysis.report import figures, markdown, page, stop_sections, success_curves, wording
 
 HERE = Path(__file__).parents[1]

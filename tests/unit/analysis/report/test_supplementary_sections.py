@@ -7,6 +7,7 @@ import io
 from typing import Any
 
 import pytest
+
 from labctl.analysis.episodes import supplement
 from labctl.analysis.operations_table import analyze as analyses
 from labctl.analysis.report import figures, supplementary_sections

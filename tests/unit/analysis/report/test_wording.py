@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
-import labctl.analysis
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+import labctl.analysis
 from labctl.analysis import numerals
 from labctl.analysis.report import wording
 

@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+
 from labctl.analysis.episodes.historical import NAME, historical
 from labctl.analysis.episodes.supplement import supplement
 from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.table import table_from_rows
-
 from labctl.errors import TableError
 
 GIVEN = {"reference": "human", "tau": 60.0, "boot": 49, "perm": 99}

@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.operations_table.cautions import unequal_budgets
 from labctl.analysis.reading import read_table
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.table import table_from_rows
-
 from labctl.errors import TableError
 
 DATA = Path(__file__).parents[1] / "data"

@@ -7,6 +7,7 @@ import warnings
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.table import table_from_rows
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.ks import observed_statistics, pair_of
 from labctl.analysis.table import table_from_rows

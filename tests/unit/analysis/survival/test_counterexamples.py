@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import NS
+
 from labctl.analysis.episodes.sensitivity import rmst_by_operation
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.planning.distributions import Distribution, simulate
@@ -12,7 +14,6 @@ from labctl.analysis.survival.curves import curve, rmst_with_error
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_test
 from labctl.analysis.table import table_from_rows
-from support.statistics.cohorts import NS
 
 INF = float("inf")
 Rows = list[dict[str, object]]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import NS, durations, kidney
+
 from labctl.analysis.survival.curves import (
     NEVER_NS,
     Durations,
@@ -14,7 +16,6 @@ from labctl.analysis.survival.curves import (
     rmst_with_error,
 )
 from labctl.analysis.survival.logrank import logrank, stratified
-from support.statistics.cohorts import NS, durations, kidney
 
 # Freireich et al. 1963, weeks in remission; + is censored
 MERCAPTOPURINE = durations(

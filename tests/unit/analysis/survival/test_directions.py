@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.claims import EVEN, WIDE, verdicts
+from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS, cohort
+
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio, simultaneous
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
 from labctl.analysis.table import table_from_rows
-from support.statistics.claims import EVEN, WIDE, verdicts
-from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS, cohort
 
 
 def test_arms_of_equal_means_and_another_shape_differ_and_are_hardly_ever_ordered() -> None:

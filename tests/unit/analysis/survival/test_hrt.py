@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats
+from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS
+
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival import clusters as clusters_module
 from labctl.analysis.survival.clusters import (
@@ -22,8 +25,6 @@ from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.intervals import IDENTITY, LOG, bootstrap_t, logit, percentile, t_interval
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.resample import multiplicities, stream_key
-from scipy import stats
-from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS
 
 FEW = np.array([1.0, 1.0])
 

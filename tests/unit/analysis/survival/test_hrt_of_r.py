@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.reading import read_table
 

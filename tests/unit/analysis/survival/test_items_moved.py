@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import DISTRIBUTIONS, NS, OBJECTS
+
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.items_moved import MovedDifference, moved_difference, moved_share
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.table import table_from_rows
-from support.statistics.cohorts import DISTRIBUTIONS, NS, OBJECTS
 
 
 def cells(outcomes: dict[str, list[int]], *, staged: object = 2, blocks: bool = True) -> tuple[Cell, Cell]:

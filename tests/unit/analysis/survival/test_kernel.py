@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.statistics.cohorts import NS, TAU_NS, durations, kidney, random_durations
+
 from labctl.analysis.survival import kernel_reference as reference
 from labctl.analysis.survival.curves import Durations, rmst_with_error
 from labctl.analysis.survival.event_order import EventOrder, event_order
@@ -26,7 +28,6 @@ from labctl.analysis.survival.kernel import (
     pair_values,
 )
 from labctl.analysis.survival.resample import stream_key
-from support.statistics.cohorts import NS, TAU_NS, durations, kidney, random_durations
 
 FAST = "labctl.analysis.survival.kernel_fast"
 compiled = pytest.importorskip(FAST, reason="no C compiler here; the reference is tested below", exc_type=ImportError)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import NS, TAU_NS, random_durations
+
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.curves import NEVER_NS, Durations
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.logrank import logrank, logrank_permutation, stratified
-from support.statistics.cohorts import NS, TAU_NS, random_durations
 
 
 def test_a_ghost_counts_as_censored_beyond_every_time() -> None:

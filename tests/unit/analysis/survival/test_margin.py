@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.statistics.cohorts import DISTRIBUTIONS
+from support.statistics.margins import at_margin, within
+
 from labctl.analysis.operations_table.analyze import analyze, dumps
 from labctl.analysis.operations_table.pair_effects import RatioReplicates, against_margin, p_beyond, ratio_interval
 from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.verdicts import holm, holm_levels
 from labctl.analysis.table import Table, table_from_rows
-from support.statistics.cohorts import DISTRIBUTIONS
-from support.statistics.margins import at_margin, within
-
 from labctl.errors import TableError
 
 T = np.empty(0)

@@ -7,6 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.statistics.cohorts import NS, TAU_NS, durations, random_durations
+from support.statistics.marginals import Paced, biases, coverage
+
 from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.operations_table.cautions import _of_cell
@@ -28,9 +31,6 @@ from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.kernel import Given, Redraw, Request, moments, pair_values
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.table import table_from_rows
-from support.statistics.cohorts import NS, TAU_NS, durations, random_durations
-from support.statistics.marginals import Paced, biases, coverage
-
 from labctl.errors import TableError
 
 KEY = stream_key(0, "marginal")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.ks import Pair, bootstrap_p, observed_statistics, pair_of
 from labctl.analysis.survival.permutation import permutation_p, permutation_test

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+
 from labctl.analysis.survival.resample import all_swaps, hashes, multiplicities, random_swaps, stream_key, swap_count
 
 MASK = (1 << 64) - 1

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from labctl.analysis.survival.clusters import Key, Replicates
 from labctl.analysis.survival.hrt import rmst
-from scipy import stats
 
 TAU_S = 240.0
 CELLS = {("a", "cup"): (60.0, 6.0, 10), ("a", "pan"): (90.0, 8.0, 8), ("a", "pot"): (30.0, 2.0, 12)}

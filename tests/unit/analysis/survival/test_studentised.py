@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.statistics.claims import unequal_spreads
+from support.statistics.cohorts import NS
+
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.curves import rmst_influence
 from labctl.analysis.survival.kernel import Given, moments, pair_values
 from labctl.analysis.survival.ks import Pair, pair_of
 from labctl.analysis.survival.studentised import both_roles, hourly_difference, in_errors, log_ratio_errors, two_roles
-from support.statistics.claims import unequal_spreads
-from support.statistics.cohorts import NS
 
 TAU_NS = 60 * NS
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from labctl.analysis.survival.verdicts import InView, compact_letters, holm, holm_by_family, smallest_p, verdict
 
 

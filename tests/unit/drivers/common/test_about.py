@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+from support.robots.cells import cell_named
+
 from labctl.drivers.common.about import joined, library
 from labctl.drivers.common.robot_tables import FR3
-from support.robots.cells import cell_named
 
 LIMITS = cell_named("emulated_fr3").robot.limits
 TOLD = {"model": "A", "serial": "1", "firmware": "2", "client": "c 3"}

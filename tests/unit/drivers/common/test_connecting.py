@@ -6,11 +6,11 @@ import socket
 import threading
 
 import pytest
-from labctl.drivers.common.state_timeout import within
-from labctl.drivers.common.states import States
 from support.robots.cells import cell_named
 from support.robots.emulators import address
 
+from labctl.drivers.common.state_timeout import within
+from labctl.drivers.common.states import States
 from labctl.errors import DeviceLost
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.drivers.common.frame_reader import FEWEST_REPEATS, QUEUE, FrameReader, Repeats
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import Frame
+from labctl.drivers.common.frame_reader import FEWEST_REPEATS, QUEUE, FrameReader, Repeats
 from labctl.errors import DeviceLost, DeviceRefused
 
 pytestmark = pytest.mark.real_time

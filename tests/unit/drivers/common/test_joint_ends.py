@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.robots.cells import cell_named
+
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import FR3, FR3_ENDS
-from support.robots.cells import cell_named
 
 # libfranka, include/franka/rate_limiting.h, computeUpperLimitsJointVelocity and computeLowerLimitsJointVelocity: at
 # most `vmax`, else -offset + sqrt(twice * (upper - q)), less 1e-3; towards the lower end likewise

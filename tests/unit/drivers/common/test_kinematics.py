@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+from labctl import rotations
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.kinematics import Chain
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel, Tool, with_tool
 from labctl.drivers.common.sweep import levers
-from scipy.spatial.transform import Rotation
-
-from labctl import rotations
 
 ARMS = pytest.mark.parametrize("arm", [FR3, UR5, UR5E], ids=["fr3", "ur5", "ur5e"])
 

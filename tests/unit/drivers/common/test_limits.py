@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from labctl.config.cell_schema import Limits as CellLimits
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
-
-from labctl.config.cell_schema import Limits as CellLimits
 from labctl.errors import InputError
 
 PERIOD_S = 0.01

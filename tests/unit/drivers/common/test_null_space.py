@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 import pytest
-from labctl.drivers.common import kinematics, null_space
-from labctl.drivers.common.robot_tables import FR3, FR3_POSTURE, FR3_UPPER
 from support.robots.cells import cell_named
 from support.robots.tool_loops import LOOPS, PLACE, TILT_RAD, before, drift, leaning, led, tilted
+
+from labctl.drivers.common import kinematics, null_space
+from labctl.drivers.common.robot_tables import FR3, FR3_POSTURE, FR3_UPPER
 
 RATE_HZ = 15.0  # of DROID's policies
 MOST_RAD_S = np.array(cell_named("fr3_droid_cell").robot.limits.velocity_rad_s)

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3, UR5E, RobotModel
 from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.states import Sample
-from support.robots.cells import cell_named
 
 STEPS = 10
 ARMS = {"ur5e": (UR5E, "emulated_ur5e"), "fr3": (FR3, "emulated_fr3")}

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from labctl.drivers.common.player import MOST, QUEUE, Player
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Frame
+from labctl.drivers.common.player import MOST, QUEUE, Player
 from labctl.errors import DeviceLost
 
 START_NS = 5 * SECOND

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common.limits import limits_of
-from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
 
 from labctl.config.cell_schema import Limits
+from labctl.drivers.common.limits import limits_of
+from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
 from labctl.errors import InputError
 
 JOINTS = [pytest.param(arm, joint, id=f"{arm.name}-{joint}") for arm in (FR3, UR5, UR5E) for joint in range(arm.dof)]

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.servo import hand_opening, servoed_robot
-from labctl.drivers.common.servo.servoed_robot import ServoedRobot
-from labctl.drivers.common.states import Sample, States
 from support.robots.cells import cell_named
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import RobotStatus, Setpoints
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.common.servo import hand_opening, servoed_robot
+from labctl.drivers.common.servo.servoed_robot import ServoedRobot
+from labctl.drivers.common.states import Sample, States
 from labctl.errors import DeviceLost, DeviceRefused
 
 pytestmark = pytest.mark.real_time

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from labctl.drivers.common.servo.setpoint_queue import SetpointQueue
 
 DELAY_NS = 50

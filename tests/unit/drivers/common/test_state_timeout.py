@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.drivers.common.state_timeout import MOST_NS, Silence
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.drivers.common.state_timeout import MOST_NS, Silence
 
 
 def _age(looks_ns: list[int], heard_ns: int = 0) -> int:

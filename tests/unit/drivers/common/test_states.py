@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
 from labctl.drivers.common import states as module
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.states import DEVICE, Sample, States, stacked, state_spec, state_specs

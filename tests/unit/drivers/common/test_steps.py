@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.robots.droid_law import FLANGE, KQ, KQD, KX, KXD
+
+from labctl.config.cell_schema import Limits
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import AHEAD_S, limits_of
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.steps import StepLimiter
 from labctl.drivers.franka.impedance import DroidLaw
-from support.robots.droid_law import FLANGE, KQ, KQD, KX, KXD
-
-from labctl.config.cell_schema import Limits
 
 WIDE = Limits(
     velocity_rad_s=FR3.velocity.tolist(),

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import Limits, limits_of
 from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5E, RobotModel, Tool, with_tool
 from labctl.drivers.common.servo.way_home import way_home
-from support.robots.cells import cell_named
-
 from labctl.errors import DeviceRefused, InputError
 
 PERIOD_S = 0.01

@@ -1,6 +1,7 @@
 """Every state of a controller is one line that says what it is and what to do."""
 
 import pytest
+
 from labctl.drivers.franka import words as franka_words
 from labctl.drivers.robotiq.scales import fault_words
 from labctl.drivers.ur import words as ur_words

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka.emulator.dynamics import MOTORS, Dynamics, hand
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from labctl.drivers.franka.capture import Capture
-from labctl.drivers.franka.state import STATE_BYTES
 from support.robots.emulators import address
 
 from labctl.clock import MonotonicClock
+from labctl.drivers.franka.capture import Capture
+from labctl.drivers.franka.state import STATE_BYTES
 
 CLOCK = MonotonicClock()
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.emulators import address
+
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.franka.state import SLICES
 from labctl.drivers.sim.plant import SimulatedPlant
-from support.robots.emulators import address
-
 from labctl.testing.given import FIXTURE
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
 from labctl.drivers.franka.state import Datagram, samples

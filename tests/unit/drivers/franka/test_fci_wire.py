@@ -3,6 +3,7 @@
 import struct
 
 import numpy as np
+
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire as wire
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FER, FR3
 from labctl.drivers.franka.impedance import DroidLaw
 from labctl.drivers.franka.options import FRANKY_RAD_S, FRANKY_RAD_S2, FrankaOptions
-from support.robots.cells import cell_named
-
 from labctl.errors import InputError
 
 

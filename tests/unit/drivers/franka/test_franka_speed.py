@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from labctl.clock import MILLISECOND, SECOND, ManualClock
+from labctl.config.cell_schema import Limits, RobotTable
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import slowed
 from labctl.drivers.common.robot_tables import FR3, FR3_ENDS
 from labctl.drivers.franka.options import FrankaOptions
-
-from labctl.clock import MILLISECOND, SECOND, ManualClock
-from labctl.config.cell_schema import Limits, RobotTable
 
 SPEEDS = st.lists(st.floats(-1.0, 1.0), min_size=7, max_size=7).map(np.array)
 LAGS = st.lists(st.floats(-0.5, 0.5), min_size=7, max_size=7).map(np.array)

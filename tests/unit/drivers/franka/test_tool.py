@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
+
 from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
 from labctl.drivers.franka.tool import unlike
-from scipy.spatial.transform import Rotation
 
 HAND = Tool((0.0, 0.0, HAND_M), HAND_RPY)
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from labctl.drivers.policy import actions as table
 from scipy.spatial.transform import Rotation
 from support.policies.cards import card
 
 from labctl.config.policy_card import Action, Card, Gripper, Tool
+from labctl.drivers.policy import actions as table
 from labctl.errors import DeviceRefused
 from labctl.nodes.playing import chunk_problem
 

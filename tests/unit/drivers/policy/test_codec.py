@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from labctl.drivers.policy.codec import pack, pack_npy, unpack, unpack_npy
 
+from labctl.drivers.policy.codec import pack, pack_npy, unpack, unpack_npy
 from labctl.errors import DeviceRefused
 
 CODECS = {"openpi": (pack, unpack), "gr00t": (pack_npy, unpack_npy)}

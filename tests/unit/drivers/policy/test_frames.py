@@ -11,13 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common import kinematics
-from labctl.drivers.common.flange import tool_of
-from labctl.drivers.common.robot_tables import FR3, HAND_M, HAND_RPY, Tool, with_tool
-from labctl.drivers.policy.actions import to_chunk
-from labctl.drivers.policy.client import card_for, in_frame_of
-from labctl.drivers.policy.inputs import read
-from labctl.drivers.policy.options import PolicyOptions
 from scipy.spatial.transform import Rotation
 from support.policies.cards import card
 from support.robots.cells import cell_named, changed
@@ -25,6 +18,13 @@ from support.robots.cells import cell_named, changed
 from labctl.config.cell_schema import Cell
 from labctl.config.policy_card import Card, parse_card
 from labctl.devices import Observation
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.flange import tool_of
+from labctl.drivers.common.robot_tables import FR3, HAND_M, HAND_RPY, Tool, with_tool
+from labctl.drivers.policy.actions import to_chunk
+from labctl.drivers.policy.client import card_for, in_frame_of
+from labctl.drivers.policy.inputs import read
+from labctl.drivers.policy.options import PolicyOptions
 from labctl.errors import InputError
 from labctl.nodes.playing import Play
 

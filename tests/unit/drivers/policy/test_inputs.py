@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.drivers.policy import inputs as inputs
 from scipy.spatial.transform import Rotation
 from support.policies.cards import CAMERA, card
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.config.policy_card import Card, Image, Input
 from labctl.devices import Observation, Picture
+from labctl.drivers.policy import inputs as inputs
 from labctl.errors import DeviceRefused
 
 POSE = np.array([0.4, 0.1, 0.3, *Rotation.from_euler("xyz", [3.0, 0.2, -0.5]).as_quat()])

@@ -17,12 +17,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from labctl.drivers.bridges import lerobot_openpi as bridge
-from labctl.drivers.policy import codec
 from support.policies.cards import CAMERA, card
 from support.policies.observations import GIVEN, SEEN, Q
 
 from labctl.devices import load
+from labctl.drivers.bridges import lerobot_openpi as bridge
+from labctl.drivers.policy import codec
 from labctl.errors import DeviceRefused
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
-from labctl.drivers.policy import actions as table
 from support.policies.cards import card
 from support.robots.cells import cell_named
 from support.runs.axes import cell_of
@@ -18,6 +16,8 @@ from support.runs.campaigns import HUMAN, make_campaign
 from labctl.axes import Axis, hand_of
 from labctl.config.policy_card import Card
 from labctl.devices import load
+from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
+from labctl.drivers.policy import actions as table
 from labctl.errors import InputError
 from labctl.nodes.playing import chunk_problem
 from labctl.testing.given import FIXTURE

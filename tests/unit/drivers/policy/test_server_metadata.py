@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from labctl.drivers.policy.server_metadata import (
     CALL_TIMES,
     MODEL_TIMES,

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labctl.drivers.policy.server_process import ServerProcess
 from support.runs.live_campaign import wait_for
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.policy_card import Server
+from labctl.drivers.policy.server_process import ServerProcess
 
 pytestmark = pytest.mark.real_time
 

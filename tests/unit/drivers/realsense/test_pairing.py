@@ -6,6 +6,7 @@ import random
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from labctl.drivers.realsense.pairing import LOOKAHEAD, Pairing
 
 PERIOD = 33.3

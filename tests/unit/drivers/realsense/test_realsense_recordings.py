@@ -15,10 +15,11 @@ from labctl.errors import DeviceLost, DeviceRefused
 from labctl.testing.given import SIMULATED
 
 pytest.importorskip("labctl.drivers.realsense.librealsense")
-from labctl.drivers.realsense.camera import Recorded
-from labctl.drivers.realsense.device import FORMATS
 from support.cameras.alignment import check_alignment
 from support.cameras.software_realsense import CLOCK, SoftRealSense
+
+from labctl.drivers.realsense.camera import Recorded
+from labctl.drivers.realsense.device import FORMATS
 
 pytestmark = pytest.mark.real_time
 

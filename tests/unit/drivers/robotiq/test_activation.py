@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.scales import Scale
-
 from labctl.errors import DeviceRefused
 
 SCALE = Scale(speed=128, force=64, open_at=3, closed_at=228)

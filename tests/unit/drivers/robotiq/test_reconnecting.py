@@ -5,9 +5,9 @@ from __future__ import annotations
 import threading
 
 import pytest
+
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.scales import Scale
-
 from labctl.errors import DeviceLost, DeviceRefused
 
 WAIT_S = 10.0

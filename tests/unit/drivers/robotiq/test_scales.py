@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from labctl.drivers.robotiq.emulator.server import opening_at
 from labctl.drivers.robotiq.scales import STROKE_M, Scale
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cyclonedds")
+from rosbags.typesys import Stores, get_typestore
+
 from labctl.drivers.ros2 import messages as ours
 from labctl.drivers.ros2.network import configuration, dds_name
-from rosbags.typesys import Stores, get_typestore
 
 ROS = get_typestore(Stores.ROS2_HUMBLE)
 TIME = 1_764_000_000_123_456_789

@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from labctl.drivers.common import kinematics, robot_tables
-from labctl.drivers.sim import draw, scenery
-from labctl.drivers.sim.camera import joint_points
-from labctl.drivers.sim.scenery import Tote
 
 from labctl import rotations
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load
+from labctl.drivers.common import kinematics, robot_tables
+from labctl.drivers.sim import draw, scenery
+from labctl.drivers.sim.camera import joint_points
+from labctl.drivers.sim.scenery import Tote
 from labctl.errors import InputError
 from labctl.testing.given import FIXTURE, SIMULATED
 

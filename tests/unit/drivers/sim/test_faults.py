@@ -7,10 +7,10 @@ import sys
 import threading
 
 import pytest
-from labctl.drivers.sim import faults
 
 from labctl import devices
 from labctl.devices import load
+from labctl.drivers.sim import faults
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 FAULT = {"driver": "sim_fr3", "verb": "observe"}

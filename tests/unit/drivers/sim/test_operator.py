@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from labctl.drivers.sim.operator import WHO, SimulatedOperator
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given as given_by
 from hypothesis import settings
 from hypothesis import strategies as st
-from labctl.drivers.sim.picker import difficulties
 
 from labctl.devices import Observation, load
+from labctl.drivers.sim.picker import difficulties
 from labctl.errors import DeviceLost, InputError
 
 

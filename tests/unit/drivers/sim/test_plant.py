@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.sim.plant import SimulatedPlant
 
 from labctl.clock import MILLISECOND
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.sim.plant import SimulatedPlant
 
 CYCLE_S = 0.001
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from labctl.drivers.common.robot_tables import FR3
 from support.robots.cells import FIXTURE, cell_named
 
 from labctl.clock import SECOND
 from labctl.devices import Actions, Robot, Setpoints, load
+from labctl.drivers.common.robot_tables import FR3
 
 
 def recorded(path: Path, seconds: np.ndarray, q: np.ndarray) -> Robot:

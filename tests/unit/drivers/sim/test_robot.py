@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given as given_by
 from hypothesis import settings
 from hypothesis import strategies as st
-from labctl.drivers.common import kinematics
-from labctl.drivers.sim.world import RELEASE_M
 
 from labctl.devices import Setpoints, load
+from labctl.drivers.common import kinematics
+from labctl.drivers.sim.world import RELEASE_M
 from labctl.errors import DeviceRefused, InputError
 from labctl.testing.given import FIXTURE
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.sim.mind import Mind
-from labctl.drivers.sim.plant import SimulatedPlant
 from support.robots.task_table import BASE, BY_AXIS, GIVEN, TABLE, TRAINED, staged, told
 
 from labctl.devices import load
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.sim.mind import Mind
+from labctl.drivers.sim.plant import SimulatedPlant
 
 NAMES = [thing.name for thing in TABLE.object]
 SEEDS = range(6)

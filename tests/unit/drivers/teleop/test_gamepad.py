@@ -11,13 +11,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from labctl.drivers.teleop.controller import Teleop
-from labctl.drivers.teleop.gamepad import Gamepad
-from labctl.drivers.teleop.gate import Caps, Reading, axis_map
 from support.robots.teleop_devices import VirtualPad
 
 from labctl.clock import ManualClock
 from labctl.devices import Observation
+from labctl.drivers.teleop.controller import Teleop
+from labctl.drivers.teleop.gamepad import Gamepad
+from labctl.drivers.teleop.gate import Caps, Reading, axis_map
 from labctl.errors import DeviceLost
 
 pytestmark = pytest.mark.real_time

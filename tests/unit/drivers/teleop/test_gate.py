@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.drivers.teleop.gate import Caps, Gate, Reading, axis_map, mapped
 
 from labctl.clock import MILLISECOND, SECOND
+from labctl.drivers.teleop.gate import Caps, Gate, Reading, axis_map, mapped
 from labctl.errors import InputError
 
 CAPS = Caps(linear_m_s=0.2, angular_rad_s=0.5, joint_rad_s=1.0, deadband=0.1, stale_s=0.1, ramp_s=0.4, align_rad=0.5)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from labctl.drivers.teleop.grip import LET_GO_NS, Grip
 
 from labctl.clock import MILLISECOND
+from labctl.drivers.teleop.grip import LET_GO_NS, Grip
 
 OPEN_M = 0.08
 STEP_NS = 20 * MILLISECOND

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-from labctl.drivers.teleop.gate import Caps
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulators
 from support.robots.hand_to_robot import Drive, followed, push, sweep
 
+from labctl.drivers.teleop.gate import Caps
 from labctl.testing.robot import RobotRig
 
 TURN_S = 1.2

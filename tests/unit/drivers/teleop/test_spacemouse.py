@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from labctl.drivers.teleop.pucks import PUCKS
-from labctl.drivers.teleop.rest import Rest
-from labctl.drivers.teleop.spacemouse import SpaceMouse, chosen
 from support.robots.teleop_devices import Puck as Plastic
 
 from labctl.clock import MILLISECOND, ManualClock
+from labctl.drivers.teleop.pucks import PUCKS
+from labctl.drivers.teleop.rest import Rest
+from labctl.drivers.teleop.spacemouse import SpaceMouse, chosen
 from labctl.errors import DeviceLost
 
 # the report and the first byte of x y z, then of the turns about them

@@ -10,6 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.robots.cells import changed
+from support.robots.teleop_devices import Puck, Servos, VirtualPad
+
+from labctl.clock import SECOND, ManualClock, MonotonicClock
+from labctl.devices import ByHand, Controller, Observation, load
 from labctl.drivers.teleop.controller import Teleop
 from labctl.drivers.teleop.gamepad import Gamepad
 from labctl.drivers.teleop.gate import Caps, Reading, axis_map
@@ -17,11 +22,6 @@ from labctl.drivers.teleop.gello import Gello
 from labctl.drivers.teleop.keyboard import Keyboard
 from labctl.drivers.teleop.pucks import PUCKS
 from labctl.drivers.teleop.spacemouse import SpaceMouse
-from support.robots.cells import changed
-from support.robots.teleop_devices import Puck, Servos, VirtualPad
-
-from labctl.clock import SECOND, ManualClock, MonotonicClock
-from labctl.devices import ByHand, Controller, Observation, load
 from labctl.errors import DeviceLost, InputError, MissingExtra
 from labctl.testing.given import CELL, FIXTURE, SIMULATED
 

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.emulators import address
+
+from labctl import rotations
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import UR5, UR5E, RobotModel, Tool, with_tool
@@ -20,9 +23,6 @@ from labctl.drivers.ur import calibration
 from labctl.drivers.ur.calibration import HEAD, PART, calibration_in, read_calibration
 from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published
 from labctl.drivers.ur.options import UrOptions
-from support.robots.emulators import address
-
-from labctl import rotations
 from labctl.errors import DeviceRefused
 
 ARMS = pytest.mark.parametrize("arm", [UR5, UR5E], ids=["ur5", "ur5e"])

@@ -3,6 +3,7 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
 from labctl.drivers.ur.pose import from_ur, joined, to_ur, undone
 
 REAL = st.floats(-1.5, 1.5)

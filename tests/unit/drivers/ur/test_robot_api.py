@@ -10,14 +10,14 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from support.robots.emulators import address
+
+from labctl.devices import load
 from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.ur.emulator.body import IDLE, NORMAL, PLAYING, POWER_OFF, PROTECTIVE, RUNNING, STOPPED, Body
 from labctl.drivers.ur.emulator.dashboard import Dashboard
 from labctl.drivers.ur.emulator.robot_api import RobotApiServer, request_end
 from labctl.drivers.ur.robot_api import BASE, RobotApi
-from support.robots.emulators import address
-
-from labctl.devices import load
 from labctl.errors import DeviceRefused, InputError
 from labctl.testing.given import FIXTURE
 

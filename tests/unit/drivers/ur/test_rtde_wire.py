@@ -3,6 +3,7 @@
 import struct
 
 import pytest
+
 from labctl.drivers.ur.emulator import rtde_wire as wire
 
 

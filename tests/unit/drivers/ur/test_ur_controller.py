@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 import threading
 
-from labctl.drivers.ur.emulator import rtde_wire as wire
-from labctl.drivers.ur.emulator.body import pose_of
 from support.robots.emulators import address
 
 from labctl.devices import load
+from labctl.drivers.ur.emulator import rtde_wire as wire
+from labctl.drivers.ur.emulator.body import pose_of
 from labctl.testing.given import FIXTURE
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from labctl.clock import MILLISECOND
 from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.common.states import DEVICE, States
 from labctl.drivers.ur.options import UrOptions
 from labctl.drivers.ur.words import PLAYING, RUNNING
-
-from labctl.clock import MILLISECOND
 
 
 class Values:

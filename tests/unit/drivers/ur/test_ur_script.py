@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.ur.emulator.body import IDLE, PLAYING, POWER_OFF, POWER_ON, RUNNING, Body
 from labctl.drivers.ur.emulator.script import DONE, READY, ControlScript, Registers, ScriptEnded

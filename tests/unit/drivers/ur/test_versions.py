@@ -8,6 +8,8 @@ import threading
 
 import numpy as np
 import pytest
+from support.robots.emulators import address
+
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import URS
 from labctl.drivers.ur.version import (
@@ -17,7 +19,6 @@ from labctl.drivers.ur.version import (
     has_robot_api,
     what_is_missing,
 )
-from support.robots.emulators import address
 
 # As ur_rtde 1.6.5 branches in the constructor of its control interface: remote control from 5.6 on, the dashboard below
 # 10, a program sent to 10.10 and later; the Robot API from 10.11 on, as Universal Robots' client library has it.
