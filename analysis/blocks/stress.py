@@ -1,4 +1,4 @@
-"""Success along levels of a stress or a difficulty: the response with intervals, and where it breaks.
+"""Success along levels of a stress or a difficulty: the response with intervals, where it breaks, and lateness.
 
 May not: order levels by their scores, or name a cliff that could be luck.
 """
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
-from labctl.analysis.blocks.means import mean_score
+from labctl.analysis.blocks.means import MeanScore, mean_score
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
@@ -65,6 +66,21 @@ class Cliff(Result):
     same: float
 
 
+@dataclass(frozen=True)
+class Lateness(Result):
+    """Does an arm adapt less in episodes in which it answers late: rank correlation `rho` (Spearman) with p by
+    permutation; mean latency in s with a t interval, and share adapted. None where there is no spread.
+    """
+
+    arm: str
+    episodes: int
+    latency_s: float
+    adapted: MeanScore
+    rho: float | None
+    p: float | None
+    error: float | None
+
+
 def level_order(levels: Sequence[str]) -> list[str]:
     """Levels by the numbers in them, then by name: v1, v2, v10; easy, medium, hard as they are known."""
     known = {"easy": 0, "medium": 1, "hard": 2}
@@ -116,6 +132,26 @@ def cliffs(rows: Sequence[Stressed], perm: int = PERM, seed: int = 0) -> list[Cl
         found.append(
             Cliff(family, arm, levels[split], levels[split + 1], before, after, p, share_error(p, perm + 1), same)
         )
+    return found
+
+
+def lateness(arm: Sequence[str], latency_s: Floats, adapted: Floats, perm: int = PERM, seed: int = 0) -> list[Lateness]:
+    """By arm, latency in s (n,) against adaptation (n,), 0 to 1; episodes that lack one are left out."""
+    latency_s, adapted = np.asarray(latency_s, dtype=float), np.asarray(adapted, dtype=float)
+    found = []
+    for name in dict.fromkeys(arm):
+        own = (np.array(arm) == name) & ~np.isnan(latency_s) & ~np.isnan(adapted)
+        x, y = stats.rankdata(latency_s[own]), stats.rankdata(adapted[own])
+        if not len(x):
+            continue
+        rho = p = error = None
+        if len(x) > 2 and x.std() > 0 and y.std() > 0:
+            x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+            rho = float((x * y).mean())
+            drawn = x[np.random.default_rng(seed).permuted(np.tile(np.arange(len(x)), (perm, 1)), axis=1)] @ y / len(x)
+            p = (1 + int((np.abs(drawn) >= abs(rho) - 1e-9).sum())) / (perm + 1)
+            error = share_error(p, perm + 1)
+        found.append(Lateness(name, len(x), float(latency_s[own].mean()), mean_score(adapted[own]), rho, p, error))
     return found
 
 

@@ -26,7 +26,7 @@ FEWEST_STATES = 5  # that may be missing before a robot is lost: one that came l
 class RobotOptions(Options):
     """Base of a real robot's options."""
 
-    DOF: ClassVar[int]
+    DOF: ClassVar[int]  # 0: it depends on the model, and the driver's own options look
     GRIPPER: ClassVar[str]  # the driver of a gripper that is not named
 
     host: Text = Field(description="address of the robot's controller")
@@ -77,7 +77,7 @@ class RobotOptions(Options):
     @field_validator("home_rad")
     @classmethod
     def _has_every_joint(cls, given: Home) -> Home:
-        if isinstance(given, tuple) and len(given) != cls.DOF:
+        if isinstance(given, tuple) and cls.DOF and len(given) != cls.DOF:
             raise ValueError(f"must be a list of {cls.DOF} numbers, found {len(given)}")
         return given
 

@@ -5,12 +5,18 @@ May not: hold more than fields, or have its annotations as text: they make the t
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.annotations import final
-from cyclonedds.idl.types import float64, int32, sequence, uint8, uint32
+from cyclonedds.idl.types import float64, int32, uint8, uint32
 
 from labctl.clock import SECOND
+
+if TYPE_CHECKING:  # what a message holds once it is read, and may be given
+    from builtins import list as sequence
+else:
+    from cyclonedds.idl.types import sequence
 
 __all__ = [
     "CompressedImage",

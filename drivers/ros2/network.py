@@ -84,8 +84,9 @@ class _Shared:
                     f"ROS 2 domain {domain} is asked for twice with another host or peers: give the robot, its gripper "
                     "and cameras of one process the same"
                 )
-            self._open[domain] = (*found[:3], found[3] + 1)
-            return found[2]
+            given, made, participant, count = found
+            self._open[domain] = given, made, participant, count + 1
+            return participant
 
     def give_back(self, domain: int) -> None:
         with self._lock:

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from labctl.config.options import CameraOptions, Options
 from labctl.config.values import Text, Texts
@@ -78,12 +78,6 @@ class Ros2Options(RobotOptions):
         if self.command != "trajectory" and "command_topic" not in self.model_fields_set:
             raise ValueError(f'command = "{self.command}" needs its command_topic')
         return self
-
-    @field_validator("home_rad")
-    @classmethod
-    def _has_every_joint(cls, given: object) -> object:
-        """How many there have to be depends on the model: `_fits_its_model`."""
-        return given
 
     def names(self) -> tuple[str, ...]:
         """What ROS calls the joints."""

@@ -159,7 +159,7 @@ class _Bag:
         yield _Topic("/events", "rcl_interfaces/msg/Log", self._lines())
         yield _Topic("/journal", "std_msgs/msg/String", self._journal())
 
-    def make(self, kind: str, *values: object) -> Any:
+    def make(self, kind: str, *values: Any) -> Any:
         """A message of `kind` with its fields in order."""
         return self.types.types[kind](*values)
 

@@ -35,7 +35,14 @@ PHOTOS = "photos"
 MEASURED: Final = "measured"
 WHERE_MEASURED: Final = "where_measured"
 HOLDS_NOTHING = (None, "none")
-RULES: SceneRules = {**protocol_schema.SceneRules().model_dump(), "min_score": None}
+_DEFAULT = protocol_schema.SceneRules()
+RULES: SceneRules = {
+    "restore": _DEFAULT.restore,
+    "require_photo": _DEFAULT.require_photo,
+    "min_score": None,
+    "max_camera_shift_px": _DEFAULT.max_camera_shift_px,
+    "override": _DEFAULT.override,
+}
 _Key = tuple[str, object, str]  # what it is the reference of ("block", "condition", "side"), which one, camera
 
 
