@@ -13,8 +13,8 @@ from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 NOTE = (
-    "The latency was added by the campaign to everything that a policy sees, alike for every policy; a person’s view "
-    "is as it is, so no person is here. Measured: the median over episodes from what was seen to the command that "
+    "The latency was added by the campaign to everything that a policy sees, the same for every policy; a person’s "
+    "view is as it is, so no person is here. Measured: the median over episodes from what was seen to the command that "
     "followed, by the traces. Kept: the score at a level less that of its base in the same set of blocks, which is how "
     "far an arm adapts to lateness; at 0 it keeps all. Lines join estimates; between levels nothing was tried."
 )

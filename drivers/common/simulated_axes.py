@@ -16,7 +16,7 @@ OPEN_M = 0.08  # the scene's fingers, apart
 CURLED_RAD = 1.4  # a finger that is shut
 
 _LIMITS = np.column_stack([FR3.lower, FR3.upper, FR3.velocity, FR3.acceleration]).tolist()
-FR3_ARM = tuple(
+FR3_JOINTS = tuple(
     Axis(name, "revolute", "rad", low, high, speed, hard)
     for name, (low, high, speed, hard) in zip(FR3.joint_names, _LIMITS, strict=True)
 )
@@ -26,8 +26,8 @@ FINGERS = tuple(
     Axis(f"hand.{name}", "revolute", "rad", 0.0, CURLED_RAD, 3.0, hand=True)
     for name in ("thumb", "index", "middle", "ring", "little")
 )
-ON_A_RAIL = composed(RAIL, FR3_ARM, CUP)
-WITH_A_HAND = composed(FR3_ARM, FINGERS)
+ON_A_RAIL = composed(RAIL, FR3_JOINTS, CUP)
+WITH_A_HAND = composed(FR3_JOINTS, FINGERS)
 
 
 def to_openings(values: np.ndarray, hand: Sequence[Axis]) -> np.ndarray:

@@ -14,12 +14,11 @@ from labctl.core.events import Kind
 from labctl.core.outcome import Outcome
 from labctl.core.published_state import Compare
 from labctl.core.record import Episode, Record
-from labctl.core.recorded.weighing import DOWN, UP
 from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of
 from labctl.core.trial import CampaignState, State, Trial
 from labctl.core.trial_table import PREFERRED
 from labctl.errors import InputError, StateError
-from labctl.messages.body_parts import OUTSIDE, Detected, Judged
+from labctl.messages.body_parts import DOWN, OUTSIDE, UP, Detected, Judged
 from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
@@ -307,6 +306,8 @@ def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[s
 
 def _models(record: Record, trial: Trial, episode: Episode) -> list[str]:
     """What each model said of an episode, its last word."""
+    if not episode.witnessed:
+        return []
     task = task_of(record.state.opened, trial.condition)
     of = None if task.measure == ITEMS else task
     values = {one["model"]: one["value"] for one, _ in episode.witnessed}

@@ -162,6 +162,9 @@ Judged = Literal["success", "lost", "neutral", "unknown"]
 OUTSIDE = "outside"  # the zone of what is over no tote
 
 
+UP, DOWN = "step up", "step down"  # edges of what a sensor saw
+
+
 class Detected(TypedDict):
     """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
     grasped and lifted; or a step that a sensor saw and no hold explains. witnesses: the sensors that saw it.

@@ -34,7 +34,7 @@ class RobotRig:
 
     @property
     def fastest(self) -> np.ndarray:
-        """The highest speed of each axis of the arm (dof,), by the cell, in its unit per second."""
+        """The highest speed of each axis that is led (dof,), by the cell, in its unit per second."""
         return self._limits("velocity", self.cell.robot.limits.velocity_rad_s)
 
     @property
@@ -44,8 +44,8 @@ class RobotRig:
 
     def _limits(self, what: str, of_joints: Sequence[float]) -> np.ndarray:
         joints, others = iter(of_joints), {axis.name: getattr(axis, what) for axis in self.cell.robot.axis}
-        arm = [axis for axis in axes_of(self.robot) if not axis.hand]
-        return np.array([next(joints) if axis.kind == "revolute" else others[axis.name] for axis in arm], float)
+        led = [axis for axis in axes_of(self.robot) if not axis.hand]
+        return np.array([next(joints) if axis.kind == "revolute" else others[axis.name] for axis in led], float)
 
     def connect(self) -> None:
         """Connect, recover as an operator would if need be, and wait until the robot is where episodes begin."""

@@ -18,6 +18,8 @@ STAY: dict[tuple[str, str], str] = {
     ("", "arm_dependent"): "of a stream: it depends on the arm of the experiment",
     ("labctl/messages/body_parts.py", "arm"): "the experiment's, by its name in journals",
     ("labctl/messages/body_parts.py", "SlotWithArm"): "a slot of the schedule with the experiment's arm",
+    ("labctl/nodes/asking.py", "ArmQuestion"): "what an arm of the experiment is asked before a run",
+    ("labctl/nodes/asking.py", "ArmAnswer"): "and what it answers",
     ("drivers/common/robot_tables.py", "_UPPER_ARM"): "a link of a UR by its maker's name",
     ("drivers/sim/options.py", "arm"): "the key of a cell's file: which robot was recorded",
     ("drivers/sim/replay.py", "arm"): "the same key, read",

@@ -29,7 +29,7 @@ GRIPPER = "/gripper_controller/commands"
 FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, GRIPPER_OPEN_M
 FAULTS = {
     "silence": "seconds = no joint states for so long (default 4)",
-    "controller_inactive": "the arm's controllers take no commands, until cleared",
+    "controller_inactive": "the robot's controllers take no commands, until cleared",
     "stuck": "the joints stay where they are whatever is asked, until cleared",
 }
 CLOCK = MonotonicClock()
@@ -48,7 +48,7 @@ class Ros2Emulator:
         period_s = self._period_ns / SECOND
         self.plant = SimulatedPlant(model, fixture, period_s, now_ns=CLOCK.now_ns())
         self._names = list(model.joint_names)
-        self._arm = Joints(self.plant.q, model.velocity)
+        self._joints = Joints(self.plant.q, model.velocity)
         self._domain = options.domain
         self.ports = {f"ROS_DOMAIN_ID {options.domain}": 7400 + 250 * options.domain}
         self._network = Network(options.domain, "127.0.0.1")
@@ -63,11 +63,11 @@ class Ros2Emulator:
         self._listen()
 
     def _listen(self) -> None:
-        """The arm's controllers become active."""
-        arm = Network(self._domain, "127.0.0.1")
-        self._listening.callback(arm.close)
-        arm.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._follow))
-        arm.subscribe(POSITIONS, Float64MultiArray, self._hear(self._put))
+        """The robot's controllers become active."""
+        controllers = Network(self._domain, "127.0.0.1")
+        self._listening.callback(controllers.close)
+        controllers.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._follow))
+        controllers.subscribe(POSITIONS, Float64MultiArray, self._hear(self._put))
 
     def _hear(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
         def heard(message: Any) -> None:
@@ -84,12 +84,12 @@ class Ros2Emulator:
                 for point in message.points
             ]
             self._commands += 1
-            self._arm.follow(self._now_s, points)
+            self._joints.follow(self._now_s, points)
 
     def _put(self, message: Float64MultiArray) -> None:
         if len(message.data) == len(self._names):
             self._commands += 1
-            self._arm.put(self._now_s, np.array(message.data))
+            self._joints.put(self._now_s, np.array(message.data))
 
     def _grip(self, message: Float64MultiArray) -> None:
         if len(message.data) == 1:
@@ -115,7 +115,7 @@ class Ros2Emulator:
                 self._silent_until = CLOCK.now_ns() + round(float(args.get("seconds", 4.0)) * SECOND)
             case "controller_inactive":
                 self._listening.close()
-                self._arm.follow(self._now_s, [])
+                self._joints.follow(self._now_s, [])
             case "stuck":
                 self._stuck = True
 
@@ -125,7 +125,7 @@ class Ros2Emulator:
             "robot_time_s": self._cycle * self._period_ns / SECOND,
             "commands": self._commands,
             "late_ticks": self._late,
-            "q": self._arm.q.tolist(),
+            "q": self._joints.q.tolist(),
         }
 
     def run(self, until: Callable[[], bool]) -> None:
@@ -146,15 +146,15 @@ class Ros2Emulator:
     def _tick(self, now_ns: int) -> None:
         self._cycle += 1
         if not self._stuck and not self.plant.contact:
-            self._arm.advance(now_ns / SECOND, self._period_ns / SECOND)
-        self.plant.tick(self._arm.q, now_ns)
+            self._joints.advance(now_ns / SECOND, self._period_ns / SECOND)
+        self.plant.tick(self._joints.q, now_ns)
 
     def _publish(self) -> None:
         self._sent += 1
         share = self.plant.opening / STROKE_M
         finger = CLOSED_AT + share * (OPEN_AT - CLOSED_AT)
-        joints = [*self._arm.q.tolist(), finger]
-        speeds, none = [*self._arm.dq.tolist(), 0.0], [0.0] * len(joints)
+        joints = [*self._joints.q.tolist(), finger]
+        speeds, none = [*self._joints.dq.tolist(), 0.0], [0.0] * len(joints)
         header = Header(time_of(round(self._cycle * self._period_ns)), "")
         self._states.send(JointState(header, [*self._names, FINGER], joints, speeds, none))
 

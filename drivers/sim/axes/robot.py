@@ -63,27 +63,29 @@ class AxesRobot(SimRobot):
         self._rail, self._hand = AxisLimiter(self._rail_axes, period_s), AxisLimiter(self._hand_axes, period_s)
         self.world: RailedWorld = RailedWorld(fixture)
         self._more: list[tuple[np.ndarray, np.ndarray]] = []
-        self.arm_dof, self.dof = self.dof, self.dof + len(self._rail_axes)
+        self.robot_dof, self.dof = self.dof, self.dof + len(self._rail_axes)
         self.joint_names = tuple(axis.name for axis in axes if not axis.hand)
         state, *others = self.streams
         self.streams = (self._state_spec(state), *others)
         self._begin(0)
 
-    def _state_spec(self, arm: StreamSpec) -> StreamSpec:
-        """As of any robot: q, dq and tau of each axis of the arm, the tool, then what the hand's axes read."""
+    def _state_spec(self, inner: StreamSpec) -> StreamSpec:
+        """As of any robot: q, dq and tau of each axis of the inner, the tool, then what the hand's axes read."""
         own = [axis for axis in self.axes if not axis.hand]
         names = [axis.name for axis in own]
         units = {"q": [axis.unit for axis in own], "dq": [f"{axis.unit}/s" for axis in own]}
         units["tau"] = ["N" if axis.unit == "m" else "N.m" for axis in own]
         columns = tuple(f"{what}.{name}" for what in units for name in names)
-        pose = tuple(column for column in arm.columns if column.startswith("tcp."))
+        pose = tuple(column for column in inner.columns if column.startswith("tcp."))
         hand = tuple(axis.name for axis in self.axes if axis.hand)
         unit = [*(one for each in units.values() for one in each), *["m", "m", "m", "1", "1", "1", "1"]]
         unit += [axis.unit for axis in self.axes if axis.hand]
         k = len(own)
         public, private = (*columns[:k], *pose, *hand), columns[k:]
         every = (*columns, *pose, *hand)
-        return StreamSpec(arm.name, every, " ".join(unit), arm.rate_hz, private_columns=private, public_columns=public)
+        return StreamSpec(
+            inner.name, every, " ".join(unit), inner.rate_hz, private_columns=private, public_columns=public
+        )
 
     def _begin(self, now_ns: int) -> None:
         super()._begin(now_ns)
@@ -103,14 +105,14 @@ class AxesRobot(SimRobot):
         return ", ".join(text for text in (self._limiter.clipped, self._rail.clipped, self._hand.clipped) if text)
 
     def to_pose(self, q: np.ndarray) -> np.ndarray:
-        """Tool pose (7,) for the arm's axes (dof,)."""
-        rail, arm = self._parts(q[None, :])
-        pose = super().to_pose(arm[0]).copy()
+        """Tool pose (7,) for the led axes (dof,)."""
+        rail, inner = self._parts(q[None, :])
+        pose = super().to_pose(inner[0]).copy()
         pose[1] += rail[0].sum()
         return pose
 
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
-        """The arm's axes (n, dof) for tool poses (n, 7), continuing from q_seed (dof,)."""
+        """The led axes (n, dof) for tool poses (n, 7), continuing from q_seed (dof,)."""
         if not self._rail_axes:
             return super().to_joints(poses, q_seed)
         low, high = self._rail_axes[0].lower, self._rail_axes[0].upper
@@ -126,9 +128,9 @@ class AxesRobot(SimRobot):
         return q[:, :k], q[:, k:]
 
     def follow(self, wanted: Setpoints) -> Actions:
-        """As `SimRobot`; a rail comes to rest when the arm has to."""
+        """As `SimRobot`; a rail comes to rest when the joints have to."""
         n = len(wanted.t_ns)
-        rail, arm = self._parts(np.asarray(wanted.q))
+        rail, inner = self._parts(np.asarray(wanted.q))
         hand = np.reshape(wanted.gripper, (n, -1)) if n else np.empty((0, len(self._hand_axes)))
         late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right")) if n else 0
         halted = self._halted()
@@ -139,10 +141,10 @@ class AxesRobot(SimRobot):
             held[late:] = self._hand.brake(n - late) if halted else self._hand.follow(hand[late:])
             self.world.carriage_m = moved[late:].sum(axis=1) if self._rail_axes else 0.0
             self._more.append((np.array(wanted.t_ns[late:]), np.column_stack([moved, held])[late:]))
-        inside = super().follow(Setpoints(wanted.t_ns, arm, to_openings(held, self._hand_axes)))
-        asked = np.column_stack([rail, arm, hand])
+        inside = super().follow(Setpoints(wanted.t_ns, inner, to_openings(held, self._hand_axes)))
+        asked = np.column_stack([rail, inner, hand])
         limited, sent = (
-            np.column_stack([moved, rows[:, : self.arm_dof], held]) for rows in (inside.limited, inside.sent)
+            np.column_stack([moved, rows[:, : self.robot_dof], held]) for rows in (inside.limited, inside.sent)
         )
         return Actions(wanted.t_ns, asked, limited, sent, inside.delay_s)
 
@@ -154,29 +156,29 @@ class AxesRobot(SimRobot):
         return super()._halt(t_ns)
 
     def _sample(self, t_ns: np.ndarray) -> Batch:
-        """The arm's samples with the other axes between those that were reached."""
-        arm = super()._sample(t_ns)
+        """The joints' samples with the other axes between those that were reached."""
+        inner = super()._sample(t_ns)
         times = np.concatenate([one for one, _ in self._more])
         rows = np.concatenate([row for _, row in self._more])
         between = np.column_stack([np.interp(t_ns, times, rows[:, i]) for i in range(rows.shape[1])])
         before = np.column_stack([np.interp(t_ns - self._period_ns, times, rows[:, i]) for i in range(rows.shape[1])])
         self._more = [(times[-1:], rows[-1:])]
-        k, d = len(self._rail_axes), self.arm_dof
+        k, d = len(self._rail_axes), self.robot_dof
         rail, hand = between[:, :k], between[:, k:]
         speed = (rail - before[:, :k]) * self.control_hz
         q, dq, tau, tcp = (
-            arm.values[:, :d],
-            arm.values[:, d : 2 * d],
-            arm.values[:, 2 * d : 3 * d],
-            arm.values[:, 3 * d : -1],
+            inner.values[:, :d],
+            inner.values[:, d : 2 * d],
+            inner.values[:, 2 * d : 3 * d],
+            inner.values[:, 3 * d : -1],
         )
         tcp = tcp.copy()
         tcp[:, 1] += rail.sum(axis=1)
         values = np.column_stack([rail, q, speed, dq, np.zeros_like(rail), tau, tcp, hand])
-        return Batch(arm.stream, arm.t_ns, values)
+        return Batch(inner.stream, inner.t_ns, values)
 
     def observe(self) -> dict[str, np.ndarray]:
-        """As `SimRobot`, of all of the arm's axes: q, dq (dof,); tcp (7,) in the base frame; gripper (h,)."""
+        """As `SimRobot`, of all of the led axes: q, dq (dof,); tcp (7,) in the base frame; gripper (h,)."""
         seen = super().observe()
         tcp = seen["tcp"].copy()
         tcp[1] += self._rail.at.sum()

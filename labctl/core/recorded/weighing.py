@@ -15,12 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.messages.body_parts import Detected, Judged
+from labctl.messages.body_parts import DOWN, UP, Detected, Judged
 
 STANDS_S = 0.3
 BAND = 3.0  # a level is this part of the step wide
 BEFORE_S, AFTER_S = 0.5, 2.5  # how long before and after a release over the tote its step may come
-UP, DOWN = "step up", "step down"
 
 
 @dataclass(frozen=True, slots=True)

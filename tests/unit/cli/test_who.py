@@ -81,4 +81,5 @@ def test_nothing_asks_the_computer_for_a_login_name() -> None:
         if (isinstance(node, ast.Constant) and node.value in asks)
         or (isinstance(node, ast.Attribute) and node.attr in asks)
     ]
-    assert found == []
+    apart = [place for place in found if place.startswith("labctl/checks/bugreport.py:")]  # to take it out of a report
+    assert found == apart and len(apart) == 2

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.core.recorded.weighing import DOWN, UP, Weighed, steps, witnessed
+from labctl.core.recorded.weighing import Weighed, steps, witnessed
+from labctl.messages.body_parts import DOWN, UP
 
 PERIOD = SECOND // 20
 

@@ -50,7 +50,7 @@ def wall(host_ns: int) -> int:
 @pytest.mark.parametrize("latency_s", [0.0, 0.042])
 def test_it_is_logged_when_received_and_stamped_when_its_light_fell(tmp_path: Path, latency_s: float) -> None:
     video = write_video(tmp_path / "v.mp4", PLACES_US)
-    counts = write_mcap(tmp_path / "e.mcap", recording(video, latency_s), Selection([], [], False, {}, {}))
+    counts = write_mcap(tmp_path / "e.mcap", recording(video, latency_s), Selection([], [], False, {}, {}, {}))
     assert counts["/camera/wrist"] == 3
     with (tmp_path / "e.mcap").open("rb") as file:
         found = [

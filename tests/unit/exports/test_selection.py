@@ -11,7 +11,7 @@ NAMES = {"pi0-fast": "pi0-fast", "pi0": "other-1", "human": "other-2"}
 
 
 def selection(*, masked: bool = False, names: dict[str, str] = NAMES) -> Selection:
-    return Selection([], [], masked, {}, names)
+    return Selection([], [], masked, {}, {}, names)
 
 
 def test_names_are_replaced_as_words_in_any_depth() -> None:

@@ -70,7 +70,12 @@ LISTED: dict[str, dict[str, str]] = {
     },
     "labctl/cli/completing.py": {"_record: in_passing": "names after TAB, arms after unblinding alone"},
     "labctl/cli/__init__.py": {"call: open": "/dev/null, once nobody reads what is printed"},
-    "labctl/cli/run.py": {"ended: in_passing": "how many trials are left"},
+    "labctl/cli/run.py": {
+        "ended: in_passing": "how many trials are left",
+        "run: in_passing": "the same, for --json",
+    },
+    "labctl/cli/export.py": {"export: read_text": "the table that was just written, for --out -"},
+    "labctl/cli/lifecycle.py": {"_say_phase: in_passing": "the phase that this command has just written"},
     "labctl/cli/demo.py": {
         "last_ns: in_passing": "a time, to unblind at",
         "_say_what_next: read_text": "the report that was just written",
@@ -94,6 +99,10 @@ LISTED: dict[str, dict[str, str]] = {
         "_coded: open": "a video in memory that was just coded",
     },
     "labctl/exports/episode_files.py": {"_write: in_passing": "in each process of the export, which has verified it"},
+    "labctl/exports/rosbag2.py": {
+        "_frames: read_frames": "of the export, which has verified it",
+        "write_bag: open": "what was just written, to have it on the disk",
+    },
     "labctl/exports/workers.py": {
         "_finished: read_text": "what an export that was broken off had finished",
         "_finish: read_text": "what was just written",
@@ -107,9 +116,16 @@ LISTED: dict[str, dict[str, str]] = {
         "page_files: in_passing": "where the report has verified it",
         "_text: read_text": "files of the wheel",
     },
-    "labctl/pages/reviewing.py": {"_template: read_bytes": "files of the wheel"},
+    "labctl/pages/reviewing.py": {"template: read_bytes": "files of the wheel"},
     "labctl/api/campaign.py": {"frames: read_frames": "of an episode whose recording was verified a moment ago"},
-    "labctl/checks/keyframe_questions.py": {"_pictures: read_frames": "of whoever asks, which has verified it"},
+    "labctl/checks/keyframe_questions.py": {"pictures_at: read_frames": "of whoever asks, which has verified it"},
+    # what does not hold is what may have to be reported; nothing of a result is in it
+    "labctl/checks/bugreport.py": {
+        "write_bugreport: Campaign.open": "the skeleton of a journal, whether it holds or not",
+        "write_bugreport: read_bytes": "logs",
+        "_toml: read_text": "the lab's own settings",
+    },
+    "labctl/checks/telling_words.py": {"telling_words: Ledger.open": "names of arms, to take them out of texts"},
     "labctl/checks/planner.py": {"_ask: open": "an answer over HTTP"},
     "labctl/reporting/interim_look.py": {"take_look: open_all": "journal and seal were verified; one word is shown"},
     "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},
