@@ -171,7 +171,11 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
 
 
 def hand_columns(columns: Sequence[str]) -> tuple[str, ...]:
-    """Of the columns of a robot's states those of its hand: after the tool's pose, and none of the device's clock."""
+    """Of the columns of a robot's states those of its hand: `gripper`; of a robot with other axes there, those after
+    the tool's pose but for the device's clock.
+    """
+    if "gripper" in columns:
+        return ("gripper",)
     after = max((i for i, column in enumerate(columns) if column.startswith("tcp.")), default=-1) + 1
     return tuple(column for column in columns[after:] if column != "device_s")
 

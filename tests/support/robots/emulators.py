@@ -71,6 +71,11 @@ class Emulator:
                 assert time.monotonic() < over, "the emulator did not start"
                 time.sleep(0.05)
 
+    def placed(self, cell_name: str) -> dict[str, str]:
+        """What a shipped cell file says of where its robot is, and what it has to say instead."""
+        domain = {"domain = 42": f"domain = {self.domain}"} if self.name == "ros2" else {}
+        return {HOSTS[cell_name]: self.host, **domain}
+
     def inject(self, fault: str, **args: Any) -> None:
         self.link.ask({"do": "fault", "name": fault, "args": args})
 

@@ -218,14 +218,14 @@ def test_a_locked_journal_is_one_line_and_nothing_is_written(campaign: Path):
         answer = labctl("close", "first", "--reason", "test", cwd=campaign.parents[1])
         holder.execute("ROLLBACK")
     holder.close()
-    is_one_line(answer, "lock", code=1)
+    is_one_line(answer, "lock", code=69)
     assert (campaign / "heads.log").read_bytes() == before
     assert "open" in labctl("status", "first", cwd=campaign.parents[1]).out
 
 
 def test_a_full_disk_at_opening_is_one_line_and_leaves_no_campaign(lab: Path):
     command = ("open", "protocols/first.toml", "--cell", "cells/sim_fr3.toml")
-    is_one_line(labctl_on_a_full_disk(*command, cwd=lab, room=8192), code=1)
+    is_one_line(labctl_on_a_full_disk(*command, cwd=lab, room=8192), code=69)
     assert list((lab / "campaigns").glob("[!.]*")) == []
     assert labctl(*command, cwd=lab).code == 0
 
@@ -233,7 +233,7 @@ def test_a_full_disk_at_opening_is_one_line_and_leaves_no_campaign(lab: Path):
 def test_a_full_disk_at_closing_is_one_line_and_the_campaign_stays_whole(campaign: Path):
     size = (campaign / "journal.db").stat().st_size
     answer = labctl_on_a_full_disk("close", "first", "--reason", "test", cwd=campaign.parents[1], room=size)
-    is_one_line(answer, code=1)
+    is_one_line(answer, code=69)
     assert labctl("verify", "first", cwd=campaign.parents[1]).code == 0
     assert labctl("close", "first", "--reason", "test", cwd=campaign.parents[1]).code == 0
 
@@ -242,7 +242,7 @@ def test_a_full_disk_at_closing_is_one_line_and_the_campaign_stays_whole(campaig
 def test_a_full_disk_at_a_report_is_one_line_and_leaves_no_folder(tmp_path: Path):
     (tmp_path / "table.csv").write_text(HEADER + GOOD)
     command = ("report", "table.csv", "--out", "report", "--boot", "9", "--perm", "9")
-    is_one_line(labctl_on_a_full_disk(*command, cwd=tmp_path, room=2000), code=1)
+    is_one_line(labctl_on_a_full_disk(*command, cwd=tmp_path, room=2000), code=69)
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
     assert labctl(*command, cwd=tmp_path).code == 0
 

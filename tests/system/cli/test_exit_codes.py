@@ -69,7 +69,8 @@ def test_a_disk_without_room_is_unavailable_and_nothing_is_half_written(tmp_path
         resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
 
     words = ["import", "csv", str(tmp_path / "e.csv"), "--out", str(tmp_path / "out.csv"), "--json"]
-    done = subprocess.run([*LABCTL, *words], capture_output=True, text=True, preexec_fn=small, timeout=60)
+    command = [LABCTL[0], "-B", *LABCTL[1:], *words]  # half of a bytecode file would break every later process
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=small, timeout=60)
     found = judged(done.stdout)
     assert (done.returncode, found["kind"]) == (69, Exit.UNAVAILABLE.kind), done.stderr
     assert found["remedy"] == "nothing was written; raise that limit and try again"

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
-from support.robots.emulators import HOSTS, NAMES, Emulator
+from support.robots.emulators import NAMES, Emulator
 from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import children, of_kind, running, wait_for
 
@@ -40,12 +40,6 @@ def emulator(request) -> Iterator[Emulator]:
     made.end()
 
 
-def placed(emulator: Emulator, cell: str) -> dict[str, str]:
-    """What a cell file says of where its robot is, and what it has to say."""
-    domain = {"domain = 42": f"domain = {emulator.domain}"} if cell == "emulated_ros2" else {}
-    return {HOSTS[cell]: emulator.host, **domain}
-
-
 def _states(folder: Path, episode: str | None) -> np.ndarray:
     """The controller's own times of the recorded states of an episode, s."""
     store = TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)
@@ -69,7 +63,7 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         tmp_path,
         [HUMAN, policy("policy-a", skill="swift")],
         base=cell,
-        cell={**PROMPT, **placed(emulator, cell)},
+        cell={**PROMPT, **emulator.placed(cell)},
         cameras=True,
         durable=True,
         live=True,
@@ -158,7 +152,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
         base=cell,
-        cell={**PROMPT, **placed(emulator, cell)},
+        cell={**PROMPT, **emulator.placed(cell)},
         durable=True,
         live=True,
         blocks=len(faults) // 2 + 1,
@@ -204,7 +198,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
         base=cell,
-        cell={**PROMPT, **placed(emulator, cell)},
+        cell={**PROMPT, **emulator.placed(cell)},
         durable=True,
         live=True,
         blocks=3,
@@ -245,7 +239,7 @@ def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Pa
                 [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
                 name=cell.replace("_", "-"),
                 base=cell,
-                cell={**PROMPT, **placed(emulator, cell)},
+                cell={**PROMPT, **emulator.placed(cell)},
                 durable=True,
                 live=True,
                 budget=6.0,

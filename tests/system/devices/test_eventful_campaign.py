@@ -31,8 +31,9 @@ HALTED_NS = 600 * MILLISECOND  # twice the lease
 AT_REST_S = 2.0  # of robot time: the lease, the stale target or the robot's own watch, and the braking
 
 
-# The UR5 is the UR5e's emulator with other dimensions.
-CELLS = [pytest.param(cell, marks=[pytest.mark.thorough] if cell == "emulated_ur5" else []) for cell in HOSTS]
+# The UR5 is the UR5e's emulator with other dimensions; behind ROS 2 it is the same robot once more.
+LONG = ("emulated_ur5", "emulated_ros2")
+CELLS = [pytest.param(cell, marks=[pytest.mark.thorough] if cell in LONG else []) for cell in HOSTS]
 
 
 @pytest.fixture(params=CELLS)
@@ -69,7 +70,7 @@ def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_
         tmp_path,
         [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
         base=emulator.cell,
-        cell={HOSTS[emulator.cell]: emulator.host, "[video]": f"{device}[video]"},
+        cell={**emulator.placed(emulator.cell), "[video]": f"{device}[video]"},
         protocol={'camera_lost = "mark"': 'camera_lost = "mark"\ntakeover = "allowed"'},
         durable=True,
         live=True,

@@ -17,7 +17,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP
 import numpy as np
 import pytest
 from support.machine.processes import end_with_parent
-from support.robots.emulators import HOSTS, NAMES, Emulator
+from support.robots.emulators import NAMES, Emulator
 from support.runs.campaigns import make_campaign, policy
 from support.runs.live_campaign import CLOCK, children, of_kind, wait_for
 from support.runs.stopped_cell import STOPS
@@ -30,7 +30,7 @@ from labctl.store.traces import TraceStore
 from labctl.store.verifying.verify import verify_campaign
 
 # the folder of a robot's driver -> a cell with it
-ROBOTS = {"sim": "sim_fr3", "franka": "emulated_fr3", "ur": "emulated_ur5e"}
+ROBOTS = {"sim": "sim_fr3", "franka": "emulated_fr3", "ur": "emulated_ur5e", "ros2": "emulated_ros2"}
 COUNTS, SAYS = ("budget", "all_done"), ("lease_lapsed", "safety_stop", "robot_fault", "arm_lost", "controller_lost")
 MOVES_RAD_S, STANDS_RAD_S = 0.05, 0.02
 # a journal whose disk takes as long as a note says
@@ -156,7 +156,7 @@ def running(folder: Path, log: Path) -> Iterator[Run]:
 @pytest.mark.real_time
 @pytest.mark.thorough
 @pytest.mark.limit(900)
-@pytest.mark.parametrize("robot", ["sim", pytest.param("franka", marks=ASKED), pytest.param("ur", marks=ASKED)])
+@pytest.mark.parametrize("robot", ["sim", *(pytest.param(name, marks=ASKED) for name in ("franka", "ur", "ros2"))])
 def test_it_goes_on_or_the_journal_says_why_not(robot: str, tmp_path: Path) -> None:
     cell = ROBOTS[robot]
     emulator = Emulator(NAMES[cell]) if cell in NAMES else None
@@ -165,7 +165,7 @@ def test_it_goes_on_or_the_journal_says_why_not(robot: str, tmp_path: Path) -> N
             tmp_path,
             [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")],
             base=cell,
-            cell={HOSTS[cell]: emulator.host} if emulator else None,
+            cell=emulator.placed(cell) if emulator else None,
             live=True,
             blocks=len(FAULTS),
             items=8,

@@ -22,7 +22,7 @@ from support.runs.recordings import copied
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock
 from labctl.core.events import Kind
-from labctl.errors import BrokenRecord, StateError
+from labctl.errors import BrokenRecord, Unreachable
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.chain_heads import head_text, read_heads
 from labctl.store.verifying import timestamps
@@ -121,7 +121,7 @@ def test_an_authority_that_gives_no_good_stamp_is_one_line_and_leaves_none(
 
 def test_a_refusal_leaves_no_connection_open(authority: Authority) -> None:
     authority.mood = "refuses"
-    with pytest.raises(StateError, match="503") as refused:
+    with pytest.raises(Unreachable, match="503") as refused:
         timestamps._ask(timestamps.Authority(authority.address, b"", 20.0), b"", MonotonicClock())
     answer = refused.value.__context__
     assert isinstance(answer, urllib.error.HTTPError) and answer.closed

@@ -10,7 +10,7 @@ import pytest
 from labctl.axes import Axis, axes_of, composed, hand_of, prefixed
 from labctl.config.axes import NamedAxis, action_problem
 from labctl.config.cell_schema import parse_cell
-from labctl.drivers.common.simulated_axes import FR3_ARM, ON_A_RAIL, RAIL, WITH_A_HAND
+from labctl.drivers.common.simulated_axes import FR3_JOINTS, ON_A_RAIL, RAIL, WITH_A_HAND
 from labctl.errors import InputError
 from labctl.store.driver_options import check_cell_options
 
@@ -71,10 +71,10 @@ def test_two_robots_in_one_cell_are_refused_in_a_line_that_says_so() -> None:
 
 
 def test_devices_are_composed_arms_first_and_a_name_that_two_have_needs_a_prefix() -> None:
-    assert [axis.name for axis in ON_A_RAIL][:2] == ["rail", FR3_ARM[0].name] and ON_A_RAIL[-1].hand
+    assert [axis.name for axis in ON_A_RAIL][:2] == ["rail", FR3_JOINTS[0].name] and ON_A_RAIL[-1].hand
     with pytest.raises(ValueError, match="two devices have an axis 'fr3_joint1'"):
-        composed(FR3_ARM, FR3_ARM)
-    both = composed(prefixed("left", FR3_ARM), prefixed("right", FR3_ARM), RAIL)
+        composed(FR3_JOINTS, FR3_JOINTS)
+    both = composed(prefixed("left", FR3_JOINTS), prefixed("right", FR3_JOINTS), RAIL)
     assert len(both) == 15 and both[0].name == "left.fr3_joint1"
 
 
