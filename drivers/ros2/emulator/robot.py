@@ -58,7 +58,7 @@ class Ros2Emulator:
         self._cycle = self._late = self._sent = self._commands = 0
         self._silent_until = 0
         self._stuck = False
-        self._now_s = CLOCK.now_ns() / SECOND  # of the cycle that is on
+        self._now_s = CLOCK.now_ns() / SECOND  # of the last cycle, from which a command leads on
         self._network.subscribe(GRIPPER, Float64MultiArray, self._hear(self._grip))
         self._listen()
 
@@ -133,7 +133,6 @@ class Ros2Emulator:
         while not until():
             CLOCK.sleep_until(due)
             now = CLOCK.now_ns()
-            self._now_s = now / SECOND
             while not self._asked.empty():
                 self._asked.get()()
             for _ in range(max(1, (now - due) // self._period_ns + 1)):  # what this machine was too late for, too
@@ -147,6 +146,7 @@ class Ros2Emulator:
         self._cycle += 1
         if not self._stuck and not self.plant.contact:
             self._joints.advance(now_ns / SECOND, self._period_ns / SECOND)
+        self._now_s = now_ns / SECOND
         self.plant.tick(self._joints.q, now_ns)
 
     def _publish(self) -> None:

@@ -45,6 +45,7 @@ TYPED: dict[str, str] = {
     "unblind old --lab lab": "",
     "verify old --lab lab": "lab",
     "stamp old --lab lab": "",
+    "bugreport old --lab lab --out report.zip": "",
     "export old --lab lab --to table --out table.csv": "",
     "export old --lab lab --to mcap --out out": "lab",
     "import csv operations.csv --out episodes.csv": "",
