@@ -136,7 +136,7 @@ class Ros2Emulator:
             while not self._asked.empty():
                 self._asked.get()()
             for _ in range(max(1, (now - due) // self._period_ns + 1)):  # what this machine was too late for, too
-                self._tick(now)
+                self._tick(due)
                 due += self._period_ns
             self._late += due < now
             if now >= self._silent_until:
