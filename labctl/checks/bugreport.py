@@ -7,6 +7,7 @@ people, addresses and this computer are replaced by what they are, each alike.
 from __future__ import annotations
 
 import getpass
+import io
 import json
 import os
 import re
@@ -27,7 +28,7 @@ from labctl.messages.body_parts import Pins
 from labctl.people.personal_codes import codes_of
 from labctl.plain import Json, count
 from labctl.software import collect_pins
-from labctl.store.atomic_files import file_errors
+from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import lab_with, settings_of
 
@@ -77,10 +78,11 @@ def write_bugreport(folder: Path, out: Path, clock: Clock) -> Written:
     for path in sorted((folder / "logs").glob("*.log*")):
         parts[f"logs/{path.name}"] = path.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace")
     shown = {name: hide(text) for name, text in parts.items()}
-    with file_errors(str(out)), zipfile.ZipFile(out, "x", zipfile.ZIP_DEFLATED) as archive:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in shown.items():
             archive.writestr(name, text)
-    out.chmod(0o600)
+    replace_file(out, made.getvalue(), mode=0o600)
     return Written(out, list(shown), [*LEFT_OUT, *hide.counted()])
 
 

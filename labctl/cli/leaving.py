@@ -71,7 +71,7 @@ def failure(error: BaseException, typed: str = "labctl") -> Failure | None:
 
 
 def bug(error: BaseException) -> Failure:
-    """What is said of any other error; its traceback is `traceback_of`."""
+    """What is said of any other error; its traceback is shown before (`show_traceback`)."""
     told = f"{type(error).__name__}: {' '.join(str(error).split())}"
     gather = "gather what helps with: labctl bugreport CAMPAIGN"
     return Failure(Exit.BUG, f"this is a bug in labctl ({told}); {gather}; report it with that to {issues()}")

@@ -127,9 +127,7 @@ class Rollout:
     videos: dict[str, Video] = field(default_factory=dict[str, "Video"])
     lost: set[str] = field(default_factory=set[str])
     dying: set[str] = field(default_factory=set[str])  # processes killed because they hung; not yet seen to end
-    unseen: dict[str, str] = field(
-        default_factory=dict[str, str]
-    )  # stream of a camera or sensor without any now -> why
+    unseen: dict[str, str] = field(default_factory=dict[str, str])  # stream of a camera or sensor without any -> why
     gaps: list[GapBody] = field(default_factory=list[GapBody])  # journalled while the episode went on
     driven: int | None = None  # number of the intervention in which a hand device has the robot
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)

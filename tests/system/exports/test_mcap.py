@@ -16,13 +16,10 @@ from support.cameras.coded_camera import mark_of
 from support.runs.coded_campaign import QUAGGA, ZEBRA
 
 from labctl.cli import call
-from labctl.clock import wall_ns
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event
 from labctl.core.timeline import attempt, event_lines
 from labctl.exports.foxglove import SCHEMAS
 from labctl.exports.mcap import POSE
-from labctl.store.campaign import Campaign
-from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore
 from labctl.store.video import read_frames
 
@@ -48,24 +45,6 @@ def read_back(exported: Path) -> dict[str, Topics]:
                 topics[channel.topic].append((message.log_time, json.loads(message.data)))
         found[path.stem] = topics
     return found
-
-
-@pytest.fixture(scope="module")
-def store(unblinded: Path) -> Any:
-    made = TraceStore.open(sqlite_url(unblinded / "traces.db"), unblinded.name, readonly=True)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def shift(unblinded: Path) -> dict[str, int]:
-    """{episode: wall ns less host ns} by the journal's entry at its start."""
-    return {e.episode or "": wall_ns(e.wall) - e.at_ns for e in events(unblinded) if e.kind == Kind.EPISODE_STARTED}
-
-
-def events(folder: Path) -> list[Event]:
-    with Campaign.open(folder) as campaign:
-        return campaign.events()
 
 
 def test_there_is_one_file_for_each_episode(exported: Path, store: TraceStore) -> None:
@@ -163,16 +142,16 @@ def test_a_keyframe_carries_its_parameter_sets_so_that_a_viewer_may_begin_there(
 
 
 def test_the_journal_and_its_lines_are_there(
-    unblinded: Path, read_back: dict[str, Topics], shift: dict[str, int]
+    events: list[Event], read_back: dict[str, Topics], shift: dict[str, int]
 ) -> None:
     for episode, topics in read_back.items():
-        told = [event for event in events(unblinded) if event.episode == episode]
+        told = [event for event in events if event.episode == episode]
         assert [(t, c["seq"], c["kind"], c["body"]) for t, c in topics["/journal"]] == [
             (event.at_ns + shift[episode], event.seq, event.kind, event.body) for event in told
         ]
         lines = [(t, c["level"], c["message"]) for t, c in topics["/events"]]
         levels = {"INFO": 2, "WARN": 3, "ERROR": 4}
-        wanted = event_lines(attempt(events(unblinded), episode))
+        wanted = event_lines(attempt(events, episode))
         assert lines == [(t_ns + shift[episode], levels[level], text) for t_ns, level, text in wanted]
         assert len(lines) > len(told), "what staged it is there too"
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 import io
 import json
 from collections import defaultdict
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +20,10 @@ from ruamel.yaml import YAML
 from support.cameras.coded_camera import mark_of
 
 from labctl.cli import call
-from labctl.clock import SECOND, wall_ns
-from labctl.core.events import Event, Kind
+from labctl.clock import SECOND
+from labctl.core.events import Event
 from labctl.core.timeline import attempt, event_lines
 from labctl.exports.mcap import POSE
-from labctl.store.campaign import Campaign
-from labctl.store.database_backend import sqlite_url
 from labctl.store.traces import TraceStore
 
 pytestmark = pytest.mark.thorough
@@ -54,24 +51,6 @@ def read_back(exported: Path) -> dict[str, Topics]:
                 topics[channel.topic].append((raw.log_time, message))
         found[path.stem] = topics
     return found
-
-
-@pytest.fixture(scope="module")
-def store(unblinded: Path) -> Iterator[TraceStore]:
-    made = TraceStore.open(sqlite_url(unblinded / "traces.db"), unblinded.name, readonly=True)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def shift(unblinded: Path) -> dict[str, int]:
-    """{episode: wall ns less host ns} by the journal's entry at its start."""
-    return {e.episode or "": wall_ns(e.wall) - e.at_ns for e in events(unblinded) if e.kind == Kind.EPISODE_STARTED}
-
-
-def events(folder: Path) -> list[Event]:
-    with Campaign.open(folder) as campaign:
-        return campaign.events()
 
 
 def stamp(time: Any) -> int:
@@ -166,15 +145,15 @@ def test_each_picture_is_the_one_that_was_taken_at_its_time(
 
 
 def test_the_journal_and_its_lines_are_there(
-    unblinded: Path, read_back: dict[str, Topics], shift: dict[str, int]
+    events: list[Event], read_back: dict[str, Topics], shift: dict[str, int]
 ) -> None:
     levels = {"INFO": 20, "WARN": 30, "ERROR": 40}
     for episode, topics in read_back.items():
-        own = [event for event in events(unblinded) if event.episode == episode]
+        own = [event for event in events if event.episode == episode]
         entries = [(t, json.loads(message.data)) for t, message in topics["/journal"]]
         assert [(t, e["seq"], e["kind"], e["body"]) for t, e in entries] == [
             (event.at_ns + shift[episode], event.seq, event.kind, event.body) for event in own
         ]
         lines = [(t, message.level, message.msg) for t, message in topics["/events"]]
-        wanted = event_lines(attempt(events(unblinded), episode))
+        wanted = event_lines(attempt(events, episode))
         assert lines == [(t_ns + shift[episode], levels[level], text) for t_ns, level, text in wanted]
