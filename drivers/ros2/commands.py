@@ -35,13 +35,13 @@ CORRECT_PER_S = 5.0  # of a twist: how fast it makes good what the robot is off
 class Commands(Protocol):
     """`go`: be at q (dof,) moving with dq (dof,); `at`, `speed` are where the robot is. `rest`: it is at q, and stays.
     `brake`: slow down now, from what was asked for last, so that the robot never turns back to where it was seen;
-    `go_on` is called every period while nothing else is, until it stands.
+    `go_on` is called every period while nothing else is, until it stands; whether there is more to say.
     """
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None: ...
     def rest(self, q: np.ndarray) -> None: ...
     def brake(self, at: np.ndarray, speed: np.ndarray) -> None: ...
-    def go_on(self) -> None: ...
+    def go_on(self) -> bool: ...
     def readers(self) -> int: ...
 
 
@@ -96,8 +96,9 @@ class TrajectoryPoints:
         rows, seconds = braking(begin, dq, shares)
         self._send(rows, self._ahead_s + np.maximum(shares * seconds, np.arange(BRAKE_POINTS + 1) * 1e-3))
 
-    def go_on(self) -> None:
+    def go_on(self) -> bool:
         """The whole way to rest has been given."""
+        return False
 
     def readers(self) -> int:
         return self._publisher.readers()
@@ -127,9 +128,10 @@ class Positions:
         self._left = rows.tolist()
         self.go_on()
 
-    def go_on(self) -> None:
+    def go_on(self) -> bool:
         if self._left:
             self._publisher.send(Float64MultiArray(data=self._left.pop(0)))
+        return bool(self._left)
 
     def readers(self) -> int:
         return self._publisher.readers()
@@ -160,8 +162,9 @@ class Twists:
         """MoveIt Servo slows down by its own limits."""
         self._send(np.zeros(6))
 
-    def go_on(self) -> None:
+    def go_on(self) -> bool:
         """Nothing is left to say: silence ends a twist too."""
+        return False
 
     def readers(self) -> int:
         return self._publisher.readers()

@@ -11,6 +11,7 @@ it holds at once; MoveIt Servo has a timeout of its own (`incoming_command_timeo
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -200,9 +201,14 @@ class Ros2Link:
         return RobotStatus("idle") if self._listens else RobotStatus("fault", self._nobody())
 
     def close(self) -> None:
+        """Let the robot come to rest where that is said step by step, then leave."""
         network, self._network = self._network, None
-        if network is not None:
-            network.close()
+        if network is None:
+            return
+        with contextlib.suppress(DeviceLost):  # closing: nobody is left to be told
+            while self._commands is not None and self._commands.go_on():
+                self._clock.sleep_until(self._clock.now_ns() + round(self._period_s * SECOND))
+        network.close()
 
 
 def build(options: Ros2Options, *, cell: Cell, fixture: Fixture) -> ServoedRobot:

@@ -28,7 +28,7 @@ from labctl.store.traces import TraceStore
 
 pytestmark = pytest.mark.thorough
 Topics = dict[str, list[tuple[int, Any]]]
-# REP 2016's hash of a type, as ROS 2 Jazzy's own messages carry it: rosidl of sensor_msgs 5.3.5, JointState.
+# REP 2016's hash of the type, as `ros2 topic info /joint_states --verbose` prints it of a joint_state_broadcaster.
 JOINT_STATE_HASH = "RIHS01_a13ee3a330e346c9d87b5aa18d24e11690752bd33a0350f11c5882bc9179260e"
 
 

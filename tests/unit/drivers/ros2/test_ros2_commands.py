@@ -8,8 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 pytest.importorskip("cyclonedds")
-from labctl.drivers.ros2.commands import BRAKE_RAD_S2, braking
+from labctl.drivers.common.robot_tables import UR5E
+from labctl.drivers.ros2.commands import BRAKE_RAD_S2, Positions, braking
 from labctl.drivers.ros2.emulator.controllers import Joints
+from labctl.drivers.ros2.messages import Float64MultiArray
+from labctl.drivers.ros2.options import Ros2Options
+from labctl.drivers.ros2.robot import Ros2Link
 
 speeds = st.lists(st.floats(-3, 3), min_size=6, max_size=6).map(lambda rows: np.round(rows, 4))
 
@@ -43,3 +47,36 @@ def test_a_trajectory_is_a_straight_line_to_each_point_and_the_next_takes_its_pl
     joints.follow(3.5, [])
     joints.advance(4.0, 0.5)
     assert joints.q[0] == pytest.approx(1.0), "an empty trajectory is a stop"
+
+
+class Line:
+    """Takes what is sent."""
+
+    def __init__(self) -> None:
+        self.sent: list[list[float]] = []
+        self.closed_after = -1
+
+    def publisher(self, topic: str, kind: type) -> Line:
+        return self
+
+    def send(self, message: Float64MultiArray) -> None:
+        self.sent.append(list(message.data))
+
+    def close(self) -> None:
+        self.closed_after = len(self.sent)
+
+
+def test_a_robot_that_is_told_position_by_position_is_at_rest_before_the_line_is_closed() -> None:
+    line, period_s = Line(), 0.002
+    options = Ros2Options(command="positions", command_topic="/c")
+    commands = Positions(options, line, period_s)  # type: ignore[arg-type]
+    link = Ros2Link(UR5E, options, 1 / period_s)
+    link._network, link._commands = line, commands  # type: ignore[assignment]
+    q, dq = np.zeros(6), np.full(6, 0.4)
+    commands.go(q, dq, q, dq)
+    commands.brake(q, dq)
+    link.close()
+    rows = np.array(line.sent)
+    assert line.closed_after == len(rows) == 1 + round(0.4 / BRAKE_RAD_S2 / period_s)
+    steps = np.diff(rows, axis=0)[:, 0]
+    assert (np.diff(steps) < 0).all() and 0 < steps[-1] < 0.1 * steps[0]
