@@ -61,6 +61,6 @@ peer-ur-client: $(VENV)/.installed-test
 	$(call needs,cmake,/usr/bin/cmake,cmake)
 	$(call needs,c++,/usr/bin/c++,g++)
 	cmake -S "$(UR_CLIENT)" -B $(UR_CLIENT_BUILT) -DCMAKE_CXX_FLAGS=-O0
-	cmake --build $(UR_CLIENT_BUILT) --parallel 2 --target rtde_client_example primary_pipeline_calibration_example
+	cmake --build $(UR_CLIENT_BUILT) --parallel 2 --target rtde_client_example primary_pipeline_calibration_example dashboard_example
 	UR_CLIENT="$(abspath $(UR_CLIENT))" UR_CLIENT_BUILT=$(UR_CLIENT_BUILT) UR_RECIPE="$(abspath $(UR_CLIENT))/tests/resources/exhaustive_rtde_output_recipe.txt" \
 	  $(AGAINST) tests/interop/test_ur_client.py tests/interop/test_ur_recipe.py

@@ -1,6 +1,6 @@
 """Universal Robots' own client library, in C++, on our emulated controllers: `make peer-ur-client UR_CLIENT=DIR`.
 
-It is on no package index: DIR is its source, of which the command builds two of its examples as they are.
+It is on no package index: DIR is its source, of which the command builds three of its examples as they are.
 """
 
 from __future__ import annotations
@@ -61,3 +61,15 @@ def test_the_vendors_client_reads_the_calibration_that_we_say(calibration: str) 
         numbers = [float(number) for number in re.findall(NUMBER, line)]
         assert all(map(math.isclose, numbers, getattr(chain, row))) and len(numbers) == 6, row
     assert "is calibrated" in text
+
+
+@pytest.mark.parametrize("name", ["ur5", "ur5e"])
+def test_the_vendors_client_powers_on_plays_pauses_and_stops_by_the_dashboard(name: str) -> None:
+    """Each command is one that it checks by the state that follows. Of PolyScope X's Robot API we have no programs."""
+    emulator = Emulator(name)
+    try:
+        text = example("dashboard_example", emulator.host)
+    finally:
+        emulator.end()
+    assert "Program state: STOPPED wait_program.urp" in text and "Power off command success: 1" in text
+    assert "ERROR" not in text, text[-2000:]
