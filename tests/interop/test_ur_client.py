@@ -45,7 +45,8 @@ def test_the_vendors_client_reads_states_and_moves_the_speed_slider(name: str) -
     bars = re.findall(r"target_speed_fraction: \[(#*)-*\]", text)
     assert len(bars) > 0.5 * 50 * SECONDS, text[-2000:]
     assert len(set(bars)) > 5, "the slider is read as it was set"
-    assert not re.search(r"\b(ERROR|WARN)\b", text), text[-2000:]
+    until_it_ends = text.partition("Exiting RTDE")[0]  # what it writes once it has closed its own socket is its own
+    assert not re.search(r"\b(ERROR|WARN)\b", until_it_ends), text[-2000:]
 
 
 @pytest.mark.parametrize("calibration", ["none", "said"])
