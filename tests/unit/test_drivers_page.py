@@ -19,7 +19,8 @@ HEAD = (
     "name: `_s` seconds, `_m` metres, `_rad` radians, `_hz` per second, `_kg`, `_n` newtons, `_nm` newton metres, "
     "`_k` kelvin.\n\n"
     "`labctl open` and `labctl doctor` check them, and name the line of a wrong one. Written by `make docs` from what "
-    "the drivers declare.\n"
+    "the drivers declare. What drives a real robot, gripper, camera, sensor or hand's device is **unverified on "
+    "hardware**: [what it was tried on](hardware.md).\n"
 )
 ROW = "| option | may be | default | |\n|---|---|---|---|\n"
 
