@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from labctl.analysis import numerals
-from labctl.analysis.blocks.enough import SAID
+from labctl.analysis.blocks.enough import STATEMENTS
 from labctl.analysis.blocks.heatmap import HARD
 from labctl.analysis.episodes_table.pairs import leader
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes, StageReached
@@ -136,7 +136,7 @@ def sentences(result: EpisodesResult) -> list[str]:
         text = f"Drift over blocks in the order of the table: Kendall's tau = {numerals.signed(order['trend'])}"
         sentences.append(f"{text}, {numerals.p_equals(order['trend_p'], None)}.")
     if result["enough"]:
-        sentences.append(f"Found in draws of so many blocks: {SAID[0].lower()}{SAID[1:]}")
+        sentences.append(f"Found in draws of so many blocks: {STATEMENTS[0].lower()}{STATEMENTS[1:]}")
     return sentences
 
 

@@ -117,8 +117,8 @@ def provenance_table(lab: Lab | None, analysis: str, made_by: str = "") -> Table
         if lab and lab.get(key) is not None:
             named = {"opened_wall": "opened", "closed_wall": "closed", "head": "chain head"}.get(key, key)
             facts[named] = lab.get(key)
-    if lab and (told := lab.get("times")):
-        facts |= {"opened": told["opened"], "closed": told["closed"] or None, "times are those of": told["zone"]}
+    if lab and (times := lab.get("times")):
+        facts |= {"opened": times["opened"], "closed": times["closed"] or None, "times are those of": times["zone"]}
     for key, value in ((lab.get("provenance") if lab else None) or {}).items():
         listed = isinstance(value, Mapping)
         facts[words(key)] = ", ".join(f"{name} {version}" for name, version in value.items()) if listed else value

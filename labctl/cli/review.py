@@ -107,7 +107,7 @@ def review(
     if port is not None and not page:
         raise InputError("--port is the port of the page; add --page")
     folder = campaign_folder(campaign, lab)
-    told = ""
+    result = ""
 
     def load() -> list[Item]:
         with in_passing(folder) as opened:
@@ -120,13 +120,13 @@ def review(
     if finish:
         from labctl.runtime.review_writer import finish as finish_review
 
-        told = finish_review(folder, who=acting(who, folder))
+        result = finish_review(folder, who=acting(who, folder))
         if not as_json:
-            click.echo(told)
+            click.echo(result)
             return
     if listing or as_json:
         with verified(folder, JOURNAL_ALONE) as shown:
-            _print(folder.name, queue(shown.campaign.record()), as_json, told)
+            _print(folder.name, queue(shown.campaign.record()), as_json, result)
         return
     from labctl.runtime import review_writer
 

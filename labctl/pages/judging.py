@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from labctl.core.reviewed import Unseen
 from labctl.errors import InputError
-from labctl.pages.measured import posted, told
+from labctl.pages.measured import measure_shown, posted
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import films, listed, template, templates
 from labctl.pages.server import Answer, PageRequest, Routes, as_json
@@ -56,7 +56,7 @@ class SecondPage:
             "episode": one.episode,
             "staged": one.task.items,
             "instruction": one.task.instruction,
-            "task": told(one.task, None),
+            "task": measure_shown(one.task, None),
             "length_s": last,
             "reels": listed(reels),
             "missing": missing,

@@ -172,7 +172,7 @@ class Orders(RecordedOrders):
             return
         if code not in self._writer.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._writer.state.holds) or 'none'}")
-        cause = args.said(by_hand=code == STOP_BY_HAND)
+        cause = args.cause_fields(by_hand=code == STOP_BY_HAND)
         body = {"code": code, "acknowledged_by": given.command.who, **cause}
         self._writer.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == ARMS_UNREADY:

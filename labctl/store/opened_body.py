@@ -155,13 +155,13 @@ class Frozen:
     entry: HistoricalEntry
 
 
-class Said(TypedDict, total=False):
+class HistoricalPart(TypedDict, total=False):
     """What a campaign's first entry has of it; nothing without one."""
 
     historical: HistoricalEntry
 
 
-def freeze(plan: Plan, found: Frozen | None, folder: Path) -> Said:
+def freeze(plan: Plan, found: Frozen | None, folder: Path) -> HistoricalPart:
     """Keep the rows in a campaign's folder. Raises InputError where the protocol names a historical reference and
     whoever opens it has not looked it up, StorageError.
     """
@@ -202,5 +202,5 @@ def historical_problems(folder: Path, opened: CampaignOpened) -> list[Problem]:
         found = digest_of(path.read_text("utf-8", errors="replace")) if there else ""
     if found == entry["sha256"]:
         return []
-    said = "its rows are not the ones that were frozen at opening" if there else "the file is gone"
-    return [Problem("changed historical reference", entry["file"], said)]
+    finding = "its rows are not the ones that were frozen at opening" if there else "the file is gone"
+    return [Problem("changed historical reference", entry["file"], finding)]

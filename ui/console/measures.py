@@ -34,7 +34,7 @@ class AskStages(AskScore):
         seen: Json = list(measured["reached_s"] or ()) if measured else []
         super().__init__(about, given or {"reached_s": seen}, why=why)
         times = self._given.get("reached_s")
-        self._said = given is not None and isinstance(times, list | tuple)  # an answer stands already
+        self._answered = given is not None and isinstance(times, list | tuple)  # an answer stands already
         self._seen: list[Json] = list(times) if isinstance(times, list | tuple) else []
         if not why:
             done = self._about["measure"] == SUCCESS
@@ -52,7 +52,7 @@ class AskStages(AskScore):
                 words = f"{step['name']} ({count(step['points'], 'point')}): {step['definition']}"
                 options.append((f"{words}{self._when(number)}", str(number)))
         options.append(("no" if self._about["measure"] == SUCCESS else "none of them", "0"))  # a number is its key
-        yield Options(options, id="reached", taken=[str(len(self._seen))] if self._seen or self._said else [])
+        yield Options(options, id="reached", taken=[str(len(self._seen))] if self._seen or self._answered else [])
 
     def _when(self, number: int) -> str:
         seconds = self._seen[number - 1] if number <= len(self._seen) else None
