@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from labctl.errors import BrokenRecord, InputError, StorageError
+from labctl.plain import Json, count
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.database_backend import copy_database
 
@@ -214,7 +215,7 @@ class Repository:
                     pass
             except (BrokenRecord, StorageError) as error:
                 found.append(str(error))
-            say(f"{number}/{len(files)} files")
+            say(f"{number}/{count(len(files), 'file')}")
         return len(files), found
 
 
@@ -257,5 +258,5 @@ def _read(text: bytes) -> Snapshot:
     return snapshot
 
 
-def _text(found: Mapping[str, object]) -> bytes:
+def _text(found: Mapping[str, Json]) -> bytes:
     return (json.dumps(found, indent=1, ensure_ascii=False) + "\n").encode()

@@ -14,6 +14,7 @@ from pathlib import Path
 from labctl.backup.repository import FileKept, Repository, Snapshot
 from labctl.core.campaign_state import Phase
 from labctl.errors import BrokenRecord, InputError
+from labctl.plain import count
 from labctl.store.atomic_files import file_errors, sync_folder
 from labctl.store.chain_heads import head_text, noted
 from labctl.store.lab_folder import MARK, campaigns
@@ -66,7 +67,7 @@ def restore(
                 (part / folder.path).mkdir(parents=True, mode=0o700)
             for number, kept in enumerate(snapshot.files, 1):
                 _write(part / kept.path, kept, repository)
-                say(f"{number}/{len(snapshot.files)} files")
+                say(f"{number}/{count(len(snapshot.files), 'file')}")
             for folder in reversed(snapshot.folders):
                 sync_folder(part / folder.path)
                 (part / folder.path).chmod(folder.mode)

@@ -16,6 +16,7 @@ from labctl.backup.repository import FileKept, FolderKept, HeadKept, Repository,
 from labctl.clock import Anchor
 from labctl.core.trial import fold
 from labctl.errors import LabctlError, StorageError, in_words
+from labctl.plain import count
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import HEADS
 from labctl.store.journal import events_of
@@ -58,7 +59,7 @@ def take_snapshot(
     paths = made.look()
     for number, path in enumerate(paths, 1):
         made.keep(path)
-        say(f"{number}/{len(paths)} files")
+        say(f"{number}/{count(len(paths), 'file')}")
     snapshot = Snapshot(
         taken=_stamp(anchor.wall, names),
         labctl=version(),

@@ -114,7 +114,7 @@ def _print_list(repository: Repository, as_json: bool) -> None:
     for one in found:
         whole = sum(file.size for file in one.files)
         campaigns = ", ".join(f"{head.campaign} {head.seq}" for head in one.heads) or "no campaign"
-        click.echo(f"{one.taken}  {one.lab}  {len(one.files)} files, {size(whole)}  {campaigns}")
+        click.echo(f"{one.taken}  {one.lab}  {count(len(one.files), 'file')}, {size(whole)}  {campaigns}")
     if not found:
         click.echo("no snapshot yet")
 
@@ -180,7 +180,8 @@ def restore(backups: Path, to: Path, at: str | None, as_json: bool) -> int:
             }
         )
         return 0 if made.whole else 1
-    click.echo(f"restored {made.snapshot.taken} of {made.snapshot.lab} to {to}: {len(made.snapshot.files)} files")
+    held = count(len(made.snapshot.files), "file")
+    click.echo(f"restored {made.snapshot.taken} of {made.snapshot.lab} to {to}: {held}")
     for name, found in made.verified.items():
         for problem in found.problems:
             click.echo(f"{name}: {problem}")
