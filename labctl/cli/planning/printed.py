@@ -5,7 +5,9 @@ May not: work out either (`labctl.checks.protocol_size` does).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 import click
 
@@ -33,8 +35,20 @@ def print_facts(facts: dict[str, str]) -> None:
         click.echo(f"{name + ':' if name else '':<14}{text}")
 
 
-def print_hours(seen: Preview, source: str) -> None:
-    """Where the hours go, and where the times are from."""
+class Disk(TypedDict):
+    """Bytes that a protocol's trials will take, as trials have so far, and bytes that are free where it lies."""
+
+    needed: int
+    free: int
+
+
+def disk_of(trials: int, trial_bytes: float, beside: Path) -> Disk:
+    """What the trials of a protocol will take on the disk that it lies on."""
+    return {"needed": round(trials * trial_bytes), "free": shutil.disk_usage(beside.resolve().parent).free}
+
+
+def print_hours(seen: Preview, source: str, disk: Disk | None = None) -> None:
+    """Where the hours go, where the times are from, and what the disk has to hold."""
     hours = seen.hours
     click.echo(f"Hours:        {'at most ' if hours.running_is_at_most else ''}{hours.total:.1f} in all:")
     if hours.longer_than_evening_h is not None:
@@ -49,6 +63,14 @@ def print_hours(seen: Preview, source: str) -> None:
     print_table(("part", "hours"), [*rows, (f"all, {count(hours.sessions, 'evening')}", f"{hours.total:.1f}")])
     click.echo(f"At the robot: {cost_words(hours)}")
     click.echo(f"Times:        {source}")
+    if disk is not None:
+        from labctl.exports.destination import size
+
+        click.echo(
+            f"Disk:         about {size(disk['needed'])} for all trials, as these came to; {size(disk['free'])} free"
+        )
+        if disk["needed"] > disk["free"]:
+            click.echo("warning: the trials will not fit on this disk; free some, or put the lab on a larger one")
 
 
 def cost_words(hours: Hours) -> str:
