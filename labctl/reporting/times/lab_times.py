@@ -19,7 +19,7 @@ from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 @dataclass(frozen=True, slots=True)
 class LabTimes:
-    """Seconds and bytes for each scored trial, void attempts and holds included, over `trials` trials of `campaigns`."""
+    """Seconds and bytes for each scored trial, void attempts and holds included, over `trials` of `campaigns`."""
 
     campaigns: tuple[str, ...]
     trials: int
