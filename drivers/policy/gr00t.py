@@ -185,7 +185,10 @@ def _timed(picture: np.ndarray, axes: int) -> np.ndarray:
 
 
 def _config(entry: Any) -> Mapping[str, Any]:
-    found = json.loads(entry) if isinstance(entry, str) else entry
+    try:
+        found = json.loads(entry) if isinstance(entry, str) else entry
+    except (ValueError, RecursionError) as error:
+        raise DeviceRefused(f"what the server says of its modalities is no JSON: {last_line(str(error))}") from None
     return found if isinstance(found, Mapping) else {}
 
 

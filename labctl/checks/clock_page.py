@@ -129,7 +129,7 @@ def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
                 if self.path != "/told" or not 0 < length <= LARGEST:
                     raise ValueError("nothing that this page says")
                 answer = page.answered(json.loads(self.rfile.read(length)))
-            except (KeyError, TypeError, ValueError):
+            except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
                 self.close_connection = True
                 self._answer(400, "text/plain", b"")
                 return

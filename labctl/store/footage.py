@@ -159,6 +159,6 @@ def note_beside(path: Path) -> dict[str, Json]:
     """What was kept beside a camera's pictures (schema labctl.camera/1); empty when there is nothing readable."""
     try:
         found: Json = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return dict(found) if isinstance(found, Mapping) else {}

@@ -16,7 +16,7 @@ from labctl.analysis.planning.experiments import Rejections
 from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
-from labctl.cli.planning.printed import Disk
+from labctl.reporting.times.lab_times import Disk
 
 
 class Doctor(TypedDict):

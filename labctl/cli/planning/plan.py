@@ -23,7 +23,7 @@ from labctl.cli.options import (
     print_table,
     times_of_option,
 )
-from labctl.cli.planning.printed import Disk, disk_of, print_facts, print_hours
+from labctl.cli.planning.printed import print_facts, print_hours
 from labctl.plain import count
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from labctl.checks.protocol_size import Effort, Preview
     from labctl.config.margin import Margin
     from labctl.config.protocol_schema import TrialRules
+    from labctl.reporting.times.lab_times import Disk
 
 SECONDS = click.FloatRange(min=0)
 SHARE = click.FloatRange(0, 0.9)
@@ -157,6 +158,8 @@ def plan(
         *(trained_line(*one) for one in trained),
         *_few_evenings(found.protocol.analysis.random_factors, evenings or seen.hours.sessions),
     ]
+    from labctl.reporting.times.lab_times import disk_of
+
     disk = None if trial_bytes is None else disk_of(seen.trials, trial_bytes, protocol)
     if as_json:
         flagged = {"trained": [{"condition": condition, "arm": arm} for condition, arm in trained]} if trained else {}

@@ -5,9 +5,7 @@ May not: work out either (`labctl.checks.protocol_size` does).
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,6 +14,7 @@ from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Hours, Preview
+    from labctl.reporting.times.lab_times import Disk
 
 PARTS = {
     "staging": "staging",
@@ -33,18 +32,6 @@ def print_facts(facts: dict[str, str]) -> None:
     """A line for each, by its name."""
     for name, text in facts.items():
         click.echo(f"{name + ':' if name else '':<14}{text}")
-
-
-class Disk(TypedDict):
-    """Bytes that a protocol's trials will take, as trials have so far, and bytes that are free where it lies."""
-
-    needed: int
-    free: int
-
-
-def disk_of(trials: int, trial_bytes: float, beside: Path) -> Disk:
-    """What the trials of a protocol will take on the disk that it lies on."""
-    return {"needed": round(trials * trial_bytes), "free": shutil.disk_usage(beside.resolve().parent).free}
 
 
 def print_hours(seen: Preview, source: str, disk: Disk | None = None) -> None:

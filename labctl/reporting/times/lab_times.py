@@ -6,9 +6,11 @@ read a record that does not hold.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.plain import count
@@ -85,3 +87,15 @@ def _times(folders: Iterable[Path]) -> LabTimes | None:
     staging = sums["reset"] + sums["staging"] + sums["hold"]
     running, scoring = sums["running"] / trials, sums["scoring"] / trials
     return LabTimes(tuple(names), trials, staging / trials, running, scoring, held / trials)
+
+
+class Disk(TypedDict):
+    """Bytes that a protocol's trials will take, as trials have so far, and bytes that are free where it lies."""
+
+    needed: int
+    free: int
+
+
+def disk_of(trials: int, trial_bytes: float, beside: Path) -> Disk:
+    """What the trials of a protocol will take on the disk that it lies on."""
+    return {"needed": round(trials * trial_bytes), "free": shutil.disk_usage(beside.resolve().parent).free}

@@ -7,30 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.foreign_results import EPISODES, LOG, SESSIONS
 
 from labctl import cli
 from labctl.analysis.episodes_table.reading import read_episodes
-
-SESSIONS = """,id,session_uuid,evaluation_location,evaluator_name,session_creation_timestamp,\
-evaluation_notes,policyA_name,policyB_name
-0,7,u-late,Lab West,ann@lab,2026-02-02 10:00:00,"UCB_POLICY=p
-VALID_SESSION: yes
-PREFERENCE=B
-LONGFORM_FEEDBACK=second, by far",p,q
-1,8,u-early,Lab East,bob@lab,2026-02-01 10:00:00,"VALID_SESSION: ok
-PREFERENCE=tie",q,p
-2,9,u-bad,Lab East,bob@lab,2026-02-01 11:00:00,TIMED_OUT,p,q
-"""
-EPISODES = """id,session_id,policy_name,command,binary_success,partial_success,duration,feedback,timestamp
-1,7,p,put the cup away,0,0.25,399,A;avg_latency=0.2,2026-02-02 10:01:00
-2,7,q,put the cup away,1,1.0,120,B;avg_latency=0.1,2026-02-02 10:05:00
-3,7,r,put the cup away,0,0.5,399,C;avg_latency=0.1,2026-02-02 10:09:00
-4,8,p,open  the drawer,0,0,399,,2026-02-01 10:09:00
-5,8,q,open  the drawer,0,0.4,399,,2026-02-01 10:01:00
-6,9,p,x,0,0,1,A,2026-02-01 11:01:00
-7,9,q,x,0,0,1,B,2026-02-01 11:01:00
-8,77,q,x,0,0,1,B,2026-02-01 11:01:00
-"""
 
 
 def run(*words: str | Path) -> Result:
@@ -126,20 +106,6 @@ def test_lerobots_runs_are_paired_by_seed_or_by_number_and_called_as_their_folde
     done = run("lerobot", eval_info(tmp_path, "x", {"per_task": tasks}), "--arm", "mine", "--out", tmp_path / "u.csv")
     assert done.output.startswith("episodes of one number are taken as a block: that holds if all runs had one --seed")
     assert read_episodes(tmp_path / "u.csv").blocks[2] == "libero/1 episode 0"
-
-
-LOG = {
-    "version": 1,
-    "eval": {"task": "kitchen", "policy": "molmo"},
-    "samples": [
-        {
-            "scene_id": "s0",
-            "instruction": "place the fork",
-            "epochs": [{"success_at_end": 1.0, "episode_length": 60.0}, {}, {"success_at_end": 0, "episode_length": 9}],
-            "termination_reasons": ["success", None, "max_steps"],
-        }
-    ],
-}  # fmt: skip
 
 
 def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path: Path) -> None:
