@@ -48,6 +48,7 @@ class Ros2Link:
     more: Mapping[str, str] = {}
     measured: MeasuredChain | None = None
     law: Law | None = None
+    coast_s = 0.0
     news: Sequence[str] = (UNSEEN,)
 
     def __init__(self, robot_model: RobotModel, options: Ros2Options, control_hz: float) -> None:

@@ -27,7 +27,9 @@ STEPS = (
 RUBRIC = ({"score": 0.0, "text": "nothing moved"}, {"score": 1.0, "text": "folded and flat"})
 DRAWER = Task("drawer", STAGES, 1, 30.0, "Open it and close it.", stages=STEPS)
 FOLD = Task("fold", SCORE, 1, 30.0, "Fold the towel.", rubric=RUBRIC)
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+SIZES = pytest.mark.parametrize(
+    "size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 36), id="120x36", marks=pytest.mark.thorough)]
+)
 
 
 def item(task: Task, name: str, **outcome: Any) -> Item:
