@@ -87,4 +87,5 @@ def _line(rows: np.ndarray) -> str:
     wanted, went, span_s = rows.T
     gain = float(wanted @ went) / float(wanted @ wanted)
     rate = gain / float(np.median(span_s))
-    return f"{gain:.2f} of what an action asks for is gone at its end, {rate:.1f} rad/s for each radian it asks for"
+    text = f"{gain:.2f} of the way an action asks for is covered when it ends"
+    return f"{text}, {rate:.1f} rad/s for each radian it asks for"
