@@ -15,6 +15,7 @@ STEP_RAD = 0.2
 WINDOW_S = 2.0  # a servo may lag; one that has gone elsewhere lies outside of where it was led for so long
 MOST = 4000
 JUMP_RAD = 0.05
+HOME_RAD = 0.01  # nearer than this a robot is home
 
 
 class Following:
@@ -60,3 +61,12 @@ def jump(q: np.ndarray, start: np.ndarray) -> str:
     """
     far = float(np.abs(q - start).max())
     return f"the first setpoint lies {far:.2f} rad from where the robot is; the robot stays" if far > JUMP_RAD else ""
+
+
+def beside(q: np.ndarray, home: np.ndarray | None) -> str:
+    """Which joint of a robot at q (dof,) rad is how far from home; nothing for one that is there, or has no home."""
+    if home is None:
+        return ""
+    joint = int(np.argmax(np.abs(q - home)))
+    far = abs(float(q[joint] - home[joint]))
+    return f"joint {joint + 1} is {far:.3f} rad from home (at most {HOME_RAD:.3f})" if far > HOME_RAD else ""
