@@ -111,7 +111,7 @@ class AskRubric(AskScore):
         yield Line(f"{score:g}" if isinstance(score, int | float) else "", id="score", type="number")
 
     def _pictures(self) -> Iterator[Widget]:
-        """Each with its score, and where it lies; in place of one that is not as it was kept, why."""
+        """Each under its score; in place of one that is not as it was kept, why."""
         for anchor in self._about["rubric"]:
             if "picture" not in anchor or self._photos is None:
                 continue
@@ -120,8 +120,8 @@ class AskRubric(AskScore):
                 picture.put(self._photos(photo))
             except LabctlError as error:
                 wrong = str(error)
-            told = Label(f"{anchor['score']:g}: {wrong or photo['file']}", markup=False)
-            yield Vertical(told) if wrong else Vertical(picture, told)
+            told = Label(f"{anchor['score']:g}: {wrong}" if wrong else f"{anchor['score']:g}", markup=False)
+            yield Vertical(told) if wrong else Vertical(told, picture)
 
     def key_of(self, key: str) -> str:
         return ""
