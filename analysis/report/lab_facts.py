@@ -152,6 +152,27 @@ class Times(TypedDict):
     closed: str
 
 
+class AskedStep(TypedDict):
+    """A stage with its points and definition, or an anchor of a rubric ("" for its name): its score and what such an
+    episode looks like; picture: the file in the report that shows one, "" for none.
+    """
+
+    name: str
+    worth: float
+    text: str
+    picture: str
+
+
+class Asked(TypedDict):
+    """A task as it was put to every arm, and what it was judged by."""
+
+    task: str
+    measure: str
+    instruction: str
+    budget_s: float
+    steps: Sequence[AskedStep]
+
+
 class Labels(TypedDict):
     """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything."""
 
@@ -349,6 +370,7 @@ class Lab(TypedDict, total=False):
     failures: Mapping[str, Mapping[str, int]]
     look: str | None
     judgements: Judgements
+    asked: list[Asked]
     trained: list[Trained]
     answer_times: list[AnswerTimes]
     labels: Labels

@@ -21,7 +21,8 @@ from labctl.analysis.survival.result import AnalysisResult
 @dataclass(frozen=True)
 class Section:
     """One part of the page: an anchor, a heading, sentences, figures, a note, tables with headings of their own ("" for
-    none). wide: its wide figures one under the other, narrow ones as panels; opened: shown unfolded.
+    none), and what only stands beside those. wide: its wide figures one under the other, narrow ones as panels; opened:
+    shown unfolded.
     """
 
     id: str
@@ -32,6 +33,7 @@ class Section:
     sentences: tuple[str, ...] = ()
     wide: bool = False
     opened: bool = False
+    beside: tuple[Figure, ...] = ()
 
 
 TREND_NOTE = (
@@ -258,4 +260,4 @@ def _plain(cause: str) -> str:
 
 def all_figures(made: Sequence[Section]) -> list[Figure]:
     """The figures of all sections."""
-    return [figure for section in made for figure in section.figures]
+    return [figure for section in made for figure in (*section.figures, *section.beside)]

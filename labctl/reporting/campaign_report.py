@@ -134,7 +134,7 @@ def report_campaign(
             from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
 
             plan = OfEpisodes(reference, analysis.tau_s, boot, perm, seed, alpha)
-            return report_tasks(record, rows, out, folder.name, plan, lab, files())
+            return report_tasks(record, rows, out, folder, plan, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = terms_of(analysis, alpha, rows, unblinding["schedule"])
