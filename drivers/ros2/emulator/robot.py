@@ -14,6 +14,7 @@ import numpy as np
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Fixture
+from labctl.drivers.ros2.emulator.actions import TrajectoryAction
 from labctl.drivers.ros2.emulator.controllers import Joints
 from labctl.drivers.ros2.messages import Float64MultiArray, Header, JointState, JointTrajectory, time_of
 from labctl.drivers.ros2.network import Network
@@ -30,6 +31,8 @@ FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, GRIPPER_OPEN_M
 FAULTS = {
     "silence": "seconds = no joint states for so long (default 4)",
     "controller_inactive": "the robot's controllers take no commands, until cleared",
+    "goal_aborted": "the action gives up its goal: the joints are too far from where they ought to be",
+    "goals_refused": "the action refuses every goal, until cleared",
     "stuck": "the joints stay where they are whatever is asked, until cleared",
 }
 CLOCK = MonotonicClock()
@@ -67,6 +70,7 @@ class Ros2Emulator:
         controllers = Network(self._domain, "127.0.0.1")
         self._listening.callback(controllers.close)
         controllers.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._follow))
+        self._action = TrajectoryAction(controllers, self._hear, self._follow, self._stay)
         controllers.subscribe(POSITIONS, Float64MultiArray, self._hear(self._put))
 
     def _hear(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -75,16 +79,24 @@ class Ros2Emulator:
 
         return heard
 
-    def _follow(self, message: JointTrajectory) -> None:
-        """A message that does not name exactly the controller's joints is refused, and said nowhere, as by default."""
-        if set(message.joint_names) == set(self._names):
-            order = [list(message.joint_names).index(name) for name in self._names]
-            points = [
-                (point.time_from_start.sec + point.time_from_start.nanosec / SECOND, np.array(point.positions)[order])
-                for point in message.points
-            ]
-            self._commands += 1
-            self._joints.follow(self._now_s, points)
+    def _follow(self, message: JointTrajectory) -> tuple[float, np.ndarray] | None:
+        """A message that does not name exactly the controller's joints is refused, and said nowhere, as by default.
+        When (s) and where it ends.
+        """
+        if set(message.joint_names) != set(self._names):
+            return None
+        order = [list(message.joint_names).index(name) for name in self._names]
+        points = [
+            (point.time_from_start.sec + point.time_from_start.nanosec / SECOND, np.array(point.positions)[order])
+            for point in message.points
+        ]
+        self._commands += 1
+        self._joints.follow(self._now_s, points)
+        after, at = points[-1] if points else (0.0, self._joints.q)
+        return self._now_s + after, at
+
+    def _stay(self) -> None:
+        self._joints.follow(self._now_s, [])
 
     def _put(self, message: Float64MultiArray) -> None:
         if len(message.data) == len(self._names):
@@ -115,7 +127,11 @@ class Ros2Emulator:
                 self._silent_until = CLOCK.now_ns() + round(float(args.get("seconds", 4.0)) * SECOND)
             case "controller_inactive":
                 self._listening.close()
-                self._joints.follow(self._now_s, [])
+                self._stay()
+            case "goal_aborted":
+                self._action.abort()
+            case "goals_refused":
+                self._action.refuses = True
             case "stuck":
                 self._stuck = True
 
@@ -147,6 +163,7 @@ class Ros2Emulator:
         if not self._stuck and not self.plant.contact:
             self._joints.advance(now_ns / SECOND, self._period_ns / SECOND)
         self._now_s = now_ns / SECOND
+        self._action.advance(self._now_s, self._joints.q)
         self.plant.tick(self._joints.q, now_ns)
 
     def _publish(self) -> None:
