@@ -199,6 +199,8 @@ class ControllerNode:
             private: dict[str, Json] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
             if isinstance(self._controller, Telling) and self._controller.told:
                 private["told"] = dict(self._controller.told)
+            if software := getattr(self._controller, "software", None):
+                private["software"] = dict(software)
             step.out.append(driving.Ready(self._episode, private).to("run"))
 
     def _open(self, sent: Open, now_ns: int, step: Step) -> None:

@@ -99,7 +99,7 @@ def test_it_goes_where_it_is_sent_by_each_kind_of_controller(emulator: Emulator,
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
-        ("goal_aborted", "gave up the newest goal: PATH_TOLERANCE_VIOLATED (Aborted due to path tolerance violation)"),
+        ("goal_aborted", "gave up a goal: PATH_TOLERANCE_VIOLATED (Aborted due to path tolerance violation)"),
         ("goals_refused", "/joint_trajectory_controller/follow_joint_trajectory refused a goal"),
     ],
 )

@@ -33,7 +33,7 @@ from labctl.drivers.ros2.messages import JointTrajectory
 from labctl.drivers.ros2.network import REPLY, REQUEST, Network
 
 ACTION = "/joint_trajectory_controller/follow_joint_trajectory"
-KEPT, THERE_RAD = 20, 1e-3
+KEPT, THERE_RAD = 5, 1e-3  # a real one keeps goals for its result timeout
 REPLACED = Result(-1, "Current goal cancelled due to new incoming action.")
 Hear = Callable[[Callable[[Any], None]], Callable[[Any], None]]
 
