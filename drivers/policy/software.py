@@ -12,7 +12,8 @@ import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+
+from labctl.plain import Json
 
 TABLES = ("versions", "packages", "software")  # of a server's metadata: name -> version
 ENDING = "_version"  # and "torch_version" beside them
@@ -35,11 +36,11 @@ def loaded(module: str) -> dict[str, str]:
     return versions
 
 
-def reported(table: Mapping[str, Any]) -> dict[str, str]:
+def reported(table: Mapping[str, Json]) -> dict[str, str]:
     """Name and version of what a server's metadata says it runs on: tables by one of TABLES, entries that end in
     ENDING. What is no name, or too long, is passed over.
     """
-    told: dict[Any, Any] = {key[: -len(ENDING)]: value for key, value in table.items() if str(key).endswith(ENDING)}
+    told: dict[str, Json] = {key[: -len(ENDING)]: value for key, value in table.items() if str(key).endswith(ENDING)}
     for name in TABLES:
         inner = table.get(name)
         told |= inner if isinstance(inner, Mapping) else {}

@@ -117,6 +117,7 @@ def test_a_goal_that_is_given_up_or_refused_is_a_fault_in_words_until_a_person_h
         made.until(lambda: said in made.robot.status().reason)
         assert made.robot.status().mode in ("safety_stop", "fault")
         emulator.clear()
+        made.wait(500_000_000)  # until the emulator has obeyed
         made.until(lambda: recovered(made))
         there = made.robot.observe()["q"]
         for _ in range(5):

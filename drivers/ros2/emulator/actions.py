@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,13 @@ from labctl.drivers.ros2.network import REPLY, REQUEST, Network
 ACTION = "/joint_trajectory_controller/follow_joint_trajectory"
 KEPT, THERE_RAD = 5, 1e-3  # a real one keeps goals for its result timeout
 REPLACED = Result(-1, "Current goal cancelled due to new incoming action.")
-Hear = Callable[[Callable[[Any], None]], Callable[[Any], None]]
+M = TypeVar("M")
+
+
+class Hear(Protocol):
+    """What is to be done with a message, done by the emulator's own thread."""
+
+    def __call__(self, act: Callable[[M], None]) -> Callable[[M], None]: ...
 
 
 @dataclass
