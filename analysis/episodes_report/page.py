@@ -82,7 +82,7 @@ def build_page(
     looks = {arm: looks[arm] for arm in order}
     missing = headlines.unscored(facts, order)
     late = latency_section.section(facts.get("lateness"), looks, claims.level(result))
-    sections = [*sections_of(result, looks), *([late] if late else []), *lab_sections.sections(facts, {})]
+    sections = [*sections_of(result, looks), *([late] if late else []), *lab_sections.sections(facts, {}, looks)]
     analysis = lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
     page: Page = {
         "of_operations": False,
