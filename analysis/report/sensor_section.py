@@ -32,7 +32,13 @@ def section(sensors: Sequence[SensorColumn] | None, styles: Mapping[str, Look]) 
     if not told:
         return None
     left_out = sum(not one["drawn"] for one in told)
-    note = NOTE + (f" {left_out} further columns are not drawn: the exports have them." if left_out else "")
+    note = NOTE
+    if left_out:
+        note += f" {left_out} further column{'s' if left_out > 1 else ''} not drawn: the exports have them."
+        f" {left_out} further column{'' if left_out == 1 else 's'} not drawn: the exports have them."
+        if left_out
+        else ""
+    )
     figures = tuple(_figure(one, styles) for one in told if one["drawn"])
     return Section("sensors", "Sensors", figures, (("", _table(told)),), note, wide=True)
 
@@ -56,7 +62,7 @@ def _figure(one: SensorColumn, styles: Mapping[str, Look]) -> Figure:
                 alpha=0.75,
             )  # fmt: skip
         ax.set(xlim=(0, None), xlabel="s since go", ylabel=_title(one).partition(": ")[2])
-        ax.legend(loc="upper right", frameon=False, fontsize="small")
+        ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, frameon=False, fontsize="small")
 
     rows = [
         (curve["arm"], curve["episode"], f"{t:.6g}", f"{value:.6g}")
