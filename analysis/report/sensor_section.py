@@ -35,10 +35,6 @@ def section(sensors: Sequence[SensorColumn] | None, styles: Mapping[str, Look]) 
     note = NOTE
     if left_out:
         note += f" {left_out} further column{'s' if left_out > 1 else ''} not drawn: the exports have them."
-        f" {left_out} further column{'' if left_out == 1 else 's'} not drawn: the exports have them."
-        if left_out
-        else ""
-    )
     figures = tuple(_figure(one, styles) for one in told if one["drawn"])
     return Section("sensors", "Sensors", figures, (("", _table(told)),), note, wide=True)
 
