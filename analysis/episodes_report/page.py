@@ -84,7 +84,7 @@ def build_page(
     missing = headlines.unscored(facts, order)
     late = latency_section.section(facts.get("lateness"), looks, claims.level(result))
     asked = asked_section.section(facts.get("asked"), files or {})
-    of_lab = lab_sections.sections(facts, {})
+    of_lab = lab_sections.sections(facts, {}, looks)
     sections = [*sections_of(result, looks), *(one for one in (late, asked) if one), *of_lab]
     analysis = lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
     page: Page = {

@@ -337,6 +337,25 @@ class Trained(TypedDict):
     arm: str
 
 
+class SensorCurve(TypedDict):
+    """What one column of a sensor measured in an episode: t_s since go."""
+
+    arm: str
+    episode: str
+    t_s: list[float]
+    value: list[float]
+
+
+class SensorColumn(TypedDict):
+    """One column of a sensor over the campaign. drawn: false of a further column of one that has many."""
+
+    sensor: str
+    column: str
+    unit: str
+    drawn: bool
+    curves: list[SensorCurve]
+
+
 class Lab(TypedDict, total=False):
     """All of it; any key may be missing. A report of two linked campaigns is the later's."""
 
@@ -380,6 +399,7 @@ class Lab(TypedDict, total=False):
     lateness: Lateness
     interventions: Sequence[Touched]
     stress: Stress
+    sensors: list[SensorColumn]
     practice: Practice
     reviewed: Reviewed
     episodes_page: str

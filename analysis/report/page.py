@@ -217,7 +217,7 @@ def build_page(
     people = operator_sections.section(supplement.get("people") if supplement else None, facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
     ways = counting_section.section(counting, result)
-    parts = lab_sections.sections(facts, {arm["arm"]: arm.get("intervention_rate") for arm in arms})
+    parts = lab_sections.sections(facts, {arm["arm"]: arm.get("intervention_rate") for arm in arms}, looks)
     table = margin_words.table(result)
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
     further = anew_words.table(result)

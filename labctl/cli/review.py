@@ -171,6 +171,7 @@ def review(
 
         _serve(routes, port)
         return
+    from labctl.logs import appended
     from labctl.store.pictures import load_photo
     from labctl.ui.rerun.viewer_process import need_display
     from labctl.ui.review.review import Review
@@ -180,7 +181,7 @@ def review(
             need_display()
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "show", episode, "--masked"]
         command += ["--lab", str(lab)] if lab else []
-        with (folder / "logs" / "show.log").open("ab") as log:
+        with appended(folder / "logs" / "show.log") as log:
             subprocess.Popen(
                 [*command, *(["--web"] if web else [])],
                 cwd=folder,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
 from labctl.analysis.family import STATISTICS
-from labctl.analysis.report.lab_facts import AnswerTimes, Lab
+from labctl.analysis.report.lab_facts import AnswerTimes, Lab, SensorColumn
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.record import Record
@@ -39,9 +39,11 @@ from labctl.reporting.measures import stress_of
 from labctl.reporting.motion_lines import device_lines, motion_lines
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
+from labctl.reporting.policy_software import changes_of_policies, policy_software, start_ups
 from labctl.reporting.relabellings import Exchange, relabellings
-from labctl.reporting.times.answer_times import StartUp, answer_times
+from labctl.reporting.times.answer_times import answer_times
 from labctl.reporting.times.lease_times import lease_lines
+from labctl.reporting.times.sensor_times import sensor_columns
 from labctl.reporting.touches import touched_by_arm
 from labctl.software import collect_pins, in_words
 from labctl.store.campaign import Campaign
@@ -339,9 +341,10 @@ def _lab(
     deviations = lab.setdefault("deviations", [])
     if look and look.startswith("not a planned look"):
         deviations.insert(0, look)
+    deviations += changes_of_policies(record, arms)
     deviations += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
     provenance = lab.setdefault("provenance", {})
-    lab["answer_times"], measured = _timing(campaign, protocol, record, lost)
+    lab["answer_times"], lab["sensors"], measured = _timing(campaign, protocol, record, lost)
     provenance.update(measured)
     provenance.update(format_facts(record.state.opened))
     if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
@@ -356,28 +359,25 @@ def _lab(
 
 def _timing(
     campaign: Campaign, protocol: Protocol, record: Record, lost: Collection[str]
-) -> tuple[list[AnswerTimes], dict[str, dict[str, str] | None]]:
+) -> tuple[list[AnswerTimes], list[SensorColumn], dict[str, dict[str, str] | None]]:
     """How fast each arm started and was answered, and by what they are about: how its motion lease was renewed, what it
-    got of the motion that it asked for, and what the robot's controller said; over every episode, scored or not, whose
-    recording is there.
+    got of the motion that it asked for, what the robot's controller said, what sensors measured; over every episode,
+    scored or not, whose recording is there.
     """
     arms = [arm.name for arm in protocol.arm]
     of = record.arms
     went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes if episode not in lost}
-    openings = (record.unblinding or {}).get("openings") or []
-    begun: dict[str, StartUp] = {
-        opening["episode"]: opening["value"] for opening in openings if opening["field"] == "start_up"
-    }
     store = samples_of(campaign)
     people = {arm.name for arm in protocol.arm if arm.kind == "human"}
     try:
-        answers = answer_times(store, went, arms, begun)
+        answers = answer_times(store, went, arms, start_ups(record))
         for entry in answers:
             entry["by_hand"] = entry["arm"] in people
-        lines = {"motion lease": lease_lines(store, went, arms)}
+        lines = {"software of policies": policy_software(record, arms), "motion lease": lease_lines(store, went, arms)}
         lines["motion achieved over commanded"] = motion_lines(store, went, arms)
         lines["robot's controller"] = device_lines(store, list(went))
-        return answers, {about: found or None for about, found in lines.items()}
+        sensors = sensor_columns(store, went, record.episodes)
+        return answers, sensors, {about: found or None for about, found in lines.items()}
     finally:
         store.close()
 

@@ -21,11 +21,14 @@ LATER = ("call_us", "gpu_memory_mb")  # recordings from before they were kept ha
 
 
 class StartUp(TypedDict):
-    """A controller became ready, as its episode's seal keeps it; told: what its server said of itself."""
+    """A controller became ready, as its episode's seal keeps it; told: what its server said of itself; software: what
+    its policy runs on, name and version.
+    """
 
     load_s: float
     warm_s: float
     told: NotRequired[Mapping[str, float]]
+    software: NotRequired[Mapping[str, str]]
 
 
 def answer_times(
