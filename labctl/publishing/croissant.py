@@ -51,7 +51,18 @@ CONTEXT: Mapping[str, Any] = {
     "subField": "cr:subField",
     "transform": "cr:transform",
 }
-WHOLE = {"block", "position", "op_index", "items_staged", "moved", "staged", "steps", "void", "success", "interventions"}
+WHOLE = {
+    "block",
+    "position",
+    "op_index",
+    "items_staged",
+    "moved",
+    "staged",
+    "steps",
+    "void",
+    "success",
+    "interventions",
+}
 SECONDS = {"time_s", "end_s", "budget_s", "score", "stage"}
 JOURNAL_FIELDS = {"seq": "sc:Integer", "kind": "sc:Text", "wall": "sc:Text", "trial": "sc:Text", "episode": "sc:Text"}
 

@@ -17,6 +17,7 @@ from labctl.publishing.manifest import Manifest, read_manifest
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.lab_folder import MARK
+from labctl.store.ledger import SEALED_TRACES
 from labctl.store.published_files import JOURNAL, TRACES, check_file
 
 MOST_FILES = 200_000
@@ -58,7 +59,7 @@ def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admit
         _check_name(name, manifest.campaign)
     for left in manifest.withheld:
         if left.file:
-            _check_path(left.file, "it withholds")
+            check_path(left.file, "it withholds")
     if (total := sum(entry.size for entry in files.values())) > MOST_BYTES or min_size(manifest) < 0:
         raise BrokenRecord(f"{folder}: its manifest declares {total} bytes; {MOST_BYTES} are the most")
     there = dict(_walk(folder))
@@ -66,7 +67,9 @@ def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admit
         if name not in there:
             raise BrokenRecord(f"missing file: {name}: the manifest lists it")
         if name not in files:
-            raise BrokenRecord(f"unlisted file: {name}: the manifest does not list it; take it out, or get the folder anew")
+            raise BrokenRecord(
+                f"unlisted file: {name}: the manifest does not list it; take it out, or get the folder anew"
+            )
         if there[name] != files[name].size:
             raise BrokenRecord(f"changed file: {name}: {there[name]} bytes, the manifest says {files[name].size}")
         if name.endswith(TEXTS) and there[name] > MOST_TEXT:
@@ -85,7 +88,7 @@ def min_size(manifest: Manifest) -> int:
     return min((entry.size for entry in manifest.files.values()), default=0)
 
 
-def _check_path(name: str, what: str) -> None:
+def check_path(name: str, what: str) -> None:
     """One plain way down: no root, no "..", no backslash, nothing that a terminal or a file system reads otherwise."""
     path = PurePosixPath(name)
     shown = repr(name[:100])
@@ -100,7 +103,7 @@ def _check_path(name: str, what: str) -> None:
 
 
 def _check_name(name: str, campaign: str) -> None:
-    _check_path(name, "its manifest lists")
+    check_path(name, "its manifest lists")
     parts = PurePosixPath(name).parts
     inside = parts[0] in FOLDERS and len(parts) > 1 if len(parts) > 1 else name in AT_THE_ROOT
     if not inside or (parts[0] == "campaigns" and (len(parts) < 3 or parts[1] != campaign)):
@@ -155,7 +158,7 @@ def _digest(path: Path, size: int) -> str:
 def _check_databases(found: Admitted) -> None:
     """Only the databases of the record, and each of them plain."""
     at = f"campaigns/{found.manifest.campaign}"
-    kinds = {f"{at}/journal.db": JOURNAL, f"{at}/traces.db": TRACES, f"{at}/seal/traces.db": TRACES}
+    kinds = {f"{at}/journal.db": JOURNAL, f"{at}/traces.db": TRACES, f"{at}/{SEALED_TRACES}": TRACES}
     for name in found.manifest.files:
         if name in kinds:
             check_file(found.folder / name, kinds[name], name)

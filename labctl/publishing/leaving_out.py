@@ -71,7 +71,9 @@ def left_out(folder: Path, events: Sequence[Event], record: Record, choice: Choi
     """
     for name in (*(choice.episodes or ()), *(choice.withhold or {})):
         if name not in record.episodes:
-            raise InputError(f"episode {name!r} is none of {folder.name}; list them with: labctl episodes {folder.name}")
+            raise InputError(
+                f"episode {name!r} is none of {folder.name}; list them with: labctl episodes {folder.name}"
+            )
     things = [(thing, why) for thing in _things(folder, events) if (why := _why(thing, choice))]
     salts = _salts(folder, [_key(thing) for thing, _ in things])
     return [
@@ -125,7 +127,9 @@ def _salts(folder: Path, keys: Sequence[str]) -> dict[str, str]:
     try:
         found = {str(key): bytes.fromhex(salt).hex() for key, salt in json.loads(text).items()}
     except (ValueError, TypeError, AttributeError) as error:
-        raise BrokenRecord(f"{path} cannot be read; what was withheld before cannot be told by it: restore it") from error
+        raise BrokenRecord(
+            f"{path} cannot be read; what was withheld before cannot be told by it: restore it"
+        ) from error
     missing = [key for key in keys if key not in found]
     if missing:
         found |= {key: secrets.token_hex(32) for key in missing}

@@ -21,21 +21,27 @@ from labctl.errors import InputError, StateError
 from labctl.publishing.cards import write_cards
 from labctl.publishing.leaving_out import Choice, left_out
 from labctl.publishing.licences import licence_of
-from labctl.publishing.manifest import FileListed, LeftOut, Manifest, ReportMade, by_episode, manifest_bytes, withheld_of
+from labctl.publishing.manifest import (
+    FileListed,
+    Manifest,
+    ReportMade,
+    by_episode,
+    manifest_bytes,
+    withheld_of,
+)
 from labctl.publishing.record_copy import copy_record
 from labctl.publishing.tables import write_tables
 from labctl.publishing.versions import versions
 from labctl.reporting.campaign_report import BOOT, PERM, report_campaign
 from labctl.reporting.facts import refuse_mixed
 from labctl.reporting.file_drawer import drawer
-from labctl.reporting.of_published import Published
 from labctl.store.atomic_files import file_errors, replace_file, sync_file, sync_folder
-from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.footage import file_digest
 from labctl.store.lab_folder import lab_settings
 from labctl.store.verifying.verified import verified
+from labctl.store.verifying.withheld import Published
 
 UTC = "UTC"
 TITLE = 200  # characters
@@ -228,5 +234,3 @@ def _free_texts(events: Sequence[Event]) -> int:
     return sum(
         1 for event in events for key in typed if isinstance(event.body.get(key), str) and " " in event.body[key]
     )
-
-

@@ -14,6 +14,7 @@ from labctl.core.record import Record
 from labctl.publishing.leaving_out import files_of
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign, journal_url
+from labctl.store.ledger import OPENED
 from labctl.store.opened_body import HISTORICAL
 from labctl.store.published_files import copy_journal, copy_traces
 from labctl.store.verifying.timestamps import FOLDER as TIMESTAMPS
@@ -21,15 +22,14 @@ from labctl.store.verifying.timestamps import kept
 from labctl.store.verifying.withheld import Withheld
 
 PLAIN = ("heads.log", "cell.toml", "fixture.toml", HISTORICAL)
-SEALED = ("schedule.json", "protocol.toml", "openings.jsonl", "cards.json")  # the rest of a seal is logs of controllers
 
 
 def copy_record(campaign: Campaign, record: Record, events: Sequence[Event], withheld: Withheld, to: Path) -> None:
     """Fill the folder `to`, which is not there yet. Raises StorageError."""
     source = campaign.folder
     with file_errors(str(to)):
-        (to / "seal").mkdir(parents=True)
-        for name in (*PLAIN, *(f"seal/{name}" for name in SEALED)):
+        to.mkdir(parents=True)
+        for name in (*PLAIN, *OPENED):
             if (source / name).is_file():
                 _copy(source, name, to)
         for kind in ("tsr", "ots"):

@@ -37,7 +37,6 @@ from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.measured_report import report_tasks
 from labctl.reporting.measures import stress_of
 from labctl.reporting.operations_table import operations
-from labctl.reporting.of_published import IN_A_LAB, Published
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.timing import timing
@@ -57,6 +56,7 @@ from labctl.store.verifying.verified import (
     verified_but,
 )
 from labctl.store.verifying.verify import NOTHING
+from labctl.store.verifying.withheld import IN_A_LAB, Published
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin

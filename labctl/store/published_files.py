@@ -12,19 +12,37 @@ from pathlib import Path
 from labctl.errors import BrokenRecord, StorageError
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import Reader, database_file, open_immutable, storage_errors
+from labctl.store.ledger import SEALED_TRACES
 from labctl.store.traces import sealed_url
 
 STEPS = 1000  # instructions of SQLite's machine between two looks at the budget
 _HEADER = b"SQLite format 3\x00"
 _SHORT, _LONG = "TEXT NOT NULL", "INTEGER NOT NULL"
 _EVENT = {
-    **{"campaign": _SHORT, "seq": _LONG, "kind": _SHORT, "at_ns": _LONG, "boot": _SHORT, "wall": _SHORT, "who": _SHORT},
-    **{"trial": "TEXT", "episode": "TEXT", "body": _SHORT, "prev": _SHORT, "hash": _SHORT},
+    "campaign": _SHORT,
+    "seq": _LONG,
+    "kind": _SHORT,
+    "at_ns": _LONG,
+    "boot": _SHORT,
+    "wall": _SHORT,
+    "who": _SHORT,
+    "trial": "TEXT",
+    "episode": "TEXT",
+    "body": _SHORT,
+    "prev": _SHORT,
+    "hash": _SHORT,
 }
 _STREAM = {"campaign": _SHORT, "episode": _SHORT, "name": _SHORT, "spec": _SHORT}
 _CHUNK = {
-    **{"campaign": _SHORT, "episode": _SHORT, "stream": _SHORT, "seq": _LONG, "t0_ns": _LONG, "t1_ns": _LONG},
-    **{"n": _LONG, "sha256": _SHORT, "payload": "BLOB NOT NULL"},
+    "campaign": _SHORT,
+    "episode": _SHORT,
+    "stream": _SHORT,
+    "seq": _LONG,
+    "t0_ns": _LONG,
+    "t1_ns": _LONG,
+    "n": _LONG,
+    "sha256": _SHORT,
+    "payload": "BLOB NOT NULL",
 }
 _KEYS = {"event": "campaign, seq", "stream": "campaign, episode, name", "chunk": "campaign, episode, stream, seq"}
 JOURNAL = {"event": _EVENT}
@@ -39,14 +57,14 @@ def copy_journal(url: str, campaign: str, to: Path) -> None:
 
 
 def copy_traces(url: str, campaign: str, episodes: Sequence[str], folder: Path) -> list[Path]:
-    """The streams of these episodes into `folder`/traces.db, and those that tell arms apart, where they lie in a
-    database of their own, into `folder`/seal/traces.db; the files written. Raises StorageError.
+    """The streams of these episodes into traces.db of `folder`, and those that tell arms apart, where they lie in a
+    database of their own, into the one of its seal; the files written. Raises StorageError.
     """
     beside, made = sealed_url(url), [folder / "traces.db"]
     _write(made[0], TRACES, _parts(url, campaign, episodes))
     apart = None if beside is None else database_file(beside)
     if beside is not None and apart is not None and apart.is_file():
-        made.append(folder / "seal" / "traces.db")
+        made.append(folder / SEALED_TRACES)
         _write(made[1], TRACES, _parts(beside, campaign, episodes))
     return made
 
@@ -66,9 +84,7 @@ def _row(*values: Value) -> tuple[Value, ...]:
     return values
 
 
-def _write(
-    path: Path, tables: dict[str, dict[str, str]], parts: Iterable[tuple[str, list[tuple[Value, ...]]]]
-) -> None:
+def _write(path: Path, tables: dict[str, dict[str, str]], parts: Iterable[tuple[str, list[tuple[Value, ...]]]]) -> None:
     """One plain file: no log, no trigger, rows in the order given, so that the same rows give the same bytes."""
     with storage_errors(str(path)):
         raw = sqlite3.connect(path, isolation_level=None)

@@ -108,8 +108,8 @@ def verify_campaign(
 
     noted: what somebody noted outside the folder; the chain must agree with it. Without, nothing binds whoever can
     write the folder. recordings: of these episodes alone; None: of all. lab: also the list of what its lab opened,
-    which binds nothing of this record. withheld: what is left out of a published record. say: as `Found` has it. While somebody runs
-    the campaign, what it says is of the moment.
+    which binds nothing of this record. withheld: what is left out of a published one. say: as `Found` has it. While
+    somebody runs the campaign, what it says is of the moment.
 
     Raises InputError when the folder is no campaign.
     """

@@ -1,17 +1,19 @@
-"""What a published record leaves out: files and traces that its journal holds the digests of, and nothing else.
+"""What a published record leaves out: files and traces that its journal holds the digests of, and nothing else; and what
+a report of it knows that one of a lab does not.
 
-May not: decide what is withheld, or pass over anything that is there: what was left out and lies there all the same is
+May not: decide what is withheld, read a manifest, or pass over anything that is there: what was left out and lies there all the same is
 a problem of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labctl.errors import LabctlError
 from labctl.store.database_backend import Reader, sqlite_url
+from labctl.store.ledger import SEALED_TRACES, TRACES
 from labctl.store.problem import Problem
 
 _OF_FILES = frozenset({"missing video", "missing side file", "missing photo"})
@@ -32,6 +34,32 @@ class Withheld:
 NOTHING_WITHHELD = Withheld()
 
 
+@dataclass(frozen=True, slots=True)
+class Published:
+    """withheld: what is not there; untraced, unseen: why the samples, or the pictures, of an episode are not; stated:
+    rows of the provenance that are the lab's word; read_at: the folder that the report's links are made for, which the
+    one it is written to need not be.
+    """
+
+    withheld: Withheld = NOTHING_WITHHELD
+    untraced: Mapping[str, str] = field(default_factory=dict[str, str])
+    unseen: Mapping[str, str] = field(default_factory=dict[str, str])
+    stated: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
+    read_at: Path | None = None
+
+    def lines(self) -> list[str]:
+        """What a report says of it: a line for each reason."""
+        found: list[str] = []
+        for what, of in (("samples", self.untraced), ("pictures", self.unseen)):
+            for why in dict.fromkeys(of.values()):
+                named = [episode for episode, reason in of.items() if reason == why]
+                found.append(f"withheld when this was published, {what} of {', '.join(named)}: {why}")
+        return found
+
+
+IN_A_LAB = Published()
+
+
 def but_withheld(folder: Path, problems: Sequence[Problem], withheld: Withheld) -> list[Problem]:
     """The problems of a record without those that are what was withheld, with those of what is there all the same."""
     if withheld == NOTHING_WITHHELD:
@@ -48,7 +76,7 @@ def _is_withheld(problem: Problem, withheld: Withheld) -> bool:
 def _there(folder: Path, withheld: Withheld) -> list[Problem]:
     text = "it is listed as withheld, and lies there"
     found = [Problem("withheld and there", name, text) for name in sorted(withheld.files) if (folder / name).exists()]
-    for name in ("traces.db", "seal/traces.db"):
+    for name in (TRACES, SEALED_TRACES):
         if not withheld.traces or not (folder / name).is_file():
             continue
         try:
