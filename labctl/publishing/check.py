@@ -133,7 +133,7 @@ def _needless(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:
     sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
     return [
         Problem(
-            "withheld, and nowhere recorded",
+            "withheld, nowhere recorded",
             entry.file or f"samples of {entry.episode}",
             "the journal has no such thing",
         )

@@ -26,6 +26,7 @@ CONTEXT: Mapping[str, Any] = {
     "data": {"@id": "cr:data", "@type": "@json"},
     "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
     "dct": "http://purl.org/dc/terms/",
+    "equivalentProperty": "cr:equivalentProperty",
     "examples": {"@id": "cr:examples", "@type": "@json"},
     "extract": "cr:extract",
     "field": "cr:field",
@@ -45,6 +46,7 @@ CONTEXT: Mapping[str, Any] = {
     "regex": "cr:regex",
     "repeated": "cr:repeated",
     "replace": "cr:replace",
+    "samplingRate": "cr:samplingRate",
     "sc": "https://schema.org/",
     "separator": "cr:separator",
     "source": "cr:source",
@@ -122,7 +124,7 @@ def _table(folder: Path, name: str, file: str) -> dict[str, Any]:
 
 
 def _lines(name: str, file: str, fields: Mapping[str, str]) -> dict[str, Any]:
-    made = [_field(name, key, kind, file, {"jsonPath": f"$.{key}"}) for key, kind in fields.items()]
+    made = [_field(name, key, kind, file, {"column": key}) for key, kind in fields.items()]
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": made}
 
 

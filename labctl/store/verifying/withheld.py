@@ -1,8 +1,8 @@
-"""What a published record leaves out: files and traces that its journal holds the digests of, and nothing else; and what
-a report of it knows that one of a lab does not.
+"""What a published record leaves out: files and traces that its journal holds the digests of, and nothing else; and
+what a report of one knows that a lab's does not.
 
-May not: decide what is withheld, read a manifest, or pass over anything that is there: what was left out and lies there all the same is
-a problem of its own.
+May not: decide what is withheld, read a manifest, or pass over what is there: a thing that was left out and lies there
+all the same is a problem of its own.
 """
 
 from __future__ import annotations
