@@ -1,6 +1,6 @@
 """Run by another interpreter: reads a published folder's metadata with the libraries of those who defined them.
 
-Prints JSON: {"croissant": {"name", "license", "issues", "rows": {record set: [first row, how many]}}, "results": [...]}.
+Prints JSON: croissant (name, license, issues, rows: record set -> first row and how many) and results, a list.
 """
 
 import itertools

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
@@ -13,10 +16,12 @@ from typing import Any
 
 from labctl.publishing.leaving_out import Choice
 from labctl.publishing.publish import Request, publish
+from support.machine.processes import end_with_parent
 from support.runs.campaigns import unblinded_copy
 
 FEW = 19  # bootstrap samples and label swaps of a report that is only looked at
 NAME = "trial-run"
+LABCTL = str(Path(sys.executable).with_name("labctl"))
 AT = f"campaigns/{NAME}"
 
 
@@ -75,3 +80,11 @@ def zipped(path: Path, entries: dict[str, bytes], *, method: int = zipfile.ZIP_S
             info.compress_type = method
             packed.writestr(info, data)
     return path
+
+
+def alone(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
+    """labctl as somebody else has it: another home, another folder, no lab."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CACHE_HOME": str(home / "c"), "TZ": "Asia/Tokyo"}
+    return subprocess.run(
+        [LABCTL, *words], cwd=home, env=environment, capture_output=True, text=True, preexec_fn=end_with_parent
+    )

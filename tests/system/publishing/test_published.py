@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import signal
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.machine.processes import end_with_parent
 from support.runs.campaigns import make_campaign, recorded_with_cameras, unblinded_copy
-from support.runs.published import AT, FEW, listed, manifest_of, request, rewrite
+from support.runs.published import AT, FEW, alone, listed, manifest_of, request, rewrite
 from support.runs.recordings import Recordings, digests
 
 from labctl.cli import call
@@ -23,16 +22,6 @@ from labctl.publishing.again import report_again
 from labctl.publishing.check import check_published
 from labctl.publishing.leaving_out import SALTS
 from labctl.publishing.publish import publish
-
-LABCTL = str(Path(sys.executable).with_name("labctl"))
-
-
-def alone(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
-    """labctl as somebody else has it: another home, another folder, no lab."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CACHE_HOME": str(home / "c"), "TZ": "Asia/Tokyo"}
-    return subprocess.run(
-        [LABCTL, *words], cwd=home, env=environment, capture_output=True, text=True, preexec_fn=end_with_parent
-    )
 
 
 def test_a_stranger_verifies_a_folder_and_makes_its_report_again_byte_for_byte(whole: Path, tmp_path: Path) -> None:
