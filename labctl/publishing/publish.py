@@ -128,15 +128,21 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
 
 
 def made_report(
-    record: Path, manifest: Manifest, out: Path, read_at: Path, say: Callable[[str], None] = lambda line: None
+    record: Path,
+    manifest: Manifest,
+    out: Path,
+    read_at: Path,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    linked: bool = True,
 ) -> Path:
     """The report of a published record, made of nothing but it and its manifest, into `out`; its links are for one that
-    lies at `read_at`. Errors as of `report_campaign`.
+    lies at `read_at`, where, unless `linked`, the record is not. Errors as of `report_campaign`.
     """
     samples, pictures = by_episode(manifest.withheld)
     asked = manifest.report
     published = Published(
-        withheld_of(manifest.withheld), samples, {**pictures, **samples}, manifest.stated or {"": {}}, read_at
+        withheld_of(manifest.withheld), samples, {**pictures, **samples}, manifest.stated or {"": {}}, read_at, linked
     )
     before = os.environ.get(times.ZONE)
     times.use(asked.timezone)

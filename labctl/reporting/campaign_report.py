@@ -352,7 +352,7 @@ def _lab(
         lab["historical"] = then
         provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
     for episode in lab.get("episodes", []):
-        if episode["episode"] in lost or episode["episode"] in published.unseen:
+        if not published.linked or episode["episode"] in lost or episode["episode"] in published.unseen:
             episode["video"] = []
         episode["video"] = [os.path.relpath(campaign.folder / video, out.resolve()) for video in episode["video"]]
     return lab

@@ -38,7 +38,7 @@ NOTHING_WITHHELD = Withheld()
 class Published:
     """withheld: what is not there; untraced, unseen: why the samples, or the pictures, of an episode are not; stated:
     rows of the provenance that are the lab's word; read_at: the folder that the report's links are made for, which the
-    one it is written to need not be.
+    one it is written to need not be; linked: whether that folder leads to the record's own files.
     """
 
     withheld: Withheld = NOTHING_WITHHELD
@@ -46,6 +46,7 @@ class Published:
     unseen: Mapping[str, str] = field(default_factory=dict[str, str])
     stated: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     read_at: Path | None = None
+    linked: bool = True
 
     def lines(self) -> list[str]:
         """What a report says of it: a line for each reason."""
