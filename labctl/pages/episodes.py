@@ -122,8 +122,8 @@ def page_files(
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, bytes]:
     """The page and its videos by their names below the folder `out`. sure: who asks has verified the campaigns;
-    without: episodes whose recordings are not looked at; cameras: so many of each episode, of the cell's first. explore: with object
-    and axes in columns of their own; up: another page, and what it is called.
+    without: episodes whose recordings are not looked at; cameras: so many of each episode, of the cell's first.
+    explore: with object and axes in columns of their own; up: another page, and what it is called.
 
     Where the videos are more than COPIED_BYTES in all the page leads to those in the campaigns' folders.
     """
@@ -229,7 +229,7 @@ def render(
     return (
         environment.get_template("episodes.html.j2")
         .render(
-            title=" · ".join(one.name for one in campaigns),
+            title=f"{len(campaigns)} campaigns" if up and several else " · ".join(one.name for one in campaigns),
             columns=columns,
             rows=[([_cell(cells.get(key)) for key in columns], cells, clips) for cells, clips in rows],
             choices={key: known[key] for key, (_, number) in columns.items() if not number and key != "episode"},

@@ -13,14 +13,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from labctl.core.events import Event, Kind
-from labctl.errors import BrokenRecord
+from labctl.errors import BrokenRecord, in_words
 from labctl.plain import count
 from labctl.publishing.guard import Admitted, admit
 from labctl.publishing.leaving_out import files_of
 from labctl.publishing.manifest import LeftOut, withheld_of
+from labctl.publishing.names import name_problems
 from labctl.publishing.tables import JOURNAL
 from labctl.store.chain_heads import NOT_CHECKED, Noted, Outside, head_text
 from labctl.store.database_backend import Reader, sqlite_url
+from labctl.store.journal import events_of
 from labctl.store.ledger import SEALED_TRACES, TRACES
 from labctl.store.problem import Problem
 from labctl.store.verifying.verify import LOOSE, NOTHING, Counts, verify_campaign
@@ -51,6 +53,7 @@ def check_published(folder: Path, noted: Noted = NOTHING, say: Callable[[str], N
     admitted = admit(folder, say)
     manifest = admitted.manifest
     withheld = withheld_of(manifest.withheld)
+    _refuse_names(admitted)
     looked = verify_campaign(admitted.record, noted, withheld=withheld, say=say)
     problems = list(looked.problems)
     if looked.events:
@@ -75,6 +78,19 @@ def refuse_unless_it_holds(folder: Path, say: Callable[[str], None] = lambda lin
     if checked.problems:
         raise BrokenRecord(f"{checked.problems[0]}; nothing is shown of it; see: labctl verify {folder}")
     return checked
+
+
+def _refuse_names(admitted: Admitted) -> None:
+    """Raises BrokenRecord for a journal whose names nothing may go by."""
+    events = events_of(admitted.record)
+    if not events or events[0].kind != Kind.CAMPAIGN_OPENED:
+        raise BrokenRecord("its journal does not begin with the opening of a campaign")
+    try:
+        problems = name_problems(events)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BrokenRecord(f"an entry of its journal cannot be read: {in_words(error)}") from None
+    if problems:
+        raise BrokenRecord(str(problems[0]))
 
 
 def _there(counts: Counts, admitted: Admitted) -> Counts:

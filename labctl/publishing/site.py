@@ -56,6 +56,7 @@ def make_site(
             say(f"{number}/{len(folders) + 1} {folder.name}: verified, its report made anew")
             campaigns.append(shown(folder, building / REPORTS, lambda line: None))
         say(f"{len(folders) + 1}/{len(folders) + 1} pages are written")
+        campaigns.sort(key=lambda one: (one.manifest.frozen, one.name))
         boards = boards_of(campaigns)
         _write(building / INDEX, _index(title, campaigns, boards).encode())
         without = {episode for one in campaigns for episode in one.unseen}

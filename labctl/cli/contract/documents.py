@@ -14,6 +14,7 @@ from labctl.config.reference import Schema
 
 FORMS = "labctl.cli.contract.forms"
 MORE = "labctl.cli.contract.more_forms"
+OUTSIDE = "labctl.cli.contract.published_forms"
 
 # name and number -> where its type is; a document's `schema` is "labctl.NAME/NUMBER"
 DOCUMENTS: Mapping[str, str] = {
@@ -40,17 +41,21 @@ DOCUMENTS: Mapping[str, str] = {
     "plan/2": f"{MORE}:Plan",
     "power/1": f"{MORE}:Power",
     "practice/1": f"{FORMS}:PracticeKept",
+    "published_made/1": f"{OUTSIDE}:PublishedMade",
     "rates/1": f"{MORE}:Rates",
     "recorded/1": f"{FORMS}:Recorded",
+    "report_again/1": f"{OUTSIDE}:ReportAgain",
     "report_made/1": f"{FORMS}:ReportMade",
     "review/1": f"{FORMS}:Review",
     "run/1": f"{FORMS}:Ran",
     "said/1": f"{FORMS}:Lines",
     "scene/1": f"{FORMS}:SceneMade",
+    "site_made/1": f"{OUTSIDE}:SiteMade",
     "static/1": f"{MORE}:Static",
     "status/2": f"{FORMS}:Status",
     "teleop/1": f"{FORMS}:DriveEnded",
     "verify/1": f"{FORMS}:Verified",
+    "verify_published/1": f"{OUTSIDE}:VerifiedPublished",
 }
 NAMES = tuple(name.partition("/")[0] for name in DOCUMENTS)
 OPEN = ("export/1", "rates/1")  # documents with keys that no type can name: a format's, a table's columns

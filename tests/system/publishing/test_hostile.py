@@ -16,7 +16,6 @@ from labctl.cli import call
 from labctl.errors import LabctlError
 from labctl.publishing.archive import unpacked, write_archive
 from labctl.publishing.check import check_published
-from labctl.publishing.guard import admit
 
 Spoil = Callable[[Path], object]
 
@@ -63,6 +62,10 @@ def bytes_of(name: str, change: Callable[[bytes], bytes]) -> Spoil:
         listed(folder, name)
 
     return spoil
+
+
+def in_journal(old: str, new: str) -> Spoil:
+    return sql("journal.db", f"UPDATE event SET body = replace(body, '\"{old}', '\"{new}')")
 
 
 def endless_view(folder: Path) -> None:
@@ -170,6 +173,16 @@ WEAPONS: dict[str, tuple[Spoil, str]] = {
         sql("traces.db", "CREATE VIRTUAL TABLE f USING fts5(x)"),
         "it holds a table 'f'",
     ),
+    "a video that lies elsewhere": (in_journal("video/", "../../x/"), "its journal names '../../x/"),
+    "a photo by its whole path": (in_journal("photos/", "/etc/"), "its journal names '/etc/"),
+    "an episode whose name goes up": (
+        sql("journal.db", "UPDATE event SET episode = '../../x' WHERE episode IS NOT NULL"),
+        "episode '../../x': letters, digits",
+    ),
+    "a journal of nothing": (sql("journal.db", "UPDATE event SET body = '[]'"), "cannot be read"),
+    "a journal that is no JSON": (sql("journal.db", "UPDATE event SET body = '{'"), "its body is not JSON"),
+    "a journal of numbers": (sql("journal.db", "UPDATE event SET seq = -seq"), "its journal does not begin"),
+    "a journal of nobody": (sql("journal.db", "DELETE FROM event"), "holds 0 campaigns, not one"),
     "a log beside the journal": (with_wal, "a database that no campaign has"),
     "a database of its own": (written("tables/x.db", and_listed=True), "a database that no campaign has"),
 }
@@ -180,7 +193,7 @@ def test_a_weapon_is_named_in_one_line(weapon: str, mine: Path) -> None:
     spoil, expected = WEAPONS[weapon]
     spoil(mine)
     with pytest.raises(LabctlError) as refused:
-        admit(mine)
+        check_published(mine)
     assert expected in str(refused.value) and "\n" not in str(refused.value)
     assert str(refused.value).isprintable()
 
