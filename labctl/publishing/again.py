@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from labctl.errors import ReportError
+from labctl.plain import Json
 from labctl.publishing.check import Checked, refuse_unless_it_holds
 from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
@@ -37,12 +37,13 @@ class Again:
 
     @property
     def words(self) -> str:
+        """What came out, in a line."""
         if self.same:
             return "byte for byte the published report"
         why = f"; other versions here: {'; '.join(self.versions)}" if self.versions else "; the versions are the same"
-        if self.numbers:
+        for first in self.numbers[:1]:
             more = f" (and {len(self.numbers) - 1} more)" if len(self.numbers) > 1 else ""
-            return f"NOT the published report: {self.numbers[0]}{more}{why}"
+            return f"NOT the published report: {first}{more}{why}"
         furthest = f" (to {self.furthest:.1g} of each)" if self.furthest else ""
         return f"the same numbers{furthest}, other bytes in {len(self.files)} files{why}"
 
@@ -82,13 +83,13 @@ def held_against(checked: Checked, page: Path) -> Again:
     return Again(page, not differ, tuple(differ), tuple(lines), furthest, tuple(changed))
 
 
-def _read(path: Path) -> Any:
+def _read(path: Path) -> Json:
     return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
 
-def _apart(one: Any, two: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
+def _apart(one: Json, two: Json, where: str) -> Iterator[tuple[str, Json, Json]]:
     """Every place in which two documents differ."""
-    if isinstance(one, dict) and isinstance(two, dict):
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
         for key in sorted({*one, *two}):
             yield from _apart(one.get(key), two.get(key), f"{where}.{key}".lstrip("."))
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
@@ -98,6 +99,6 @@ def _apart(one: Any, two: Any, where: str) -> Iterator[tuple[str, Any, Any]]:
         yield where, one, two
 
 
-def _short(value: Any) -> str:
+def _short(value: Json) -> str:
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) < 60 else f"{text[:57]}…"

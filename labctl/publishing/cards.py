@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from labctl.core.record import Record
-from labctl.plain import count
+from labctl.plain import Json, count
 from labctl.publishing.croissant import croissant
 from labctl.publishing.eval_results import results_of
 from labctl.publishing.manifest import Manifest
@@ -25,7 +24,9 @@ _MARKS = re.compile(r"([\\`*_\[\]|#<>])")
 
 def write_cards(folder: Path, manifest: Manifest, campaign: Campaign, record: Record, streams: Sequence[str]) -> None:
     """Fill a folder in which record, tables and report are. Raises StorageError."""
-    report: dict[str, Any] = json.loads((folder / "report" / "report.json").read_text("utf-8"))
+    arms_of_report: list[dict[str, Json]] = json.loads((folder / "report/report.json").read_text("utf-8"))["result"][
+        "arms"
+    ]
     arms = arms_of(campaign)
     for name in ("cards", "eval_results"):
         (folder / name).mkdir()
@@ -35,7 +36,7 @@ def write_cards(folder: Path, manifest: Manifest, campaign: Campaign, record: Re
         if isinstance(card, dict):
             _write(folder / "cards" / f"{_file(name)}.json", card)
         trained.append(_trained(name, arm.kind, card if isinstance(card, dict) else None))
-        entries = results_of(report, name, manifest)
+        entries = results_of(report["result"]["arms"], name, manifest)
         if entries and arm.kind != "human":
             _write(folder / "eval_results" / f"{_file(name)}.yaml", entries)
     text = _data_card(manifest, record, streams, trained)
@@ -48,17 +49,19 @@ def _file(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "arm"
 
 
-def _write(path: Path, content: object) -> None:
+def _write(path: Path, content: Json) -> None:
     """JSON, which YAML 1.2 reads too."""
     replace_file(path, json.dumps(content, indent=1, ensure_ascii=False).encode() + b"\n", durable=False)
 
 
-def _trained(arm: str, kind: str, card: dict[str, Any] | None) -> str:
+def _trained(arm: str, kind: str, card: Mapping[str, Json] | None) -> str:
     """A line on what demonstrations an arm was trained with."""
     if kind == "human":
         return f"* {plain(arm)}: a person, by teleoperation; nothing was trained"
-    training = (card or {}).get("training") or {}
-    parts = [f"{key}: {', '.join(map(str, training[key]))}" for key in sorted(training) if training[key]]
+    training = (card or {}).get("training")
+    listed = training if isinstance(training, Mapping) else {}
+    parts = [f"{key}: {', '.join(map(str, named))}" for key, named in sorted(listed.items()) if isinstance(named, list)]
+    parts = [part for part in parts if not part.endswith(": ")]
     said = plain("; ".join(parts)) if parts else "its card names no demonstrations" if card else "it has no policy card"
     return f"* {plain(arm)}: {said}"
 

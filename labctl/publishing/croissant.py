@@ -8,14 +8,14 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
+from labctl.plain import Json
 from labctl.publishing.manifest import Manifest
 from labctl.publishing.tables import EPISODES, JOURNAL, OPERATIONS
 from labctl.store.footage import file_digest
 
 CONFORMS = "http://mlcommons.org/croissant/1.0"
-CONTEXT: Mapping[str, Any] = {
+CONTEXT: Mapping[str, Json] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
     "citeAs": "cr:citeAs",
@@ -69,7 +69,7 @@ SECONDS = {"time_s", "end_s", "budget_s", "score", "stage"}
 JOURNAL_FIELDS = {"seq": "sc:Integer", "kind": "sc:Text", "wall": "sc:Text", "trial": "sc:Text", "episode": "sc:Text"}
 
 
-def croissant(manifest: Manifest, description: str, folder: Path) -> dict[str, Any]:
+def croissant(manifest: Manifest, description: str, folder: Path) -> dict[str, Json]:
     """The document, of the tables and databases in `folder`."""
     record = f"campaigns/{manifest.campaign}"
     files = {
@@ -79,7 +79,7 @@ def croissant(manifest: Manifest, description: str, folder: Path) -> dict[str, A
         f"{record}/journal.db": "application/vnd.sqlite3",
         f"{record}/traces.db": "application/vnd.sqlite3",
     }
-    document: dict[str, Any] = {
+    document: dict[str, Json] = {
         "@context": dict(CONTEXT),
         "@type": "sc:Dataset",
         "name": manifest.campaign,
@@ -116,14 +116,14 @@ def _file(folder: Path, name: str, kind: str) -> dict[str, str]:
     }
 
 
-def _table(folder: Path, name: str, file: str) -> dict[str, Any]:
+def _table(folder: Path, name: str, file: str) -> dict[str, Json]:
     with (folder / file).open(newline="", encoding="utf-8") as opened:
         columns: Sequence[str] = next(csv.reader(opened), [])
     fields = [_field(name, column, _kind(column), file, {"column": column}) for column in columns]
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
 
 
-def _lines(name: str, file: str, fields: Mapping[str, str]) -> dict[str, Any]:
+def _lines(name: str, file: str, fields: Mapping[str, str]) -> dict[str, Json]:
     made = [_field(name, key, kind, file, {"column": key}) for key, kind in fields.items()]
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": made}
 
@@ -134,7 +134,7 @@ def _kind(column: str) -> str:
     return "sc:Float" if column in SECONDS or (column.startswith("stage_") and column.endswith("_s")) else "sc:Text"
 
 
-def _field(table: str, name: str, kind: str, file: str, extract: Mapping[str, str]) -> dict[str, Any]:
+def _field(table: str, name: str, kind: str, file: str, extract: Mapping[str, str]) -> dict[str, Json]:
     source = {"fileObject": {"@id": file}, "extract": dict(extract)}
     at = {"@id": f"{table}/{name}", "name": f"{table}/{name}"}
     return {"@type": "cr:Field", **at, "dataType": kind, "source": source}

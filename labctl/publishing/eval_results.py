@@ -5,9 +5,9 @@ The form: https://huggingface.co/docs/hub/eval-results. May not: pool arms, or l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
+from labctl.plain import Json
 from labctl.publishing.manifest import Manifest
 
 # key of an arm in the report -> (task, key of its interval, factor, words)
@@ -20,21 +20,20 @@ MEASURES: Mapping[str, tuple[str, str, float, str]] = {
 }
 
 
-def results_of(report: Mapping[str, Any], arm: str, manifest: Manifest) -> list[dict[str, Any]]:
-    """One entry a measure that the report has of this arm; [] for one that it has not."""
-    result = report.get("result") or report.get("analysis") or report
-    found = next((one for one in result.get("arms", ()) if one["arm"] == arm), None)
-    entries: list[dict[str, Any]] = []
+def results_of(arms: Sequence[Mapping[str, Json]], arm: str, manifest: Manifest) -> list[dict[str, Json]]:
+    """One entry a measure that the report has of this arm, among `arms` of its result; [] for one that it has not."""
+    found = next((one for one in arms if one["arm"] == arm), None)
+    entries: list[dict[str, Json]] = []
     for key, (task, interval, factor, words) in MEASURES.items():
         value = None if found is None else found.get(key)
         if not isinstance(value, int | float):
             continue
         notes = f"{words}; {found['episodes']} episodes ({manifest.kind}), blinded" if found else words
         bounds = found.get(interval) if found else None
-        if isinstance(bounds, list) and all(isinstance(one, int | float) for one in bounds):
+        if isinstance(bounds, list) and isinstance(bounds[0], int | float) and isinstance(bounds[1], int | float):
             notes += f"; 95 % interval {bounds[0] * factor:.4g} to {bounds[1] * factor:.4g}"
         notes += f"; labctl campaign {manifest.campaign}, head {manifest.head}"
         dataset = {"id": manifest.dataset, "task_id": task}
-        entry: dict[str, Any] = {"dataset": dataset, "value": round(value * factor, 6)}
+        entry: dict[str, Json] = {"dataset": dataset, "value": round(value * factor, 6)}
         entries.append({**entry, **({"date": manifest.frozen} if manifest.frozen else {}), "notes": notes})
     return entries

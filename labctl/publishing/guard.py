@@ -104,9 +104,9 @@ def check_path(name: str, what: str) -> None:
 
 def _check_name(name: str, campaign: str) -> None:
     check_path(name, "its manifest lists")
-    parts = PurePosixPath(name).parts
-    inside = parts[0] in FOLDERS and len(parts) > 1 if len(parts) > 1 else name in AT_THE_ROOT
-    if not inside or (parts[0] == "campaigns" and (len(parts) < 3 or parts[1] != campaign)):
+    first, _, rest = name.partition("/")
+    inside = first in FOLDERS if rest else name in AT_THE_ROOT
+    if not inside or (first == "campaigns" and not rest.startswith(f"{campaign}/")):
         where = f"{', '.join(AT_THE_ROOT)}, and what lies in {', '.join(FOLDERS[1:])} and campaigns/{campaign}"
         raise BrokenRecord(f"its manifest lists {name[:100]!r}; a published folder has {where}")
 

@@ -188,16 +188,16 @@ def _resolved(
             quick, slow = (pair["a"], pair["b"]) if ratio < 0 else (pair["b"], pair["a"])
             faster.add((key(one.name, quick), key(one.name, slow)))
     for join in joins:
-        tables = [CampaignTable(one.name, one.rows, one.manifest.kind) for one in (join.earlier, join.later)]
-        notes += [f"{arm} counts as the same in {join.earlier.name} and {join.later.name} on its opener's word"
-                  for arm in join.changed]  # fmt: skip
-        between = f"{join.earlier.name} and {join.later.name}"
+        one, two = (CampaignTable(of.name, of.rows, of.manifest.kind) for of in (join.earlier, join.later))
+        same = f"counts as the same in {one.name} and {two.name} on its opener's word"
+        notes += [f"{arm} {same}" for arm in join.changed]
+        between = f"{one.name} and {two.name}"
         if join.later.tau_s is None:
             notes.append(f"{between}: the protocol names no horizon (tau_s); their arms are not compared")
             continue
         try:
             linked = linked_pairs(
-                *tables, join.anchors, tau=join.later.tau_s, alpha=join.later.alpha, estimator=join.later.estimator
+                one, two, join.anchors, tau=join.later.tau_s, alpha=join.later.alpha, estimator=join.later.estimator
             )
         except (LinkError, TableError) as error:
             notes.append(f"{between}: {error}")

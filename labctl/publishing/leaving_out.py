@@ -57,9 +57,10 @@ def files_of(events: Sequence[Event]) -> Iterator[tuple[What, str, str]]:
             continue
         for video in event.body["videos"].values():
             yield "video", event.episode or "", video["file"]
-            for key, what in (("depth", "depth"), ("about", "side file")):
-                if key in video:
-                    yield what, event.episode or "", video[key]["file"]
+            if "depth" in video:
+                yield "depth", event.episode or "", video["depth"]["file"]
+            if "about" in video:
+                yield "side file", event.episode or "", video["about"]["file"]
     first = {photo["file"]: seq for seq, photo in reversed(journalled_photos(events))}
     for name, seq in sorted(first.items()):
         yield "photo", at.get(seq, ""), name

@@ -17,6 +17,7 @@ from typing import Literal
 from pydantic import TypeAdapter, ValidationError
 
 from labctl.errors import BrokenRecord, InputError
+from labctl.plain import Json
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.verifying.withheld import Withheld
@@ -131,8 +132,8 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     return found, hashlib.sha256(data).hexdigest()
 
 
-def _plain(data: bytes) -> object:
-    def once(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
+def _plain(data: bytes) -> Json:
+    def once(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
         made = dict(pairs)
         if len(made) != len(pairs):
             raise ValueError("a key stands in it twice")

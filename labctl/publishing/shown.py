@@ -7,22 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from labctl.analysis.survival.result import AnalysisResult
 from labctl.analysis.table import Row
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError
 from labctl.publishing.check import Checked, refuse_unless_it_holds
-from labctl.publishing.manifest import Manifest, by_episode
+from labctl.publishing.manifest import Manifest, by_episode, withheld_of
 from labctl.publishing.publish import made_report
 from labctl.reporting.facts import by_episodes
 from labctl.reporting.operations_table import operations
 from labctl.store.linking import Linked, opened_links
 from labctl.store.verifying.verified import protocol_of, verified_but
-from labctl.store.verifying.withheld import Withheld
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +32,7 @@ class Shown:
 
     checked: Checked
     report: Path
-    result: dict[str, Any]
+    result: AnalysisResult
     record: Record
     rows: Sequence[Row]
     links: Sequence[Linked]
@@ -42,7 +41,6 @@ class Shown:
     estimator: str
     alpha: float
     of_items: bool
-    objects: Sequence[str] = field(default=())
 
     @property
     def manifest(self) -> Manifest:
@@ -75,7 +73,7 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
             f"{folder}: another campaign of a site is called {manifest.campaign} too; a site has each name once"
         )
     made_report(at, manifest, report, report, say, linked=False)
-    with verified_but(at, withheld=_withheld(manifest)) as (campaign, events, _):
+    with verified_but(at, withheld=withheld_of(manifest.withheld)) as (campaign, events, _):
         record = record_of(events)
         analysis = protocol_of(campaign).analysis
         assert record.unblinding is not None, "what holds as a publication is unblinded"
@@ -94,9 +92,3 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
         analysis.alpha,
         not by_episodes(record.state.opened),
     )
-
-
-def _withheld(manifest: Manifest) -> Withheld:
-    from labctl.publishing.manifest import withheld_of
-
-    return withheld_of(manifest.withheld)

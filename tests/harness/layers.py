@@ -78,7 +78,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "store.verifying", "viewing"),
     "publishing": (
-        *(*BASE, "software", "analysis.episodes", "config", *CORE, "pages", "reporting"),
+        *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting"),
         *("store", "store.verifying", "viewing"),
     ),
     "checks": (

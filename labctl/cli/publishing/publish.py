@@ -23,7 +23,7 @@ from labctl.cli.options import (
     print_json,
     progress,
 )
-from labctl.plain import count
+from labctl.plain import Json, count
 
 if TYPE_CHECKING:
     from labctl.publishing.check import Checked
@@ -188,7 +188,7 @@ def verify_published(named: str, head: str | None, commitment: str | None, *, as
     return 1 if checked.problems else 0
 
 
-def _as_json(checked: Checked) -> dict[str, object]:
+def _as_json(checked: Checked) -> dict[str, Json]:
     manifest, bound = checked.admitted.manifest, checked.outside
     return {
         "schema": "labctl.verify_published/1",
