@@ -24,9 +24,7 @@ _MARKS = re.compile(r"([\\`*_\[\]|#<>])")
 
 def write_cards(folder: Path, manifest: Manifest, campaign: Campaign, record: Record, streams: Sequence[str]) -> None:
     """Fill a folder in which record, tables and report are. Raises StorageError."""
-    arms_of_report: list[dict[str, Json]] = json.loads((folder / "report/report.json").read_text("utf-8"))["result"][
-        "arms"
-    ]
+    report = json.loads((folder / "report" / "report.json").read_text("utf-8"))
     arms = arms_of(campaign)
     for name in ("cards", "eval_results"):
         (folder / name).mkdir()

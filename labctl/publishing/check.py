@@ -16,7 +16,7 @@ from labctl.core.events import Event, Kind
 from labctl.errors import BrokenRecord, in_words
 from labctl.plain import count
 from labctl.publishing.guard import Admitted, admit
-from labctl.publishing.leaving_out import files_of
+from labctl.publishing.leaving_out import files_of, sealed_episodes
 from labctl.publishing.manifest import LeftOut, withheld_of
 from labctl.publishing.names import name_problems
 from labctl.publishing.tables import JOURNAL
@@ -146,7 +146,7 @@ def _journal_lines(admitted: Admitted, events: Sequence[Event]) -> list[Problem]
 def _needless(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:
     """Things listed as withheld that no entry of the journal speaks of."""
     files = {name for _, _, name in files_of(events)}
-    sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
+    sealed = set(sealed_episodes(events))
     return [
         Problem(
             "withheld, nowhere recorded",

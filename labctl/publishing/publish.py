@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from labctl import times
-from labctl.core.events import Event
 from labctl.core.record import Record
 from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import InputError, StateError
 from labctl.publishing.cards import write_cards
-from labctl.publishing.leaving_out import Choice, left_out
+from labctl.publishing.leaving_out import Choice, free_texts, left_out
 from labctl.publishing.licences import licence_of
 from labctl.publishing.manifest import (
     FileListed,
@@ -123,7 +122,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         data = manifest_bytes(manifest)
         _to_disk(building)
         replace_file(building / PUBLISHED, data)
-        texts = _free_texts(events)
+        texts = free_texts(events)
     return Made(out, manifest, file_digest(out / PUBLISHED), texts)
 
 
@@ -232,11 +231,3 @@ def _to_disk(folder: Path) -> None:
             sync_file(path)
     for path in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
         sync_folder(path)
-
-
-def _free_texts(events: Sequence[Event]) -> int:
-    """How many texts that people typed are in the journal: notes, reasons, tags of their own."""
-    typed = ("note", "notes", "reason", "why", "text", "comment")
-    return sum(
-        1 for event in events for key in typed if isinstance(event.body.get(key), str) and " " in event.body[key]
-    )

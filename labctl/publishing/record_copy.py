@@ -6,12 +6,12 @@ May not: decide what is withheld, or write into the campaign.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event
 from labctl.core.record import Record
-from labctl.publishing.leaving_out import files_of
+from labctl.publishing.leaving_out import files_of, sealed_episodes
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign, journal_url
 from labctl.store.ledger import OPENED
@@ -39,13 +39,8 @@ def copy_record(campaign: Campaign, record: Record, events: Sequence[Event], wit
             if name not in withheld.files:
                 _copy(source, name, to)
     copy_journal(journal_url(source), campaign.opened["campaign"], to / "journal.db")
-    copy_traces(campaign.traces_url, campaign.opened["campaign"], _recorded(events, withheld.traces), to)
-
-
-def _recorded(events: Sequence[Event], without: Collection[str]) -> list[str]:
-    """Episodes whose samples go: those that were sealed. What was never sealed binds nothing and is not copied."""
-    sealed = (event.episode for event in events if event.kind == Kind.RECORDING_SEALED)
-    return [episode for episode in sealed if episode and episode not in without]
+    recorded = [episode for episode in sealed_episodes(events) if episode not in withheld.traces]
+    copy_traces(campaign.traces_url, campaign.opened["campaign"], recorded, to)
 
 
 def _copy(source: Path, name: str, to: Path) -> None:

@@ -106,7 +106,7 @@ STEPS = {
     "the tables are written": "labctl.publishing.publish.made_report",
     "the report is made": "labctl.publishing.publish.write_cards",
     "all is written but the manifest": "labctl.publishing.publish.manifest_bytes",
-    "the manifest is written": "labctl.publishing.publish._free_texts",
+    "the manifest is written": "labctl.publishing.publish.free_texts",
 }
 KILLED = """
 import os, signal, sys
