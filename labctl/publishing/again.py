@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.errors import ReportError
-from labctl.plain import Json
+from labctl.plain import Json, count
 from labctl.publishing.check import Checked, refuse_unless_it_holds
 from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
@@ -45,7 +45,7 @@ class Again:
             more = f" (and {len(self.numbers) - 1} more)" if len(self.numbers) > 1 else ""
             return f"NOT the published report: {first}{more}{why}"
         furthest = f" (to {self.furthest:.1g} of each)" if self.furthest else ""
-        return f"the same numbers{furthest}, other bytes in {len(self.files)} files{why}"
+        return f"the same numbers{furthest}, other bytes in {count(len(self.files), 'file')}{why}"
 
 
 def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda line: None) -> Again:

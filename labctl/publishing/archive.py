@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labctl.errors import BrokenRecord, StorageError
+from labctl.plain import count
 from labctl.publishing.guard import MOST_FILES, check_path
 from labctl.store.atomic_files import file_errors
 
@@ -65,7 +66,7 @@ def _checked(path: Path, packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
     """The files of an archive, once its directory is believable."""
     entries, size = packed.infolist(), path.stat().st_size
     if len(entries) > MOST_FILES:
-        raise BrokenRecord(f"{path}: {len(entries)} files; {MOST_FILES} are the most")
+        raise BrokenRecord(f"{path}: {count(len(entries), 'file')}; {MOST_FILES} are the most")
     names: set[str] = set()
     for info in entries:
         name = info.filename.rstrip("/") if info.is_dir() else info.filename

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from labctl.errors import BrokenRecord
+from labctl.plain import count
 from labctl.publishing.manifest import Manifest, read_manifest
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import PUBLISHED
@@ -54,14 +55,14 @@ def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admit
     manifest, digest = read_manifest(folder)
     files = manifest.files
     if len(files) > MOST_FILES:
-        raise BrokenRecord(f"{folder}: its manifest lists {len(files)} files; {MOST_FILES} are the most")
+        raise BrokenRecord(f"{folder}: its manifest lists {count(len(files), 'file')}; {MOST_FILES} are the most")
     for name in files:
         _check_name(name, manifest.campaign)
     for left in manifest.withheld:
         if left.file:
             check_path(left.file, "it withholds")
     if (total := sum(entry.size for entry in files.values())) > MOST_BYTES or min_size(manifest) < 0:
-        raise BrokenRecord(f"{folder}: its manifest declares {total} bytes; {MOST_BYTES} are the most")
+        raise BrokenRecord(f"{folder}: its manifest declares {count(total, 'byte')}; {MOST_BYTES} are the most")
     there = dict(_walk(folder))
     for name in sorted({*files, *there} - {PUBLISHED}):
         if name not in there:
@@ -135,7 +136,7 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
                     raise BrokenRecord(f"{shown!r} is no plain file; a published folder has nothing else")
                 if found.st_nlink > 1:
                     raise BrokenRecord(
-                        f"{shown!r} has {found.st_nlink} names (hard links), by which it could be another's file; "
+                        f"{shown!r} has {count(found.st_nlink, 'name')} (hard links), by which it could be another's; "
                         "copy the folder file by file"
                     )
                 yield name, found.st_size
