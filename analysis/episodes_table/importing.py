@@ -72,8 +72,6 @@ def read_json(path: Path) -> Plain:
         raise TableError(str(path), f"cannot be read: {e.strerror}; give the path of a JSON file") from e
     except json.JSONDecodeError as e:
         raise TableError(f"{path}:{e.lineno}", f"is not JSON: {e.msg}; give the file as it was written") from e
-    except RecursionError as e:
-        raise TableError(str(path), "is nested too deeply to be read; give the file as it was written") from e
     except UnicodeDecodeError as e:
         raise TableError(str(path), "is not JSON: it is no text; give the file as it was written") from e
     except RecursionError:

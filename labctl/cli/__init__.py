@@ -49,6 +49,11 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
+    "publish": (
+        "labctl.cli.publishing.publish:publish",
+        "A campaign as a folder that anybody verifies.",
+    ),
+    "site": ("labctl.cli.publishing.site:site", "A static site of several published campaigns."),
     "static": ("labctl.cli.static:static", "Ask policies about keyframes of recorded human episodes."),
     "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from a table of operations or episodes."),
     "experiment": (

@@ -47,7 +47,7 @@ VENDORS = {
     "libusb_package": ("drivers/realsense/librealsense.py",),
     "cv2": ("drivers/opencv/camera.py",),
     # Where a database is asked, its errors become StorageError: `database_backend.storage_errors`.
-    "sqlite3": ("labctl/store/database_backend.py",),
+    "sqlite3": ("labctl/store/database_backend.py", "labctl/store/published_files.py"),
     "sqlalchemy": DATABASE,
     "sqlmodel": DATABASE,
     "skimage": ("labctl/scene/matching.py",),

@@ -54,6 +54,8 @@ TYPED: dict[str, str] = {
     "import csv operations.csv --out episodes.csv": "",
     "report operations.csv --out report": "report",
     "report old --lab lab --out report": "lab",
+    "publish old --lab lab --licence CC0-1.0 --out published": "lab",
+    "site published --out site": "",
     "static old --lab lab --planner x": "",
     "analyze operations.csv --reference human --boot 99 --perm 99": "",
     "experiment --help": "",
