@@ -297,7 +297,7 @@ def close_campaign(
         for trial in trials:
             if trial.state in (State.ARMED, State.RUNNING):
                 raise StateError(
-                    f"trial {trial.id} has an open episode (it is {trial.state}); "
+                    f"{trial.place} has an open episode (it is {trial.state}); "
                     f"end it, or start `labctl run {folder.name}` once to conclude what a crash left, then close"
                 )
         left = [t for t in trials if t.state in (State.PLANNED, State.STAGING, State.COMMITTED)]

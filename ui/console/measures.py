@@ -149,8 +149,8 @@ class AskPreference(Form):
     def fields(self) -> Iterator[Widget]:
         (first, second), trials = self._pair["places"], self._pair["trials"]
         options = [
-            (f"the earlier one: episode {first} of the block, trial {trials[0]}", "first"),
-            (f"the later one: episode {second} of the block, trial {trials[1]}", "second"),
+            (f"the earlier one: {trials[0]}, episode {first} of the block", "first"),
+            (f"the later one: {trials[1]}, episode {second} of the block", "second"),
             ("neither: they were alike", "neither"),
         ]
         yield Options(options, id="preferred", taken=[self._given["preferred"]] if self._given else [])

@@ -11,7 +11,7 @@ import pytest
 from labctl.clock import SECOND
 from labctl.errors import BrokenRecord
 from labctl.nodes.policy_stream import POLICY
-from labctl.reporting.motion_lines import device_lines, motion_lines
+from labctl.reporting.times.motion_lines import device_lines, motion_lines
 
 STEP_NS = SECOND // 10
 STATE, ACTION = ("q.a", "q.b", "dq.a"), ("requested.a", "requested.b", "requested.gripper")

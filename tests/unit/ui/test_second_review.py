@@ -35,7 +35,7 @@ SIZES = pytest.mark.parametrize(
 def item(task: Task, name: str, **outcome: Any) -> Item:
     whole = {"items_staged": 1, "moved": 0, "lost": 0, "remaining": 1, "end_reason": EndReason.BUDGET}
     times = {"go_ns": 10 * SECOND, "end_ns": 40 * SECOND, "ended": EndReason.BUDGET}
-    made = Trial(name, 0, 0, "c", State.SCORED, f"e-{name}", (f"e-{name}",), max_voids=3, **times)
+    made = Trial(name, 0, 0, "c", "trial 1 of 1", State.SCORED, f"e-{name}", (f"e-{name}",), max_voids=3, **times)
     return Item(replace(made, outcome=Outcome(**{**whole, **outcome})), task=task)
 
 
