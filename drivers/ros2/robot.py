@@ -5,8 +5,8 @@ Unverified on hardware, and against ROS 2 itself: see docs/ros2.md.
 
 What such a robot cannot promise: nothing in ROS 2 says that its emergency stop is pressed or that it stopped itself, so
 labctl sees neither, only that the robot does not follow. Nothing on the robot's side watches this process: with
-`trajectory` the controller goes to the last point, some hundredths of a second ahead, and holds there; with `positions`
-it holds at once; MoveIt Servo has a timeout of its own (`incoming_command_timeout`).
+`trajectory` and `action` the controller goes to the last point, some hundredths of a second ahead, and holds there;
+with `positions` it holds at once; MoveIt Servo has a timeout of its own (`incoming_command_timeout`).
 """
 
 from __future__ import annotations
@@ -52,6 +52,7 @@ class Ros2Link:
 
     measured: MeasuredChain | None = None
     law: Law | None = None
+    coast_s = 0.0
 
     def __init__(self, robot_model: RobotModel, options: Ros2Options, control_hz: float) -> None:
         self._robot_model, self._options, self._period_s = robot_model, options, 1.0 / control_hz
@@ -170,6 +171,8 @@ class Ros2Link:
     def _command(self) -> Commands:
         if self._commands is None or not self._listens:
             raise DeviceRefused(self._nobody())
+        if problem := self._commands.problem():
+            raise DeviceRefused(problem)
         return self._commands
 
     def _nobody(self) -> str:
@@ -204,6 +207,8 @@ class Ros2Link:
             self._commands.brake(*self._at())
 
     def recover(self) -> bool:
+        if self._commands is not None:
+            self._commands.forget()
         return self.health().mode == "idle"
 
     def lost(self) -> str:
@@ -221,8 +226,9 @@ class Ros2Link:
         now = self._clock.now_ns()
         if self._commands is not None and now - self._looked_ns >= LISTENING_NS:
             self._looked_ns, self._listens = now, self._commands.readers() > 0
-        if not self._listens:
-            return RobotStatus("fault", self._nobody())
+        problem = "" if self._commands is None else self._commands.problem()
+        if problem or not self._listens:
+            return RobotStatus("fault", problem if self._listens else self._nobody())
         return RobotStatus("fault", slow) if (slow := self._slowed()) else RobotStatus("idle")
 
     def close(self) -> None:
@@ -233,6 +239,8 @@ class Ros2Link:
         with contextlib.suppress(DeviceLost):  # closing: nobody is left to be told
             while self._commands is not None and self._commands.go_on():
                 self._clock.sleep_until(self._clock.now_ns() + round(self._period_s * SECOND))
+            if self._commands is not None:
+                self._commands.leave()
         network.close()
 
 

@@ -84,6 +84,7 @@ class UrLink:
         self._robot_model, self._options, self._host = robot_model, options, options.host
         self.measured: MeasuredChain | None = None
         self.law: Law | None = None
+        self.coast_s = 0.0
         self.news: Sequence[str] = ()
         self._model = ToolModel(robot_model)
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz

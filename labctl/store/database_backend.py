@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # its import takes longer than all that a verb such as `statu
 BUSY_S = 2.0
 OWNER_ONLY = 0o600
 FILE_URL = "sqlite:///"
+PUBLISHED = "published.json"  # the manifest of a published folder, in its root
 NOT_NEXT = "append-only: not the next entry of the chain"
 Mode = Literal["create", "write", "read"]
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
@@ -140,12 +141,15 @@ def _open_sqlite(path: Path, mode: Mode, synchronous: Synchronous) -> sqlite3.Co
 
 
 def _open_reader(path: Path) -> sqlite3.Connection:
-    """Who reads holds SQLite's locks, so that a writer who begins meanwhile leaves to him the state that he reads.
+    """Who reads holds SQLite's locks, so that a writer who begins meanwhile leaves to him the state that he reads. What
+    was published is nobody's to write, and whoever made it is not trusted: `store.published_files`.
 
     Without a log the connection may write (nothing but locks and a log that it takes away again, where a read-only
     one would leave an empty log behind), and no statement of it may. A log with something in it, of a writer that is
     there or was killed, stays as it is.
     """
+    if is_published(path):
+        return open_immutable(path)
     log = path.with_name(path.name + "-wal")
     if _size_of(log):
         try:
@@ -176,6 +180,32 @@ def _size_of(log: Path) -> int:
         return 0
 
 
+def is_published(path: Path) -> bool:
+    """Whether a file lies in a published folder, at most as deep as a campaign's sealed traces do."""
+    return any((above / PUBLISHED).is_file() for above in path.absolute().parents[:4])
+
+
+def open_immutable(path: Path) -> sqlite3.Connection:
+    """A connection to a file that nobody writes and that anybody may have made: read-only, no lock, no log, nothing of
+    its schema trusted, no other file attached, no value longer than LONGEST.
+    """
+    raw = _opened(path, "mode=ro&immutable=1", "PRAGMA trusted_schema=0", "PRAGMA query_only=1", "PRAGMA mmap_size=0")
+    for limit, value in _LIMITS:
+        raw.setlimit(limit, value)
+    return raw
+
+
+LONGEST = 1 << 28  # bytes of a value: a chunk of a trace has no more
+_LIMITS = (
+    (sqlite3.SQLITE_LIMIT_LENGTH, LONGEST),
+    (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 100_000),
+    (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+    (sqlite3.SQLITE_LIMIT_COLUMN, 100),
+    (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 20),
+    (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 3),
+    (sqlite3.SQLITE_LIMIT_VDBE_OP, 25_000),
+    (sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+)
 _LOOK = "SELECT 1 FROM sqlite_master LIMIT 1"
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
@@ -339,3 +369,20 @@ _REMEDIES = (
 def _remedy(text: str) -> str | None:
     lowered = text.lower()
     return next((remedy for words, remedy in _REMEDIES if words in lowered), None)
+
+
+def copy_database(path: Path, to: Path) -> None:
+    """Copy a SQLite database into a file that is not there yet, as of one moment, whoever writes to it meanwhile.
+
+    Raises StorageError.
+    """
+    with storage_errors(str(path)):
+        source = _open_reader(path)
+        try:
+            copy = _opened(to, "mode=rwc", "PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF")
+            try:
+                source.backup(copy)
+            finally:
+                copy.close()
+        finally:
+            source.close()

@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
     "store.verifying": (*BASE, "config", *CORE, "store"),
+    "backup": (*BASE, *CORE, "store", "store.verifying"),
     "scene": (*BASE, "config", "core", "store", "store.verifying"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "config.sensors", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
@@ -77,6 +78,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "store.verifying", "viewing"),
+    "publishing": (
+        *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting"),
+        *("store", "store.verifying", "viewing"),
+    ),
     "checks": (
         *BASE,
         "software",
@@ -140,6 +145,9 @@ MAY_IMPORT["cli"] = (
     *BASE,
     *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
     "cli.contract",
+    "cli.publishing",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
+MAY_IMPORT["cli.keeping"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")
+MAY_IMPORT["cli.publishing"] = (*MAY_IMPORT["cli"], "cli")

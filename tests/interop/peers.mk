@@ -4,7 +4,7 @@ PEERS = build/peers
 AGAINST = $(VENV)/bin/python -m pytest -q -rsfxE -m interop
 needs = @command -v $(1) >/dev/null || ls $(2) >/dev/null 2>&1 || { echo "needs Debian's package: apt-get install $(3)" >&2; exit 2; }
 
-.PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-ur-client peer-lerobot
+.PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-ur-client peer-metadata peer-lerobot
 
 peer-postgres: $(VENV)/.installed-test
 	$(call needs,pg_ctl,/usr/lib/postgresql/*/bin/pg_ctl,postgresql)
@@ -41,6 +41,10 @@ peer-ur-recipe: $(VENV)/.installed-test
 peer-pylibfranka: $(VENV)/.installed-test
 	$(PIP) install pylibfranka
 	$(AGAINST) tests/interop/test_pylibfranka.py
+
+peer-metadata: $(VENV)/.installed-test
+	$(PYTHON) -m venv $(PEERS)/metadata && $(PEERS)/metadata/bin/pip install -q mlcroissant huggingface_hub pyyaml
+	METADATA_PYTHON=$(abspath $(PEERS))/metadata/bin/python $(AGAINST) tests/interop/test_metadata.py
 
 peer-lerobot: $(VENV)/.installed-test
 	$(call needs,ffmpeg,/usr/bin/ffmpeg,ffmpeg)

@@ -83,7 +83,8 @@ class ServoedRobot:
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the robot stands?
         self._homing = self._moving = self._halted = self._rested = False
-        self._home_rad_s, self._following, self._opening = home_rad_s, Following(self.takes_steps), HandOpening(gripper)
+        self._home_rad_s, self._opening = home_rad_s, HandOpening(gripper)
+        self._following = Following(self.takes_steps, link.coast_s)
         self._way: WayHome | None = None
         self._unrest = Unrest()
         self._still_ns = 0  # when the robot was last seen to stand, or began to have to
@@ -347,11 +348,12 @@ class ServoedRobot:
 
     def _lead(self, q: np.ndarray, before: np.ndarray) -> None:
         """Give the setpoint after `before`; raises DeviceRefused for a robot that has gone elsewhere."""
-        self._link.send_setpoint(q, (q - before) * self.control_hz, by_joints=self._homing)
+        dq = (q - before) * self.control_hz
+        self._link.send_setpoint(q, dq, by_joints=self._homing)
         newest = self._states.newest
         if newest is None:
             return
-        self._following.give(float(newest.device_s), q)
+        self._following.give(float(newest.device_s), q, dq)
         if wrong := self._following.wrong(newest.q):
             self._halted = True
             self._link.halt()

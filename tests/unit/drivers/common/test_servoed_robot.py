@@ -60,6 +60,7 @@ class Link:
     more: Mapping[str, str] = {}
     measured = None
     law = None
+    coast_s = 0.0
     news: tuple[str, ...] = ()
 
     def __init__(self) -> None:
