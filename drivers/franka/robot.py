@@ -51,8 +51,8 @@ HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
 ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
 FRESH_NS, TRIES = 5 * MILLISECOND, 3  # of those ENDS_S - HOLD_MS leaves, so much may be lost before it is taken up
 CORRECT_PER_S = 8.0  # share of the position error that is corrected in a second
-SETTLED_RAD, SETTLE_CYCLES = 2e-5, 150
-LEAST_CYCLES = 20  # a step shows in speeds some milliseconds after it was given
+SETTLED_RAD, SETTLE_MS = 2e-5, 1500  # by the robot's clock, as LEAST_MS
+LEAST_MS = 200  # a step shows in speeds some milliseconds after it was given
 SETTLED_RAD_S = 0.01  # slower than this a robot under the impedance law has arrived
 # A stop under it, N m s/rad: a robot of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
 STOP_DAMPING, STOP_RAMP_S = (25.0, 25.0, 25.0, 25.0, 5.0, 5.0, 5.0), 0.1
@@ -123,7 +123,7 @@ class FrankaLink:
         self._silence_ns = round(options.silence_s * SECOND)
         # held for HOLD_MS; from the fastest to rest a robot goes as far as at that speed in half of the time
         self.coast_s = HOLD_MS / 1000 + float((self._fastest / robot_model.acceleration).max()) / 2 / JOINT_SHARE
-        self._settling, self._ending = 0, False
+        self._settling_ms, self._ending = -1, False  # the robot's time when it began to settle
         self._by_joints = options.servo == "velocity"
         self._given = None  # the kind of the motions that were given last
         self._droid = impedance.DroidLaw(robot_model) if options.servo == "impedance" else None
@@ -204,7 +204,7 @@ class FrankaLink:
         return self._reading.newest().q_d
 
     def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
-        self._settling = 0
+        self._settling_ms = -1
         self._by_joints = by_joints or self._options.servo == "velocity"
         kind = franky.ControlSignalType.JointVelocities if self._by_joints else KINDS[self._options.servo]
         if self._robot.is_in_control and self._given != kind:
@@ -307,12 +307,13 @@ class FrankaLink:
             raise mapped(error) from error
 
     def hold(self, q: np.ndarray) -> bool:
-        """Correct what is left of the way for at most SETTLE_CYCLES, then end the motion in order."""
-        self._settling += 1
-        if self._settling <= SETTLE_CYCLES:
-            newest = self._reading.newest()
+        """Correct what is left of the way for at most SETTLE_MS, then end the motion in order."""
+        newest = self._reading.newest()
+        self._settling_ms = newest.number if self._settling_ms < 0 else self._settling_ms
+        for_ms = newest.number - self._settling_ms
+        if for_ms <= SETTLE_MS:
             if self._given == franky.ControlSignalType.Torques:
-                if float(np.abs(newest.dq).max()) > SETTLED_RAD_S or self._settling < LEAST_CYCLES:
+                if float(np.abs(newest.dq).max()) > SETTLED_RAD_S or for_ms < LEAST_MS:
                     return False  # the law pulls it there
             elif float(np.abs(q - newest.q_d).max()) > SETTLED_RAD:
                 self._give(q, np.zeros(7))
@@ -320,7 +321,7 @@ class FrankaLink:
         if not self._ending:
             self._ending = True
             self.halt()
-        return not self._robot.is_in_control or self._settling > 2 * SETTLE_CYCLES
+        return not self._robot.is_in_control or for_ms > 2 * SETTLE_MS
 
     def keep_alive(self) -> None:
         """Nothing: the FCI asks for nothing while no motion runs."""

@@ -109,6 +109,28 @@ def test_a_speed_is_of_where_the_robot_is_when_it_is_given(servo: str) -> None:
     assert len(taken) == 2 and not stalls, "none is given"
 
 
+def test_a_robot_whose_time_goes_slower_than_ours_is_given_its_own_to_arrive() -> None:
+    """An emulated one on a busy machine had a fifth of its second and a half, and stood 0.01 rad beside its home."""
+    link, state = _link("velocity", _table()), SimpleNamespace(number=1000, q=FR3.home, q_d=FR3.home, dq=np.zeros(7))
+    link._reading.newest = lambda: state
+    link._robot.is_in_control = True
+    given, ended = [], []
+    link._give = lambda q, dq: given.append(q)
+    link.halt = lambda: ended.append(state.number)
+    goal = FR3.home + 0.01
+    for _ in range(700):  # visits, at one of which 2 ms have passed for the robot
+        assert not link.hold(goal)
+        state.number += 2
+    assert len(given) == 700 and not ended
+    state.number = 1000 + 1502
+    assert not link.hold(goal) and ended == [2502], "the motion is ended in order"
+    link._robot.is_in_control = False
+    assert link.hold(goal)
+    link._robot.is_in_control, state.number = True, 10_000
+    link.send_setpoint(goal, np.zeros(7))
+    assert not link.hold(goal) and ended == [2502], "each way has its own"
+
+
 def _table() -> RobotTable:
     limits = Limits(
         velocity_rad_s=[1.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.2],
