@@ -36,6 +36,7 @@ MEASURES = (
     "analysis.operations_table",
     "analysis.planning",
     "analysis.report",
+    "analysis.report.sections",
     "analysis.survival",
 )
 CORE = ("core", "core.recorded")
@@ -109,9 +110,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "analysis.blocks",
         "analysis.episodes_table",
         "analysis.report",
+        "analysis.report.sections",
     ),
     "analysis.planning": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
-    "analysis.report": (*STATISTICS, "analysis.binary"),
+    "analysis.report": (*STATISTICS, "analysis.binary", "analysis.report.sections"),
+    "analysis.report.sections": (*STATISTICS, "analysis.binary", "analysis.report"),
     "drivers": ("errors",),
     "drivers.bridges": (),
     "drivers.common": DRIVER,
