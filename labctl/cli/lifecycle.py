@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from labctl.cli.database import copy_if_asked
 from labctl.cli.options import (
     CONTEXT,
     PATH,
@@ -163,7 +164,7 @@ def _open(
         extends=extends,
         anchors=anchors,
     )
-    stamp_if_asked(opened.folder)
+    _pass_on(opened.folder)
     if as_json:
         links = [asdict(link) for link in opened.links]
         found = {
@@ -206,7 +207,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 
     folder = campaign_folder(campaign, lab)
     taken = take_look(folder, who=acting(who, folder))
-    stamp_if_asked(folder)
+    _pass_on(folder)
     if as_json:
         print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken})
         return
@@ -280,11 +281,17 @@ def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_js
     _say_phase(folder, said, reason, f"labctl report {campaign} --out report", as_json)
 
 
+def _pass_on(folder: Path) -> None:
+    """What a verb wrote: dated, and copied to the lab's server, where lab.toml names an authority and a server."""
+    stamp_if_asked(folder)
+    copy_if_asked(folder)
+
+
 def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
     """What a campaign has become: the lines and what comes next, or the same as a document."""
     from labctl.store.verifying.verified import in_passing
 
-    stamp_if_asked(folder)
+    _pass_on(folder)
     if not as_json:
         for line in said:
             click.echo(line)

@@ -47,6 +47,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
+    "store.server": (*BASE, "config", *CORE, "store"),
     "store.verifying": (*BASE, "config", *CORE, "store"),
     "scene": (*BASE, "config", "core", "store", "store.verifying"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "config.sensors", "core", "scene", "store"),

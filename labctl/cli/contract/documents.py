@@ -21,6 +21,7 @@ DOCUMENTS: Mapping[str, str] = {
     "analysis/1": "labctl.analysis.survival.result:AnalysisResult",
     "bugreport/1": f"{FORMS}:Bugreport",
     "compare/1": f"{MORE}:Compared",
+    "database/1": "labctl.cli.contract.server_forms:Database",
     "demo/1": f"{FORMS}:DemoMade",
     "doctor/1": f"{MORE}:Doctor",
     "emulator/1": f"{FORMS}:Emulated",
