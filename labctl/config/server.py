@@ -13,8 +13,10 @@ from pydantic import AfterValidator, Field
 from labctl.config.toml_text import Table
 
 SCHEME = "postgresql+psycopg://"
-_USER = re.compile(r"[^/?#@]*@")  # what stands before the host, in the part after the scheme
-_SECRET = re.compile(r"[?&](password|sslpassword|passphrase)=", re.IGNORECASE)
+_USER = re.compile(r"(.*)@")  # what stands before the host, in the part after the scheme and before "?"
+_PLAIN = re.compile(r"[A-Za-z0-9._-]*")  # a name of a login; a colon, plain or encoded, begins a password
+_PARAMETER = re.compile(r"[a-z_]+=[^&]*")
+_SECRETS = ("password", "sslpassword")
 
 
 def check_url(url: str) -> str:
@@ -24,11 +26,13 @@ def check_url(url: str) -> str:
     rest = url.removeprefix(SCHEME)
     if not rest or re.search(r"\s", rest):
         raise ValueError(f"the address names no server: {SCHEME}USER@HOST:PORT/DATABASE, or {SCHEME}?service=NAME")
-    user = _USER.match(rest)
-    if (user is not None and ":" in user[0]) or rest.count("@") > 1 or _SECRET.search(rest):
+    place, _, after = rest.partition("?")
+    user, parameters = _USER.match(place), [one for one in after.split("&") if one]
+    plain = all(_PARAMETER.fullmatch(one) and one.partition("=")[0] not in _SECRETS for one in parameters)
+    if (user is not None and not _PLAIN.fullmatch(user[1])) or not plain:
         raise ValueError(
-            "the address holds a password; put it into a password file ($PGPASSFILE, ~/.pgpass), a service file or "
-            "$PGPASSWORD, and take it out of here"
+            "the address holds a password, or a login or parameter that is not plain; put a password into a password "
+            "file ($PGPASSFILE, ~/.pgpass), a service file or $PGPASSWORD, and take it out of here"
         )
     return url
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from labctl.plain import count
 from labctl.store.chain_heads import head_text
 from labctl.store.server.connecting import Server
-from labctl.store.server.copying import head_of
+from labctl.store.server.copying import check_may_read, head_of
 from labctl.store.server.host_record import Command, Counted, Entry, HostRecord, Kept, Part, Stream
 
 AT_ONCE = 1000  # entries
@@ -67,8 +67,10 @@ class Compared:
 
 
 def compare(host: HostRecord, server: Server) -> Compared:
-    """Raises StorageError."""
+    """Raises StorageError, StateError for a login that is blind to it."""
     seq, head = head_of(server, host.key)
+    if seq:
+        check_may_read(server, host.key)
     own_last = host.entries()[-1].seq
     seen = server.rows(_WITNESSED, str, host.key)
     found = Compared(

@@ -13,7 +13,7 @@ from itertools import groupby
 from pathlib import Path
 
 from labctl.core.events import GENESIS
-from labctl.errors import BrokenRecord
+from labctl.errors import BrokenRecord, StateError
 from labctl.plain import count
 from labctl.store.server.connecting import Server
 from labctl.store.server.host_record import Counted, Entry, HostRecord, Kept, Part, check_links
@@ -49,6 +49,9 @@ _COUNTS = (
 _STREAMS = (
     "SELECT episode, name FROM labctl.stream WHERE campaign = %s AND (%s::text IS NULL OR episode = %s) ORDER BY 1, 2"
 )
+_MAY_READ = (
+    "SELECT labctl.mine(%s) OR EXISTS (SELECT FROM labctl.event WHERE campaign = %s AND kind = 'CampaignUnblinded')"
+)
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
@@ -71,7 +74,7 @@ class Copied:
         return self.sent_entries + self.sent_chunks
 
     def __str__(self) -> str:
-        what = f"{count(self.sent_entries, 'entry')} and {count(self.sent_chunks, 'chunk')} of traces sent"
+        what = f"{count(self.sent_entries, 'entry', 'entries')} and {count(self.sent_chunks, 'chunk')} of traces sent"
         return f"{what if self.sent else 'nothing to send'}; the server has entries 1 to {self.entries}"
 
 
@@ -79,6 +82,15 @@ def head_of(server: Server, key: str) -> tuple[int, str]:
     """(seq, hash) of the last entry that the server has of a campaign; (0, GENESIS) without one."""
     found = server.rows(_HEAD, _pair, key)
     return found[0] if found else (0, GENESIS)
+
+
+def check_may_read(server: Server, key: str) -> None:
+    """Raises StateError for a login that the server keeps blind to a campaign's samples."""
+    if not server.rows(_MAY_READ, bool, key, key)[0]:
+        raise StateError(
+            f"{server.where}: samples of {key} are for the cell that copied them until the campaign is unblinded; "
+            "use its login, or grant its role to this one"
+        )
 
 
 def copy(host: HostRecord, server: Server, *, episodes: Sequence[str] | None = None) -> Copied:

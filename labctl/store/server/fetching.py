@@ -19,7 +19,7 @@ from labctl.store.journal import Journal, events_of
 from labctl.store.journal import chain_problems as problems_of_chain
 from labctl.store.ledger import TRACES
 from labctl.store.server.connecting import Server
-from labctl.store.server.copying import head_of
+from labctl.store.server.copying import check_may_read, head_of
 from labctl.store.server.host_record import Command, Entry, Stream, Whole
 from labctl.store.traces import TraceStore, sealed_url
 
@@ -76,7 +76,8 @@ def listed(server: Server) -> list[Listed]:
 def fetch(server: Server, named: str, out: Path) -> Fetched:
     """Write a campaign that the server has into the new folder `out`; `named`: NAME@HASH, or NAME where one has it.
 
-    Raises InputError for a name that it has not or a folder that is there, BrokenRecord when what came does not hold.
+    Raises InputError for a name that it has not or a folder that is there, StateError for a login that is blind to it,
+    BrokenRecord when what came does not hold.
     """
     known = listed(server)
     found = [one for one in known if named in (one.campaign, one.name)]
@@ -86,6 +87,7 @@ def fetch(server: Server, named: str, out: Path) -> Fetched:
     if out.exists():
         raise InputError(f"{out} is there already; name a new folder, nothing was written")
     key, name = found[0].campaign, found[0].name
+    check_may_read(server, key)
     building = out.with_name(f".{out.name}.part")
     with file_errors(str(out)):
         shutil.rmtree(building, ignore_errors=True)

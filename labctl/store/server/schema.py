@@ -38,6 +38,7 @@ CREATE TABLE IF NOT EXISTS labctl.event (
   boot text NOT NULL, wall text NOT NULL, who text NOT NULL, trial text, episode text, body text NOT NULL,
   prev text NOT NULL, hash text NOT NULL,
   PRIMARY KEY (campaign, seq));
+CREATE INDEX IF NOT EXISTS event_unblinded ON labctl.event (campaign) WHERE kind = 'CampaignUnblinded';
 CREATE INDEX IF NOT EXISTS event_episode ON labctl.event (campaign, episode) WHERE episode IS NOT NULL;
 CREATE TABLE IF NOT EXISTS labctl.command (
   campaign text NOT NULL, command_id text NOT NULL, seq bigint NOT NULL,
@@ -90,13 +91,19 @@ CREATE OR REPLACE TRIGGER open_stream BEFORE INSERT ON labctl.stream
   FOR EACH ROW EXECUTE FUNCTION labctl.open_stream();
 """
 
+# Samples are for the cell that recorded them until the campaign is unblinded: motion tells arms apart too, at a closer
+# look, and whoever may look at the server need not be one who may open the campaign's folder.
+_OWN_OR_OPEN = """
+  campaign IN (SELECT c.campaign FROM labctl.campaign c WHERE pg_has_role(session_user, c.writer, 'MEMBER'))
+  OR campaign IN (SELECT e.campaign FROM labctl.event e WHERE e.kind = 'CampaignUnblinded')"""
+
 _GUARD = """
 CREATE OR REPLACE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON labctl.{table}
   FOR EACH STATEMENT EXECUTE FUNCTION labctl.refuse();
 ALTER TABLE labctl.{table} ENABLE ALWAYS TRIGGER append_only;
 ALTER TABLE labctl.{table} ENABLE ROW LEVEL SECURITY;
 DROP POLICY IF EXISTS seen ON labctl.{table};
-CREATE POLICY seen ON labctl.{table} FOR SELECT USING (true);
+CREATE POLICY seen ON labctl.{table} FOR SELECT USING ({seen});
 DROP POLICY IF EXISTS own ON labctl.{table};
 CREATE POLICY own ON labctl.{table} FOR INSERT TO labctl_writer WITH CHECK ({whose});
 """
@@ -144,7 +151,12 @@ RESET ROLE;
 def script() -> str:
     """All of it. Done twice it changes nothing; whoever runs it may make roles and schemas in the database."""
     guarded = "".join(
-        _GUARD.format(table=table, whose="true" if table == "campaign" else "labctl.mine(campaign)") for table in TABLES
+        _GUARD.format(
+            table=table,
+            seen=_OWN_OR_OPEN if table == "chunk" else "true",
+            whose="true" if table == "campaign" else "labctl.mine(campaign)",
+        )
+        for table in TABLES
     )
     return "".join(("BEGIN;\n", _ROLES, _TABLES, _GUARDS, guarded, _VIEWS, _GRANTS, "COMMIT;\n"))
 

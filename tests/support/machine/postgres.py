@@ -10,9 +10,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -42,16 +43,13 @@ def free_port() -> int:
 class Postgres:
     """One cluster in a folder. Logins take a password but the administrator's, over the socket."""
 
-    def __init__(self, folder: Path, *, data: str = "data", settings: str = "") -> None:
+    def __init__(self, folder: Path, *, data: str = "data") -> None:
         self.folder, self.data, self.port = folder, folder / data, free_port()
-        self._settings = settings
         self._as: list[str] = []
         folder.mkdir(parents=True, exist_ok=True)
         if os.geteuid() == 0:
             self._as = ["runuser", "-u", "postgres", "--"]
-            for above in (folder, *folder.parents):
-                if above.stat().st_mode & 0o011 != 0o011:
-                    above.chmod(above.stat().st_mode | 0o011)
+            folder.parent.chmod(0o711)
             shutil.chown(folder, "postgres", "postgres")
 
     def make(self) -> None:
@@ -59,7 +57,24 @@ class Postgres:
         secret = self.folder / "secret"
         secret.write_text(PASSWORD + "\n")
         self.give(secret)
-        self.program("initdb", "-D", str(self.data), "-A", "scram-sha-256", "-U", ADMIN, f"--pwfile={secret}", "-E", "UTF8", "--no-sync")
+        self.program(
+            "initdb",
+            "-D",
+            str(self.data),
+            "-A",
+            "scram-sha-256",
+            "-U",
+            ADMIN,
+            f"--pwfile={secret}",
+            "-E",
+            "UTF8",
+            "--no-sync",
+        )
+
+    def configure(self, lines: str) -> None:
+        """More of postgresql.conf, from the next start on."""
+        with (self.data / "postgresql.conf").open("a") as out:
+            out.write(lines)
 
     def give(self, path: Path) -> None:
         if self._as:
@@ -70,7 +85,12 @@ class Postgres:
         path = binary(name)
         assert path is not None
         done = subprocess.run(
-            [*self._as, path, *words], capture_output=True, text=True, check=False, cwd=self.folder, env=self.environment()
+            [*self._as, path, *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            cwd=self.folder,
+            env=self.environment(),
         )
         assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
         return done.stdout
@@ -79,11 +99,14 @@ class Postgres:
         return {**os.environ, "PGPASSWORD": PASSWORD, "LC_ALL": "C.UTF-8"}
 
     def start(self) -> None:
-        options = f"-h 127.0.0.1 -p {self.port} -k {self.folder} -c logging_collector=off {self._settings}"
+        options = f"-h 127.0.0.1 -p {self.port} -k {self.folder}"
         log = self.folder / "log"
         log.touch()
         self.give(log)
-        self.program("pg_ctl", "-D", str(self.data), "-o", options, "-l", str(log), "-w", "-t", "60", "start")
+        try:
+            self.program("pg_ctl", "-D", str(self.data), "-o", options, "-l", str(log), "-w", "-t", "60", "start")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{log.read_text()[-2000:]}") from None
 
     def pid(self) -> int:
         return int((self.data / "postmaster.pid").read_text().splitlines()[0])
@@ -91,6 +114,7 @@ class Postgres:
     def kill(self) -> None:
         """kill -9 of the server and of all that serve its connections, at once."""
         first = self.pid()
+        os.kill(first, signal.SIGSTOP)  # it forks nobody while its children are counted
         children = Path(f"/proc/{first}/task/{first}/children").read_text().split()
         for pid in (first, *map(int, children)):
             with suppress(ProcessLookupError):
@@ -98,7 +122,8 @@ class Postgres:
         for pid in (first, *map(int, children)):
             while Path(f"/proc/{pid}").exists() and "Z" not in _state(pid):
                 pass
-        (self.data / "postmaster.pid").unlink(missing_ok=True)
+        for held in (self.data / "postmaster.pid", self.folder / f".s.PGSQL.{self.port}.lock"):
+            held.unlink(missing_ok=True)  # where nobody reaps what was killed, its number still looks alive
 
     def stop(self, mode: str = "immediate") -> None:
         if (self.data / "postmaster.pid").exists():
@@ -110,8 +135,35 @@ class Postgres:
     def sql(self, script: str, *, user: str = ADMIN, database: str = "labctl") -> str:
         """What psql says to a script. Raises AssertionError with what it complains of."""
         return self.program(
-            "psql", "-X", "-At", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(self.port), "-U", user, "-d", database, "-c", script
+            "psql",
+            "-X",
+            "-At",
+            "-v",
+            "ON_ERROR_STOP=1",
+            "-h",
+            "127.0.0.1",
+            "-p",
+            str(self.port),
+            "-U",
+            user,
+            "-d",
+            database,
+            "-c",
+            script,
         ).strip()
+
+
+@contextmanager
+def cluster() -> Iterator[Postgres]:
+    """A new one, not started, in a folder that its own user may reach; stopped and gone at the end."""
+    folder = Path(tempfile.mkdtemp(prefix="labctl-pg-"))
+    made = Postgres(folder / "cluster")
+    try:
+        made.make()
+        yield made
+    finally:
+        made.stop()
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _state(pid: int) -> str:
@@ -179,11 +231,21 @@ def set_up(server: Postgres, *, logins: tuple[str, ...] = ("cell1", "cell2", "vi
     path = server.folder / "labctl.sql"
     path.write_text(script())
     server.give(path)
-    words = ("-X", "-q", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", str(server.port), "-U", ADMIN, "-d", "labctl")
+    words = (
+        "-X",
+        "-q",
+        "-v",
+        "ON_ERROR_STOP=1",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(server.port),
+        "-U",
+        ADMIN,
+        "-d",
+        "labctl",
+    )
     server.program("psql", *words, "-f", str(path))
     for login in logins:
         role = "labctl_reader" if login == "viewer" else "labctl_writer"
         server.sql(f"CREATE ROLE {login} LOGIN PASSWORD '{PASSWORD}' IN ROLE {role}")
-
-
-Wait = Callable[[str, Callable[[], object]], object]

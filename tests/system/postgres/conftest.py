@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from support.machine.postgres import PASSWORD, Postgres, set_up
+from support.machine.postgres import PASSWORD, Postgres, cluster, set_up
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Postgres]:
+def server() -> Iterator[Postgres]:
     """A set-up database with the logins cell1, cell2 and viewer; stopped when the module is done."""
-    found = Postgres(tmp_path_factory.mktemp("server"))
-    found.make()
-    found.start()
-    try:
+    with cluster() as found:
+        found.start()
         set_up(found)
         yield found
-    finally:
-        found.stop()
 
 
 @pytest.fixture(autouse=True)
