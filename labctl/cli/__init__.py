@@ -43,7 +43,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "unblind": ("labctl.cli.lifecycle:unblind", "Reveal which arm was which."),
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
-    "database": ("labctl.cli.database:database", "The lab's PostgreSQL server: a verified copy of what is recorded."),
+    "database": (
+        "labctl.cli.keeping.database:database",
+        "A verified copy on the lab's PostgreSQL server.",
+    ),
     "bugreport": ("labctl.cli.bugreport:bugreport", "An archive for a bug's report, without arms and people."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.database import copy_if_asked
 from labctl.cli.options import (
     CONTEXT,
     PATH,
@@ -284,7 +283,22 @@ def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_js
 def _pass_on(folder: Path) -> None:
     """What a verb wrote: dated, and copied to the lab's server, where lab.toml names an authority and a server."""
     stamp_if_asked(folder)
-    copy_if_asked(folder)
+    _copy_if_asked(folder)
+
+
+def _copy_if_asked(folder: Path) -> None:
+    """After a verb wrote: a copy where the lab names a server; one that does not answer is said, no more."""
+    from labctl.errors import LabctlError
+    from labctl.store.lab_folder import lab_settings
+
+    try:
+        table = lab_settings(folder).store
+        if table is not None:
+            from labctl.store.server.copying import copy_campaign
+
+            copy_campaign(folder, table.url, table.timeout_s)
+    except LabctlError as error:
+        click.echo(f"warning: not copied: {error}; later: labctl database copy {folder.name}", err=True)
 
 
 def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_json: bool) -> None:

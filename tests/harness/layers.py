@@ -143,4 +143,5 @@ MAY_IMPORT["cli"] = (
     "cli.contract",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
+MAY_IMPORT["cli.keeping"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")

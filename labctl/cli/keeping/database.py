@@ -181,6 +181,7 @@ def fetch(campaign: str, out: Path, url: str | None, lab: Path | None, as_json: 
     For a host that lost its disk, or to go back to files alone. Videos, photos, settings and the seal never were on the
     server: they come from a backup of the folder.
     """
+    from labctl.plain import count as counted
     from labctl.store.server import fetching
 
     with _server(url, lab) as server:
@@ -189,7 +190,8 @@ def fetch(campaign: str, out: Path, url: str | None, lab: Path | None, as_json: 
         document = {**asdict(found), "folder": str(found.folder)}
         print_json({"schema": "labctl.database/1", "does": "fetch", **document})
         return
-    click.echo(f"wrote {found.folder}: {found.entries} entries, {found.chunks} chunks of traces; head {found.head}")
+    what = f"{counted(found.entries, 'entry', 'entries')}, {counted(found.chunks, 'chunk')} of traces"
+    click.echo(f"wrote {found.folder}: {what}; head {found.head}")
     click.echo("videos, photos, settings and the seal come from a backup; then: labctl verify")
 
 
@@ -238,18 +240,3 @@ def _folders(campaign: str | None, lab: Path | None) -> list[Path]:
     if not found:
         raise InputError("no campaign in this lab; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
     return found
-
-
-def copy_if_asked(folder: Path) -> None:
-    """After a verb wrote: a copy where the lab names a server; one that does not answer is said, no more."""
-    from labctl.errors import LabctlError
-    from labctl.store.lab_folder import lab_settings
-
-    try:
-        table = lab_settings(folder).store
-        if table is not None:
-            from labctl.store.server.copying import copy_campaign
-
-            copy_campaign(folder, table.url, table.timeout_s)
-    except LabctlError as error:
-        click.echo(f"warning: not copied: {error}; later: labctl database copy {folder.name}", err=True)
