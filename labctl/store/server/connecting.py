@@ -5,6 +5,7 @@ May not: know what an event or a chunk is, keep or print a password (libpq finds
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -23,6 +24,7 @@ Value = str | int | bytes | None | list[str]
 FORM = "labctl store 1"  # the comment of the schema; another form of the tables has another number
 # SQLSTATEs of our own triggers: schema.py
 NOT_NEXT, APPEND_ONLY, ARM_DEPENDENT = "LC001", "LC002", "LC003"
+_QUOTED = re.compile(r"([\"'])[^\"']*\1(?: \([^)]*\))?")
 _MEANINGS: dict[str, str] = {
     "28P01": "the password was refused; look at the password file ($PGPASSFILE) and its permissions (0600)",
     "28000": "this role may not log in from here; see pg_hba.conf and docs/postgresql.md",
@@ -155,7 +157,8 @@ def server_errors(where: str) -> Generator[None, None, None]:
         if state in _MEANINGS:
             raise StorageError(f"{where}: {_MEANINGS[state]} ({text})") from error
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
-            raise StorageError(f"{where}: {_away(text)} ({text})") from error
+            said = _QUOTED.sub("…", text)  # names of hosts and logins: `where` has them, and a bug's report hides that
+            raise StorageError(f"{where}: {_away(text)} ({said})") from error
         raise
 
 

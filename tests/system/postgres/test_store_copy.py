@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -19,6 +20,7 @@ from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unbl
 from support.runs.recordings import Recordings, copied
 
 from labctl.cli import call
+from labctl.core.events import Kind
 from labctl.errors import BrokenRecord, StateError, StorageError
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import close_campaign
@@ -27,6 +29,7 @@ from labctl.store.server.connecting import Server
 from labctl.store.server.copying import copy, copy_campaign
 from labctl.store.server.fetching import fetch, listed
 from labctl.store.server.host_record import HostRecord
+from labctl.store.verifying.verified import in_passing
 from labctl.store.verifying.verify import verify_campaign
 
 pytestmark = [pytest.mark.thorough, *needs_server]
@@ -329,6 +332,14 @@ def test_a_wrong_password_a_missing_database_and_one_not_set_up_are_each_one_lin
     assert "password" in str(refused.value) and "wrong-8841" not in str(refused.value)
 
 
+def test_what_the_library_says_names_no_host_so_that_a_bug_s_report_can_hide_it() -> None:
+    """A report replaces what looks like an address, as the URL does; the name of a host by itself does not."""
+    with pytest.raises(StorageError, match="does not answer") as away:
+        Server("postgresql+psycopg://cell1@localhost:9/labctl", 2.0)
+    assert str(away.value).startswith("postgresql+psycopg://cell1@localhost:9/labctl: ")
+    assert str(away.value).count("localhost") == 1 and "\n" not in str(away.value)
+
+
 def test_a_copy_continues_where_it_was_broken_off(server: Postgres, recordings: Recordings, tmp_path: Path) -> None:
     """Chunks are sent a transaction at a time: what was committed before the break is not sent again."""
     folder = own(recordings, tmp_path, "in-two-goes")
@@ -337,3 +348,32 @@ def test_a_copy_continues_where_it_was_broken_off(server: Postgres, recordings: 
     writer.close()
     assert done.sent_entries == len(events_of(folder))
     assert sent(folder, server).whole
+
+
+def test_the_server_s_views_say_what_the_journal_says(server: Postgres, recordings: Recordings, tmp_path: Path) -> None:
+    folder = own(recordings, tmp_path, "read-models")
+    events = events_of(folder)
+    sent(folder, server)
+    asked = Server(server.url("viewer"), PATIENCE_S, reading=True)
+    (one,) = [found for found in listed(asked) if found.name == "read-models"]
+    with in_passing(folder) as campaign:
+        state = campaign.state
+        assert (one.phase, one.trials, one.scored) == (str(state.phase), len(state.trials), len(state.trials))
+        assert (one.entries, one.head, one.cell) == (state.last_seq, state.head, "test-cell")
+        episodes = campaign.record().episodes
+    unblind(folder)
+    assert [found.phase for found in listed(asked) if found.name == "read-models"] == ["open"]
+    sent(folder, server)
+    assert [found.phase for found in listed(asked) if found.name == "read-models"] == ["unblinded"]
+    rows_of = (
+        "SELECT episode, trial, reason, operations, sealed, voided, scored FROM labctl.episodes "
+        "WHERE campaign = %s ORDER BY episode"
+    )
+    there = asked.rows(rows_of, lambda *row: row, one.campaign)
+    asked.close()
+    ended = {event.episode: event for event in events if event.kind == Kind.EPISODE_ENDED}
+    moved = Counter(event.episode for event in events if event.kind == Kind.OPERATION_RECORDED)
+    assert len(there) == len(ended) == len(episodes)
+    for episode, trial, reason, operations, *flags in there:
+        assert (trial, reason) == (ended[episode].trial, ended[episode].body["reason"])
+        assert operations == moved[episode] and flags == [True, False, True]

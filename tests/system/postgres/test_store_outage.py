@@ -24,6 +24,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.trial import fold, next_trial
 from labctl.errors import StorageError
+from labctl.runtime.hosting.store_copy import StoreCopy
 from labctl.store.server.comparing import compare
 from labctl.store.server.connecting import Server
 from labctl.store.server.copying import copy_campaign
@@ -138,6 +139,19 @@ def test_a_silent_server_delays_no_stop(server: Postgres, tmp_path: Path) -> Non
         wait_for("the end of the run", lambda: run.poll() is not None)
     relay.cut()
     check_copy(server, folder)
+
+
+def test_a_run_ends_with_a_line_where_the_server_never_answered(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path, name="never").folder
+    (tmp_path / "lab.toml").write_text(
+        '[store]\nurl = "postgresql+psycopg://cell1@127.0.0.1:9/labctl"\ntimeout_s = 1\n'
+    )
+    copied = StoreCopy(folder)
+    assert copied.close() == "the lab's server has not all of it: see logs/store.log; later: labctl database copy never"
+    assert "does not answer" in (folder / "logs/store.log").read_text()
+    assert (folder / "logs/store.log").stat().st_mode & 0o777 == 0o600
+    (tmp_path / "lab.toml").write_text("")
+    assert StoreCopy(folder).close() == "", "without [store] nothing is started and nothing said"
 
 
 @contextmanager
