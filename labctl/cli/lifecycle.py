@@ -296,7 +296,8 @@ def _copy_if_asked(folder: Path) -> None:
         if table is not None:
             from labctl.store.server.copying import copy_campaign
 
-            copy_campaign(folder, table.url, table.timeout_s)
+            for line in copy_campaign(folder, table.url, table.timeout_s).broken:
+                click.echo(f"warning: not copied: {line}", err=True)
     except LabctlError as error:
         click.echo(f"warning: not copied: {error}; later: labctl database copy {folder.name}", err=True)
 

@@ -17,8 +17,8 @@ class SetUp(TypedDict):
 
 
 class CopiedCampaign(TypedDict):
-    """entries: of the journal that the server has now, from 1; sent_entries, sent_chunks: by this command. error: why
-    nothing came of it, else null.
+    """entries: of the journal that the server has now, from 1; sent_entries, sent_chunks: by this command. error: what
+    of it was not copied and why, else null.
     """
 
     campaign: str

@@ -88,7 +88,7 @@ def init(sql: bool, url: str | None, lab: Path | None, as_json: bool) -> None:
 @json_option
 def copy_(campaign: str | None, url: str | None, lab: Path | None, as_json: bool) -> int:
     """Send what the server has not, of one campaign or of all. Sends nothing twice, and nothing that does not hold."""
-    from labctl.errors import BrokenRecord, StorageError
+    from labctl.errors import BrokenRecord, Exit, StorageError
     from labctl.store.server.copying import copy
     from labctl.store.server.host_record import HostRecord
 
@@ -106,8 +106,13 @@ def copy_(campaign: str | None, url: str | None, lab: Path | None, as_json: bool
                 continue
             except StorageError as error:
                 raise StorageError(f"{folder.name}: {error}") from error
+            for line in copied.broken:
+                codes.append(int(Exit.BROKEN_RECORD))
+                click.echo(f"{folder.name}: not copied: {line}", err=True)
             sent = {"sent_entries": copied.sent_entries, "sent_chunks": copied.sent_chunks}
-            found.append({"campaign": folder.name, "entries": copied.entries, **sent, "error": None})
+            found.append(
+                {"campaign": folder.name, "entries": copied.entries, **sent, "error": "; ".join(copied.broken) or None}
+            )
             if not as_json:
                 click.echo(f"{folder.name}: {copied}")
     if as_json:

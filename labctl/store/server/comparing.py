@@ -38,8 +38,8 @@ _WITNESSED = (
 
 @dataclass(slots=True)
 class Compared:
-    """How a copy stands: entries and chunks that the server has, of how many on the host; what differs; when the
-    server's own clock saw the last head. blind: what tells arms apart is not among the host's chunks, and not there.
+    """How a copy stands: entries, and chunks of sealed recordings, that the server has, of how many on the host; what
+    differs; when the server's own clock saw the last head. blind: what tells arms apart is neither there nor counted.
     """
 
     campaign: str
@@ -81,9 +81,12 @@ def compare(host: HostRecord, server: Server) -> Compared:
     counts = {(one.episode, one.stream): one.chunks for one in server.rows(_COUNTS, Counted, host.key)}
     declared = set(server.rows(_STREAMS, Stream, host.key))
     own_streams: set[Stream] = set()
+    sealed = host.sealed()
     for part in host.parts():
         own_streams |= set(part.streams(None))
         for own in part.counts(None):
+            if own.episode not in sealed:
+                continue
             found.of_chunks += own.chunks
             found.chunks += counts.pop((own.episode, own.stream), 0)
             problems += _of_chunks(host, server, part, own)

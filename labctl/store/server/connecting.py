@@ -5,6 +5,7 @@ May not: know what an event or a chunk is, keep or print a password (libpq finds
 
 from __future__ import annotations
 
+import logging
 import re
 import socket
 import threading
@@ -57,6 +58,7 @@ class Server:
         with wanted_for("a store on a PostgreSQL server"):
             import psycopg
 
+        logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it has to say is in the error
         self.where, self._timeout_s = place(url), timeout_s
         settings = "-c timezone=UTC -c client_encoding=UTF8" + (" -c default_transaction_read_only=on" * reading)
         with server_errors(self.where):

@@ -1,5 +1,5 @@
-"""Copies what a campaign's folder has and the lab's server has not: entries first, then traces. Done again it sends
-nothing.
+"""Copies what a campaign's folder has and the lab's server has not: entries first, then traces of sealed recordings.
+Done again it sends nothing.
 
 May not: change the folder, send what the journal's chain does not hold or what tells arms apart before unblinding, or
 take its own word for how far it came: it asks the server each time.
@@ -7,16 +7,17 @@ take its own word for how far it came: it asks the server each time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from labctl.core.events import GENESIS
+from labctl.core.events import GENESIS, Kind
 from labctl.errors import BrokenRecord, StateError
 from labctl.plain import count
 from labctl.store.server.connecting import Server
-from labctl.store.server.host_record import Counted, Entry, HostRecord, Kept, Part, check_links
+from labctl.store.server.host_record import Counted, Entry, HostRecord, Kept, Part, Whole, check_links
 
 ENTRIES = 256  # in one transaction
 BYTES = 1 << 20  # of chunks in one transaction
@@ -57,8 +58,8 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a copy sent, and what the server has then: `entries` of the journal, up to the head. recent: the episodes of
-    the entries that were sent, in order.
+    """What a copy sent, and what the server has then: `entries` of the journal, up to the head. broken: streams that
+    do not hold, and are not there.
     """
 
     campaign: str
@@ -66,7 +67,7 @@ class Copied:
     head: str
     sent_entries: int
     sent_chunks: int
-    recent: Sequence[str] = ()
+    broken: Sequence[str] = ()
 
     @property
     def sent(self) -> int:
@@ -93,8 +94,9 @@ def check_may_read(server: Server, key: str) -> None:
         )
 
 
-def copy(host: HostRecord, server: Server, *, episodes: Sequence[str] | None = None) -> Copied:
-    """Send what is missing. episodes: whose traces are looked at, None: all.
+def copy(host: HostRecord, server: Server, *, everything: bool = True) -> Copied:
+    """Send what is missing: entries, and the chunks of episodes whose recording is sealed; without `everything` those
+    alone that the entries sent now seal. A stream that does not hold is left out and named.
 
     Raises BrokenRecord for a chain that does not hold or is another one than the server's, StorageError.
     """
@@ -102,12 +104,13 @@ def copy(host: HostRecord, server: Server, *, episodes: Sequence[str] | None = N
     while batch := _next_entries(host, server):
         sent += batch
     seq, head = (sent[-1].seq, sent[-1].hash) if sent else head_of(server, host.key)
-    recent = list(dict.fromkeys(entry.episode for entry in sent if entry.episode))
-    chunks = 0
-    for part in host.parts():
-        for episode in (None,) if episodes is None else dict.fromkeys([*episodes, *recent]):
-            chunks += _send_traces(host.key, part, server, episode)
-    return Copied(host.name, seq, head, len(sent), chunks, recent)
+    everything = everything or any(entry.kind == Kind.CAMPAIGN_UNBLINDED for entry in sent)
+    sealed = host.sealed() if everything else {e.episode or "" for e in sent if e.kind == Kind.RECORDING_SEALED}
+    traces = _Traces(host, server, sealed)
+    for part in host.parts() if sealed else ():
+        for episode in (None,) if everything else sorted(sealed):
+            traces.send(part, episode)
+    return Copied(host.name, seq, head, len(sent), traces.sent, traces.broken)
 
 
 def _next_entries(host: HostRecord, server: Server) -> Sequence[Entry]:
@@ -141,37 +144,52 @@ def _check_same(host: HostRecord, own: Sequence[Entry], seq: int, head: str, whe
         raise BrokenRecord(f"{text}: one of them was changed; nothing is sent; see: labctl database check")
 
 
-def _send_traces(key: str, part: Part, server: Server, episode: str | None) -> int:
-    declared = part.streams(episode)
-    there = set(server.rows(_STREAMS, _pair_of_texts, key, episode, episode))
-    new = [stream for stream in declared if (stream.episode, stream.name) not in there]
-    if new:
-        with server.transaction():
-            server.put(_STREAM, [(key, *stream) for stream in new])
-    counts = set(server.rows(_COUNTS, Counted, key, episode, episode))
-    return sum(_send_stream(key, part, server, own) for own in part.counts(episode) if own not in counts)
+class _Traces:
+    """Sends chunks of sealed episodes; counts what was sent, and names what was not."""
+
+    def __init__(self, host: HostRecord, server: Server, sealed: Collection[str]) -> None:
+        self._host, self._server, self._sealed = host, server, sealed
+        self.sent = 0
+        self.broken: list[str] = []
+
+    def send(self, part: Part, episode: str | None) -> None:
+        """What the server lacks of one episode, or of all."""
+        key, server = self._host.key, self._server
+        there = set(server.rows(_STREAMS, _pair_of_texts, key, episode, episode))
+        declared = [stream for stream in part.streams(episode) if stream.episode in self._sealed]
+        new = [stream for stream in declared if (stream.episode, stream.name) not in there]
+        if new:
+            with server.transaction():
+                server.put(_STREAM, [(key, *stream) for stream in new])
+        counts = set(server.rows(_COUNTS, Counted, key, episode, episode))
+        for own in part.counts(episode):
+            if own.episode in self._sealed and own not in counts:
+                self._send_stream(part, own)
+
+    def _send_stream(self, part: Part, own: Counted) -> None:
+        key, where = self._host.key, f"stream {own.stream} of episode {own.episode}"
+        here = part.kept(own.episode, own.stream)
+        sealed = self._host.roots(own.episode).get(own.stream)
+        if sealed is not None and sealed != root_of(kept.sha256 for kept in here):
+            self.broken.append(f"{where}: its chunks are not the ones that were sealed; see: labctl verify")
+            return
+        there = {kept.seq: kept for kept in self._server.rows(_KEPT, Kept, key, own.episode, own.stream)}
+        if any(there.get(kept.seq, kept) != kept for kept in here) or there.keys() - {kept.seq for kept in here}:
+            self.broken.append(f"{where}: the server has other chunks of it; see: labctl database check")
+            return
+        for rows in _batches(part, own, [kept.seq for kept in here if kept.seq not in there]):
+            bad = next((row for row in rows if hashlib.sha256(row.payload).hexdigest() != row.sha256), None)
+            if bad is not None:
+                self.broken.append(f"{where}: the bytes of chunk {bad.seq} are not those of its digest")
+                return
+            with self._server.transaction():
+                self._server.put(_CHUNK, [(key, own.episode, own.stream, *row) for row in rows])
+            self.sent += len(rows)
 
 
-def _send_stream(key: str, part: Part, server: Server, own: Counted) -> int:
-    there = {kept.seq: kept for kept in server.rows(_KEPT, Kept, key, own.episode, own.stream)}
-    missing: list[int] = []
-    for kept in part.kept(own.episode, own.stream):
-        if kept.seq not in there:
-            missing.append(kept.seq)
-        elif there[kept.seq] != kept:
-            where = f"episode {own.episode} stream {own.stream} chunk {kept.seq}"
-            raise BrokenRecord(f"{server.where} has another {where} than this host; see: labctl database check")
-    sent = 0
-    for rows in _batches(part, own, missing):
-        with server.transaction():
-            server.put(_CHUNK, [(key, own.episode, own.stream, *row) for row in rows])
-        sent += len(rows)
-    return sent
-
-
-def _batches(part: Part, own: Counted, missing: Sequence[int]) -> Iterator[list[tuple[int | str | bytes, ...]]]:
+def _batches(part: Part, own: Counted, missing: Sequence[int]) -> Iterator[list[Whole]]:
     """The missing chunks with their bytes, about BYTES at a time."""
-    rows: list[tuple[int | str | bytes, ...]] = []
+    rows: list[Whole] = []
     size = 0
     for _, run in groupby(enumerate(missing), lambda at: (at[1] - at[0], at[0] // CHUNKS)):
         numbers = [seq for _, seq in run]
@@ -192,6 +210,11 @@ def copy_campaign(folder: Path, url: str, timeout_s: float) -> Copied:
         return copy(host, server)
     finally:
         server.close()
+
+
+def root_of(digests: Iterable[str]) -> str:
+    """As `TraceStore.seal` makes it of a stream's chunks in order."""
+    return hashlib.sha256(b"".join(bytes.fromhex(digest) for digest in digests)).hexdigest()
 
 
 def _pair(seq: int, digest: str) -> tuple[int, str]:

@@ -32,32 +32,35 @@ class Follower:
     def __init__(self, folder: Path, connect: Callable[[], Server], log: Callable[[str], None]) -> None:
         self._host, self._connect, self._log = HostRecord(folder), connect, log
         self._server: Server | None = None
-        self._recent: list[str] | None = None  # None: look at every episode
+        self._first = True  # or the first since the server was away: what it has of all episodes is looked at
         self._away = ""
+        self._broken: set[str] = set()
         self.wait_s = PERIOD_S
 
     def look(self, *, all_of_it: bool = False) -> Copied | None:
         """Send what is missing; None when the server did not take it. Raises BrokenRecord: nothing more is sent."""
         try:
             server = self._server = self._server or self._connect()
-            episodes = None if all_of_it else self._recent
-            copied = copy(self._host, server, episodes=episodes)
+            copied = copy(self._host, server, everything=all_of_it or self._first)
         except StorageError as error:
             self._leave(str(error))
             return None
         except BaseException:
             self.close()
             raise
-        if self._recent is None:
+        if self._first:
             self._log(f"{server.where}: {copied}")
-        self._recent = [*(self._recent or ()), *copied.recent][-2:]
-        self._away, self.wait_s = "", PERIOD_S
+        for line in copied.broken:
+            if line not in self._broken:
+                self._log(f"not copied: {line}")
+        self._broken |= set(copied.broken)
+        self._first, self._away, self.wait_s = False, "", PERIOD_S
         return copied
 
     def _leave(self, why: str) -> None:
         if why != self._away:
             self._log(f"{why}; it is tried again")
-        self._away, self._recent = why, None
+        self._away, self._first = why, True
         self.wait_s = min(2 * self.wait_s, LONGEST_S)
         self.close()
 
@@ -75,7 +78,8 @@ def follow(follower: Follower, over: Callable[[float], bool]) -> bool:
     try:
         while not over(follower.wait_s):
             follower.look()
-        return follower.look(all_of_it=True) is not None
+        last = follower.look(all_of_it=True)
+        return last is not None and not last.broken
     finally:
         follower.close()
 

@@ -133,6 +133,20 @@ class HostRecord:
             )
         return self._unblinded
 
+    def sealed(self) -> set[str]:
+        """Episodes whose recording is sealed: their chunks are on the disk, and none is added or lost any more."""
+        question = "SELECT DISTINCT episode FROM event WHERE campaign = :campaign AND kind = :kind"
+        return set(self._journal.rows(question, str, campaign=self.name, kind=str(Kind.RECORDING_SEALED)))
+
+    def roots(self, episode: str) -> dict[str, str]:
+        """The root of each stream's digests as the journal sealed it; arm-dependent ones are not among them."""
+        question = (
+            "SELECT body FROM event WHERE campaign = :campaign AND episode = :episode AND kind = :kind ORDER BY seq"
+        )
+        at = {"campaign": self.name, "episode": episode, "kind": str(Kind.RECORDING_SEALED)}
+        bodies = self._journal.rows(question, json.loads, **at)
+        return {name: str(entry["root"]) for body in bodies for name, entry in body["streams"].items()}
+
     def parts(self) -> Iterator[Part]:
         """The databases of traces that may leave the host now."""
         url = sqlite_url(self.folder / TRACES)
