@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
+    "store.server": (*BASE, "config", *CORE, "store"),
     "store.verifying": (*BASE, "config", *CORE, "store"),
     "backup": (*BASE, *CORE, "store", "store.verifying"),
     "scene": (*BASE, "config", "core", "store", "store.verifying"),

@@ -50,6 +50,7 @@ VENDORS = {
     "sqlite3": ("labctl/store/database_backend.py", "labctl/store/published_files.py"),
     "sqlalchemy": DATABASE,
     "sqlmodel": DATABASE,
+    "psycopg": ("labctl/store/server/connecting.py",),
     "skimage": ("labctl/scene/matching.py",),
     "msgpack": ("drivers/policy/codec.py", "drivers/bridges/lerobot_openpi.py"),
     "aiohttp": ("labctl/pages/server.py", "ui/console/web.py"),
@@ -219,6 +220,7 @@ PLANTED: list[tuple[str, str, str]] = [
     ("labctl/runtime/runner.py", "import pytest", "pytest belongs to"),
     ("labctl/cli/look.py", "import sqlite3", "sqlite3 belongs to"),
     ("labctl/store/verifying/verify.py", "from sqlalchemy import text", "sqlalchemy belongs to"),
+    ("labctl/store/server/copying.py", "import psycopg", "psycopg belongs to"),
     ("labctl/pages/reviewing.py", "from aiohttp import web", "aiohttp belongs to"),
     (
         "labctl/pages/recorded_videos.py",
