@@ -104,7 +104,8 @@ def episode_table(lab: Lab) -> Table | None:
 
 def _ended(episode: EpisodeEntry) -> str:
     """Why it ended, as it counts, and whether that was a stop by hand."""
-    reason, cause = words(str(episode.get("end_reason") or MISSING)), episode.get("stopped_by_hand")
+    found, cause = str(episode.get("end_reason") or MISSING), episode.get("stopped_by_hand")
+    reason = "all moved or lost" if found == "all_done" else words(found)
     return f"{reason} (stop by hand: {words(str(cause))})" if cause else reason
 
 

@@ -40,6 +40,7 @@ class SecondPage:
             "GET /queue": lambda _: as_json(self.queue()),
             "GET /episode/{trial}": lambda asked: as_json(self.episode(self._unseen(asked.parts["trial"]))),
             "GET /video/{episode}/{camera}": self._video,
+            "GET /anchor/{trial}/{place}": self._anchor,
             "POST /judge": lambda asked: as_json(self.judge(asked.body)),
         }
 
@@ -76,3 +77,7 @@ class SecondPage:
 
     def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
+
+    def _anchor(self, asked: PageRequest) -> Answer:
+        task = self._unseen(asked.parts["trial"]).task
+        return Answer(self._recorded.anchor(task, asked.parts["place"]), "image/png")

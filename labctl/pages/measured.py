@@ -28,7 +28,7 @@ def measure_shown(task: Task | None, outcome: Outcome | None) -> Json:
         "stages": [
             {"name": one["name"], "points": one["points"], "definition": one["definition"]} for one in task.stages
         ],
-        "rubric": [{"score": one["score"], "text": one["text"]} for one in task.rubric],
+        "rubric": [{"score": one["score"], "text": one["text"], "pictured": "picture" in one} for one in task.rubric],
         "reached_s": list(outcome.reached_s or ()) if outcome else [],
         "score": outcome.score if outcome else None,
     }

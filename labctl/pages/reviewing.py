@@ -64,6 +64,7 @@ class ReviewPage:
             "GET /queue": lambda _: as_json(self.queue()),
             "GET /episode/{trial}": lambda asked: as_json(self.episode(self._item(asked.parts["trial"]))),
             "GET /video/{episode}/{camera}": self._video,
+            "GET /anchor/{trial}/{place}": self._anchor,
             "POST /differences": lambda asked: as_json(self.differences(asked.body)),
             "POST /review": lambda asked: as_json(self.review(asked.body)),
             "POST /finish": lambda _: as_json({"said": self._finish()}),
@@ -173,6 +174,10 @@ class ReviewPage:
 
     def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
+
+    def _anchor(self, asked: PageRequest) -> Answer:
+        task = self._item(asked.parts["trial"]).task
+        return Answer(self._recorded.anchor(task, asked.parts["place"]), "image/png")
 
 
 def operations_of(item: Item, body: Mapping[str, Json]) -> list[OperationRecorded]:

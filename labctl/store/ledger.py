@@ -26,6 +26,8 @@ FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
 TRACES = "traces.db"  # of the campaign, beside the seal; of streams that tell arms apart, in it
 CARDS = "cards.json"  # there only when the protocol names policy cards
+SEALED_TRACES = f"{FOLDER}/{TRACES}"  # its path in a campaign's folder
+OPENED = tuple(f"{FOLDER}/{name}" for name in (SCHEDULE, PROTOCOL, OPENINGS, CARDS))  # what may leave once unblinded
 _PRIVATE = 0o600
 # Entries that bind every value sealed until then.
 BINDING = frozenset(

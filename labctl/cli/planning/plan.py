@@ -108,11 +108,13 @@ def plan(
     from labctl.store.driver_options import check_controllers
     from labctl.store.frozen_cards import trained_line, trained_with, with_cards
     from labctl.store.lab_folder import read_plan
+    from labctl.store.rubric_pictures import anchor_pictures
     from labctl.store.scene_references import given_pictures
 
     found = read_plan(protocol)
     check_controllers(found.protocol)
     given_pictures(found)
+    anchor_pictures(found)
     budget = max(task.budget_s for task in found.protocol.tasks)
     if run_s is not None and run_s > budget:
         raise InputError(f"--run-s is {run_s:g}, beyond the episode budget of {budget:g} s; an episode ends there")
