@@ -150,12 +150,15 @@ def is_published(named: str | None) -> bool:
 @contextmanager
 def opened(named: str) -> Iterator[Path]:
     """The folder itself, or that of an archive."""
+    from labctl.errors import InputError
     from labctl.publishing.archive import unpacked
 
     path = Path(named)
     if path.is_dir():
         yield path
         return
+    if not path.is_file():
+        raise InputError(f"{named} is no folder and no archive; give what labctl publish wrote")
     with unpacked(path) as folder:
         yield folder
 
