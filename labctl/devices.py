@@ -304,7 +304,8 @@ class Controller(Protocol):
 @runtime_checkable
 class Telling(Protocol):
     """A controller whose server may tell what it needs: `told`, after `warm`, has any of gpu_memory_mb, memory_mb,
-    model_mb (MB of 10^6 bytes) and parameters. It tells arms apart, so it goes where an arm's name goes.
+    model_mb (MB of 10^6 bytes) and parameters. It tells arms apart, so it goes where an arm's name goes; and so does
+    `software`, which a controller may have: what its policy runs on, name -> version.
     """
 
     told: Mapping[str, float]

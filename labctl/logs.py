@@ -19,7 +19,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 LEVEL = "LABCTL_LOG"  # debug, info, warning or error: what is kept, in this process and those started from here
 LEVELS = ("debug", "info", "warning", "error")
@@ -114,6 +114,18 @@ class Log:
             self.lines.put(None, timeout=PATIENCE_S)
             self.writing.join(PATIENCE_S)
             self.file.close()
+
+
+def appended(path: Path, most: int = BYTES) -> BinaryIO:
+    """A log for a process that prints, open at its end for its owner alone; one that has `most` bytes is turned over
+    first, as `LogFile` does. Raises OSError.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.exists() and path.stat().st_size >= most:
+        before = LogFile(path, most)
+        before.doRollover()
+        before.close()
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab")
 
 
 def level() -> int:

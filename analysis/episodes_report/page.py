@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labctl.analysis.episodes_report import (
     arms_section,
+    asked_section,
     claims,
     diagnosis_section,
     latency_section,
@@ -82,7 +83,9 @@ def build_page(
     looks = {arm: looks[arm] for arm in order}
     missing = headlines.unscored(facts, order)
     late = latency_section.section(facts.get("lateness"), looks, claims.level(result))
-    sections = [*sections_of(result, looks), *([late] if late else []), *lab_sections.sections(facts, {})]
+    asked = asked_section.section(facts.get("asked"), files or {})
+    of_lab = lab_sections.sections(facts, {}, looks)
+    sections = [*sections_of(result, looks), *(one for one in (late, asked) if one), *of_lab]
     analysis = lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
     page: Page = {
         "of_operations": False,

@@ -22,14 +22,14 @@ WHAT: Mapping[str, str] = {
 AS: Mapping[tuple[str, str], str] = {
     ("help", "as_it_went"): "as it went",
     ("help", "no_success"): "as no success",
-    ("voids", "left_out"): "not, and is run again",
+    ("voids", "left_out"): "as nothing, and is run again",
     ("voids", "no_success"): "as no success",
     ("early_ends", "by_reason"): "as open: for futility to the budget, by the operator until then",
     ("early_ends", "carried"): "as open to the budget",
     ("early_ends", "observed"): "as open until then",
     ("crash", "failure"): "as a failed operation",
     ("crash", "ended"): "as open until then",
-    ("crash", "void"): "not, and is run again",
+    ("crash", "void"): "as nothing, and is run again",
     ("crash", "as_recorded"): "as its rows say",
 }
 

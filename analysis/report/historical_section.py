@@ -51,5 +51,5 @@ def _ratios(found: Historical) -> Table:
 def _shorter(found: Historical) -> tuple[str, ...]:
     if found["shorter"] is None:
         return ()
-    told = f"Its episodes had budgets down to {found['shorter']:g} s, below tau ({found['tau']:g} s)"
-    return (f"{told}: its curve is carried flat from there.",)
+    caution = f"Its episodes had budgets down to {found['shorter']:g} s, below tau ({found['tau']:g} s)"
+    return (f"{caution}: its curve is carried flat from there.",)

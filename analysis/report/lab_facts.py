@@ -152,6 +152,27 @@ class Times(TypedDict):
     closed: str
 
 
+class AskedStep(TypedDict):
+    """A stage with its points and definition, or an anchor of a rubric ("" for its name): its score and what such an
+    episode looks like; picture: the file in the report that shows one, "" for none.
+    """
+
+    name: str
+    worth: float
+    text: str
+    picture: str
+
+
+class Asked(TypedDict):
+    """A task as it was put to every arm, and what it was judged by."""
+
+    task: str
+    measure: str
+    instruction: str
+    budget_s: float
+    steps: Sequence[AskedStep]
+
+
 class Labels(TypedDict):
     """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything."""
 
@@ -316,6 +337,25 @@ class Trained(TypedDict):
     arm: str
 
 
+class SensorCurve(TypedDict):
+    """What one column of a sensor measured in an episode: t_s since go."""
+
+    arm: str
+    episode: str
+    t_s: list[float]
+    value: list[float]
+
+
+class SensorColumn(TypedDict):
+    """One column of a sensor over the campaign. drawn: false of a further column of one that has many."""
+
+    sensor: str
+    column: str
+    unit: str
+    drawn: bool
+    curves: list[SensorCurve]
+
+
 class Lab(TypedDict, total=False):
     """All of it; any key may be missing. A report of two linked campaigns is the later's."""
 
@@ -349,6 +389,7 @@ class Lab(TypedDict, total=False):
     failures: Mapping[str, Mapping[str, int]]
     look: str | None
     judgements: Judgements
+    asked: list[Asked]
     trained: list[Trained]
     answer_times: list[AnswerTimes]
     labels: Labels
@@ -358,6 +399,7 @@ class Lab(TypedDict, total=False):
     lateness: Lateness
     interventions: Sequence[Touched]
     stress: Stress
+    sensors: list[SensorColumn]
     practice: Practice
     reviewed: Reviewed
     episodes_page: str

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
-from labctl.analysis.report import historical_section, judgement_section, linked_section
-from labctl.analysis.report.figures import records_csv
+from labctl.analysis.report import historical_section, judgement_section, linked_section, sensor_section
+from labctl.analysis.report.figures import Look, records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
 from labctl.analysis.report.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -31,14 +31,15 @@ RESOURCES_NOTE = (
 ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
 
 
-def sections(lab: Lab, helped: Mapping[str, float | None]) -> list[Section]:
+def sections(lab: Lab, helped: Mapping[str, float | None], styles: Mapping[str, Look]) -> list[Section]:
     """Every section that the lab has something for, in the report's order. helped: the share of an arm's operations
     that the analysis saw a person's hand in, where it did.
     """
     people = judgement_section.section(lab.get("judgements"))
     then = historical_section.section(lab.get("historical"))
     linked = linked_section.section(lab.get("linked"))
-    made = (then, linked, _interventions(lab, helped), people, _stress(lab), _hours(lab))
+    sensors = sensor_section.section(lab.get("sensors"), styles)
+    made = (then, linked, _interventions(lab, helped), people, _stress(lab), sensors, _hours(lab))
     return [section for section in made if section is not None]
 
 

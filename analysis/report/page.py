@@ -217,7 +217,7 @@ def build_page(
     people = operator_sections.section(supplement.get("people") if supplement else None, facts.get("practice"))
     stops = stop_sections.section(facts.get("stops"), result)
     ways = counting_section.section(counting, result)
-    parts = lab_sections.sections(facts, {arm["arm"]: arm.get("intervention_rate") for arm in arms})
+    parts = lab_sections.sections(facts, {arm["arm"]: arm.get("intervention_rate") for arm in arms}, looks)
     table = margin_words.table(result)
     margin = table and supplementary_sections.Section("margin", margin_words.TITLE, tables=(("", table),))
     further = anew_words.table(result)
@@ -311,8 +311,8 @@ def meta(lab: Lab) -> str:
     """The line below the title: campaign, cell, robot, when."""
     named = (("campaign", "Campaign"), ("cell", "cell"), ("robot", "robot"))
     parts = [f"{name} {lab.get(key)}" for key, name in named if lab.get(key)]
-    if told := lab.get("times"):
-        parts.append(f"{told['opened']} to {told['closed'] or 'now'}")
+    if times := lab.get("times"):
+        parts.append(f"{times['opened']} to {times['closed'] or 'now'}")
     elif opened := lab.get("opened_wall"):  # of a record that another labctl wrote
         parts.append(f"{_minute(opened)} to {_minute(lab.get('closed_wall') or 'now')}")
     if labels := lab.get("labels"):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from labctl.analysis.numerals import MISSING, estimate, number, p_value, percent
 from labctl.analysis.report import success_curves, supplementary_figures
 from labctl.analysis.report.figures import Figure, Look
+from labctl.analysis.report.pair_tables import TOO_NARROW, moved_difference
 from labctl.analysis.report.tables import ARM, Column, Table
 from labctl.analysis.supplement_result import Supplement
 from labctl.analysis.survival.curves import WANG_CHANG
@@ -20,7 +21,8 @@ from labctl.analysis.survival.result import AnalysisResult
 @dataclass(frozen=True)
 class Section:
     """One part of the page: an anchor, a heading, sentences, figures, a note, tables with headings of their own ("" for
-    none). wide: its wide figures one under the other, narrow ones as panels; opened: shown unfolded.
+    none), and what only stands beside those. wide: its wide figures one under the other, narrow ones as panels; opened:
+    shown unfolded.
     """
 
     id: str
@@ -31,6 +33,13 @@ class Section:
     sentences: tuple[str, ...] = ()
     wide: bool = False
     opened: bool = False
+    beside: tuple[Figure, ...] = ()
+
+
+TREND_NOTE = (
+    "A slope would be learning, fatigue or wear; p by shuffling blocks, each arm's by itself: of twenty arms without a "
+    "slope one has a p below 0.05."
+)
 
 
 def sections(found: Supplement, result: AnalysisResult, styles: Mapping[str, Look]) -> list[Section]:
@@ -41,7 +50,7 @@ def sections(found: Supplement, result: AnalysisResult, styles: Mapping[str, Loo
         _sensitivity(found, result),
         _spatial(found),
         _time(found, styles, reference),
-        _moved(found),
+        _moved(found, result),
         _arms_against_arms(result, styles),
         _quantiles(found, styles, reference),
     ]
@@ -145,10 +154,12 @@ def _spatial(found: Supplement) -> Section | None:
         Column("Items moved % [95 %]"),
         Column("F(budget) %"),
     )
+    together = f"Largest imbalance between an arm and all arms together: {number(spatial['imbalance'])} points."
+    if len({(row["tote_side"], row["camera_side"]) for row in spatial["rows"]}) == 1:
+        together = "Every episode was run in this one configuration: nothing here says what another would change."
     balance = (
-        f"Largest imbalance between an arm and all arms together: {number(spatial['imbalance'])} percentage points. "
-        "F(budget): Kaplan–Meier share of operations done within the budget, mean over objects, as the paper’s "
-        "completion; a timeout is slow there and not failed, so that it lies above items moved."
+        f"{together} F(budget): Kaplan–Meier share of operations done within the budget, mean over objects, as the "
+        "paper’s completion; a timeout is slow there and not failed, so that it lies above items moved."
     )
     tables = [("", Table(columns, rows, balance))]
     sides = tuple(
@@ -174,7 +185,7 @@ def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) 
     if trends:
         rows = tuple((t["arm"], number(t["slope"], 2), p_value(t["p"], t["p_error"])) for t in trends)
         columns = (ARM, Column("Slope, s per block"), Column("p"))
-        tables.append(("", Table(columns, rows, "A slope would be learning, fatigue or wear; p by shuffling blocks.")))
+        tables.append(("", Table(columns, rows, TREND_NOTE)))
     sessions = [by for arm in found["arms"] if (by := arm.get("sessions"))]
     if sessions:
         names = list(dict.fromkeys(name for entry in sessions for name in entry["session"]))
@@ -190,7 +201,7 @@ def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) 
     return Section("time", "Over the campaign", (figure,) if figure else (), tuple(tables), note)
 
 
-def _moved(found: Supplement) -> Section | None:
+def _moved(found: Supplement, result: AnalysisResult) -> Section | None:
     rows = []
     for pair in found["pairs"]:
         moved = pair.get("moved")
@@ -199,7 +210,7 @@ def _moved(found: Supplement) -> Section | None:
         rows.append(
             (
                 f"{pair['a']} – {pair['b']}",
-                estimate(moved["difference"], moved["interval"], scale=100.0),
+                moved_difference(moved["difference"], moved["interval"], moved["p"], result["alpha"]),
                 p_value(moved["p"], moved["p_error"]),
                 f"{moved['blocks']} {'blocks' if moved['paired'] else 'episodes'}",
                 number(moved["per_hour"]),
@@ -214,7 +225,7 @@ def _moved(found: Supplement) -> Section | None:
     note = (
         "Items moved of items staged, the first arm less the second, paired in blocks where there are any. Logrank "
         "tests are stratified by object; the ordinary one, which doubles the error, is not shown. p is exact, by "
-        "swaps; the interval is t on differences of blocks, too narrow where only a few blocks differ: then p counts."
+        f"swaps, of each pair by itself; the interval is t on differences of blocks. {TOO_NARROW}"
     )
     table = Table(columns, tuple(rows), note)
     return Section("moved", "Items moved, pair by pair", (), (("", table),) if rows else ())
@@ -249,4 +260,4 @@ def _plain(cause: str) -> str:
 
 def all_figures(made: Sequence[Section]) -> list[Figure]:
     """The figures of all sections."""
-    return [figure for section in made for figure in section.figures]
+    return [figure for section in made for figure in (*section.figures, *section.beside)]

@@ -5,8 +5,8 @@
 
 A question is one table with LeRobot's own keys: "observation.state" (D,), "observation.images.NAME" (height, width, 3)
 uint8 RGB, "task" text. The answer is {"actions": (n, D) float32, "server_timing": {"infer_ms"}}: a whole chunk, after
-the policy's own post-processing; on a GPU also "resources": {"gpu_memory_bytes"}. The metadata tells parameters and
-their size. Each connection begins a new episode: the policy is reset.
+the policy's own post-processing; on a GPU also "resources": {"gpu_memory_bytes"}. The metadata tells parameters,
+their size and the versions that it runs on. Each connection begins a new episode: the policy is reset.
 
 May not: serve a policy that wants several observations at once (a client sends one each time), or import labctl.
 """
@@ -19,7 +19,10 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
+from importlib.metadata import PackageNotFoundError, version
+from platform import python_version
 from typing import Any
 
 import msgpack
@@ -60,6 +63,15 @@ def unpack(data: bytes) -> Any:
     return msgpack.unpackb(data, object_hook=restore)
 
 
+def installed(*names: str) -> dict[str, str]:
+    """The versions of those distributions that are there."""
+    found: dict[str, str] = {}
+    for name in names:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
+
+
 class Policy:
     """A LeRobot policy with the processing that its checkpoint says. Raises SystemExit with one line when it cannot be
     served.
@@ -93,6 +105,7 @@ class Policy:
         weights = list(self._policy.parameters())
         size = sum(part.numel() * part.element_size() for part in weights)
         self.about["resources"] = {"parameters": sum(part.numel() for part in weights), "model_bytes": size}
+        self.about["versions"] = installed("lerobot", "torch", "transformers", "numpy") | {"python": python_version()}
 
     def reset(self) -> None:
         """Forget what an earlier episode left."""

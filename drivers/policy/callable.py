@@ -31,7 +31,7 @@ class CallableLink:
 
     def __init__(self, name: str, card: Card) -> None:
         module, _, attribute = name.partition(":")
-        self._module, self._attribute, self._name = module, attribute, name
+        self.module, self._attribute, self._name = module, attribute, name
         self._key = card.action.keys[0]
         self._function: Any = None
         if not self._is_there():
@@ -40,14 +40,14 @@ class CallableLink:
 
     def _is_there(self) -> bool:
         try:
-            return importlib.util.find_spec(self._module) is not None
+            return importlib.util.find_spec(self.module) is not None
         except (ImportError, ValueError):
             return False
 
     def connect(self, timeout_s: float) -> Mapping[str, Any]:
-        found = getattr(self._guarded(importlib.import_module, self._module), self._attribute, None)
+        found = getattr(self._guarded(importlib.import_module, self.module), self._attribute, None)
         if not callable(found):
-            raise DeviceRefused(f"module {self._module!r} has no function {self._attribute!r}")
+            raise DeviceRefused(f"module {self.module!r} has no function {self._attribute!r}")
         self._function = self._guarded(found) if inspect.isclass(found) else found
         about = getattr(self._function, "about", None)
         return about if isinstance(about, Mapping) else {}

@@ -33,6 +33,7 @@ from labctl.drivers.policy.server_metadata import (
     seconds_reported,
 )
 from labctl.drivers.policy.server_process import ServerProcess
+from labctl.drivers.policy.software import loaded, reported
 from labctl.errors import DeviceLost, InputError
 from labctl.realtime import VISIT_NS
 
@@ -69,6 +70,7 @@ class PolicyClient:
         self._connected = False
         self.load_s = self.warm_s = 0.0
         self.told: Mapping[str, float] = {}
+        self.software: Mapping[str, str] = {}
         self.pace = pace_of(card)
 
     def load(self) -> None:
@@ -80,7 +82,9 @@ class PolicyClient:
         last = "it was not asked"
         while (left_ns := until_ns - self._clock.now_ns()) > 0:
             try:
-                self.told = resources_reported(self._link.connect(left_ns / SECOND))
+                said = self._link.connect(left_ns / SECOND)
+                self.told = resources_reported(said)
+                self.software = {**self._card.server.software, **reported(said)}
             except DeviceLost as error:
                 if str(error) != last:  # for the controller's log: an episode that is void before this gives up has it
                     sys.stderr.write(f"waiting for the policy server: {error}\n")
@@ -106,6 +110,8 @@ class PolicyClient:
             _, resources = self._answer(observation, self._card.server.ready_s)
             self.told = greatest(self.told, resources)
         self.warm_s = (self._clock.now_ns() - began_ns) / SECOND
+        if (module := getattr(self._link, "module", None)) is not None:  # what it imports at its first call, too
+            self.software = {**self.software, **loaded(module)}
 
     def reset(self, seed: int) -> None:
         """A new episode begins: the server forgets, if it can be told to."""

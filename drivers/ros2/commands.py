@@ -1,5 +1,6 @@
-"""The three ways in which ROS 2 takes motion: points for joint_trajectory_controller, positions for a position group
-controller, twists for MoveIt Servo; and how a robot is brought to rest by each.
+"""The four ways in which ROS 2 takes motion: points for joint_trajectory_controller, as messages or as goals of
+FollowJointTrajectory, positions for a position group controller, twists for MoveIt Servo; and how a
+robot is brought to rest by each.
 
 May not: decide where the robot goes, or wait for anything.
 """
@@ -10,9 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
-from labctl.clock import MonotonicClock
+from labctl.clock import SECOND, MonotonicClock
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import RobotModel
+from labctl.drivers.ros2.goals import Goals
 from labctl.drivers.ros2.messages import (
     Float64MultiArray,
     Header,
@@ -35,7 +37,8 @@ CORRECT_PER_S = 5.0  # of a twist: how fast it makes good what the robot is off
 class Commands(Protocol):
     """`go`: be at q (dof,) moving with dq (dof,); `at`, `speed` are where the robot is. `rest`: it is at q, and stays.
     `brake`: slow down now, from what was asked for last, so that the robot never turns back to where it was seen;
-    `go_on` is called every period while nothing else is, until it stands; whether there is more to say.
+    `go_on` is called every period while nothing else is, until it stands; whether there is more to say. problem: why
+    nothing that is said is done, as far as whoever listens says so; `forget` it; `leave`: nothing goes on after that.
     """
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None: ...
@@ -43,12 +46,30 @@ class Commands(Protocol):
     def brake(self, at: np.ndarray, speed: np.ndarray) -> None: ...
     def go_on(self) -> bool: ...
     def readers(self) -> int: ...
+    def problem(self) -> str: ...
+    def forget(self) -> None: ...
+    def leave(self) -> None: ...
+
+
+class Unanswered:
+    """What a topic of ROS is: nobody answers."""
+
+    def problem(self) -> str:
+        return ""
+
+    def forget(self) -> None:
+        """Nothing is kept."""
+
+    def leave(self) -> None:
+        """Nothing goes on."""
 
 
 def commands_of(options: Ros2Options, network: Network, robot_model: RobotModel, period_s: float) -> Commands:
     """The way that the options name."""
     if options.command == "trajectory":
         return TrajectoryPoints(options, network)
+    if options.command == "action":
+        return GoalPoints(options, network)
     if options.command == "positions":
         return Positions(options, network, period_s)
     return Twists(options, network, robot_model)
@@ -63,7 +84,7 @@ def braking(q: np.ndarray, dq: np.ndarray, shares: np.ndarray) -> tuple[np.ndarr
     return q + np.outer(spent - spent**2 / (2 * seconds) if seconds else spent, dq), seconds
 
 
-class TrajectoryPoints:
+class TrajectoryPoints(Unanswered):
     """A trajectory of one point each period, which replaces the one before. Positions alone: the controller refuses a
     speed at a trajectory's end (`allow_nonzero_velocity_at_trajectory_end`), and goes between positions in a straight
     line.
@@ -72,14 +93,20 @@ class TrajectoryPoints:
     def __init__(self, options: Ros2Options, network: Network) -> None:
         self._names, self._ahead_s = list(options.names()), options.ahead_s
         self._last: tuple[np.ndarray, np.ndarray] | None = None
-        self._publisher = network.publisher(options.command_topic, JointTrajectory)
+        self._begin(options.command_topic, network)
+
+    def _begin(self, topic: str, network: Network) -> None:
+        self._publisher = network.publisher(topic, JointTrajectory)
 
     def _send(self, rows: np.ndarray, seconds: np.ndarray) -> None:
+        self._publisher.send(self._trajectory(rows, seconds))
+
+    def _trajectory(self, rows: np.ndarray, seconds: np.ndarray) -> JointTrajectory:
         points = [
             TrajectoryPoint(positions=row, time_from_start=duration(after))
             for row, after in zip(rows.tolist(), seconds.tolist(), strict=True)
         ]
-        self._publisher.send(JointTrajectory(Header(), self._names, points))  # stamp zero: from now on
+        return JointTrajectory(Header(), self._names, points)  # stamp zero: from now on
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
         self._last = q, dq
@@ -104,7 +131,39 @@ class TrajectoryPoints:
         return self._publisher.readers()
 
 
-class Positions:
+class GoalPoints(TrajectoryPoints):
+    """The same as goals of the action FollowJointTrajectory: its controller says that it refuses or gives up one."""
+
+    def _begin(self, topic: str, network: Network) -> None:
+        self._goals, self._clock, self._rests_ns = Goals(network, topic), MonotonicClock(), 0
+
+    def _send(self, rows: np.ndarray, seconds: np.ndarray) -> None:
+        self._goals.send(self._trajectory(rows, seconds))
+
+    def brake(self, at: np.ndarray, speed: np.ndarray) -> None:
+        begin, dq = self._last or (at, speed)
+        super().brake(at, speed)
+        _, seconds = braking(begin, dq, np.ones(1))
+        self._rests_ns = self._clock.now_ns() + round((self._ahead_s + seconds) * SECOND)
+
+    def go_on(self) -> bool:
+        """The whole way to rest has been given; it is not over yet."""
+        return self._clock.now_ns() < self._rests_ns
+
+    def readers(self) -> int:
+        return self._goals.readers()
+
+    def problem(self) -> str:
+        return self._goals.problem()
+
+    def forget(self) -> None:
+        self._goals.forget()
+
+    def leave(self) -> None:
+        self._goals.cancel()
+
+
+class Positions(Unanswered):
     """Each position is taken at once, so the way to rest is given period by period."""
 
     def __init__(self, options: Ros2Options, network: Network, period_s: float) -> None:
@@ -137,7 +196,7 @@ class Positions:
         return self._publisher.readers()
 
 
-class Twists:
+class Twists(Unanswered):
     """What the tool does, in the base's frame; what the robot is off is made good with it."""
 
     def __init__(self, options: Ros2Options, network: Network, robot_model: RobotModel) -> None:

@@ -24,6 +24,10 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.errors import DeviceLost, InputError
 
 M = TypeVar("M", bound=IdlStruct)
+Part = tuple[str, str]  # what DDS has before a name of ROS, and behind it
+TOPIC: Part = ("rt", "")
+REQUEST: Part = ("rq", "Request")
+REPLY: Part = ("rr", "Reply")
 MOST_ON_HOST = 60  # participants on one computer that find each other where there is no multicast
 KEPT = 20  # messages kept for whoever reads late
 MOST_AT_ONCE = 50
@@ -35,6 +39,13 @@ POLL_NS = 20 * MILLISECOND
 GIVEN = Qos(
     Policy.Reliability.Reliable(duration(microseconds=1)),
     Policy.History.KeepLast(1),
+    Policy.Durability.Volatile,
+    Policy.DataRepresentation(use_cdrv0_representation=True),
+)
+# A service's answers: none is lost because another came after it.
+ASKED = Qos(
+    Policy.Reliability.Reliable(duration(microseconds=1)),
+    Policy.History.KeepLast(KEPT),
     Policy.Durability.Volatile,
     Policy.DataRepresentation(use_cdrv0_representation=True),
 )
@@ -113,15 +124,17 @@ class Network:
         self._held: list[Any] = []
         self._closed = False
 
-    def publisher(self, topic: str, kind: type[M]) -> Publisher[M]:
-        """What sends messages of one type. topic as ROS has it, "/joint_states"."""
-        writer = DataWriter(self._participant, Topic(self._participant, dds_name(topic), kind), qos=GIVEN)
+    def publisher(self, topic: str, kind: type[M], *, part: Part = TOPIC) -> Publisher[M]:
+        """What sends messages of one type. topic as ROS has it, "/joint_states", or a service's requests or replies."""
+        qos = ASKED if part == REPLY else GIVEN
+        writer = DataWriter(self._participant, Topic(self._participant, dds_name(topic, part), kind), qos=qos)
         self._held.append(writer)
         return Publisher(writer)
 
-    def subscribe(self, topic: str, kind: type[M], heard: Callable[[M], None]) -> Subscription:
+    def subscribe(self, topic: str, kind: type[M], heard: Callable[[M], None], *, part: Part = TOPIC) -> Subscription:
         """Call `heard` with each message, in order, from a thread of its own."""
-        reader = DataReader(self._participant, Topic(self._participant, dds_name(topic), kind), qos=TAKEN)
+        qos = TAKEN if part == TOPIC else ASKED
+        reader = DataReader(self._participant, Topic(self._participant, dds_name(topic, part), kind), qos=qos)
         self._held.append(reader)
         thread = threading.Thread(target=self._listen, args=(reader, heard), name=f"ros2 {topic}", daemon=True)
         self._threads.append(thread)
@@ -190,6 +203,7 @@ def within(seconds: float, found: Callable[[], object]) -> bool:
     return True
 
 
-def dds_name(topic: str) -> str:
-    """How rmw names a topic of ROS for DDS."""
-    return "rt/" + topic.removeprefix("/")
+def dds_name(topic: str, part: Part = TOPIC) -> str:
+    """How rmw names a topic of ROS for DDS, or the requests or replies of a service."""
+    before, behind = part
+    return f"{before}/{topic.removeprefix('/')}{behind}"

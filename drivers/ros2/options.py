@@ -15,7 +15,7 @@ from labctl.drivers.common.robot_tables import FR3, URS, RobotModel
 
 MODELS: Mapping[str, RobotModel] = {"fr3": FR3, **URS}
 Model = Literal["fr3", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"]
-Command = Literal["trajectory", "positions", "twist"]
+Command = Literal["trajectory", "action", "positions", "twist"]
 GRIPPER = "ros2_gripper"
 
 
@@ -52,20 +52,30 @@ class Ros2Options(RobotOptions):
     peers: Texts = Field((), description=PEERS_ARE)
     command: Command = Field(
         "trajectory",
-        description="trajectory: joint_trajectory_controller; positions: a position group controller; "
-        "twist: MoveIt Servo",
+        description="trajectory: joint_trajectory_controller; action: the same by its FollowJointTrajectory, which "
+        "answers; positions: a position group controller; twist: MoveIt Servo",
     )
     command_topic: TopicName = Field(
-        "/joint_trajectory_controller/joint_trajectory", description="where the robot listens for those"
+        "/joint_trajectory_controller/joint_trajectory",
+        description="where the robot listens for those; the action's own name",
     )
     states_topic: TopicName = Field("/joint_states", description="where the robot says how its joints stand")
+    scaling_topic: TopicName | None = Field(
+        None,
+        description="where the robot says how fast it goes, as /speed_scaling_state_broadcaster/speed_scaling of a UR; "
+        "less than full is a hold",
+    )
+    scaling_full: float = Field(100.0, gt=0, description="what it says there at full speed: 100, or 1")
     joints: Texts = Field(
         (),
         description="what ROS calls the joints, from the base on; left out, as their maker does",
     )
     twist_frame: Text = Field("base_link", description="of a twist: the frame of the robot's base")
     ahead_s: float = Field(
-        0.04, ge=0.002, le=0.5, description="of a trajectory: when its point is to be reached, counted from its sending"
+        0.04,
+        ge=0.002,
+        le=0.5,
+        description="of a trajectory or goal: when its point is to be reached, counted from its sending",
     )
 
     @model_validator(mode="after")

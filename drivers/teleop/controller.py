@@ -16,9 +16,9 @@ import numpy as np
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Caps, Cell, Fixture
 from labctl.config.options import NoOptions
-from labctl.devices import ActionChunk, Kind, Observation, Pace, load
+from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes, load
 from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
-from labctl.drivers.teleop.grip import Grip
+from labctl.drivers.teleop.other_axes import HandGrip, OpeningGrip, OtherAxes, other_axes
 from labctl.drivers.teleop.polling import Poller
 from labctl.drivers.teleop.rest import Rest
 from labctl.errors import DeviceLost, InputError
@@ -45,17 +45,21 @@ class Teleop:
         *,
         axes: np.ndarray,
         opening_m: tuple[float, float],
+        others: OtherAxes | None = None,
         clock: Clock | None = None,
     ) -> None:
+        """others: of a robot whose axes are more than joints and one opening."""
         self.load_s = self.warm_s = 0.0
         ahead_s = LEADER_S[0] if device.leader else DT_S * ACTIONS  # with the next observation
         self.pace = Pace(ask_ahead_s=ahead_s, give_up_s=2.0)
         self._clock = clock or MonotonicClock()
         self._device, self._what, self._caps, self._axes, self._opening_m = device, what, caps, axes, opening_m
+        self._others = others
         self._rest = Rest(caps.deadband)
         self._poller = Poller(device, what, self._clock, self._rest.see)
         self._asked_ns = 0
-        self._grip = Grip(*opening_m, trigger=device.leader)
+        self._grip = self._new_grip()
+        self._q: np.ndarray | None = None  # of a robot of more axes: where those that a leader does not lead stay
         self.reset(0)
 
     def load(self) -> None:
@@ -64,7 +68,7 @@ class Teleop:
 
     def warm(self, observation: Observation) -> None:
         """Wait until the clutch is held and a leader stands near the arm; whoever waits in vain is not ready."""
-        q = np.asarray(observation.arrays["q"], dtype=float)
+        q = self._turning(observation.arrays["q"])
         while not self._gate.ready(self._newest(), q, self._clock.now_ns()):
             if self._poller.rest(0.02):
                 raise DeviceLost(f"closed before the hand was ready: {self._gate.why}")
@@ -73,32 +77,40 @@ class Teleop:
         """A new episode: the clutch takes hold anew, and of the gripper."""
         leader = self._device.leader
         self._gate = Gate(self._caps, leader=leader, quiet=self._device.quiet)
-        silent, self._grip = self._grip.silent, Grip(*self._opening_m, trigger=leader)
+        silent, self._grip, self._q = self._grip.silent, self._new_grip(), None
         if silent:  # a button that is pressed with the clutch, before go, counts
             self._grip.hear(None)
 
-    def hold(self, opening_m: float) -> None:
-        """Somebody else has asked the gripper for this opening, m: it stays until the hand takes it over."""
-        self._grip.hold(opening_m)
+    def hold(self, hand: np.ndarray) -> None:
+        """Somebody else has asked the hand for this, (h,), an opening in m where nothing else is declared: it stays
+        until the person takes it over.
+        """
+        self._grip.hold(hand)
 
     def wants(self, observation: Observation) -> bool:
         """Whether the hand takes the arm, or keeps it: for a take-over during a policy episode. Raises DeviceLost."""
-        q = np.asarray(observation.arrays["q"], dtype=float)
+        q = self._turning(observation.arrays["q"])
         return self._gate.wants(self._newest(), q, self._clock.now_ns())
 
     def infer(self, observation: Observation) -> ActionChunk:
         """What the hand asks for now. Raises DeviceLost."""
         reading, now_ns = self._newest(), self._clock.now_ns()
-        opening = self._opening(reading, observation, now_ns)
+        hand = self._hand(reading, observation, now_ns)
         done = bool(reading and reading.done)
         if self._device.leader:
             dt_s = min(max((now_ns - self._asked_ns) / SECOND, LEADER_S[0]), LEADER_S[1])
             self._asked_ns = now_ns
             q = np.asarray(observation.arrays["q"], dtype=float)
-            target = self._gate.joints(reading, q, dt_s, now_ns)
-            return ActionChunk("joint_position", target[None, :], np.array([opening]), dt_s, 1, done=done)
-        twist = np.tile(self._gate.twist(reading, now_ns), (ACTIONS, 1))
-        return ActionChunk("tcp_velocity", twist, np.full(ACTIONS, opening), DT_S, ACTIONS, done=done)
+            target = self._whole(q, self._gate.joints(reading, self._turning(q), dt_s, now_ns))
+            return ActionChunk("joint_position", target[None, :], _rows(hand, 1), dt_s, 1, done=done)
+        slides = self._gate.slides(reading, now_ns)
+        if self._others is not None and slides.any():
+            speeds = np.zeros(np.size(observation.arrays["q"]))
+            speeds[self._others.columns] = slides * self._others.speeds
+            led, space = np.tile(speeds, (ACTIONS, 1)), "joint_velocity"
+        else:
+            led, space = np.tile(self._gate.twist(reading, now_ns), (ACTIONS, 1)), "tcp_velocity"
+        return ActionChunk(space, led, _rows(hand, ACTIONS), DT_S, ACTIONS, done=done)
 
     def hand(self, q: np.ndarray) -> Hand:
         """What the person at the device has to see: the device, and `Gate.told`. Raises nothing; from any thread."""
@@ -106,23 +118,51 @@ class Teleop:
             reading, lost = self._newest(), ""
         except DeviceLost as error:
             reading, lost = None, str(error)
-        hand = self._gate.told(reading, np.asarray(q, dtype=float), self._clock.now_ns(), self._what)
+        hand = self._gate.read(reading, self._turning(q), self._clock.now_ns(), self._what)
         return {**hand, "waits": lost or hand["waits"]}
 
     def _newest(self) -> Reading | None:
         reading = self._poller.newest()
         if reading is not None:
             self._grip.hear(reading.grip)
-        return None if reading is None else replace(mapped(reading, self._axes), waits=self._rest.missing)
+        return None if reading is None else replace(self._mapped(reading), waits=self._rest.missing)
 
-    def _opening(self, reading: Reading | None, observation: Observation, now_ns: int) -> float:
-        """The gripper's opening in m: what the hand asks for, or what was asked for before it let go."""
-        measured_m = float(np.ravel(observation.arrays["gripper"])[0])
+    def _mapped(self, reading: Reading) -> Reading:
+        return mapped(reading, self._axes, None if self._others is None else self._others.slides)
+
+    def _turning(self, q: np.ndarray) -> np.ndarray:
+        """Of the arm's axes those that turn, which a leader leads."""
+        q = np.asarray(q, dtype=float)
+        return q if self._others is None else q[self._others.joints]
+
+    def _whole(self, q: np.ndarray, turning: np.ndarray) -> np.ndarray:
+        """All of the arm's axes: what a leader does not lead stays where it was when it was asked first."""
+        if self._others is None:
+            return turning
+        if self._q is None:
+            self._q = q.copy()
+        target = self._q.copy()
+        target[self._others.joints] = turning
+        return target
+
+    def _new_grip(self) -> HandGrip | OpeningGrip:
+        if self._others is not None:
+            return HandGrip(self._others.closed, self._others.open, trigger=self._device.leader)
+        return OpeningGrip(*self._opening_m, trigger=self._device.leader)
+
+    def _hand(self, reading: Reading | None, observation: Observation, now_ns: int) -> np.ndarray:
+        """The hand's axes, (h,): what the person asks for, or what was asked for before they let go."""
+        measured = np.ravel(observation.arrays["gripper"]).astype(float)
         grip = None if reading is None else reading.grip
-        return self._grip.asks(grip, measured_m, now_ns, engaged=not self._gate.resting(reading, now_ns))
+        return self._grip.asks(grip, measured, now_ns, engaged=not self._gate.resting(reading, now_ns))
 
     def close(self) -> None:
         self._poller.stop()
+
+
+def _rows(hand: np.ndarray, n: int) -> np.ndarray:
+    """n times the same, as `ActionChunk.gripper` has it."""
+    return np.full(n, hand[0]) if len(hand) == 1 else np.tile(hand, (n, 1))
 
 
 def build(options: NoOptions, *, cell: Cell, fixture: Fixture) -> Teleop:
@@ -134,4 +174,6 @@ def build(options: NoOptions, *, cell: Cell, fixture: Fixture) -> Teleop:
     if table is None:
         raise InputError(f"the cell has no [teleop] table; add one with device = one of {', '.join(DEVICES)}")
     device, opening = load(table.driver, table.options), (table.closed_m, table.open_m)
-    return Teleop(device, table.device, table, axes=axis_map(table.axes), opening_m=opening)
+    axes = declared_axes(cell.robot.driver, cell.robot.options)
+    others = None if axes is None else other_axes(table, axes)
+    return Teleop(device, table.device, table, axes=axis_map(table.axes), opening_m=opening, others=others)

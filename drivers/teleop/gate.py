@@ -28,7 +28,7 @@ class Reading:
     engaged: the dead-man or clutch is held. grip: opening from 0 (closed) to 1 (open), None to leave it. done: the
     person says that the task is finished. parts: the deflection from -1 to 1 of each stick and trigger by its name, not
     a number where none is known yet; left out, the axes are the parts. waits: what has to happen before this device may
-    drive at all, "" when nothing has to.
+    drive at all, "" when nothing has to. slides: (k,) from -1 to 1, of the axes that are no joints; labctl sets it.
     """
 
     t_ns: int
@@ -39,6 +39,7 @@ class Reading:
     done: bool = False
     parts: Mapping[str, float] | None = None
     waits: str = ""
+    slides: np.ndarray | None = None
 
 
 class Device(Protocol):
@@ -98,7 +99,7 @@ class Gate:
                 return f"bring the leader to the robot: joint {joint} is {gap.max():.2f} rad away"
         return ""
 
-    def told(self, reading: Reading | None, q: np.ndarray, now_ns: int, device: str = "") -> Hand:
+    def read(self, reading: Reading | None, q: np.ndarray, now_ns: int, device: str = "") -> Hand:
         """What a screen says of the hand: waits (what is missing, "" when nothing is), engaged, fresh, ramp (share of
         the wish that is let through, 0 to 1), and of a leader gap_rad (dof,) to the robot's joints q and limit_rad.
         """
@@ -134,13 +135,22 @@ class Gate:
         held_s = self._engaged_s(reading, now_ns)
         if held_s is None or reading is None or reading.axes is None:
             return np.zeros(6)
-        pushed = np.clip(reading.axes, -1.0, 1.0)
-        band = self._caps.deadband
-        pushed = np.sign(pushed) * np.maximum(np.abs(pushed) - band, 0.0) / (1.0 - band)
+        pushed = self._pushed(reading.axes)
         for part, most in ((slice(0, 3), self._caps.linear_m_s), (slice(3, 6), self._caps.angular_rad_s)):
             length = float(np.linalg.norm(pushed[part]))
             pushed[part] *= most / max(1.0, length)
         return self._ramp(held_s) * pushed
+
+    def slides(self, reading: Reading | None, now_ns: int) -> np.ndarray:
+        """(k,) from -1 to 1: how fast the axes that are no joints are to go; zero when the hand has let go."""
+        held_s = self._engaged_s(reading, now_ns)
+        if reading is None or reading.slides is None:
+            return np.zeros(0)
+        return np.zeros(len(reading.slides)) if held_s is None else self._ramp(held_s) * self._pushed(reading.slides)
+
+    def _pushed(self, axes: np.ndarray) -> np.ndarray:
+        pushed, band = np.clip(axes, -1.0, 1.0), self._caps.deadband
+        return np.sign(pushed) * np.maximum(np.abs(pushed) - band, 0.0) / (1.0 - band)
 
     def joints(self, reading: Reading | None, q: np.ndarray, dt_s: float, now_ns: int) -> np.ndarray:
         """(dof,) rad: where to be dt_s from now: after the leader, from where the robot was when the clutch took hold;
@@ -188,6 +198,8 @@ def axis_map(names: Sequence[str]) -> np.ndarray:
     return found
 
 
-def mapped(reading: Reading, axes: np.ndarray) -> Reading:
-    """A reading along the base's axes."""
-    return reading if reading.axes is None else replace(reading, axes=axes @ reading.axes)
+def mapped(reading: Reading, axes: np.ndarray, slides: np.ndarray | None = None) -> Reading:
+    """A reading along the base's axes; slides: (k, 6) turns the device's axes into those that are no joints."""
+    if reading.axes is None:
+        return reading
+    return replace(reading, axes=axes @ reading.axes, slides=None if slides is None else slides @ reading.axes)

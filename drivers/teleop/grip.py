@@ -15,7 +15,8 @@ NEAR_M = 0.006  # a trigger that stands so near to what the gripper was asked fo
 
 
 class Grip:
-    """The opening that one hand asks for, m. closed_m, open_m: at a grip of 0 and of 1.
+    """The opening that one hand asks for, m, or whatever unit all of it is in. closed_m, open_m: at a grip of 0 and of
+    1. near: a trigger that stands so near to what was asked for has it.
 
     trigger: clutch and gripper are one trigger (a leader's), so that letting go of it looks like opening: an opening
     counts once the clutch has outlasted it by `LET_GO_NS`; closing counts at once.
@@ -24,8 +25,8 @@ class Grip:
     hand's own comes to it or passes it; a button that is pressed for the first time counts at once.
     """
 
-    def __init__(self, closed_m: float, open_m: float, *, trigger: bool) -> None:
-        self._closed_m, self._open_m, self._trigger = closed_m, open_m, trigger
+    def __init__(self, closed_m: float, open_m: float, *, trigger: bool, near: float = NEAR_M) -> None:
+        self._closed_m, self._open_m, self._trigger, self._near = closed_m, open_m, trigger, near
         self._held_m: float | None = None
         self._before: float | None = None  # the hand's own, None before there was one since the clutch took hold
         self._has = False  # the hand's own is what is asked for
@@ -68,7 +69,7 @@ class Grip:
         before, held = self._before, self._held_m
         assert held is not None
         passed = before is not None and before != own and min(before, own) <= held <= max(before, own)
-        return self._silent or passed or abs(own - held) <= NEAR_M
+        return self._silent or passed or abs(own - held) <= self._near
 
     def _most_closed(self, own: float, now_ns: int) -> float:
         self._recent.append((now_ns, own))

@@ -9,6 +9,7 @@ May not: hold up a run, or keep one from ending.
 from __future__ import annotations
 
 import json
+import logging
 import os
 import queue
 import subprocess
@@ -24,6 +25,7 @@ from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.alerts import AlertKind, AlertsTable
 from labctl.core.published_state import PublishedState
 from labctl.errors import InputError, StateError
+from labctl.logs import appended, begin, printed_beside
 from labctl.plain import count
 from labctl.store.lab_folder import lab_settings
 
@@ -45,10 +47,8 @@ class Alerts:
         self._missed = 0
         if lab_settings(folder).alerts is None:
             return
-        log = folder / LOG
         with suppress(OSError):
-            log.parent.mkdir(exist_ok=True)
-            with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as out:
+            with appended(printed_beside(folder / LOG)) as out:
                 self._process = subprocess.Popen(
                     [sys.executable, "-P", "-c", MAIN, str(folder)],
                     stdin=subprocess.PIPE,
@@ -95,18 +95,15 @@ def main() -> None:
     folder = Path(sys.argv[1])
     with suppress(OSError):
         os.nice(NICER)
-    clock = MonotonicClock()
-
-    def log(text: str) -> None:
-        sys.stdout.write(f"{clock.anchor().wall} {text}\n")
-        sys.stdout.flush()
-
+    kept, log = begin(folder / LOG), logging.getLogger("alerts")
     try:
         table = lab_settings(folder).alerts
         if table is not None:
-            serve(sys.stdin.buffer, table, ways(table, os.environ), log, clock)
+            serve(sys.stdin.buffer, table, ways(table, os.environ), log.info, MonotonicClock())
     except InputError as error:
-        log(f"no alert is sent: {error}")
+        log.error("no alert is sent: %s", error)
+    finally:
+        kept.end()
 
 
 def serve(
@@ -116,7 +113,7 @@ def serve(
     heard: queue.Queue[Brief | int | None] = queue.Queue()
     threading.Thread(target=_read, args=(lines, heard), daemon=True).start()
     ways = {name: Way(name, send, log) for name, send in by.items()}
-    watch, said, on = Watch(table.hold_s), False, frozenset[AlertKind](table.on)
+    watch, end_seen, on = Watch(table.hold_s), False, frozenset[AlertKind](table.on)
 
     def tell(alerts: Iterable[Alert]) -> None:
         for alert in alerts:
@@ -135,12 +132,12 @@ def serve(
         if brief is None:
             break
         if brief is True:
-            said = True
+            end_seen = True
         elif isinstance(brief, int):
             log(f"{count(brief, 'change')} not told: this process did not keep up with the run")
         else:
             tell(watch.hear(brief, clock.now_ns() / SECOND))
-    tell(watch.over(said))
+    tell(watch.over(end_seen))
     for way in ways.values():
         way.close()
 

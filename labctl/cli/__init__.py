@@ -43,6 +43,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "unblind": ("labctl.cli.lifecycle:unblind", "Reveal which arm was which."),
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
+    "backup": ("labctl.cli.keeping.backup:backup", "A snapshot of the whole lab, also while it runs."),
+    "restore": ("labctl.cli.keeping.backup:restore", "A lab made from a snapshot, and verified."),
     "bugreport": ("labctl.cli.bugreport:bugreport", "An archive for a bug's report, without arms and people."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),

@@ -235,9 +235,9 @@ def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path 
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon)
+    lines = close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon)
     next_ = f"labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish"
-    _say_phase(folder, said, reason, next_, as_json)
+    _say_phase(folder, lines, reason, next_, as_json)
 
 
 @click.command(
@@ -259,8 +259,8 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
-    _say_phase(folder, said, "", f"labctl unblind {campaign}", as_json)
+    lines = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
+    _say_phase(folder, lines, "", f"labctl unblind {campaign}", as_json)
 
 
 @click.command(epilog=example("labctl unblind first"), context_settings=CONTEXT)
@@ -276,17 +276,17 @@ def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_js
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = unblind_campaign(folder, who=acting(who, folder), reason=reason)
-    _say_phase(folder, said, reason, f"labctl report {campaign} --out report", as_json)
+    lines = unblind_campaign(folder, who=acting(who, folder), reason=reason)
+    _say_phase(folder, lines, reason, f"labctl report {campaign} --out report", as_json)
 
 
-def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
+def _say_phase(folder: Path, lines: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
     """What a campaign has become: the lines and what comes next, or the same as a document."""
     from labctl.store.verifying.verified import in_passing
 
     stamp_if_asked(folder)
     if not as_json:
-        for line in said:
+        for line in lines:
             click.echo(line)
         click.echo(f"next: {next_}")
         return
@@ -299,7 +299,7 @@ def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_js
         "head": {"seq": state.last_seq, "hash": state.head},
         "reason": reason or None,
         "early": bool(state.unblinded_early),
-        "said": list(said),
+        "said": list(lines),
     }
     if arms:
         found["arms"] = dict(arms)

@@ -115,6 +115,7 @@ def text_of(view: View) -> str:
     parts = [f"{view.device}: {view.hand}" if named else view.hand, view.state]
     if view.gripper_m is not None:
         parts.append(f"gripper {1000 * view.gripper_m:.0f} mm")
+    parts += [f"{name} {value:.2f}" + ("" if unit == "1" else f" {unit}") for name, value, unit in view.axes]
     if view.clipped:
         parts.append(f"held back by {view.clipped}")
     if view.news:

@@ -139,11 +139,11 @@ def stamp(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     from labctl.store.verifying.timestamps import stamp as ask
 
     folder = campaign_folder(campaign, lab)
-    said = ask(folder, MonotonicClock())
+    answer = ask(folder, MonotonicClock())
     if as_json:
-        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": [said]})
+        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": [answer]})
         return
-    click.echo(said)
+    click.echo(answer)
 
 
 def stamp_if_asked(folder: Path) -> None:

@@ -13,6 +13,8 @@ from labctl.axes import UNITS, Axis, AxisKind
 from labctl.config.toml_text import Document, Location, Table, suggestion
 from labctl.config.values import Positive, Text
 
+DEVICE_AXES = ("x", "y", "z", "rx", "ry", "rz")  # of a device in a hand
+
 
 class AxisTable(Table):
     """[[robot.axis]]: limits of an axis that velocity_rad_s does not speak of, in its own unit: a rail, a vacuum, the
@@ -37,6 +39,19 @@ class AxisTable(Table):
         given = {"lower": self.lower, "upper": self.upper, "acceleration": self.acceleration}
         limits = {name: getattr(axis, name) if value is None else value for name, value in given.items()}
         return Axis(axis.name, axis.kind, axis.unit, velocity=self.velocity, hand=axis.hand, **limits)
+
+
+class TeleopAxis(Table):
+    """[[teleop.axis]]: how a person's device leads an axis that is neither a joint nor an opening. closed, open: where
+    an axis of the hand is when the device closes and opens. by, speed: which axis of the device drives a rail (- turns
+    it round), and how fast at full deflection. All in the axis's unit.
+    """
+
+    name: Text
+    closed: float | None = None
+    open: float | None = None
+    by: Text | None = None
+    speed: Positive | None = None
 
 
 class NamedAxis(Table):
@@ -109,6 +124,56 @@ def check_declared(
     if missing:
         text = f"no limits of axis {missing[0]!r} of {driver}; add a [[robot.axis]] with its kind, unit and velocity"
         raise document.refusal(("robot", "axis"), text)
+
+
+def check_driven(
+    document: Document, given: Sequence[TeleopAxis], limits: Sequence[AxisTable], driver: str, own: Sequence[Axis]
+) -> None:
+    """Refuse, at its line, a [[teleop.axis]] that does not go with the robot's axes, and a hand's axis without one.
+    limits: [[robot.axis]]; own: all axes of the robot, none where it has joints and one opening. Raises InputError.
+    """
+    if given and not own:
+        text = f"{driver} has joints and one opening, which closed_m and open_m are; take [[teleop.axis]] out"
+        raise document.refusal(("teleop", "axis"), text)
+    led = {axis.name: axis for axis in own if axis.hand or axis.kind != "revolute"}
+    most = {axis.name: axis.narrowed(led[axis.name]) for axis in limits if axis.name in led}
+    for index, axis in enumerate(given):
+        at: Location = ("teleop", "axis", index)
+        if axis.name not in led:
+            text = f"{driver} has no axis {axis.name!r} to lead{suggestion(axis.name, list(led))}; it has"
+            raise document.refusal((*at, "name"), f"{text}: {', '.join(led) or 'none beside its joints'}")
+        found = most.get(axis.name, led[axis.name])
+        needs, others = (("closed", "open"), ("by", "speed")) if found.hand else (("by", "speed"), ("closed", "open"))
+        of = "hand's: say closed and open" if found.hand else "arm's: say by and speed"
+        for key in others:
+            if getattr(axis, key) is not None:
+                raise document.refusal((*at, key), f"axis {axis.name!r} is the {of}, and take {key} out")
+        for key in needs:
+            if getattr(axis, key) is None:
+                raise document.refusal((*at, "name"), f"axis {axis.name!r} has no {key}; it is the {of}")
+        _check_leading(document, at, axis, found)
+    named = [axis.name for axis in given]
+    missing = [axis.name for axis in own if axis.hand and axis.name not in named]
+    if missing:
+        text = f"nothing says how the device leads {missing[0]!r} of {driver}"
+        raise document.refusal(("teleop",), f"{text}; add a [[teleop.axis]] with its name, closed and open")
+
+
+def _check_leading(document: Document, at: Location, axis: TeleopAxis, found: Axis) -> None:
+    if axis.closed is not None and axis.open is not None:
+        for key, value in (("closed", axis.closed), ("open", axis.open)):
+            if not found.lower <= value <= found.upper:
+                text = f"{key} of axis {axis.name!r} is {value:g}; it goes from {found.lower:g} to {found.upper:g}"
+                raise document.refusal((*at, key), f"{text} {found.unit}")
+        if axis.closed == axis.open:
+            text = f"closed and open of axis {axis.name!r} are both {axis.open:g}; the hand would not move it"
+            raise document.refusal((*at, "open"), f"{text}; give two places")
+    if axis.by is not None and axis.by.removeprefix("-").removeprefix("+") not in DEVICE_AXES:
+        text = f"unknown axis {axis.by!r} of the device; axes are {', '.join(DEVICE_AXES)}, with - to turn one round"
+        raise document.refusal((*at, "by"), text)
+    if axis.speed is not None and axis.speed > found.velocity:
+        text = f"speed of axis {axis.name!r} is {axis.speed:g}; the cell allows {found.velocity:g} {found.unit}/s"
+        raise document.refusal((*at, "speed"), f"{text}: say so much or less")
 
 
 def check_named(document: Document, space: str, named: Sequence[NamedAxis], *, scaled: bool) -> None:

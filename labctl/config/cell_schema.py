@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
-from labctl.config.axes import AxisTable, check_axes, one_robot
+from labctl.config.axes import AxisTable, TeleopAxis, check_axes, one_robot
 from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
@@ -155,6 +155,7 @@ class TeleopTable(Caps):
     axes: Texts = ("x", "y", "z", "rx", "ry", "rz")
     closed_m: Annotated[float, Field(ge=0)] = 0.0
     open_m: Positive = 0.08
+    axis: Annotated[tuple[TeleopAxis, ...], Lax] = ()
     options: dict[str, JsonValue] = Field(default_factory=dict)
 
     @property
@@ -334,6 +335,7 @@ def parse_cell(text: str, where: str) -> Cell:
     refuse_repeats(found, ("sensor",), [sensor.name for sensor in found.sensor])
     check_sensors(found, found.sensor)
     refuse_repeats(found, ("robot", "axis"), [axis.name for axis in found.robot.axis])
+    refuse_repeats(found, ("teleop", "axis"), [axis.name for axis in found.teleop.axis] if found.teleop else [])
     check_axes(found, found.robot.axis)
     for index, camera in enumerate(found.camera):
         for left, top, right, bottom in camera.ignore:

@@ -147,6 +147,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "server.stop_s": "How long it may take to end.",
         "server.gpu": "A name; servers with the same one run one after the other.",
         "server.gpu_memory_gb": "GPU memory that must be free before it is started.",
+        "server.software": "What it runs on, name and version, as whoever keeps it says; kept in the seal, reported.",
         "server.api_key_env": "Environment variable that holds its key; a key never stands in a file.",
         "roboarena": "For the dialect roboarena alone.",
         "roboarena.camera_index_base": "From which number the server counts exterior cameras.",

@@ -167,7 +167,7 @@ class Timing(Table):
 class Server(Table):
     """[server]. Without `start` the server is somebody else's and stays up. ready_s: from the start to its first
     answer. api_key_env names an environment variable; a key never stands in a file. gpu: servers that name the same
-    one run one after the other.
+    one run one after the other. software: what it runs on, name and version, as whoever keeps it says.
     """
 
     start: Annotated[tuple[Text, ...], Lax] = ()
@@ -178,6 +178,7 @@ class Server(Table):
     gpu: Text | None = None
     gpu_memory_gb: Positive | None = None
     api_key_env: Text | None = None
+    software: dict[str, Text] = Field(default_factory=dict)
 
 
 class RoboArena(Table):

@@ -76,6 +76,9 @@ def parse(schema: type[D], text: str, where: str) -> D:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(str(error), text, where) from None
+    except RecursionError:
+        text = "tables or lists stand in each other too deeply; no key needs more than three"
+        raise InputError(text, where=where) from None
     try:
         document = schema.model_validate(raw)
     except ValidationError as error:

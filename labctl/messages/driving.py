@@ -37,7 +37,8 @@ class Prepare(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Ready(Typed):
-    """Loaded and warmed; private: load_s, warm_s and what the server reports of itself, sealed."""
+    """Loaded and warmed; private: load_s, warm_s, what the server reports of itself and what
+    its policy runs on, sealed."""
 
     KIND: ClassVar = "ready"
     FROM: ClassVar = "controller"

@@ -5,7 +5,7 @@ May not: name an arm of the experiment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -119,7 +119,9 @@ class Target(Typed):
 
 @dataclass(frozen=True, slots=True)
 class Obs(Typed):
-    """The robot's state; mode and reason as in `devices.RobotStatus`, clipped: the limit that shapes the motion."""
+    """The robot's state; mode and reason as in `devices.RobotStatus`, clipped: the limit that shapes the motion. axes:
+    name and unit of each of q and then of the hand, where they are more than joints in rad and one opening in m.
+    """
 
     KIND: ClassVar = "obs"
     FROM: ClassVar = "arm"
@@ -130,6 +132,7 @@ class Obs(Typed):
     reason: str
     clipped: str
     epoch: int | None = None
+    axes: Sequence[Sequence[str]] | None = None
 
 
 @dataclass(frozen=True, slots=True)

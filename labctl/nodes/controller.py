@@ -155,8 +155,8 @@ class ControllerNode:
         if hand is None:
             return False
         before = hand.driving
-        asked_m = None if self._play is None else self._play.opening(now_ns)
-        chunk = hand.look(Observation(seen_ns, self._buffer.measured()), now_ns, asked_m)
+        asked = None if self._play is None else self._play.hand(now_ns)
+        chunk = hand.look(Observation(seen_ns, self._buffer.measured()), now_ns, asked)
         if hand.driving != before:
             phase = "begin" if hand.driving else "end"
             step.out.append(driving.TouchByDevice(self._episode, phase, now_ns).to("run"))
@@ -199,6 +199,8 @@ class ControllerNode:
             private: dict[str, Json] = {"load_s": times[0] / SECOND, "warm_s": times[1] / SECOND}
             if isinstance(self._controller, Telling) and self._controller.told:
                 private["told"] = dict(self._controller.told)
+            if software := getattr(self._controller, "software", None):
+                private["software"] = dict(software)
             step.out.append(driving.Ready(self._episode, private).to("run"))
 
     def _open(self, sent: Open, now_ns: int, step: Step) -> None:

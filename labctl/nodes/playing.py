@@ -46,10 +46,10 @@ class Play:
         """When the last action is to be reached."""
         return int(self.t_ns[-1])
 
-    def opening(self, now_ns: int) -> float:
-        """What the gripper is asked for now, m: that of the action which is on its way, or was the last."""
+    def hand(self, now_ns: int) -> np.ndarray:
+        """What the hand's axes are asked for now, (h,): that of the action which is on its way, or was the last."""
         place = int(np.searchsorted(self.t_ns, now_ns))
-        return float(self._gripper[min(place, len(self._gripper) - 1)])
+        return np.atleast_1d(self._gripper[min(place, len(self._gripper) - 1)])
 
     @property
     def due_ns(self) -> int | None:

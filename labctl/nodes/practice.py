@@ -7,7 +7,7 @@ gone or the robot has stopped itself, or recover a robot that nobody has looked 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -65,7 +65,8 @@ FOLLOWS: Mapping[Phase, frozenset[Phase]] = {
 @dataclass(frozen=True, slots=True)
 class View:
     """What the one line of a practice shows. state and hand: of robot and hand, in words; tcp_m: where the tool
-    is, None before there was an observation; gripper_m: the measured opening; clipped: the limit that shapes the
+    is, None before there was an observation; gripper_m: the measured opening; axes: of a robot that names its axes in
+    its place, name, value and unit of those that are no joints; clipped: the limit that shapes the
     motion; news: of the last seconds.
     """
 
@@ -74,6 +75,7 @@ class View:
     device: str
     tcp_m: tuple[float, ...] | None
     gripper_m: float | None
+    axes: tuple[tuple[str, float, str], ...]
     clipped: str
     news: str
 
@@ -117,6 +119,7 @@ class PracticeNode:
         self._driving_since_ns: int | None = None
         self._driven_ns = 0
         self._seen: Mapping[str, np.ndarray] | None = None
+        self._axes: Sequence[Sequence[str]] | None = None
         self._fresh = False  # an observation since the end was asked for
         self._hand: Hand | None = None
         self._failing: dict[str, str] = {}
@@ -166,7 +169,7 @@ class PracticeNode:
 
     def _see(self, message: Message, now_ns: int, step: Step) -> None:
         self._liveness.observed(read(Obs, message), now_ns)
-        self._seen, self._fresh = message.arrays, True
+        self._seen, self._fresh, self._axes = message.arrays, True, message.body.get("axes")
 
     def _show_hand(self, sent: HandState, now_ns: int, step: Step) -> None:
         self._hand = sent.hand
@@ -306,7 +309,8 @@ class PracticeNode:
             hand=hand,
             device=str(self._hand["device"]) if self._hand and hand else "",
             tcp_m=None if seen is None else tuple(float(value) for value in seen["tcp"][:3]),
-            gripper_m=None if seen is None else float(np.ravel(seen["gripper"])[0]),
+            gripper_m=None if seen is None or self._axes else float(np.ravel(seen["gripper"])[0]),
+            axes=() if seen is None or not self._axes else _others(seen, self._axes),
             clipped=self._liveness.clip(now_ns),
             news=self._news if now_ns < self._news_until_ns else "",
         )
@@ -324,6 +328,14 @@ class PracticeNode:
         drives = "the hand drives" if self._phase == Phase.DRIVING else "ready"
         hand = str(self._hand["waits"]) or drives if self._hand else "opening the device"
         return f"robot {mode}", hand
+
+
+def _others(seen: Mapping[str, np.ndarray], axes: Sequence[Sequence[str]]) -> tuple[tuple[str, float, str], ...]:
+    """Name, value and unit of a robot's axes that are no joints: those that are not in rad, and the hand's."""
+    q = np.asarray(seen["q"])
+    values = [*q.tolist(), *np.ravel(seen["gripper"]).tolist()]
+    named = zip(axes, values, strict=False)
+    return tuple((name, value, unit) for i, ((name, unit), value) in enumerate(named) if unit != "rad" or i >= len(q))
 
 
 _ALL = frozenset(Phase)

@@ -75,6 +75,8 @@ class RobotNode:
         self._stale_ns = stale_ns
         self._period_ns = round(SECOND / robot.control_hz)
         self._hand = len(hand_of(axes_of(robot)))
+        declared = getattr(robot, "axes", None)
+        self._axes = None if declared is None else [[axis.name, axis.unit] for axis in declared]
         self._targets = Targets(robot.dof, self._hand)
         # a sample waits at most for its collection and its chunk: together one chunk's length
         self._collect_ns = chunk_ns // 4
@@ -351,7 +353,7 @@ class RobotNode:
         if status.mode in BAD_MODES:
             self._moving = False
             self._targets.clear()
-        seen = Obs(now_ns, status.mode, status.reason, self._robot.clipped, self._epoch)
+        seen = Obs(now_ns, status.mode, status.reason, self._robot.clipped, self._epoch, self._axes)
         step.out.append(seen.to("@obs", self._robot.observe()))
         self._last_ns = now_ns
 

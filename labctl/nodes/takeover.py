@@ -19,7 +19,7 @@ class HandDriver(Protocol):
 
     def load(self) -> None: ...
     def reset(self, seed: int) -> None: ...
-    def hold(self, opening_m: float) -> None: ...
+    def hold(self, hand: np.ndarray) -> None: ...
     def wants(self, observation: Observation) -> bool: ...
     def infer(self, observation: Observation) -> ActionChunk: ...
     def close(self) -> None: ...
@@ -38,14 +38,14 @@ class TakeOver:
         self.driving = False
         self.lost = ""
         self._next_ns = 0
-        self._sent_m: float | None = None
+        self._sent: np.ndarray | None = None
 
-    def look(self, seen: Observation, now_ns: int, asked_m: float | None) -> ActionChunk | None:
+    def look(self, seen: Observation, now_ns: int, asked: np.ndarray | None) -> ActionChunk | None:
         """What the hand asks for, when it is time to ask it again; None while it does not drive, or drives on as asked.
         At the release it is rest, once. `driving` says afterwards who has the robot.
 
-        asked_m: the opening that the policy asks for now, None when it has asked for nothing yet. Never blocks: the
-        device is read in a thread of its own.
+        asked: what the policy asks of the hand's axes now, (h,), None when it has asked for nothing yet. Never blocks:
+        the device is read in a thread of its own.
         """
         if self.lost:
             return None
@@ -56,15 +56,15 @@ class TakeOver:
             if self.driving and wants and now_ns < self._next_ns:
                 return None
             if not self.driving:
-                measured_m = float(np.ravel(seen.arrays["gripper"])[0])
-                self._hand.hold(next(m for m in (asked_m, self._sent_m, measured_m) if m is not None))
+                measured = np.ravel(seen.arrays["gripper"])
+                self._hand.hold(next(one for one in (asked, self._sent, measured) if one is not None))
             chunk = self._hand.infer(seen)
             if not wants:
                 self._hand.reset(0)  # the next grip is ramped anew, from where the robot is then
         except DeviceError as error:
             self.driving, self.lost = False, str(error)
             return None
-        self.driving, self._sent_m = wants, float(chunk.gripper[-1])
+        self.driving, self._sent = wants, np.atleast_1d(chunk.gripper[-1])
         self._next_ns = now_ns + round(chunk.dt_s * SECOND)
         return chunk
 

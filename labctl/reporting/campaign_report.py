@@ -30,23 +30,22 @@ from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
-from labctl.reporting.historical import printed
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
-from labctl.reporting.measured_report import report_tasks
+from labctl.reporting.measured import add_measured
 from labctl.reporting.measures import stress_of
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
+from labctl.reporting.policy_software import changes_of_policies
 from labctl.reporting.relabellings import Exchange, relabellings
-from labctl.reporting.timing import timing
+from labctl.reporting.times.read_once import ReadOnce
 from labctl.reporting.touches import touched_by_arm
 from labctl.software import collect_pins, in_words
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
-from labctl.store.opened_body import format_facts
 from labctl.store.verifying.verified import (
     JOURNAL_ALONE,
     arms_of,
@@ -105,6 +104,10 @@ def report_campaign(
         # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
         cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
         cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(unseen))
+        recorded = samples_of(campaign)
+        at_end.callback(recorded.close)
+        samples = ReadOnce(recorded)
+        add_measured(lab, samples, campaign, protocol, record, unheard, rows)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
@@ -117,7 +120,7 @@ def report_campaign(
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels)
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        lab["stress"] = stress_of(campaign, record, names, rows, human, unheard)
+        lab["stress"] = stress_of(campaign, samples, record, names, rows, human, unheard)
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
@@ -134,9 +137,10 @@ def report_campaign(
             say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
             reference = terms_of(analysis, alpha, rows, unblinding["schedule"]).reference
             from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
+            from labctl.reporting.measured_report import report_tasks
 
             plan = OfEpisodes(reference, analysis.tau_s, boot, perm, seed, alpha)
-            return report_tasks(record, rows, out, folder.name, plan, lab, files())
+            return report_tasks(record, rows, out, folder, plan, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = terms_of(analysis, alpha, rows, unblinding["schedule"])
@@ -342,15 +346,9 @@ def _lab(
     deviations = lab.setdefault("deviations", [])
     if look and look.startswith("not a planned look"):
         deviations.insert(0, look)
+    deviations += changes_of_policies(record, arms)
     deviations += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
     lab.setdefault("notes", []).extend(published.lines())
-    provenance = lab.setdefault("provenance", {})
-    lab["answer_times"], measured = timing(campaign, protocol, record, {**lost, **published.untraced})
-    provenance.update(measured)
-    provenance.update(format_facts(record.state.opened))
-    if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
-        lab["historical"] = then
-        provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
     for episode in lab.get("episodes", []):
         if not published.linked or episode["episode"] in lost or episode["episode"] in published.unseen:
             episode["video"] = []

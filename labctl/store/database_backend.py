@@ -369,3 +369,20 @@ _REMEDIES = (
 def _remedy(text: str) -> str | None:
     lowered = text.lower()
     return next((remedy for words, remedy in _REMEDIES if words in lowered), None)
+
+
+def copy_database(path: Path, to: Path) -> None:
+    """Copy a SQLite database into a file that is not there yet, as of one moment, whoever writes to it meanwhile.
+
+    Raises StorageError.
+    """
+    with storage_errors(str(path)):
+        source = _open_reader(path)
+        try:
+            copy = _opened(to, "mode=rwc", "PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF")
+            try:
+                source.backup(copy)
+            finally:
+                copy.close()
+        finally:
+            source.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from labctl.config.axes import check_declared
+from labctl.config.axes import check_declared, check_driven
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, refuse_unknown
 from labctl.config.options import OWN, CameraOptions, Options, SensorOptions, is_own
 from labctl.config.protocol_schema import Arm, Protocol
@@ -56,9 +56,8 @@ def check_cell_options(cell: Cell, plan: Plan | None = None) -> None:
     if (own := declared_axes(cell.robot.driver, cell.robot.options)) is not None or cell.robot.axis:
         declared = own if own is not None else ()
         check_declared(cell, cell.robot.axis, len(cell.robot.limits.velocity_rad_s), cell.robot.driver, declared)
-        if cell.teleop is not None:
-            text = f"[teleop] drives joints and one opening; {cell.robot.driver} has other axes, take [teleop] out"
-            raise cell.refusal(("teleop",), text)
+    if cell.teleop is not None:
+        check_driven(cell, cell.teleop.axis, cell.robot.axis, cell.robot.driver, own or ())
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
         _check(cell, (*at, "driver"), camera.driver, (*at, "options"), camera.given, real)

@@ -260,7 +260,7 @@ class Journal:
     ) -> Event:
         try:
             body = json.loads(text)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
         return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
 

@@ -356,7 +356,7 @@ class TraceStore:
     def _declared(self, episode: str, name: str, text: str) -> StreamSpec:
         try:
             return spec_of(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             where = f"{self._where} episode {episode} stream {name}"
             raise BrokenRecord(f"changed stream declaration: {where}: it cannot be read: {in_words(error)}") from error
 
@@ -366,7 +366,7 @@ class TraceStore:
         for name, text in self._declarations(episode):
             try:
                 found[name] = digest(json.loads(text))
-            except ValueError:
+            except (ValueError, RecursionError):
                 found[name] = digest(text)
         return found
 

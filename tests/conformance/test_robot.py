@@ -32,12 +32,23 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "fr3_under_impedance": ("emulated", "emulated_fr3", {"servo": "impedance"}),
     "ur5_over_rtde": ("emulated", "emulated_ur5", {}),
     "ur5e_over_ros2": ("emulated", "emulated_ros2", {}),
+    "ur5e_over_ros2_by_action": (
+        "emulated",
+        "emulated_ros2",
+        {"command": "action", "command_topic": "/joint_trajectory_controller/follow_joint_trajectory"},
+    ),
     "ur5e_over_rtde": ("emulated", "emulated_ur5e", {}),
 }
 LIVE = [name for name, (driver, *_) in ROBOTS.items() if driver == "emulated"]
 # Who may not open raw sockets reads the client in fr3_over_fci too, the UR5 is the UR5e with other dimensions, and what
 # is ROS 2's own is in tests/emulators/test_ros2.py.
-TWICE = ("fr3_states_of_the_client", "fr3_under_impedance", "ur5_over_rtde", "ur5e_over_ros2")
+TWICE = (
+    "fr3_states_of_the_client",
+    "fr3_under_impedance",
+    "ur5_over_rtde",
+    "ur5e_over_ros2",
+    "ur5e_over_ros2_by_action",
+)
 LIVE_MARKS = [pytest.mark.real_time, pytest.mark.busy]
 MARKS = {name: [*LIVE_MARKS, *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE}
 RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in ROBOTS]
@@ -103,11 +114,14 @@ class TestRobotsThatTakeTheirTimeHome(OurRobots, HomingConformance):
     pass
 
 
-@pytest.mark.parametrize("rig", [rig for rig in RIGS if rig.values == ("ur5e_over_rtde",)], indirect=True)
+SLIDERS = ("ur5e_over_rtde", "ur5e_over_ros2")
+
+
+@pytest.mark.parametrize("rig", [rig for rig in RIGS if rig.values[0] in SLIDERS], indirect=True)
 class TestRobotsWithASlider(OurRobots, SlowedConformance):
     @pytest.fixture
-    def slider(self, emulators: Emulators) -> Iterator[Callable[[float], None]]:
-        emulator = emulators["emulated_ur5e"]
+    def slider(self, request: pytest.FixtureRequest, emulators: Emulators) -> Iterator[Callable[[float], None]]:
+        emulator = emulators[ROBOTS[request.node.callspec.params["rig"]][1]]
 
         def slide(fraction: float) -> None:
             emulator.clear() if fraction == 1.0 else emulator.inject("speed_slider", fraction=fraction)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from support.robots.speaking_line import SpeakingLine
 
 from labctl.drivers.sim.sensing.emulated_scale import EmulatedScale
 from labctl.testing.sensor import LosableSensorConformance, SensorConformance, SensorRig
@@ -40,10 +41,24 @@ def scale_serial() -> Iterator[SensorRig]:
         scale.close()
 
 
+def lines() -> Iterator[SensorRig]:
+    line = SpeakingLine(lambda: "0 3 12 1")
+    given = {"columns": ["taxel*4"], "units": ["kPa"], "silence_s": 0.3}
+    rig = SensorRig("lines", {"port": line.port, **given}, rate_hz=20.0, live=True, kind="real")
+    rig.lose = lambda: setattr(line, "silent", True)
+    rig.mend = lambda: setattr(line, "silent", False)
+    try:
+        yield rig
+    finally:
+        rig.sensor.close()
+        line.close()
+
+
 RIGS: dict[str, Callable[[], Iterator[SensorRig]]] = {
     "sim_scale": sim_scale,
     "robot_wrench": robot_wrench,
     "scale_serial": scale_serial,
+    "lines": lines,
 }
 
 
@@ -65,6 +80,6 @@ class TestEverySensor(OurSensors, SensorConformance):
     pass
 
 
-@pytest.mark.parametrize("rig", ["robot_wrench", "scale_serial"], indirect=True)
+@pytest.mark.parametrize("rig", ["robot_wrench", "scale_serial", "lines"], indirect=True)
 class TestSensorsThatAreLost(OurSensors, LosableSensorConformance):
     pass

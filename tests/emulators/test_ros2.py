@@ -4,6 +4,7 @@ came. Over real DDS on loopback; the robot and ROS are emulated.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import threading
@@ -30,6 +31,7 @@ from labctl.testing.robot_rig import turned
 pytestmark = pytest.mark.real_time
 CELL = cell_named("emulated_ros2")
 CLOCK = MonotonicClock()
+ACTION = {"command": "action", "command_topic": "/joint_trajectory_controller/follow_joint_trajectory"}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +43,7 @@ def emulator() -> Iterator[Emulator]:
 
 def rig(emulator: Emulator, **more: Any) -> RobotRig:
     options = cell_named("emulated_ros2").robot.options
+    del options["driver_options"]["scaling_topic"]
     options["driver_options"] |= {"host": emulator.host, "domain": emulator.domain, **more}
     return RobotRig("emulated", options, CELL, live=True)
 
@@ -76,10 +79,48 @@ def test_a_controller_that_is_not_active_is_a_fault_until_it_is(emulator: Emulat
         made.robot.close()
 
 
+SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
+
+
+def test_a_slow_robot_is_a_hold_that_says_so_until_it_is_back_and_is_recorded(emulator: Emulator) -> None:
+    """Issue 20.11's kind: a UR whose slider stands at 50 % is as slow behind ROS 2, without a word."""
+    made = rig(emulator, scaling_topic=SCALING)
+    try:
+        made.connect()
+        assert [spec.columns for spec in made.robot.streams if spec.name == "arm/device"] == [("speed_scaling",)]
+        emulator.inject("speed_slider", fraction=0.5)
+        made.until(lambda: made.robot.status().mode == "fault")
+        assert "50 %" in made.robot.status().reason and SCALING in made.robot.status().reason
+        emulator.clear()
+        made.recover()
+        made.drain()
+        (last,) = {float(batch.values[-1, 0]) for batch in made.batches[-2:] if batch.stream == "arm/device"}
+        assert last == 1.0
+    finally:
+        emulator.clear()
+        made.robot.close()
+
+
+def test_a_topic_that_says_no_speed_is_refused_and_a_ur_without_one_is_told(
+    monkeypatch: pytest.MonkeyPatch, emulator: Emulator
+) -> None:
+    monkeypatch.setattr("labctl.drivers.ros2.robot.FOUND_S", 1.0)
+    made = rig(emulator, scaling_topic="/other/speed_scaling")
+    with pytest.raises(DeviceRefused, match="nothing came on /other/speed_scaling"):
+        made.robot.connect(made.now_ns)
+    made = rig(emulator)
+    try:
+        made.connect()
+        notes = [event.body["reason"] for event in made.robot.events()]
+        assert any("scaling_topic" in note for note in notes), notes
+    finally:
+        made.robot.close()
+
+
 @pytest.mark.parametrize(
     "more",
-    [{}, {"command": "positions", "command_topic": "/forward_position_controller/commands"}],
-    ids=["trajectory", "positions"],
+    [{}, ACTION, {"command": "positions", "command_topic": "/forward_position_controller/commands"}],
+    ids=["trajectory", "action", "positions"],
 )
 def test_it_goes_where_it_is_sent_by_each_kind_of_controller(emulator: Emulator, more: dict[str, Any]) -> None:
     made = rig(emulator, **more)
@@ -92,6 +133,54 @@ def test_it_goes_where_it_is_sent_by_each_kind_of_controller(emulator: Emulator,
         assert np.abs(made.robot.observe()["q"] - path[-1]).max() < 1e-3
     finally:
         made.robot.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        ("goal_aborted", "gave up a goal: PATH_TOLERANCE_VIOLATED (Aborted due to path tolerance violation)"),
+        ("goals_refused", "/joint_trajectory_controller/follow_joint_trajectory refused a goal"),
+    ],
+)
+def test_a_goal_that_is_given_up_or_refused_is_a_fault_in_words_until_a_person_has_looked(
+    emulator: Emulator, fault: str, said: str
+) -> None:
+    """What a topic of trajectories cannot say: FollowJointTrajectory answers."""
+    made = rig(emulator, **ACTION)
+    try:
+        made.connect()
+        path = turned(made.robot)
+        made.follow(path[: len(path) // 3])
+        emulator.inject(fault)
+        made.follow(path[len(path) // 3 :])
+        made.until(lambda: said in made.robot.status().reason)
+        assert made.robot.status().mode in ("safety_stop", "fault")
+        emulator.clear()
+        made.wait(500_000_000)  # until the emulator has obeyed
+        made.until(lambda: recovered(made))
+        there = made.robot.observe()["q"]
+        for _ in range(5):
+            made.follow(np.repeat(there[None, :], 20, axis=0))
+        assert made.robot.status().mode in ("idle", "moving")
+    finally:
+        emulator.clear()
+        made.robot.close()
+
+
+def recovered(made: RobotRig) -> bool:
+    with contextlib.suppress(DeviceRefused):
+        made.robot.recover()
+    return made.robot.status().mode == "idle"
+
+
+def test_a_goal_of_ours_is_over_when_the_robot_is_let_go_of(emulator: Emulator) -> None:
+    made = rig(emulator, **ACTION)
+    made.connect()
+    made.follow(turned(made.robot))
+    made.robot.close()
+    before = emulator.stats()["q"]
+    CLOCK.sleep_until(CLOCK.now_ns() + 200_000_000)
+    assert emulator.stats()["q"] == pytest.approx(before, abs=1e-6)
 
 
 WIDE, HIGH = 64, 48

@@ -48,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
     "store.verifying": (*BASE, "config", *CORE, "store"),
+    "backup": (*BASE, *CORE, "store", "store.verifying"),
     "scene": (*BASE, "config", "core", "store", "store.verifying"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "config.sensors", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
@@ -147,5 +148,6 @@ MAY_IMPORT["cli"] = (
     "cli.publishing",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
+MAY_IMPORT["cli.keeping"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.publishing"] = (*MAY_IMPORT["cli"], "cli")

@@ -71,6 +71,19 @@ def test_a_long_log_turns_over_and_the_oldest_goes(tmp_path: Path) -> None:
     assert "line 299" in (tmp_path / "a.log").read_text()
 
 
+def test_a_log_that_a_program_prints_into_is_turned_over_before_the_next_one_has_it(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "show.log"
+    for number in range(logs.FILES + 3):
+        with logs.appended(path, most=10) as out:
+            out.write(b"program %d\n" % number)
+    assert sorted(one.name for one in path.parent.iterdir()) == [
+        "show.log",
+        *(f"show.log.{n}" for n in range(1, logs.FILES + 1)),
+    ]
+    assert path.read_bytes() == b"program 6\n" and (path.parent / "show.log.1").read_bytes() == b"program 5\n"
+    assert all(not one.stat().st_mode & 0o077 for one in path.parent.iterdir())
+
+
 def test_whoever_logs_does_not_wait_for_a_disk_that_hangs_and_what_was_dropped_is_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -98,7 +98,8 @@ class Attached(Front):
                 if self._refused and before is not None and before["trial"] != self._state["trial"]:
                     self.tell("")  # what a key was refused in the trial before
             elif message.kind == "obs" and self.now.is_mounted:
-                self.now.query_one(Joints).put(message.arrays, now_ns, draw=now_ns >= self._calm_ns)
+                joints, axes = self.now.query_one(Joints), message.body.get("axes")
+                joints.put(message.arrays, now_ns, axes, draw=now_ns >= self._calm_ns)
             elif message.kind == "preview" and self.now.is_mounted and now_ns >= self._calm_ns:
                 self.now.query_one(Cameras).put(message.body["camera"], message.arrays["image"], now_ns)
             elif message.kind == "ghost" and self.now.is_mounted:

@@ -29,7 +29,9 @@ GHOST_NS = 1_500_000_000  # a ghost older than this gives way to the live pictur
 
 
 class Joints(Widget):
-    """The joints in rad and the gripper's opening in mm, as the robot measures them: a row with a curve for each."""
+    """The joints in rad and the gripper's opening in mm, as the robot measures them: a row with a curve for each. Of a
+    robot that names its axes, each by its name in its unit.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"joints--name", "joints--curve"}
 
@@ -37,10 +39,22 @@ class Joints(Widget):
         super().__init__()
         self._drawn_ns = 0
         self._rows: list[deque[float]] = []
+        self._axes: Sequence[Sequence[str]] | None = None
 
-    def put(self, arrays: Mapping[str, np.ndarray], now_ns: int, *, draw: bool = True) -> None:
-        """Take an observation: q (dof,) rad, gripper (1,) m; show it, if it is time and `draw`."""
-        values = [*np.asarray(arrays["q"]).tolist(), 1000 * float(np.ravel(arrays["gripper"])[0])]
+    def put(
+        self,
+        arrays: Mapping[str, np.ndarray],
+        now_ns: int,
+        axes: Sequence[Sequence[str]] | None = None,
+        *,
+        draw: bool = True,
+    ) -> None:
+        """Take an observation: q (dof,), gripper (h,), by `axes` (names and units), else rad and one opening in m; show
+        it, if it is time and `draw`.
+        """
+        hand = np.ravel(arrays["gripper"]).tolist()
+        values = [*np.asarray(arrays["q"]).tolist(), *(hand if axes else [1000 * hand[0]])]
+        self._axes = axes
         if len(values) != len(self._rows):
             self._rows = [deque(maxlen=KEPT) for _ in values]
             self.refresh(layout=True)
@@ -57,12 +71,15 @@ class Joints(Widget):
         width = self.content_size.width
         if y >= len(self._rows):
             return Strip.blank(width, self.rich_style)
-        last = y + 1 == len(self._rows)
-        name, value = "gripper" if last else f"joint {y + 1}", self._rows[y][-1]
+        last, value = y + 1 == len(self._rows), self._rows[y][-1]
+        name, unit = ("gripper", "mm") if last else (f"joint {y + 1}", "rad")
+        if self._axes:
+            name, unit = self._axes[y]
+            name = name.rpartition(".")[2].replace("_joint", " ")[-7:]
         parts = [
             (f"{name:>7}  ", self.get_component_rich_style("joints--name")),
             (sparks(self._rows[y], width - NAME - VALUE), self.get_component_rich_style("joints--curve")),
-            (f"{value:+9.1f} mm " if last else f"{value:+9.3f} rad", self.rich_style),
+            (f"{value:+9.1f} mm " if unit == "mm" else f"{value:+9.3f} {unit:<3}", self.rich_style),
         ]
         return Strip([Segment(text, style) for text, style in parts]).adjust_cell_length(width, self.rich_style)
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Fixture
+from labctl.drivers.ros2.emulator.actions import TrajectoryAction
 from labctl.drivers.ros2.emulator.controllers import Joints
-from labctl.drivers.ros2.messages import Float64MultiArray, Header, JointState, JointTrajectory, time_of
+from labctl.drivers.ros2.messages import Float64, Float64MultiArray, Header, JointState, JointTrajectory, time_of
 from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import MODELS, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
@@ -26,10 +27,14 @@ from labctl.errors import InputError
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
 GRIPPER = "/gripper_controller/commands"
+SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
 FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, GRIPPER_OPEN_M
 FAULTS = {
     "silence": "seconds = no joint states for so long (default 4)",
     "controller_inactive": "the robot's controllers take no commands, until cleared",
+    "speed_slider": "fraction = of full speed, is said to be the robot's (default 0.5), until cleared",
+    "goal_aborted": "the action gives up its goal: the joints are too far from where they ought to be",
+    "goals_refused": "the action refuses every goal, until cleared",
     "stuck": "the joints stay where they are whatever is asked, until cleared",
 }
 CLOCK = MonotonicClock()
@@ -53,6 +58,7 @@ class Ros2Emulator:
         self.ports = {f"ROS_DOMAIN_ID {options.domain}": 7400 + 250 * options.domain}
         self._network = Network(options.domain, "127.0.0.1")
         self._states = self._network.publisher("/joint_states", JointState)
+        self._scaling, self._fraction = self._network.publisher(SCALING, Float64), 1.0
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._listening = contextlib.ExitStack()
         self._cycle = self._late = self._sent = self._commands = 0
@@ -67,6 +73,7 @@ class Ros2Emulator:
         controllers = Network(self._domain, "127.0.0.1")
         self._listening.callback(controllers.close)
         controllers.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._follow))
+        self._action = TrajectoryAction(controllers, self._hear, self._follow, self._stay)
         controllers.subscribe(POSITIONS, Float64MultiArray, self._hear(self._put))
 
     def _hear(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
@@ -75,16 +82,24 @@ class Ros2Emulator:
 
         return heard
 
-    def _follow(self, message: JointTrajectory) -> None:
-        """A message that does not name exactly the controller's joints is refused, and said nowhere, as by default."""
-        if set(message.joint_names) == set(self._names):
-            order = [list(message.joint_names).index(name) for name in self._names]
-            points = [
-                (point.time_from_start.sec + point.time_from_start.nanosec / SECOND, np.array(point.positions)[order])
-                for point in message.points
-            ]
-            self._commands += 1
-            self._joints.follow(self._now_s, points)
+    def _follow(self, message: JointTrajectory) -> tuple[float, np.ndarray] | None:
+        """A message that does not name exactly the controller's joints is refused, and said nowhere, as by default.
+        When (s) and where it ends.
+        """
+        if set(message.joint_names) != set(self._names):
+            return None
+        order = [list(message.joint_names).index(name) for name in self._names]
+        points = [
+            (point.time_from_start.sec + point.time_from_start.nanosec / SECOND, np.array(point.positions)[order])
+            for point in message.points
+        ]
+        self._commands += 1
+        self._joints.follow(self._now_s, points)
+        after, at = points[-1] if points else (0.0, self._joints.q)
+        return self._now_s + after, at
+
+    def _stay(self) -> None:
+        self._joints.follow(self._now_s, [])
 
     def _put(self, message: Float64MultiArray) -> None:
         if len(message.data) == len(self._names):
@@ -107,7 +122,7 @@ class Ros2Emulator:
     def _obey(self, name: str, args: Mapping[str, Any]) -> None:
         match name:
             case "":
-                self._silent_until, self._stuck = 0, False
+                self._silent_until, self._stuck, self._fraction = 0, False, 1.0
                 self.plant.clear_contact()
                 self._listening.close()
                 self._listen()
@@ -115,7 +130,13 @@ class Ros2Emulator:
                 self._silent_until = CLOCK.now_ns() + round(float(args.get("seconds", 4.0)) * SECOND)
             case "controller_inactive":
                 self._listening.close()
-                self._joints.follow(self._now_s, [])
+                self._stay()
+            case "speed_slider":
+                self._fraction = float(args.get("fraction", 0.5))
+            case "goal_aborted":
+                self._action.abort()
+            case "goals_refused":
+                self._action.refuses = True
             case "stuck":
                 self._stuck = True
 
@@ -147,6 +168,7 @@ class Ros2Emulator:
         if not self._stuck and not self.plant.contact:
             self._joints.advance(now_ns / SECOND, self._period_ns / SECOND)
         self._now_s = now_ns / SECOND
+        self._action.advance(self._now_s, self._joints.q)
         self.plant.tick(self._joints.q, now_ns)
 
     def _publish(self) -> None:
@@ -156,6 +178,7 @@ class Ros2Emulator:
         joints = [*self._joints.q.tolist(), finger]
         speeds, none = [*self._joints.dq.tolist(), 0.0], [0.0] * len(joints)
         header = Header(time_of(round(self._cycle * self._period_ns)), "")
+        self._scaling.send(Float64(100 * self._fraction))
         self._states.send(JointState(header, [*self._names, FINGER], joints, speeds, none))
 
     def close(self) -> None:

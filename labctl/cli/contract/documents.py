@@ -14,12 +14,16 @@ from labctl.config.reference import Schema
 
 FORMS = "labctl.cli.contract.forms"
 MORE = "labctl.cli.contract.more_forms"
+KEEPING = "labctl.cli.contract.keeping_forms"
 OUTSIDE = "labctl.cli.contract.published_forms"
 
 # name and number -> where its type is; a document's `schema` is "labctl.NAME/NUMBER"
 DOCUMENTS: Mapping[str, str] = {
     "alerts/1": f"{MORE}:AlertsTried",
     "analysis/1": "labctl.analysis.survival.result:AnalysisResult",
+    "backup/1": f"{KEEPING}:BackupTaken",
+    "backup_check/1": f"{KEEPING}:BackupsRead",
+    "backups/1": f"{KEEPING}:Backups",
     "bugreport/1": f"{FORMS}:Bugreport",
     "compare/1": f"{MORE}:Compared",
     "demo/1": f"{FORMS}:DemoMade",
@@ -46,6 +50,7 @@ DOCUMENTS: Mapping[str, str] = {
     "recorded/1": f"{FORMS}:Recorded",
     "report_again/1": f"{OUTSIDE}:ReportAgain",
     "report_made/1": f"{FORMS}:ReportMade",
+    "restored/1": f"{KEEPING}:LabRestored",
     "review/1": f"{FORMS}:Review",
     "run/1": f"{FORMS}:Ran",
     "said/1": f"{FORMS}:Lines",

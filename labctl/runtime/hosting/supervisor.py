@@ -136,6 +136,7 @@ class Stamper:
         self._folder = folder
         self._authority = authority_of(folder)
         self._process: subprocess.Popen[bytes] | None = None
+        self._words: Words | None = None
 
     def ask(self) -> None:
         """Begin to ask for a timestamp of the newest head; comes back at once. That it cannot be asked for is seen in
@@ -143,13 +144,14 @@ class Stamper:
         """
         if self._authority is None or (self._process is not None and self._process.poll() is None):
             return
-        log, command = self._folder / STAMPS, [sys.executable, "-P", "-c", STAMP, "stamp", str(self._folder)]
+        command = [sys.executable, "-P", "-c", STAMP, "stamp", str(self._folder)]
         with suppress(OSError):
-            log.parent.mkdir(exist_ok=True)
-            with log.open("ab") as out:
-                self._process = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-                )
+            self._words = Words("stamp", self._folder / STAMPS, waits=True)
+            out = self._words.writes
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+            )
+            self._words.started()
             os.setpriority(os.PRIO_PROCESS, self._process.pid, NICER)
 
     def close(self) -> str:
@@ -174,7 +176,10 @@ class Stamper:
         if self._process is None:
             return True
         try:
-            return self._process.wait(patience_s) == 0
+            stamped = self._process.wait(patience_s) == 0
+            if self._words is not None:
+                self._words.rest()
+            return stamped
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

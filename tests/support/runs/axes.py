@@ -24,3 +24,25 @@ AXES = {"sim_rail": RAIL, "sim_hand": HAND}
 def cell_of(driver: str) -> dict[str, str]:
     """For `make_campaign(cell=…)`: the shipped cell with this robot in place of the FR3."""
     return {'driver = "sim_fr3"': f'driver = "{driver}"', "[readiness]": f"{AXES[driver]}\n[readiness]"}
+
+
+RAIL_BY_HAND = """[[teleop.axis]]
+name = "rail"
+by = "ry"
+speed = 0.3
+[[teleop.axis]]
+name = "vacuum"
+closed = 1.0
+open = 0.0
+"""
+HAND_BY_HAND = "".join(
+    f'[[teleop.axis]]\nname = "hand.{finger}"\nclosed = {closed}\nopen = 0.0\n'
+    for finger, closed in (("thumb", 1.4), ("index", 1.4), ("middle", 1.4), ("ring", 1.4), ("little", 1.4))
+)
+BY_HAND = {"sim_rail": RAIL_BY_HAND, "sim_hand": HAND_BY_HAND}
+
+
+def teleop(device: str, driver: str) -> str:
+    """[teleop] with a device for a cell of such a robot."""
+    caps = "linear_m_s = 0.35\nangular_rad_s = 1.2\nramp_s = 0.1\n"
+    return f'[teleop]\ndevice = "{device}"\n{caps}{BY_HAND[driver]}'

@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from support.runs.axes import cell_of
-from support.runs.campaigns import events_of, make_campaign, unblind
+from support.runs.axes import cell_of, teleop
+from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 from support.runs.recordings import Recordings, copied
 
 from labctl.cli import call
@@ -33,6 +33,18 @@ def moved(lab: Path, driver: str) -> Path:
     return folder
 
 
+def by_hand(lab: Path, driver: str) -> Path:
+    """The same, the person at a device of six axes and a button, by labctl's own teleoperation."""
+    cell = cell_of(driver)
+    cell["[readiness]"] = f"{teleop('support.robots.seeing_hand:stick', driver)}\n{cell['[readiness]']}"
+    person = {**HUMAN, "controller": "support.robots.seeing_hand:build"}
+    folder = make_campaign(
+        lab, [person, policy("policy-a", skill="swift")], items=2, budget=30.0, cell=cell, entropy=bytes(32)
+    ).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    return folder
+
+
 @pytest.fixture(params=list(AXES))
 def driver(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -43,11 +55,11 @@ def folder(recordings: Recordings, driver: str) -> Path:
     return recordings.of(moved, driver=driver)
 
 
-def streams(folder: Path, name: str) -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
-    """Columns, units and values of a stream in the first episode."""
+def streams(folder: Path, name: str, of: str = "") -> tuple[tuple[str, ...], tuple[str, ...], np.ndarray]:
+    """Columns, units and values of a stream in an episode, the first one unless it is named."""
     store = TraceStore.open(sqlite_url(folder / "traces.db"), folder.name, readonly=True)
     try:
-        episode = store.episodes()[0]
+        episode = of or store.episodes()[0]
         spec = next(spec for spec in store.streams(episode) if spec.name == name)
         return spec.columns, spec.units, store.read(episode, name)[1]
     finally:
@@ -115,3 +127,29 @@ def test_parquet_mcap_and_lerobot_carry_names_and_units(folder: Path, driver: st
         )
         == 0
     )
+
+
+def test_a_person_at_a_device_moves_every_item_with_each_of_them_through_a_whole_campaign(
+    recordings: Recordings, driver: str, tmp_path: Path
+) -> None:
+    recorded = recordings.of(by_hand, driver=driver)
+    copied(recorded.parent.parent, tmp_path / "lab")
+    folder = tmp_path / "lab" / "campaigns" / recorded.name
+    unblind(folder)
+    assert call(["verify", str(folder)]) == 0
+    events = events_of(folder)
+    schedule = next(event.body["schedule"] for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED)
+    trial = next(slot["trial"] for slot in schedule if slot["arm"] == "human")
+    outcome = next(event for event in events if event.trial == trial and event.kind == Kind.OUTCOME_RECORDED)
+    person = str(outcome.episode)
+    assert outcome.body["outcome"]["moved"] == 2, "the policy's errors are its own"
+    columns, _, values = streams(folder, "arm/action", person)
+    asked = values[:, [columns.index(f"requested.{axis}") for axis in AXES[driver]]]
+    of_hand = asked[:, -1 if driver == "sim_rail" else -5 :]
+    most = 1.0 if driver == "sim_rail" else 1.4
+    assert np.nanmin(of_hand, axis=0) == pytest.approx(0.0) and np.nanmax(of_hand, axis=0) == pytest.approx(most)
+    if driver == "sim_rail":
+        steps = np.diff(asked, axis=0)
+        alone = (np.abs(steps[:, 0]) > 1e-5) & (np.abs(steps[:, 1:8]).max(axis=1) < 1e-9)
+        assert alone.sum() > 50, "the rail is led by itself, by the stick that the cell names, while the joints stand"
+        assert np.quantile(np.abs(steps[alone, 0]), 0.95) * 100.0 <= 0.31, "as fast as the cell lets it, but for bends"

@@ -77,6 +77,14 @@ def test_it_is_exported_with_its_units_and_reported(recordings: Recordings, fold
     assert (units["mass"], units["stable"]) == ("kg", "1")
     assert table["mass"].to_numpy().max() == pytest.approx(0.1, abs=0.06)
     assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
+    page = (tmp_path / "report" / "report.html").read_text("utf-8")
+    assert "<h2" in page and "Sensors" in page and "scale: mass, kg" in page and "scale: stable" in page
+    drawn = (tmp_path / "report" / "figures" / "sensor-scale-mass.csv").read_text("utf-8").splitlines()
+    assert drawn[0] == "arm,episode,t_s,value" and {line.partition(",")[0] for line in drawn[1:]} == {
+        "human",
+        "policy-a",
+    }
+    assert max(float(line.rpartition(",")[2]) for line in drawn[1:]) > 0.05, "items of 50 g lie on it"
     episode = next(str(event.episode) for event in events_of(own) if event.episode)
     assert call(["show", episode, "--save", str(tmp_path / "e.rrd"), "--lab", str(tmp_path / "lab")]) == 0
     assert b"sensors/scale/0" in (tmp_path / "e.rrd").read_bytes(), "its mass is drawn"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import re
 import socket
 import socketserver
 import threading
@@ -273,4 +274,5 @@ def test_the_process_sends_what_a_run_told_and_ends_with_it(tmp_path: Path, got:
     kinds = [json.loads(got.requests.get(timeout=PATIENCE_S)[2])["kind"] for _ in range(2)]
     assert kinds == ["stop", "night"] and process.wait(PATIENCE_S) == 0
     log = (folder / courier.LOG).read_text("utf-8")
-    assert "webhook: sent: stop" in log and SECRET not in log
+    assert re.search(r"^[-\d]+T[:.\d]+Z INFO    alerts: webhook: sent: stop$", log, re.M) and SECRET not in log
+    assert (folder / courier.LOG).stat().st_mode & 0o077 == 0, "its owner alone reads it"

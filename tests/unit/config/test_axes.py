@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.runs.axes import teleop
 
 from labctl.axes import Axis, axes_of, composed, hand_of, prefixed
 from labctl.config.axes import NamedAxis, action_problem
@@ -53,12 +54,47 @@ def test_the_shipped_cell_of_a_robot_on_a_rail_says_what_it_has() -> None:
             'kind = "twist"\nunit = "m/s"',
             "does not drive an axis that has no position yet",
         ),
-        ("[lease]", '[teleop]\ndevice = "gamepad"\n[lease]', "sim_rail has other axes, take [teleop] out"),
+        (
+            "[lease]",
+            '[teleop]\ndevice = "gamepad"\n[lease]',
+            "nothing says how the device leads 'vacuum' of sim_rail; add a [[teleop.axis]]",
+        ),
     ],
 )
 def test_what_the_robot_has_otherwise_is_refused_at_its_line(old: str, new: str, told: str) -> None:
     assert old in CELL
     assert told in refused(CELL.replace(old, new, 1))
+
+
+LED = CELL.replace("[lease]", f"{teleop('gamepad', 'sim_rail')}\n[lease]", 1)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('by = "ry"', 'by = "pedal"', "unknown axis 'pedal' of the device; axes are x, y, z, rx, ry, rz"),
+        ("speed = 0.3", "speed = 0.6", "speed of axis 'rail' is 0.6; the cell allows 0.5 m/s"),
+        ("speed = 0.3", "", "axis 'rail' has no speed; it is the arm's: say by and speed"),
+        ("speed = 0.3", "speed = 0.3\nclosed = 1.0", "axis 'rail' is the arm's: say by and speed, and take closed out"),
+        ("closed = 1.0", "closed = 1.5", "closed of axis 'vacuum' is 1.5; it goes from 0 to 1 1"),
+        ("closed = 1.0", "closed = 0.0", "closed and open of axis 'vacuum' are both 0"),
+        ("closed = 1.0", 'by = "x"\nclosed = 1.0', "axis 'vacuum' is the hand's: say closed and open, and take by out"),
+        (
+            'name = "rail"\nby',
+            'name = "rial"\nby',
+            "did you mean 'rail'?; it has: rail",
+        ),
+    ],
+)
+def test_how_a_device_leads_an_axis_is_refused_at_its_line_where_it_cannot(old: str, new: str, told: str) -> None:
+    check_cell_options(parse_cell(LED, "cell.toml"))
+    assert old in LED
+    assert told in refused(LED.replace(old, new, 1))
+
+
+def test_a_gripper_of_one_opening_takes_no_axis_of_a_hand() -> None:
+    text = PLAIN.replace("[readiness]", f"{teleop('gamepad', 'sim_rail')}\n[readiness]", 1)
+    assert "take [[teleop.axis]] out" in refused(text)
 
 
 def test_a_robot_that_declares_no_axes_takes_none() -> None:

@@ -208,6 +208,10 @@ def test_the_line_says_device_clutch_arm_gripper_limit_and_news():
     desk.step(after_ms=1400)
     desk.step(Message("run", "beats", {"names": ["arm", "controller"]}), after_ms=1)
     assert "held back" not in text_of(desk.views[-1]), "a limit is shown for a second"
+    axes = [["rail", "m"], ["fr3_joint1", "rad"], ["vacuum", "1"]]
+    arrays = {"dq": np.zeros(2), "q": np.array([0.25, 1.0]), "tcp": np.full(7, 0.4), "gripper": np.array([0.5])}
+    desk.step(Message("@obs", "obs", {**clipped, "axes": axes}, arrays, "arm"), after_ms=100)
+    assert "| rail 0.25 m | vacuum 0.50 | held back" in text_of(desk.views[-1])
 
 
 ENDS = ("exited", "failed", "done", "shutdown", "suspended", "event")

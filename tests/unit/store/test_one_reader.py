@@ -157,6 +157,19 @@ LISTED: dict[str, dict[str, str]] = {
         "cameras: EncodedImage": "as above",
         "description_of: read_text": "a file of the wheel",
     },
+    # bytes, whatever they say, under their digests; what is restored is verified before anything is said of it
+    "labctl/backup/repository.py": {
+        "__init__: read_bytes": "the mark of a folder of backups",
+        "snapshot: read_bytes": "a list of files, by its digest",
+        "take: open": "a copy that was just made, for its digest",
+        "_copied: open": "a file of the lab, copied",
+        "pieces: open": "a copy, held against its digest",
+    },
+    "labctl/backup/restoring.py": {"_write: open": "it writes"},
+    "labctl/backup/snapshot.py": {
+        "_note_head: events_of": "the number and hash of the last entry",
+        "_is_database: open": "how a file begins",
+    },
     # files that are no campaign's
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},

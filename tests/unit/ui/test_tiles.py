@@ -79,5 +79,12 @@ def test_the_row_of_a_joint_says_its_name_its_curve_and_its_value() -> None:
             assert [row[-13:].strip() for row in rows] == ["+0.400 rad", "-1.000 rad", "+40.0 mm"]
             assert rows[0][9] == BARS[0] and rows[0][-14] == BARS[-1] and set(rows[1][9:-13]) == {BARS[0]}
             assert all(len(row) == 60 for row in rows)
+            axes = [["rail", "m"], ["fr3_joint1", "rad"], ["hand.thumb", "rad"], ["vacuum", "1"]]
+            seen = {"q": np.array([0.25, -1.0]), "gripper": np.array([1.4, 0.5])}
+            joints.put(seen, 10**10, axes)
+            await pilot.pause()
+            rows = [joints.render_line(y).text for y in range(joints.size.height)]
+            assert [row[:9].strip() for row in rows] == ["rail", "fr3 1", "thumb", "vacuum"]
+            assert [row[-13:].strip() for row in rows] == ["+0.250 m", "-1.000 rad", "+1.400 rad", "+0.500 1"]
 
     asyncio.run(look())

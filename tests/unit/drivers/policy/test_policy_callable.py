@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,16 @@ def test_a_function_a_table_and_a_class_are_policies(name: str):
     assert np.allclose(chunk.values, Q) and chunk.values.shape == (5, 7) and chunk.execute == 4
     assert made.told == ({"model_mb": 12.0} if name == "Policy" else {})
     assert chunk.server_s == pytest.approx(0.003 if name == "answer" else float("nan"), nan_ok=True)
+
+
+def test_what_a_function_runs_on_is_every_distribution_that_it_brought_and_its_own_file() -> None:
+    made = policy("act")
+    made.load()
+    made.warm(SEEN)
+    assert made.software["numpy"] == metadata.version("numpy")
+    own = Path(str(sys.modules["my_test_lab.policies"].__file__)).read_bytes()
+    assert made.software["my_test_lab.policies (file)"] == hashlib.sha256(own).hexdigest()[:16]
+    assert "pip" not in made.software or "pip" in sys.modules, "what is installed and not loaded is not there"
 
 
 def test_an_object_is_told_when_an_episode_begins():

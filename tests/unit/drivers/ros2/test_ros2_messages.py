@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cyclonedds")
-from rosbags.typesys import Stores, get_typestore
+from rosbags.typesys import Stores, get_types_from_msg, get_typestore
 
+from labctl.drivers.ros2 import action_messages as acting
 from labctl.drivers.ros2 import messages as ours
-from labctl.drivers.ros2.network import configuration, dds_name
+from labctl.drivers.ros2.network import REPLY, REQUEST, configuration, dds_name
 
 ROS = get_typestore(Stores.ROS2_HUMBLE)
 TIME = 1_764_000_000_123_456_789
@@ -57,6 +58,7 @@ CASES = {
             ],
         ),
     ),
+    "std_msgs/msg/Float64": (ours.Float64(-2.5), lambda: ros("std_msgs/msg/Float64", -2.5)),
     "std_msgs/msg/Float64MultiArray": (
         ours.Float64MultiArray(data=NUMBERS),
         lambda: ros("std_msgs/msg/Float64MultiArray", ros("std_msgs/msg/MultiArrayLayout", [], 0), ARRAY),
@@ -96,8 +98,93 @@ def test_a_message_has_the_bytes_that_ros_2_gives_it(kind: str) -> None:
 
 
 def test_a_topic_of_ros_has_its_prefix_in_dds() -> None:
-    """ROS 2 design, "Topic and Service name mapping to DDS": /foo is rt/foo."""
+    """ROS 2 design, "Topic and Service name mapping to DDS": /foo is rt/foo, a service rq/fooRequest, rr/fooReply."""
     assert dds_name("/joint_states") == "rt/joint_states" and dds_name("/a/b") == "rt/a/b"
+    assert dds_name("/a/_action/send_goal", REQUEST) == "rq/a/_action/send_goalRequest"
+    assert dds_name("/a/_action/send_goal", REPLY) == "rr/a/_action/send_goalReply"
+
+
+# control_msgs (Humble to Jazzy), FollowJointTrajectory.action; rosidl wraps its parts as the design "Actions" has them.
+DEFINITIONS = {
+    "control_msgs/msg/JointTolerance": "string name\nfloat64 position\nfloat64 velocity\nfloat64 acceleration",
+    "control_msgs/msg/JointComponentTolerance": "string joint_name\nuint16 component\nfloat64 position\n"
+    "float64 velocity\nfloat64 acceleration",
+    "control_msgs/msg/Goal": "trajectory_msgs/JointTrajectory trajectory\n"
+    "trajectory_msgs/MultiDOFJointTrajectory multi_dof_trajectory\n"
+    "control_msgs/JointTolerance[] path_tolerance\n"
+    "control_msgs/JointComponentTolerance[] component_path_tolerance\n"
+    "control_msgs/JointTolerance[] goal_tolerance\n"
+    "control_msgs/JointComponentTolerance[] component_goal_tolerance\n"
+    "builtin_interfaces/Duration goal_time_tolerance",
+    "control_msgs/msg/SendGoalRequest": "uint64 client\nint64 number\nunique_identifier_msgs/UUID goal_id\n"
+    "control_msgs/Goal goal",
+    "control_msgs/msg/SendGoalResponse": "uint64 client\nint64 number\nbool accepted\nbuiltin_interfaces/Time stamp",
+    "control_msgs/msg/Result": "int32 error_code\nstring error_string",
+    "control_msgs/msg/GetResultResponse": "uint64 client\nint64 number\nint8 status\ncontrol_msgs/Result result",
+    "control_msgs/msg/CancelRequest": "uint64 client\nint64 number\naction_msgs/GoalInfo goal_info",
+}
+ID, CLIENT = list(range(1, 17)), 2**63 + 5
+
+
+def actions() -> dict[str, tuple[Any, str, Any]]:
+    """Of each message of the action: ours, and the same values by the definition above."""
+    store = get_typestore(Stores.ROS2_HUMBLE)
+    for kind, text in DEFINITIONS.items():
+        store.register(get_types_from_msg(text, kind))
+    made = {kind.rpartition("/")[2]: store.types[kind] for kind in DEFINITIONS}
+    trajectory, theirs = CASES["trajectory_msgs/msg/JointTrajectory"]
+    goal_id = store.types["unique_identifier_msgs/msg/UUID"](np.array(ID, np.uint8))
+    time, many = store.types["builtin_interfaces/msg/Time"](3, 4), "trajectory_msgs/msg/MultiDOFJointTrajectory"
+    no_header = ros("std_msgs/msg/Header", ros("builtin_interfaces/msg/Time", 0, 0), "")
+    span = ros("builtin_interfaces/msg/Duration", 0, 0)
+    goal = made["Goal"](theirs(), store.types[many](no_header, [], []), [], [], [], [], span)
+    info = store.types["action_msgs/msg/GoalInfo"](goal_id, time)
+    said = acting.Result(-4, "not followed")
+    return {
+        "SendGoalRequest": (
+            acting.SendGoalRequest(CLIENT, 7, acting.Uuid(ID), acting.Goal(trajectory)),
+            "control_msgs/msg/SendGoalRequest",
+            (store, made["SendGoalRequest"](CLIENT, 7, goal_id, goal)),
+        ),
+        "SendGoalResponse": (
+            acting.SendGoalResponse(CLIENT, 7, True, ours.Time(3, 4)),
+            "control_msgs/msg/SendGoalResponse",
+            (store, made["SendGoalResponse"](CLIENT, 7, True, time)),
+        ),
+        "GetResultResponse": (
+            acting.GetResultResponse(CLIENT, 7, acting.ABORTED, said),
+            "control_msgs/msg/GetResultResponse",
+            (store, made["GetResultResponse"](CLIENT, 7, 6, made["Result"](-4, "not followed"))),
+        ),
+        "CancelRequest": (
+            acting.CancelRequest(CLIENT, 7, acting.GoalInfo(acting.Uuid(ID), ours.Time(3, 4))),
+            "control_msgs/msg/CancelRequest",
+            (store, made["CancelRequest"](CLIENT, 7, info)),
+        ),
+        "GoalStatusArray": (
+            acting.GoalStatusArray([acting.GoalStatus(acting.GoalInfo(acting.Uuid(ID), ours.Time(3, 4)), 6)]),
+            "action_msgs/msg/GoalStatusArray",
+            (
+                store,
+                store.types["action_msgs/msg/GoalStatusArray"]([store.types["action_msgs/msg/GoalStatus"](info, 6)]),
+            ),
+        ),
+    }
+
+
+@pytest.mark.parametrize(
+    "name", ["SendGoalRequest", "SendGoalResponse", "GetResultResponse", "CancelRequest", "GoalStatusArray"]
+)
+def test_a_message_of_the_action_has_the_bytes_that_its_definition_gives_it(name: str) -> None:
+    message, kind, (store, theirs) = actions()[name]
+    wanted, made = bytes(store.serialize_cdr(theirs, kind)), message.serialize(use_version_2=False)
+    assert made[:2] == wanted[:2] == b"\0\1"
+    assert made[4:].rstrip(b"\0") == wanted[4:].rstrip(b"\0")
+
+
+def test_the_services_of_the_action_are_named_as_rosidl_names_them() -> None:
+    assert acting.SendGoalRequest.__idl_typename__.endswith("action::dds_::FollowJointTrajectory_SendGoal_Request_")
+    assert acting.CancelResponse.__idl_typename__ == "action_msgs::srv::dds_::CancelGoal_Response_"
 
 
 def test_on_loopback_and_with_peers_nothing_is_sent_to_all() -> None:

@@ -11,13 +11,13 @@ import numpy as np
 
 from labctl.core.rollout import ACTION
 from labctl.errors import LabctlError
-from labctl.store.traces import TraceStore
+from labctl.reporting.times.read_once import Samples
 
 STATE, DEVICE, POLICY = "arm/state", "arm/device", "policy"
 LEAST_RAD = 0.01  # an action that asks for less than this in every joint says nothing of a gain
 
 
-def motion_lines(store: TraceStore, episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
+def motion_lines(store: Samples, episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
     """arm -> one line, of the arms whose episodes recorded questions to a policy. episodes: episode -> arm.
 
     Gain: of what an action asked for, from the joints measured when it began to the setpoint at its end, the share that
@@ -33,7 +33,7 @@ def motion_lines(store: TraceStore, episodes: Mapping[str, str], arms: Sequence[
     return {f"{arm}:": _line(np.concatenate(found[arm])) for arm in arms if found.get(arm)}
 
 
-def device_lines(store: TraceStore, episodes: Sequence[str]) -> dict[str, str]:
+def device_lines(store: Samples, episodes: Sequence[str]) -> dict[str, str]:
     """What the controller said of itself beside its states, column by column: its median and its ends, any arm's."""
     parts: dict[str, list[np.ndarray]] = {}
     for episode in episodes:
@@ -54,7 +54,7 @@ def device_lines(store: TraceStore, episodes: Sequence[str]) -> dict[str, str]:
     }
 
 
-def _asked(store: TraceStore, episode: str) -> np.ndarray:
+def _asked(store: Samples, episode: str) -> np.ndarray:
     """(n, 3): what each action asked of each joint, rad, what it had of that at its end, and how long it was, s."""
     specs = {spec.name: spec.columns for spec in store.streams(episode)}
     joints = [name.removeprefix("q.") for name in specs[STATE] if name.startswith("q.")]
@@ -87,4 +87,5 @@ def _line(rows: np.ndarray) -> str:
     wanted, went, span_s = rows.T
     gain = float(wanted @ went) / float(wanted @ wanted)
     rate = gain / float(np.median(span_s))
-    return f"{gain:.2f} of what an action asks for is gone at its end, {rate:.1f} rad/s for each radian it asks for"
+    text = f"{gain:.2f} of the way an action asks for is covered when it ends"
+    return f"{text}, {rate:.1f} rad/s for each radian it asks for"

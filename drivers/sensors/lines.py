@@ -1,0 +1,162 @@
+"""Sensor "lines": what says its values in lines of text, on a serial line or over TCP: light barriers, thermometers,
+tactile arrays, other makers' scales. What a line holds is said by a pattern in the cell file.
+
+May not: guess: a line that does not fit is passed over, and a sensor of which none fits is lost. It sends the one
+question that the cell file has, or nothing. Unverified on hardware.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import serial
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Batch, Kind
+from labctl.drivers.sensors.line_options import LinesOptions
+from labctl.errors import DeviceLost
+
+READ_S = 0.1  # a read waits so long at most
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+EARLY = 0.9  # of a period: a line that comes a little early is not left out
+MOST, LONGEST = 10_000, 65_536
+
+
+def reader(options: LinesOptions) -> Callable[[str], list[float] | None]:
+    """From a line (without its end) to its values, in the columns' units; None for one that does not fit."""
+    columns, factors = options.names(), options.factor_of_each()
+    pattern = None if options.pattern is None else re.compile(options.pattern)
+
+    def value(text: str) -> float:
+        return options.words[text] if text in options.words else float(text.replace(" ", ""))
+
+    def read(line: str) -> list[float] | None:
+        if pattern is None:
+            parts = NUMBER.findall(line)
+        else:
+            found = pattern.search(line)
+            parts = [] if found is None else [part or "" for part in found.groups()]
+        if len(parts) != len(columns):
+            return None
+        try:
+            return [value(part) * factor for part, factor in zip(parts, factors, strict=True)]
+        except ValueError:
+            return None
+
+    return read
+
+
+class LineSensor:
+    """See `labctl.devices.Sensor`."""
+
+    kind: Kind = "real"
+    observes = False
+
+    def __init__(self, options: LinesOptions) -> None:
+        self.stream = options.stream()
+        self._options, self._read, self._clock = options, reader(options), MonotonicClock()
+        self._question = None if options.ask is None else options.ask.encode() + options.ending()
+        self._period_ns = round(SECOND / options.rate_hz)
+        self._silence_ns = round(options.silence_s * SECOND)
+        self._rows: deque[tuple[int, list[float]]] = deque(maxlen=MOST)
+        self._lost, self._last, self._left = "", "", b""
+        self._end = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._line: serial.SerialBase | None = None
+
+    def connect(self, now_ns: int) -> None:
+        """Open the line and wait for the first that fits. Raises DeviceLost when none comes."""
+        if self._thread is not None and not self._lost:
+            return
+        self.close()
+        port = self._options.port
+        try:
+            self._line = serial.serial_for_url(
+                port, baudrate=self._options.baud, timeout=READ_S, write_timeout=self._options.silence_s
+            )
+        except (serial.SerialException, OSError, ValueError) as error:
+            text = f"{port} cannot be opened ({error}); check the address, or the adapter and who may use it"
+            raise DeviceLost(text) from error
+        self._rows.clear()
+        self._end.clear()
+        self._lost, self._last, self._left = "", "", b""
+        self._thread = threading.Thread(target=self._serve, args=(self._line,), name="lines", daemon=True)
+        self._thread.start()
+        while not self._rows and not self._lost:
+            self._clock.sleep_until(self._clock.now_ns() + SECOND // 100)
+        if self._lost:
+            lost = self._lost
+            self.close()
+            raise DeviceLost(lost)
+
+    def sense(self, t_ns: int, observation: Mapping[str, np.ndarray]) -> None:
+        """Nothing: it measures by itself."""
+
+    def drain(self, now_ns: int) -> Batch:
+        """What it said since the last call. Raises DeviceLost once it is gone."""
+        if self._thread is None:
+            raise RuntimeError("the sensor is not connected")
+        rows = [self._rows.popleft() for _ in range(len(self._rows))]
+        if self._lost and not rows:
+            raise DeviceLost(self._lost)
+        values = np.array([row for _, row in rows], float).reshape(-1, len(self.stream.columns))
+        return Batch(self.stream.name, np.array([t_ns for t_ns, _ in rows], np.int64), values)
+
+    def close(self) -> None:
+        self._end.set()
+        if self._thread is not None:
+            self._thread.join(self._options.silence_s + 1.0)
+            self._thread = None
+        if self._line is not None:
+            self._line.close()
+            self._line = None
+
+    def _serve(self, line: serial.SerialBase) -> None:
+        fitted_ns = asked_ns = self._clock.now_ns()
+        kept_ns = 0
+        try:
+            if self._question is not None:
+                line.write(self._question)
+            while not self._end.is_set():
+                now = self._clock.now_ns()
+                for text in self._lines(line):
+                    row = self._read(text)
+                    now, self._last = self._clock.now_ns(), text
+                    if row is None:
+                        continue
+                    fitted_ns = now
+                    if now - kept_ns >= EARLY * self._period_ns:
+                        kept_ns = now
+                        self._rows.append((now, row))
+                if self._question is not None and now - asked_ns >= self._period_ns:
+                    asked_ns = max(asked_ns + self._period_ns, now - self._period_ns)
+                    line.write(self._question)
+                if now - fitted_ns > self._silence_ns:
+                    self._lost = self._unfit()
+                    return
+        except (serial.SerialException, OSError, TypeError) as error:  # TypeError: closed while it was read
+            self._lost = f"the sensor on {self._options.port} is gone ({error})"
+
+    def _lines(self, line: serial.SerialBase) -> list[str]:
+        """The lines that have come whole; waits READ_S at most, and for one byte only."""
+        self._left += line.read(max(1, line.in_waiting or 1))
+        *whole, self._left = re.split(rb"[\r\n]+", self._left[-LONGEST:])
+        return [text for one in whole if (text := one.decode("utf-8", "replace").strip())]
+
+    def _unfit(self) -> str:
+        silence = f"for {self._options.silence_s:g} s"
+        if not self._last:
+            return (
+                f"nothing comes from {self._options.port} {silence}; check cable, baud rate and what it is to be asked"
+            )
+        return f"no line of {self._options.port} fits {silence}; the last was {self._last[:80]!r}; correct its pattern"
+
+
+def build(options: LinesOptions, *, cell: Cell, fixture: Fixture) -> LineSensor:
+    """A sensor that speaks in lines."""
+    return LineSensor(options)

@@ -1,0 +1,136 @@
+"""Driver "support.robots.seeing_hand:build": labctl's own teleoperation, with a person at its device who sees what a
+policy sees and moves sticks and buttons alone; in simulated time, in which nobody waits for a thread.
+
+The gate, the grip, the caps and the axes are those of the cell's [teleop], whose device is `stick` here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from labctl.axes import Axis, hand_of
+from labctl.clock import ManualClock
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.options import NoOptions
+from labctl.devices import ActionChunk, Observation, declared_axes, load
+from labctl.drivers.common.simulated_axes import OPEN_M, to_openings
+from labctl.drivers.sim.legs import CLEAR_M
+from labctl.drivers.teleop.controller import Teleop
+from labctl.drivers.teleop.gate import Reading, axis_map
+from labctl.drivers.teleop.other_axes import other_axes
+from support.robots.item_movers import BAND, ROUGH_M, Arrays, Leg, MoveTo, Person
+from support.robots.virtual_hand import SHUT
+
+ANSWER_S = 0.002
+FAR_M, BESIDE_M = 0.10, 0.02  # the rail is led where the tool is to go more than so far beside its middle, and to there
+
+SURE_M = 0.01  # at each look: a cup that draws holds nothing yet, and a person waits until it does
+
+
+class Stick:
+    """A device of six axes, a clutch and a button, which obeys at once."""
+
+    leader, quiet = False, True
+
+    def __init__(self) -> None:
+        self.axes, self.grip, self.engaged = np.zeros(6), 1.0, False
+
+    def open(self) -> None: ...
+    def poll(self) -> Reading | None: ...
+    def close(self) -> None: ...
+
+    def press(self, *down: int, up: tuple[int, ...] = ()) -> bool:
+        """The clutch is held all the time; a press of SHUT closes, its release opens."""
+        self.engaged = True
+        if up:
+            self.grip = 0.0 if SHUT in down else 1.0
+        return True
+
+    def push(self, **axes: float) -> bool:
+        self.axes = np.zeros(6)
+        return True
+
+
+class Onlooker(Person):
+    """As `Person`, of a robot of any axes: it knows by sight how far the hand is open, and pushes the rail first."""
+
+    def __init__(self, stick: Stick, cell: Cell, axes: tuple[Axis, ...]) -> None:
+        assert cell.teleop is not None
+        super().__init__(stick, linear_m_s=cell.teleop.linear_m_s, angular_rad_s=cell.teleop.angular_rad_s)  # type: ignore[arg-type]
+        self._stick, self._fingers = stick, hand_of(axes)
+        self._on_a_rail = axes[0].kind == "prismatic"
+        self._sliding, self._seen_m = False, OPEN_M
+
+    def __call__(self, seen: Arrays) -> None:
+        opening = float(to_openings(np.ravel(seen["gripper"])[None, :], self._fingers)[0])
+        self._seen_m += float(np.clip(opening - self._seen_m, -SURE_M, SURE_M))
+        super().__call__({**seen, "gripper": np.array([self._seen_m])})
+        if self._on_a_rail and self._way:
+            self._slide(self._way[0][0][1] - float(seen["q"][0]))
+
+    def _pick(self, here: MoveTo, items: np.ndarray) -> list[Leg]:
+        """Over the totes' walls first."""
+        legs = super()._pick(here, items)
+        if not legs:
+            return legs
+        x, y, _, yaw = legs[0][0]
+        return [((*here[:2], CLEAR_M, here[3]), False, ROUGH_M), ((x, y, CLEAR_M, yaw), False, ROUGH_M), *legs]
+
+    def _slide(self, beside_m: float) -> None:
+        """Push the rail towards where the tool is to go, and nothing else meanwhile."""
+        self._sliding = abs(beside_m) > (BESIDE_M if self._sliding else FAR_M)
+        if self._sliding:
+            self._stick.axes = np.array([0, 0, 0, 0, np.clip(4 * beside_m, -1, 1), 0])
+
+    def _push(self, share: np.ndarray) -> None:
+        x, y, z, turn = np.sign(share) * (BAND + (1 - BAND) * np.minimum(np.abs(share), 1.0))
+        self._stick.axes = np.array([x, y, z, 0.0, 0.0, turn])
+
+
+class SeeingTeleop(Teleop):
+    """A Teleop whose person looks before each answer."""
+
+    person: Onlooker
+    time: ManualClock
+
+    def warm(self, observation: Observation) -> None:
+        self._look(observation)
+        super().warm(observation)
+
+    def infer(self, observation: Observation) -> ActionChunk:
+        self._look(observation)
+        return replace(super().infer(observation), delay_s=ANSWER_S)
+
+    def _look(self, observation: Observation) -> None:
+        self.time.sleep_until(max(observation.t_ns, self.time.now_ns()))
+        self.person(dict(observation.arrays))
+
+
+def stick(options: Mapping[str, Any]) -> Stick:
+    """The device of the cell."""
+    return Stick()
+
+
+def build(options: NoOptions, *, cell: Cell, fixture: Fixture) -> SeeingTeleop:
+    """See the module."""
+    table, axes = cell.teleop, declared_axes(cell.robot.driver, cell.robot.options)
+    assert table is not None and axes is not None
+    device, time = load(table.driver, table.options), ManualClock(0)
+    made = SeeingTeleop(
+        device,
+        "stick",
+        table,
+        axes=axis_map(table.axes),
+        opening_m=(table.closed_m, table.open_m),
+        others=other_axes(table, axes),
+        clock=time,
+    )
+    made.time, made.person = time, Onlooker(device, cell, tuple(axes))
+    reading = lambda: Reading(time.now_ns(), axes=device.axes, engaged=device.engaged, grip=device.grip)  # noqa: E731
+    made._poller = SimpleNamespace(newest=reading, start=lambda: None, stop=lambda: None)  # type: ignore[assignment]
+    return made

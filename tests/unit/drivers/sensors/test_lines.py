@@ -1,0 +1,125 @@
+"""A light barrier, a thermometer, a tactile array speak in lines of text: what of a line counts is said in the cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from support.robots.speaking_line import SpeakingLine
+
+from labctl.clock import MonotonicClock
+from labctl.devices import Sensor, load
+from labctl.drivers.sensors.line_options import LinesOptions
+from labctl.drivers.sensors.lines import reader
+from labctl.errors import DeviceLost, OptionError
+from labctl.testing.given import CELL, FIXTURE
+
+CLOCK = MonotonicClock()
+
+
+def options(**given: Any) -> LinesOptions:
+    return LinesOptions.read({"port": "/dev/null", "rate_hz": 20.0, **given}, "lines")
+
+
+@pytest.mark.parametrize(
+    ("given", "line", "values"),
+    [
+        ({"columns": ["temperature"], "units": ["degC"]}, "T=23.5", [23.5]),
+        ({"columns": ["a", "b"], "units": ["N"], "factors": [9.81]}, "1.0, -2e-1", [9.81, -1.962]),
+        (
+            {"columns": ["broken"], "units": ["1"], "pattern": "^beam (\\w+)$", "words": {"CUT": 1.0, "FREE": 0.0}},
+            "beam CUT",
+            [1.0],
+        ),
+        ({"columns": ["taxel*4"], "units": ["kPa"]}, "0 12 7.5 0", [0.0, 12.0, 7.5, 0.0]),
+        (
+            {"columns": ["mass"], "units": ["kg"], "pattern": "S ([- 0-9.]+) g", "factors": [1e-3]},
+            "S - 12.5 g",
+            [-0.0125],
+        ),
+        ({"columns": ["taxel*4"], "units": ["kPa"]}, "0 12 7.5", None),
+        ({"columns": ["broken"], "units": ["1"], "pattern": "^beam (\\w+)$"}, "beam CUT", None),
+        ({"columns": ["x"], "units": ["m"]}, "# ready", None),
+    ],
+)
+def test_a_line_is_read_by_its_pattern_and_one_that_does_not_fit_is_none(
+    given: dict[str, Any], line: str, values: list[float] | None
+) -> None:
+    found = reader(options(**given))(line)
+    assert found == (values if values is None else pytest.approx(values))
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"columns": ["x"], "units": ["m"], "pattern": "(a)(b)"},
+            "pattern has 2 groups; give one in brackets for each",
+        ),
+        ({"columns": ["x"], "units": ["m"], "pattern": "(a"}, "pattern is no regular expression"),
+        ({"columns": ["x*3"], "units": ["m", "m"]}, "units are 2; give one for all, or one for each of 3 columns"),
+        ({"columns": ["x", "x"], "units": ["m"]}, "each by a name of its own"),
+        ({"columns": ["x"], "units": ["m"], "open": ["y"]}, "open names 'y', which is no column"),
+        ({"columns": ["x"], "units": ["m m"]}, "a unit has no space in it"),
+    ],
+)
+def test_options_that_do_not_go_together_are_one_line(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(OptionError, match=told.replace("(", r"\(")):
+        options(**given)
+
+
+def test_what_a_blind_role_may_see_is_said_column_by_column_and_nothing_without() -> None:
+    stream = options(columns=["barrier", "force*2"], units=["1", "N", "N"], open=["barrier"]).stream()
+    assert stream.columns == ("barrier", "force1", "force2") and stream.units == ("1", "N", "N")
+    assert stream.open_columns() == (0,) and not stream.unclear_columns()
+
+
+@pytest.fixture(params=["serial", "tcp", "asked"])
+def line(request: pytest.FixtureRequest) -> Iterator[SpeakingLine]:
+    made = SpeakingLine(
+        lambda: "t 21.5", asked="READ" if request.param == "asked" else None, tcp=request.param == "tcp"
+    )
+    yield made
+    made.close()
+
+
+def sensor(line: SpeakingLine, **more: Any) -> Sensor:
+    given = {"port": line.port, "rate_hz": 20.0, "columns": ["t"], "units": ["degC"], "silence_s": 0.3, **more}
+    asked = {"ask": "READ"} if line._asked else {}
+    return load("lines", {**given, **asked}, cell=CELL, fixture=FIXTURE)
+
+
+@pytest.mark.real_time
+def test_it_gives_what_was_said_no_oftener_than_the_cell_asks_and_is_lost_in_words(line: SpeakingLine) -> None:
+    made = sensor(line)
+    try:
+        made.connect(CLOCK.now_ns())
+        times: list[int] = []
+        while len(times) < 8:
+            found = made.drain(CLOCK.now_ns())
+            assert (found.values == 21.5).all()
+            times += found.t_ns.tolist()
+            CLOCK.sleep_until(CLOCK.now_ns() + 10_000_000)
+        assert np.diff(times).min() >= 0.045 * 1e9, "20 a second of what says more"
+        line.says = lambda: "error 7 7"
+        with pytest.raises(DeviceLost, match=r"no line of .* fits for 0.3 s; the last was 'error 7 7'"):
+            while True:
+                made.drain(CLOCK.now_ns())
+                CLOCK.sleep_until(CLOCK.now_ns() + 10_000_000)
+        line.says = lambda: "t 22"
+        made.connect(CLOCK.now_ns())
+    finally:
+        made.close()
+
+
+@pytest.mark.real_time
+def test_a_line_that_is_not_there_and_one_that_says_nothing_are_one_line() -> None:
+    made = SpeakingLine(lambda: "", hz=20)
+    made.silent = True
+    with pytest.raises(DeviceLost, match=r"nothing comes from /dev/.* for 0.3 s"):
+        sensor(made).connect(0)
+    made.close()
+    with pytest.raises(DeviceLost, match="cannot be opened"):
+        sensor(made, port="/dev/ttyNOBODY").connect(0)
