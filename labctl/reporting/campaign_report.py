@@ -51,6 +51,7 @@ from labctl.store.verifying.verified import (
     arms_of,
     in_passing,
     protocol_of,
+    samples_of,
     verified,
     verified_but,
 )

@@ -218,7 +218,7 @@ def report_published(named: str, out: Path, *, as_json: bool) -> int:
         again = report_again(folder, out, say)
     if as_json:
         said = {"report": str(again.page), "same": again.same, "files": list(again.files), "furthest": again.furthest}
-        lines = {"numbers": list(again.numbers), "versions": list(again.versions)}
+        lines = {"numbers": list(again.numbers), "texts": list(again.texts), "versions": list(again.versions)}
         print_json({"schema": "labctl.report_again/1", **said, **lines})
     else:
         click.echo(f"report: {again.page}")
