@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from labctl.analysis.numerals import count, number
 from labctl.analysis.report.figures import Figure
 from labctl.analysis.report.lab_facts import Asked
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
 
 POINTS = 240.0  # of 1/72 inch: how wide a picture stands in the page, narrow, so that those of a rubric stand in a row

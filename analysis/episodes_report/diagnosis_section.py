@@ -14,7 +14,7 @@ from labctl.analysis.episodes_report.claims import level, ordered
 from labctl.analysis.episodes_report.drawing import Dot, cells, dots
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.result import AxisDrop, EpisodesResult
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 MOST_TAGS = 12

@@ -9,7 +9,7 @@ from labctl.analysis import numerals
 from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.drawing import Line, levels
 from labctl.analysis.lateness_facts import LatencyLevel, Lateness
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 NOTE = (

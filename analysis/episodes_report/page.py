@@ -21,12 +21,13 @@ from labctl.analysis.episodes_report import (
     stages_section,
 )
 from labctl.analysis.episodes_table.result import EpisodesResult
-from labctl.analysis.report import diagrams, figures, headlines, lab_sections, lab_tables, page_words, wording
+from labctl.analysis.report import diagrams, figures, headlines, lab_tables, page_words, wording
 from labctl.analysis.report import page as page_of_operations
 from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.page import Page, Paths, badges, clips_of, meta, verify_with, videos_of, write_folder
 from labctl.analysis.report.report_folder import SCHEMA, check_folder
-from labctl.analysis.report.supplementary_sections import Section, all_figures
+from labctl.analysis.report.sections import lab_sections
+from labctl.analysis.report.sections.supplementary_sections import Section, all_figures
 from labctl.analysis.report.tables import Table
 
 EMPTY = Table((), ())

@@ -19,7 +19,7 @@ from labctl.analysis.episodes_table.result import EpisodesResult, PairOfEpisodes
 from labctl.analysis.episodes_table.result import Sequence as Sequenced
 from labctl.analysis.episodes_table.words import verdict_words
 from labctl.analysis.report.figures import INK, MUTED, Figure, make, to_csv
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 from labctl.analysis.survival.verdicts import OPEN
 

@@ -14,7 +14,7 @@ from labctl.analysis.episodes_report.drawing import Line, levels
 from labctl.analysis.episodes_report.radar import SPOKES, radar
 from labctl.analysis.episodes_table.result import EpisodesResult, FamilyMean, StressLevel
 from labctl.analysis.report.figures import Figure, slug
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 RADAR_NOTE = (

@@ -45,6 +45,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
     "backup": ("labctl.cli.keeping.backup:backup", "A snapshot of the whole lab, also while it runs."),
     "restore": ("labctl.cli.keeping.backup:restore", "A lab made from a snapshot, and verified."),
+    "database": (
+        "labctl.cli.keeping.database:database",
+        "A verified copy on the lab's PostgreSQL server.",
+    ),
     "bugreport": ("labctl.cli.bugreport:bugreport", "An archive for a bug's report, without arms and people."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),

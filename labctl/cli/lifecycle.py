@@ -163,7 +163,7 @@ def _open(
         extends=extends,
         anchors=anchors,
     )
-    stamp_if_asked(opened.folder)
+    _pass_on(opened.folder)
     if as_json:
         links = [asdict(link) for link in opened.links]
         found = {
@@ -206,7 +206,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 
     folder = campaign_folder(campaign, lab)
     taken = take_look(folder, who=acting(who, folder))
-    stamp_if_asked(folder)
+    _pass_on(folder)
     if as_json:
         print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken})
         return
@@ -280,11 +280,33 @@ def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_js
     _say_phase(folder, lines, reason, f"labctl report {campaign} --out report", as_json)
 
 
+def _pass_on(folder: Path) -> None:
+    """What a verb wrote: dated, and copied to the lab's server, where lab.toml names an authority and a server."""
+    stamp_if_asked(folder)
+    _copy_if_asked(folder)
+
+
+def _copy_if_asked(folder: Path) -> None:
+    """After a verb wrote: a copy where the lab names a server; one that does not answer is said, no more."""
+    from labctl.errors import LabctlError
+    from labctl.store.lab_folder import lab_settings
+
+    try:
+        table = lab_settings(folder).store
+        if table is not None:
+            from labctl.store.server.copying import copy_campaign
+
+            for line in copy_campaign(folder, table.url, table.timeout_s).broken:
+                click.echo(f"warning: not copied: {line}", err=True)
+    except LabctlError as error:
+        click.echo(f"warning: not copied: {error}; later: labctl database copy {folder.name}", err=True)
+
+
 def _say_phase(folder: Path, lines: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
     """What a campaign has become: the lines and what comes next, or the same as a document."""
     from labctl.store.verifying.verified import in_passing
 
-    stamp_if_asked(folder)
+    _pass_on(folder)
     if not as_json:
         for line in lines:
             click.echo(line)

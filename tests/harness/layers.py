@@ -36,6 +36,7 @@ MEASURES = (
     "analysis.operations_table",
     "analysis.planning",
     "analysis.report",
+    "analysis.report.sections",
     "analysis.survival",
 )
 CORE = ("core", "core.recorded")
@@ -47,6 +48,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
+    "store.server": (*BASE, "config", *CORE, "store"),
     "store.verifying": (*BASE, "config", *CORE, "store"),
     "backup": (*BASE, *CORE, "store", "store.verifying"),
     "scene": (*BASE, "config", "core", "store", "store.verifying"),
@@ -109,9 +111,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "analysis.blocks",
         "analysis.episodes_table",
         "analysis.report",
+        "analysis.report.sections",
     ),
     "analysis.planning": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
-    "analysis.report": (*STATISTICS, "analysis.binary"),
+    "analysis.report": (*STATISTICS, "analysis.binary", "analysis.report.sections"),
+    "analysis.report.sections": (*STATISTICS, "analysis.binary", "analysis.report"),
     "drivers": ("errors",),
     "drivers.bridges": (),
     "drivers.common": DRIVER,

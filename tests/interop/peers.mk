@@ -4,12 +4,7 @@ PEERS = build/peers
 AGAINST = $(VENV)/bin/python -m pytest -q -rsfxE -m interop
 needs = @command -v $(1) >/dev/null || ls $(2) >/dev/null 2>&1 || { echo "needs Debian's package: apt-get install $(3)" >&2; exit 2; }
 
-.PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-ur-client peer-metadata peer-lerobot
-
-peer-postgres: $(VENV)/.installed-test
-	$(call needs,pg_ctl,/usr/lib/postgresql/*/bin/pg_ctl,postgresql)
-	$(PIP) install -c constraints.txt -e '.[postgres]'
-	$(AGAINST) tests/interop/test_postgres.py
+.PHONY: peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-ur-client peer-metadata peer-lerobot
 
 peer-viewer: $(VENV)/.installed-test
 	$(call needs,chromium,/usr/bin/chromium,chromium)

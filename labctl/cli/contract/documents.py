@@ -26,6 +26,7 @@ DOCUMENTS: Mapping[str, str] = {
     "backups/1": f"{KEEPING}:Backups",
     "bugreport/1": f"{FORMS}:Bugreport",
     "compare/1": f"{MORE}:Compared",
+    "database/1": "labctl.cli.contract.server_forms:Database",
     "demo/1": f"{FORMS}:DemoMade",
     "doctor/1": f"{MORE}:Doctor",
     "emulator/1": f"{FORMS}:Emulated",

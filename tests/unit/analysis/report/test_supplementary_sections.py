@@ -10,8 +10,9 @@ import pytest
 
 from labctl.analysis.episodes import supplement
 from labctl.analysis.operations_table import analyze as analyses
-from labctl.analysis.report import figures, pair_tables, supplementary_sections
+from labctl.analysis.report import figures, pair_tables
 from labctl.analysis.report.page import build_page, render_html
+from labctl.analysis.report.sections import supplementary_sections
 from labctl.analysis.table import table_from_rows
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from labctl.analysis.numerals import MISSING, count, estimate, p_value
 from labctl.analysis.report.lab_facts import Repeated, Stops
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order
 from labctl.analysis.report.wording import verdict_words
 from labctl.analysis.survival.result import AnalysisResult, ArmResult

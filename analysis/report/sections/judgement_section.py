@@ -6,8 +6,8 @@ May not: estimate (see `agreement`), or say more of an index than its interval d
 from __future__ import annotations
 
 from labctl.analysis.numerals import MISSING, count, estimate, number, percent
-from labctl.analysis.report.lab_facts import Judgements
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.judged_facts import Judgements
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from labctl.analysis.historical_facts import Historical
 from labctl.analysis.numerals import estimate, listing
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 TITLE = "A person of another time (historical)"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from labctl.analysis.numerals import MISSING, count, estimate, p_value
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order
 from labctl.analysis.report.wording import verdict_words
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Counting, PairResult, Repeat, Tipping

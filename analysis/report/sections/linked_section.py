@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
 from labctl.analysis.numerals import interval, listing, number, p_value
 from labctl.analysis.report.figures import records_csv
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
 
 

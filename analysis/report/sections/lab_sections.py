@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
-from labctl.analysis.report import historical_section, judgement_section, linked_section, sensor_section
 from labctl.analysis.report.figures import Look, records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections import historical_section, judgement_section, linked_section, sensor_section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 RESOURCES_HEADING = "What servers report about themselves"

@@ -13,7 +13,7 @@ import numpy as np
 from labctl.analysis.numerals import MISSING, count, number
 from labctl.analysis.report.figures import Figure, Look, make, slug, to_csv
 from labctl.analysis.report.lab_facts import SensorColumn, SensorCurve
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from labctl.analysis.episode_facts import Practice
 from labctl.analysis.numerals import MISSING, count, estimate, number
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
 from labctl.analysis.supplement_result import People
 
