@@ -42,7 +42,7 @@ VENDORS = {
     "rtde_io": ("drivers/ur/robot.py",),
     "dashboard_client": ("drivers/ur/dashboard.py",),
     "pymodbus": ("drivers/robotiq/serial.py",),
-    "serial": ("drivers/sensors/scale.py",),
+    "serial": ("drivers/sensors/scale.py", "drivers/sensors/lines.py"),
     "pyrealsense2": ("drivers/realsense/librealsense.py",),
     "libusb_package": ("drivers/realsense/librealsense.py",),
     "cv2": ("drivers/opencv/camera.py",),
