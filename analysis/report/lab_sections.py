@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
-from labctl.analysis.report import historical_section, judgement_section, linked_section, sensor_section
+from labctl.analysis.report import judgement_section, linked_section, sensor_section
 from labctl.analysis.report.figures import Look, records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
 from labctl.analysis.report.supplementary_sections import Section
@@ -36,7 +36,7 @@ def sections(lab: Lab, helped: Mapping[str, float | None], styles: Mapping[str, 
     that the analysis saw a person's hand in, where it did.
     """
     people = judgement_section.section(lab.get("judgements"))
-    then = historical_section.section(lab.get("historical"))
+    then = linked_section.historical(lab.get("historical"))
     linked = linked_section.section(lab.get("linked"))
     sensors = sensor_section.section(lab.get("sensors"), styles)
     made = (then, linked, _interventions(lab, helped), people, _stress(lab), sensors, _hours(lab))
