@@ -14,11 +14,11 @@ from labctl.config.protocol_schema import Protocol
 from labctl.core.record import Record
 from labctl.reporting.historical import printed
 from labctl.reporting.motion_lines import device_lines, motion_lines
-from labctl.reporting.read_once import Samples
 from labctl.reporting.times.answer_times import StartUp, answer_times
 from labctl.reporting.times.lease_times import lease_lines
 from labctl.store.campaign import Campaign
 from labctl.store.opened_body import format_facts
+from labctl.store.read_once import Samples
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
