@@ -55,6 +55,7 @@ class BenchLink:
         self.folder = bench.campaign.folder
         self.stops = 0
         self.there = self.delivers = True
+        self.in_order = False  # did a run that is gone end by itself?
         self.next: Bench | None = None
         self.commands: list[dict[str, Any]] = []
         self._seen = 0
@@ -93,6 +94,9 @@ class BenchLink:
 
     def alive(self) -> bool:
         return self.there
+
+    def ended(self) -> bool:
+        return not self.there and self.in_order
 
     def renew(self) -> bool:
         """Attach to the bench that has taken the place of a killed one (`next`)."""
