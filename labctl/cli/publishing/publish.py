@@ -163,14 +163,18 @@ def opened(named: str) -> Iterator[Path]:
         yield folder
 
 
-def verify_published(named: str, head: str | None, commitment: str | None, *, as_json: bool) -> int:
+def verify_published(
+    named: str, head: str | None, commitment: str | None, certificates: Path | None, *, as_json: bool
+) -> int:
     """`labctl verify DIR`."""
     from labctl.publishing.check import check_published
     from labctl.store.chain_heads import noted
+    from labctl.store.lab_folder import read_text
 
     known = noted(head, commitment)
+    trusted = None if certificates is None else read_text(certificates).encode()
     with opened(named) as folder, progress("verifying", quiet=True) as say:
-        checked = check_published(folder, known, say)
+        checked = check_published(folder, known, say, trusted)
     if as_json:
         print_json(_as_json(checked))
         return 1 if checked.problems else 0
