@@ -38,7 +38,7 @@ def test_a_campaign_of_four_measures_is_reported_by_episodes_and_only_after_unbl
     assert [step["picture"] for step in asked["neatly"]["steps"]] == ["", "figures/asked-03-02.png", ""]
     assert (tmp_path / "report/figures/asked-03-02.png").read_bytes() == striped()
     html = page.read_text(encoding="utf-8")
-    assert base64.b64encode(striped()).decode() in html and "one over, or both crumpled" in html
+    assert base64.b64encode(striped()).decode() in html and "neatly, 0.5: one over, or both crumpled</text>" in html
     assert "![neatly, 0.5: one over, or both crumpled]" in (tmp_path / "report/report.md").read_text("utf-8")
     ids = re.findall(r'<section id="([^"]+)"', html)
     parts = {"flow", "arms", "pairs", "stages", "tasks", "axes", "asked", "provenance"}
