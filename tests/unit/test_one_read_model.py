@@ -34,7 +34,6 @@ LOOKS_AT_EVENTS = {
     "labctl/store/ledger.py": "holds the sealed digest of each entry against what was opened",
     "labctl/store/scene_references.py": "what a scene is held against as of any entry, also while a run writes them",
     "labctl/core/run_facts.py": "counts on with each entry as a run writes it, for its screen",
-    "labctl/store/server/copying.py": "which of the entries that it sends let traces go",
     "labctl/checks/bugreport.py": "says which kinds there are, and replaces whoever any entry names",
     "labctl/publishing/check.py": "a stranger's entries, each against its published line, before anything is folded",
     "labctl/publishing/leaving_out.py": "the files that entries hold digests of, whether they are published or not",
