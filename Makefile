@@ -16,7 +16,7 @@ ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-rest test-lowest test-root lint claims docs site release calibration gallery pictures bench-robots clean
+.PHONY: demo test test-all test-rest test-lowest test-root lint claims docs site release calibration gallery pictures fuzz bench-robots clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/labctl demo --dir labctl-demo
@@ -86,6 +86,11 @@ gallery: $(VENV)/.installed-test
 # The tables of docs/statistics-calibration.md: studies without figures, or STUDIES="looks …" again; RUNS= for fewer runs.
 calibration: $(VENV)/.installed-test
 	PYTHONPATH=tests nice $(VENV)/bin/python -P -m support.statistics.calibration_page $(if $(RUNS),--runs $(RUNS)) $(STUDIES)
+
+# What is read from outside, spoilt, for as long as one likes: ARGS="--seconds 60 --inputs 1000 operations". What fails
+# is kept and tried in every run of the tests.
+fuzz: $(VENV)/.installed-test
+	$(VENV)/bin/python -P tests/fuzz.py $(ARGS)
 
 # How soon and how closely the drivers follow, printed; needs a quiet machine and a reader.
 bench-robots: $(VENV)/.installed-test

@@ -123,7 +123,7 @@ def decode(frames: list[bytes]) -> Message:
         }
         for text in (to, kind, sender):
             text.encode()  # an address that UTF-8 cannot write could not be answered
-    except (KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
         raise ValueError(f"no message: {type(error).__name__}: {error}") from None
     if not isinstance(body, dict):
         raise ValueError(f"no message: its body is {ascii(body)[:80]}")

@@ -71,10 +71,22 @@ def in_words(error: BaseException) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
+def one_line(text: str) -> str:
+    """The text with its line ends as blanks and every other control character written out: what stands in somebody
+    else's file ends no line, and is no command to a terminal.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c in "\n\r\t" else f"\\x{ord(c):02x}" for c in text)
+
+
 class LabctlError(Exception):
     """Base of all deliberate errors; `str(error)` is one line that says what to do."""
 
     exit_code = Exit.REFUSED
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(one_line(message))
 
     def __reduce__(self) -> _Again:
         """So that a further process can hand it on, whatever its class is made from."""

@@ -17,7 +17,7 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.errors import QuestionError
 
-SAID = (
+STATEMENTS = (
     "Fewer blocks drawn from those of this campaign, not new ones: it says how sure this campaign was along the way, "
     "and is no power for another."
 )

@@ -206,10 +206,18 @@ def _exp(interval: Interval | None) -> Interval | None:
     return None if interval is None else (math.exp(interval[0]), math.exp(interval[1]))
 
 
+ENOUGH_ANCHORS = 4
+"""Of arms that change by 20 % each for itself, two anchors let .08 to .11 of like pairs pass for different at .05, four
+.05 to .06 (docs/statistics-calibration.md)."""
+
+
 def _warnings(anchors: Sequence[str], drift: Sequence[Drift]) -> list[str]:
     out = []
     if len(anchors) == 1:
         out.append(f"one anchor only ({anchors[0]}): its own change between the campaigns cannot be told from drift")
+    if 1 < len(anchors) < ENOUGH_ANCHORS:
+        few = f"{len(anchors)} anchors ({', '.join(anchors)}) hardly show by how much arms change each for itself"
+        out.append(f"{few} between campaigns; where they do, p and interval claim too much: {ENOUGH_ANCHORS} hold")
     out += [
         f"the drift of anchor {d.anchor} cannot be judged: its times do not vary, or are all cut at tau"
         for d in drift

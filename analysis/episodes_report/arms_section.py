@@ -12,7 +12,7 @@ from labctl.analysis.episodes_report.claims import level, ordered
 from labctl.analysis.episodes_report.drawing import SMALL, Dot, dots, name_lines, steps
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult
 from labctl.analysis.report.figures import RULE, Figure, Look, make, to_csv
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 Looks = Mapping[str, Look]

@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labctl.analysis import numerals
+from labctl.analysis.episodes_report import stress_section
 from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.claims import level, ordered
-from labctl.analysis.episodes_report.drawing import Dot, Line, cells, dots, levels
+from labctl.analysis.episodes_report.drawing import Dot, cells, dots
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.result import AxisDrop, EpisodesResult
-from labctl.analysis.report.figures import slug
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 MOST_TAGS = 12
@@ -25,7 +25,7 @@ def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
     made = [
         _tasks(result),
         _axes(result, looks),
-        _stress(result, looks),
+        stress_section.section(result, looks),
         _retention(result, looks),
         _tags(result, looks),
     ]
@@ -133,59 +133,6 @@ def _sentence(arm: str, drops: Sequence[AxisDrop]) -> str:
     text = f"{arm} drops with {numerals.listing(parts)}" if parts else f"{arm}: no axis was shown to lower it"
     text += f"; it rises with {numerals.listing(better)}" if better else ""
     return f"{text}; not resolved: {', '.join(rest)}." if rest else f"{text}."
-
-
-def _stress(result: EpisodesResult, looks: Looks) -> Section | None:
-    if not result["stress"]:
-        return None
-    each, figures, rows = level(result), [], []
-    order = ordered(result)
-    by = {(row["family"], row["level"], row["arm"]): row for row in result["stress"]}
-    for family in dict.fromkeys(row["family"] for row in result["stress"]):
-        places = list(dict.fromkeys(row["level"] for row in result["stress"] if row["family"] == family))
-        lines = {}
-        for arm in order:
-            own = [by.get((family, place, arm)) for place in places]
-            if any(own):
-                values = [None if row is None else row["score"] for row in own]
-                lines[arm] = Line(looks[arm], values, [None if row is None else row["ci"] for row in own])
-        axis = f"mean {result['measure']} [{each} %]"
-        figures.append(levels(f"stress-{slug(family)}", family, lines, places, axis))
-        for place in places:
-            cells = [by.get((family, place, arm)) for arm in order]
-            rows.append(
-                (
-                    family,
-                    place,
-                    *(
-                        numerals.MISSING if r is None else numerals.estimate(r["score"], r["ci"], digits=2)
-                        for r in cells
-                    ),
-                )
-            )
-    columns = (Column("Family", "text"), Column("Level", "text"), *(Column(arm) for arm in order))
-    tables = [
-        ("Families by arms", Table(columns, tuple(rows), f"Mean {result['measure']} [{each} %], single intervals."))
-    ]
-    if result["cliffs"]:
-        breaks = tuple(
-            (
-                c["family"], c["arm"], f"{c['holds']} to {c['breaks']}", numerals.number(c["before"], 3),
-                numerals.number(c["after"], 3), numerals.p_value(c["p"], c["p_error"]), numerals.percent(c["same"], 0),
-            )
-            for c in result["cliffs"]
-        )  # fmt: skip
-        head = (
-            Column("Family", "text"), ARM, Column("Clearest break", "text"), Column("Mean up to there"),
-            Column("Mean from there on"), Column("p of any break"), Column("Same place when drawn anew, %"),
-        )  # fmt: skip
-        text = (
-            "The clearest break of each arm along each family, whether or not it is one: p says how often levels that "
-            "do not matter would show one so clear anywhere, and is not adjusted over families and arms."
-        )
-        tables.append(("Where it breaks", Table(head, breaks, text)))
-    note = "Each level by itself, in order. Lines join estimates; between levels nothing was tried."
-    return Section("levels", "Stress and difficulty", tuple(figures), tuple(tables), note, wide=True)
 
 
 def _retention(result: EpisodesResult, looks: Looks) -> Section | None:

@@ -9,7 +9,7 @@ from labctl.analysis import numerals
 from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.drawing import Line, levels
 from labctl.analysis.lateness_facts import LatencyLevel, Lateness
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 NOTE = (
@@ -37,12 +37,12 @@ def section(found: Lateness | None, looks: Looks, level: str) -> Section | None:
         lines[arm] = Line(looks[arm], values, [None if row is None else row["ci"] for row in own])
     axis = f"mean {found['measure']} [{level} %]"
     figure = levels("latency", "Latency added", lines, names, axis)
-    told = tuple(_row(row) for row in ordered)
+    measured = tuple(_row(row) for row in ordered)
     head = (
         Column("Level", "text"), ARM, Column("Measured, s"), Column("Episodes"),
         Column(f"Mean {found['measure']} [{level} %]"), Column(f"Kept of the base [{level} %]"), Column("Sets"),
     )  # fmt: skip
-    tables = [("", Table(head, told, "Intervals of single arms and levels, not adjusted."))]
+    tables = [("", Table(head, measured, "Intervals of single arms and levels, not adjusted."))]
     late = [one for one in found["within"] if one["rho"] is not None]
     if late:
         ranks = tuple(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from labctl.analysis.episodes_report import (
     arms_section,
+    asked_section,
     claims,
     diagnosis_section,
     latency_section,
@@ -20,12 +21,13 @@ from labctl.analysis.episodes_report import (
     stages_section,
 )
 from labctl.analysis.episodes_table.result import EpisodesResult
-from labctl.analysis.report import diagrams, figures, headlines, lab_sections, lab_tables, page_words, wording
+from labctl.analysis.report import diagrams, figures, headlines, lab_tables, page_words, wording
 from labctl.analysis.report import page as page_of_operations
 from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.page import Page, Paths, badges, clips_of, meta, verify_with, videos_of, write_folder
 from labctl.analysis.report.report_folder import SCHEMA, check_folder
-from labctl.analysis.report.supplementary_sections import Section, all_figures
+from labctl.analysis.report.sections import lab_sections
+from labctl.analysis.report.sections.supplementary_sections import Section, all_figures
 from labctl.analysis.report.tables import Table
 
 EMPTY = Table((), ())
@@ -82,7 +84,9 @@ def build_page(
     looks = {arm: looks[arm] for arm in order}
     missing = headlines.unscored(facts, order)
     late = latency_section.section(facts.get("lateness"), looks, claims.level(result))
-    sections = [*sections_of(result, looks), *([late] if late else []), *lab_sections.sections(facts, {}, looks)]
+    asked = asked_section.section(facts.get("asked"), files or {})
+    of_lab = lab_sections.sections(facts, {}, looks)
+    sections = [*sections_of(result, looks), *(one for one in (late, asked) if one), *of_lab]
     analysis = lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
     page: Page = {
         "of_operations": False,

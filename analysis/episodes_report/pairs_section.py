@@ -10,7 +10,7 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 from labctl.analysis import numerals
-from labctl.analysis.blocks.enough import SAID
+from labctl.analysis.blocks.enough import STATEMENTS
 from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.claims import effect, level, ordered
 from labctl.analysis.episodes_report.drawing import WIDE, cells
@@ -19,7 +19,7 @@ from labctl.analysis.episodes_table.result import EpisodesResult, PairOfEpisodes
 from labctl.analysis.episodes_table.result import Sequence as Sequenced
 from labctl.analysis.episodes_table.words import verdict_words
 from labctl.analysis.report.figures import INK, MUTED, Figure, make, to_csv
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 from labctl.analysis.survival.verdicts import OPEN
 
@@ -240,7 +240,7 @@ def _enough(result: EpisodesResult) -> Section | None:
     wrong = max(found, key=lambda one: one["wrong_found"])
     note = (
         f"Share of draws of so many blocks in which the pair’s own test (p at most {result['alpha']:g}, not adjusted) "
-        f"finds a difference. {SAID}"
+        f"finds a difference. {STATEMENTS}"
     )
     if wrong["wrong_found"] > 0:
         note += (

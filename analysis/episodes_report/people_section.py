@@ -12,7 +12,7 @@ from labctl.analysis.episodes_report.drawing import Dot, Line, dots, levels
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.result import EpisodesResult, Factor
 from labctl.analysis.report.figures import MUTED, Figure, Look
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 _PLAIN = Look("#0072B2", "", "o")

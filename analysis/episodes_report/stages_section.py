@@ -10,7 +10,7 @@ from labctl.analysis.episodes_report.claims import level
 from labctl.analysis.episodes_report.drawing import Line, levels, steps
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.result import EpisodesResult
-from labctl.analysis.report.supplementary_sections import Section
+from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 

@@ -48,6 +48,7 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "tags": further.tags(cohort, plan),
         "retention": further.kept(cohort, plan),
         "stress": further.stress(cohort, plan),
+        "families": further.families(cohort, plan),
         "cliffs": diagnosis.breaks(cohort, plan),
         "compositions": diagnosis.together(cohort, plan),
         "tasks": diagnosis.tasks(cohort, plan),

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 from labctl.analysis import table as operations
+from labctl.analysis.episodes_table.values import MOST_STAGES
 from labctl.errors import TableError
 
 REQUIRED = ("block", "arm")
@@ -25,7 +26,7 @@ OPTIONAL = (
     *("instruction", "object", "axis", "tags", "split", "family", "difficulty", "stress", "stage", "steps"),
     *("budget_s", "moved", "staged", "compared", "preferred", "end_reason", "interventions", "void"),
 )
-STAGE_TIME = re.compile(r"^stage_([1-9][0-9]*)_s$")
+STAGE_TIME = re.compile(r"^stage_([1-9][0-9]{0,3})_s$")
 
 
 def is_episodes(names: Sequence[str], where: str) -> bool:
@@ -56,6 +57,9 @@ def check_columns(names: Sequence[str], where: str, *, extra: bool = False) -> N
         raise TableError(
             where, f"unknown column {unknown[0]!r}; known are {known}, stage_1_s … (--extra admits others)"
         )
+    most = next((n for n in names if (found := STAGE_TIME.match(n)) and int(found[1]) > MOST_STAGES), None)
+    if most:
+        raise TableError(where, f"column {most} is beyond the {MOST_STAGES} stages that a task may have")
     stages = sorted(int(found[1]) for n in names if (found := STAGE_TIME.match(n)))
     if stages != list(range(1, len(stages) + 1)):
         lacks = next(k for k in range(1, len(stages) + 2) if k not in stages)

@@ -49,6 +49,9 @@ def from_csv(path: Path, mapping: Mapping[str, str]) -> Imported:
     ]
     columns = {**{name: name for name in own}, **mapping}
     check_columns(list(columns), found.where)
+    twice = next((n for n in columns.values() if found.names.count(n) > 1), None)
+    if twice:
+        raise TableError(found.where, f"column {twice!r} appears {found.names.count(twice)} times; keep one")
     rows: list[Row] = []
     lines: list[int] = []
     for line, row in found.lines:

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from labctl.analysis.episodes_table.importing import Document, Imported, Row, arm_names, listed, mapped, read_json
+from labctl.analysis.episodes_table.importing import (
+    Document,
+    Imported,
+    Row,
+    arm_names,
+    listed,
+    mapped,
+    read_json,
+    shortened,
+    word,
+)
 from labctl.analysis.results import Plain
 from labctl.errors import TableError
 
@@ -23,12 +33,23 @@ def from_lerobot(paths: Sequence[Path], arms: Sequence[str] = ()) -> Imported:
     """
     names = arm_names(arms, [path.resolve().parent.name for path in paths], [str(path) for path in paths])
     rows: list[Row] = []
+    first: dict[tuple[str, str], Path] = {}
     seeded = True
     for path, arm in zip(paths, names, strict=True):
         found, own = _episodes(mapped(read_json(path), "the document", str(path)), str(path))
         seeded &= own
+        for row in found:
+            block = str(row["block"])
+            if (arm, block) in first:
+                text = f"{block} of {arm!r} stands {_where(first[arm, block], path)} already"
+                raise TableError(str(path), f"{text}; one episode of it: give other runs another --arm")
+            first[arm, block] = path
         rows += [{**row, "arm": arm} for row in found]
     return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), () if seeded else (SAME_SEED,))
+
+
+def _where(path: Path, here: Path) -> str:
+    return "in this file" if path == here else f"in {path}"
 
 
 def _episodes(document: Document, where: str) -> tuple[list[Row], bool]:
@@ -46,16 +67,17 @@ def _episodes(document: Document, where: str) -> tuple[list[Row], bool]:
         mapped(e, f"per_episode[{i}]", where)
         for i, e in enumerate(listed(document["per_episode"], "per_episode", where))
     ]
-    seeded = all(isinstance(e.get("seed"), int) for e in episodes)
+    seeded = all(isinstance(e.get("seed"), int) and not isinstance(e["seed"], bool) for e in episodes)
     rows: list[Row] = []
     for i, episode in enumerate(episodes):
-        block = f"seed {episode['seed']}" if seeded else f"episode {episode.get('episode_ix', i)}"
+        number = word(episode.get("episode_ix"))
+        block = f"seed {episode['seed']}" if seeded else f"episode {number or i}"
         rows.append({"block": block, "success": _success(episode.get("success"), f"per_episode[{i}].success", where)})
     return rows, seeded
 
 
 def _of_task(task: Document, at: str, where: str) -> list[Row]:
-    name = f"{task.get('task_group', 'task')}/{task.get('task_id', 0)}"
+    name = f"{word(task.get('task_group')) or 'task'}/{word(task.get('task_id')) or 0}"
     metrics = mapped(task.get("metrics"), f"{at}.metrics", where)
     successes = listed(metrics.get("successes"), f"{at}.metrics.successes", where)
     return [
@@ -66,5 +88,5 @@ def _of_task(task: Document, at: str, where: str) -> list[Row]:
 
 def _success(value: Plain, at: str, where: str) -> int:
     if not isinstance(value, bool | int) or value not in (0, 1):
-        raise TableError(where, f"{at} is {value!r}; expected true or false")
+        raise TableError(where, f"{at} is {shortened(value)}; expected true or false")
     return int(value)

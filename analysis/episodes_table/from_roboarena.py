@@ -21,6 +21,7 @@ SESSIONS = ("session_uuid", "policyA_name", "policyB_name", "evaluation_notes")
 EPISODES = ("session_id", "policy_name", "partial_success")
 USED = "evaluation_location, evaluator_name, session_creation_timestamp; binary_success, command, duration, feedback"
 VALID, PREFERENCE = "VALID_SESSION", "PREFERENCE="
+LEAST_PERCENT = 10.0  # a file whose highest score is between 1 and this is neither shares nor percent
 Source = Mapping[str, str]
 
 
@@ -37,7 +38,7 @@ def from_roboarena(folder: Path) -> Imported:
     percent, if every score is 0, or 1 and above. Raises `TableError` for a folder without the two, or without a column.
     """
     sessions, episodes = _two_files(folder)
-    by_id = {key: row for _, row in sessions.rows for key in (row.get("id", ""), row["session_uuid"]) if key}
+    by_id = _by_id(sessions)
     found: dict[str, list[tuple[int, Source]]] = {}
     strangers = 0
     for line, row in episodes.rows:
@@ -45,14 +46,14 @@ def from_roboarena(folder: Path) -> Imported:
         if session is None:
             strangers += 1
         else:
-            found.setdefault(session["session_uuid"], []).append((line, row))
+            found.setdefault(session["session_uuid"].strip(), []).append((line, row))
     percent = _in_percent(episodes)
     left: Counter[str] = Counter()
     people: dict[str, str] = {}
     rows: list[Row] = []
     lines: list[int] = []
     for _, session in _in_order(sessions.rows):
-        own = found.get(session["session_uuid"], [])
+        own = found.get(session["session_uuid"].strip(), [])
         why = _left_out(session, own)
         if why:
             left[why] += 1
@@ -67,6 +68,11 @@ def from_roboarena(folder: Path) -> Imported:
         why = f"their session_id is in no row of {sessions.path.name}"
         notes.append(f"{counted(strangers, 'episode')} left out: {why}")
     notes += ["partial_success was read as percent"] * percent
+    taken = {row["block"]: row["preferred"] for row in rows}
+    mute = sum(not preferred for preferred in taken.values())
+    if mute and mute < len(taken):
+        what = "no preference that can be read: A, B or TIE, about two policies that ran"
+        notes.append(f"{counted(mute, 'session')} with {what}")
     if people:
         how = "numbered in order of their first session; no name is written"
         notes.append(f"{counted(len(people), 'evaluator')}, {how}")
@@ -86,6 +92,9 @@ def _two_files(folder: Path) -> tuple[_File, _File]:
             kind = "episodes" if of_episodes else "sessions"
             two = f"{files[of_episodes].path.name} and {path.name} are both of {kind}"
             raise TableError(str(folder), f"{two}; leave one of each in the folder")
+        twice = next((name for name in header if name and header.count(name) > 1), None)
+        if twice:
+            raise TableError(f"{path}:1", f"column {twice!r} appears {header.count(twice)} times; keep one")
         needed = EPISODES if of_episodes else SESSIONS
         missing = [name for name in needed if name not in header]
         if missing:
@@ -98,6 +107,20 @@ def _two_files(folder: Path) -> tuple[_File, _File]:
     return files[False], files[True]
 
 
+def _by_id(sessions: _File) -> dict[str, Source]:
+    """Each session by its id and by its uuid. Raises `TableError` where two share one."""
+    found: dict[str, tuple[int, Source]] = {}
+    for line, row in sessions.rows:
+        for column in ("session_uuid", "id"):
+            key = row.get(column, "").strip()
+            if not key and column == "session_uuid":
+                raise TableError(f"{sessions.path}:{line}", "session_uuid is empty; every session has one")
+            if key and found.setdefault(key, (line, row))[1] is not row:
+                text = f"{column} {key!r} stands in line {found[key][0]} too; every session has its own"
+                raise TableError(f"{sessions.path}:{line}", text)
+    return {key: row for key, (_, row) in found.items()}
+
+
 def _in_order(rows: list[tuple[int, Source]]) -> list[tuple[int, Source]]:
     when = "session_creation_timestamp"
     return sorted(rows, key=lambda entry: entry[1][when]) if all(row.get(when) for _, row in rows) else rows
@@ -105,9 +128,14 @@ def _in_order(rows: list[tuple[int, Source]]) -> list[tuple[int, Source]]:
 
 def _in_percent(episodes: _File) -> bool:
     """Whether partial_success goes to 100 in this file. Raises `TableError` where it could be both."""
-    scores = [(line, _number(row["partial_success"])) for line, row in episodes.rows]
-    if not any(score > 1 for _, score in scores):
+    found = [(line, _number(row["partial_success"])) for line, row in episodes.rows]
+    scores = [(line, score) for line, score in found if math.isfinite(score)]
+    line, most = max(scores, key=lambda entry: entry[1], default=(0, 0.0))
+    if most <= 1:
         return False
+    if most < LEAST_PERCENT:
+        text = f"partial_success is {most:g}, the most of the file: neither a share nor percent"
+        raise TableError(f"{episodes.path}:{line}", f"{text}; write all of them from 0 to 1")
     for line, score in scores:
         if 0 < score < 1:
             text = f"partial_success is {score:g}, in a file whose others go beyond 1; write all of them from 0 to 1"
@@ -122,10 +150,23 @@ def _number(value: str) -> float:
         return math.nan
 
 
+def _policy(row: Source) -> str:
+    return " ".join(row["policy_name"].split())
+
+
+def _said(session: Source, key: str) -> str | None:
+    """What stands after a word at the beginning of a line of a session's notes; None where no line begins so."""
+    lines = (line.strip() for line in session["evaluation_notes"].splitlines())
+    return next((line[len(key) :].strip() for line in lines if line.upper().startswith(key)), None)
+
+
 def _left_out(session: Source, own: Sequence[tuple[int, Source]]) -> str | None:
-    if not any(line.strip().upper().startswith(VALID) for line in session["evaluation_notes"].splitlines()):
+    said = _said(session, VALID)
+    if said is None:
         return f"their evaluation_notes do not say {VALID}"
-    names = [row["policy_name"].strip() for _, row in own]
+    if said.lstrip(":= ").upper() in ("NO", "FALSE", "0", "INVALID"):
+        return f"their evaluation_notes say {VALID} {said.lstrip(':= ')}"
+    names = [_policy(row) for _, row in own]
     if len(set(names)) < 2:
         return "fewer than two policies have an episode"
     return "a policy has two episodes" if len(set(names)) < len(names) else None
@@ -140,17 +181,17 @@ def _of_session(
         ran = [entry for _, entry in sorted(zip(letters, own, strict=True), key=lambda pair: pair[0])]
     else:
         ran = sorted(own, key=lambda entry: entry[1].get("timestamp", ""))
-    position = {row["policy_name"].strip(): i + 1 for i, (_, row) in enumerate(ran)}
+    position = {_policy(row): i + 1 for i, (_, row) in enumerate(ran)}
     compared, preferred = _preference(session, position)
     return [
         (
             line,
             {
-                "block": session["session_uuid"],
-                "arm": row["policy_name"].strip(),
+                "block": session["session_uuid"].strip(),
+                "arm": _policy(row),
                 "success": text(row.get("binary_success")),
                 "score": _score(row["partial_success"], percent),
-                "position": position[row["policy_name"].strip()],
+                "position": position[_policy(row)],
                 "site": session.get("evaluation_location", "").strip(),
                 "evaluator": person,
                 "instruction": " ".join(row.get("command", "").split()),
@@ -170,15 +211,9 @@ def _score(value: str, percent: bool) -> str:
 
 def _preference(session: Source, position: Mapping[str, int]) -> tuple[str, str]:
     """`compared` and `preferred` of a session; empty without a preference, or where one of the two did not run."""
-    two = [session["policyA_name"].strip(), session["policyB_name"].strip()]
-    answers = [line.strip()[len(PREFERENCE) :].strip().upper() for line in session["evaluation_notes"].splitlines()
-            if line.strip().upper().startswith(PREFERENCE)]  # fmt: skip
-    if (
-        not answers
-        or answers[0] not in ("A", "B", "TIE")
-        or not all(name in position for name in two)
-        or two[0] == two[1]
-    ):
+    two = [" ".join(session[name].split()) for name in ("policyA_name", "policyB_name")]
+    answer = (_said(session, PREFERENCE) or "").upper()
+    if answer not in ("A", "B", "TIE") or not all(name in position for name in two) or two[0] == two[1]:
         return "", ""
-    preferred = "tie" if answers[0] == "TIE" else two["AB".index(answers[0])]
+    preferred = "tie" if answer == "TIE" else two["AB".index(answer)]
     return "|".join(sorted(two, key=lambda name: position[name])), preferred

@@ -12,6 +12,7 @@ import numpy as np
 
 from labctl.analysis.blocks import preference
 from labctl.analysis.blocks.axes import Drop, Perturbed, axis_drops, category_drops
+from labctl.analysis.blocks.means import mean_over_units
 from labctl.analysis.blocks.retention import retention
 from labctl.analysis.blocks.sites import SiteEffects, site_effects
 from labctl.analysis.blocks.stress import Stressed, responses
@@ -22,6 +23,7 @@ from labctl.analysis.episodes_table.result import (
     AtLevel,
     AxisDrop,
     Factor,
+    FamilyMean,
     PairOfFactor,
     Prediction,
     Preference,
@@ -243,6 +245,22 @@ def stress(cohort: Cohort, plan: Plan) -> list[StressLevel]:
         {"family": f.family, "level": f.level, "arm": f.arm, "score": f.score, "ci": bounds(f.ci)}
         for f in responses(stressed_rows(cohort), plan.level)
     ]
+
+
+def families(cohort: Cohort, plan: Plan) -> list[FamilyMean]:
+    """The entry `families`: each arm's mean of the measure over all episodes of a family, over whole units."""
+    table, values = cohort.table, measure_of_rows(cohort)
+    of_family, unit = np.array(table.words["family"]), cohort.unit[table.block]
+    found: list[FamilyMean] = []
+    for family in dict.fromkeys(filter(None, table.words["family"])):
+        for i, arm in enumerate(table.arms):
+            own = (of_family == family) & (table.arm == i)
+            mean = mean_over_units(values[own], unit[own], 0.0, 1.0, plan.draws, plan.level)
+            if mean.n:
+                found.append(
+                    {"family": family, "arm": arm, "episodes": mean.n, "score": mean.value, "ci": bounds(mean.interval)}
+                )
+    return found
 
 
 def stressed_rows(cohort: Cohort) -> list[Stressed]:

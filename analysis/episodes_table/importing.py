@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
-from labctl.analysis.episodes_table.values import text
+from labctl.analysis.episodes_table.values import is_drawn, text
 from labctl.analysis.reading import contents
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
@@ -23,7 +23,8 @@ from labctl.errors import TableError
 
 Row = dict[str, Value]
 Document = Mapping[str, Plain]
-ARM = re.compile(r"^[^|]+$")
+ARM = re.compile(r"[^|]*[^|\s][^|]*")
+LONGEST_SHOWN = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,11 @@ class Imported:
         """The table that these rows make. Raises `TableError`, with the source's line."""
         if not self.rows:
             raise TableError(self.source, f"no episode to import{''.join(f'; {note}' for note in self.notes)}")
+        for line, row in zip(self.lines, self.rows, strict=True):
+            for column, value in row.items():
+                if any("\ud800" <= letter <= "\udfff" for letter in text(value)):
+                    found = f"{column} is {shortened(value)}, half of a character that no file can hold"
+                    raise TableError(f"{self.source}:{line}", f"{found}; write it out anew")
         return table_from_lines(zip(self.lines, self.rows, strict=True), self.source)
 
     def columns(self) -> list[str]:
@@ -59,15 +65,28 @@ class Imported:
 
 
 def read_json(path: Path) -> Plain:
-    """What a JSON file holds. Raises `TableError` for one that cannot be read or is none."""
+    """What a JSON file holds. Raises `TableError` for one that cannot be read, is none, or says a key twice."""
     try:
-        return json.loads(contents(path))
+        return json.loads(contents(path), object_pairs_hook=lambda pairs: _once(pairs, str(path)))
     except OSError as e:
         raise TableError(str(path), f"cannot be read: {e.strerror}; give the path of a JSON file") from e
     except json.JSONDecodeError as e:
         raise TableError(f"{path}:{e.lineno}", f"is not JSON: {e.msg}; give the file as it was written") from e
     except UnicodeDecodeError as e:
         raise TableError(str(path), "is not JSON: it is no text; give the file as it was written") from e
+    except RecursionError:
+        raise TableError(str(path), "is nested too deeply to be read; give the file as it was written") from None
+    except ValueError:  # a number of thousands of digits
+        raise TableError(str(path), "holds a number too long to be read; give the file as it was written") from None
+
+
+def _once(pairs: Sequence[tuple[str, Plain]], where: str) -> dict[str, Plain]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TableError(where, f"the key {twice!r} stands twice in one object; keep the one that is meant")
+    return found
 
 
 def listed(value: Plain, at: str, where: str) -> Sequence[Plain]:
@@ -85,8 +104,14 @@ def mapped(value: Plain, at: str, where: str) -> Document:
 
 
 def word(value: Plain) -> str:
-    """A value out of a JSON document as text; "" for what is missing, or no value by itself."""
-    return text(value) if isinstance(value, str | int | float) else ""
+    """A value out of a JSON document as text in one line; "" for what is missing, or no value by itself."""
+    return " ".join(text(value).split()) if isinstance(value, str | int | float) else ""
+
+
+def shortened(value: object) -> str:
+    """A value as a message shows it, however long it is."""
+    shown = repr(value)
+    return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}…"
 
 
 def arm_names(given: Sequence[str], found: Sequence[str], sources: Sequence[str]) -> list[str]:
@@ -95,7 +120,7 @@ def arm_names(given: Sequence[str], found: Sequence[str], sources: Sequence[str]
         raise TableError(sources[0], f"--arm is given {len(given)} times for {len(sources)} sources; give one for each")
     names = list(given or found)
     for name, source in zip(names, sources, strict=True):
-        if not ARM.match(name):
+        if not ARM.fullmatch(name) or not is_drawn(name):
             raise TableError(source, f"the arm's name would be {name!r}; give one with --arm")
     return names
 

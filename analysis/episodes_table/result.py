@@ -275,6 +275,16 @@ class AxesTogether(TypedDict):
     pairs: int
 
 
+class FamilyMean(TypedDict):
+    """An arm's mean over all episodes of a family, whatever their level (NEBULA's family by arm)."""
+
+    family: str
+    arm: str
+    episodes: int
+    score: float | None
+    ci: Bounds
+
+
 class Cell(TypedDict):
     """An arm's mean at one task."""
 
@@ -352,6 +362,7 @@ class EpisodesResult(TypedDict):
     tags: list[TagEffect]
     retention: list[Retained]
     stress: list[StressLevel]
+    families: list[FamilyMean]
     cliffs: list[Cliff]
     compositions: list[AxesTogether]
     tasks: Tasks | None

@@ -13,7 +13,7 @@ import numpy as np
 
 from labctl.analysis.binary.pooling import category
 from labctl.analysis.episodes_table.columns import MEASURES, NUMBERS, OF_BLOCK, STAGE_TIME, TEXTS, check_columns
-from labctl.analysis.episodes_table.values import is_void, number, text
+from labctl.analysis.episodes_table.values import is_drawn, is_void, number, text
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.table import LATE_S, LATE_SHARE, Row
 from labctl.errors import TableError
@@ -122,6 +122,8 @@ def _named(row: Row, column: str, where: str) -> str:
     found = text(row.get(column))
     if not found:
         raise TableError(where, f"{column} is empty; every row names its {column}")
+    if not is_drawn(found):
+        raise TableError(where, f"{column} is {found!r}, with a line break or another control character; take it out")
     return found
 
 
@@ -176,6 +178,8 @@ def _check_preference(table: EpisodesTable, at: int, i: int, voided: set[tuple[s
     two = [arm.strip() for arm in compared.split("|")]
     if len(two) != 2 or two[0] == two[1]:
         raise TableError(where, f"compared is {compared!r}; allowed are two arms, the one that ran first before a |")
+    if TIE in two:
+        raise TableError(where, f"compared is {compared!r}, and {TIE!r} stands for no preference; rename that arm")
     position = {}
     for j in np.flatnonzero(table.block == at):
         position[table.arms[table.arm[j]]] = table.number["position"][j]

@@ -6,10 +6,13 @@ May not: know a second row.
 from __future__ import annotations
 
 import math
+import unicodedata
 
 from labctl.analysis.table import LONGEST_S, Row, Value
 from labctl.errors import TableError
 
+MOST_STAGES = 99
+"""Of one task: a funnel has a row and a curve for each."""
 MISSING = math.nan
 """Stands for a number that a row does not have."""
 
@@ -37,16 +40,21 @@ def number(row: Row, column: str, where: str) -> float:
     return value
 
 
+def is_drawn(word: str) -> bool:
+    """Whether a name can be printed in a line: it holds no control character, and nothing that no encoding has."""
+    return not any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in word)
+
+
 def is_void(row: Row) -> bool:
     """Whether the row says that its episode is void."""
     return text(row.get("void")).lower() not in ("", "0", "0.0", "false", "no")
 
 
-def _whole(least: int) -> tuple:
+def _whole(least: int, most: float = math.inf) -> tuple:
     return (
-        f"a whole number, {least} or more, or empty",
+        f"a whole number, {least} or more, or empty" if most == math.inf else f"a whole number, {least} to {most:g}",
         "leave it empty if unknown",
-        lambda v: v == int(v) and v >= least,
+        lambda v: v == int(v) and least <= v <= most,
     )
 
 
@@ -60,6 +68,7 @@ _RULES = {
     "score": ("a number from 0 to 1, or empty", "divide percent or points by what is possible", lambda v: 0 <= v <= 1),
     "budget_s": ("a time above 0 s, or empty", "leave it empty if unknown", lambda v: 0 < v <= LONGEST_S),
     "position": _whole(1),
-    **{name: _whole(0) for name in ("stage", "steps", "moved", "interventions")},
+    "stage": _whole(0, MOST_STAGES),
+    **{name: _whole(0) for name in ("steps", "moved", "interventions")},
     "staged": _whole(1),
 }

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from labctl.analysis import numerals
-from labctl.analysis.blocks.enough import SAID
+from labctl.analysis.blocks.enough import STATEMENTS
 from labctl.analysis.blocks.heatmap import HARD
 from labctl.analysis.episodes_table.pairs import leader
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes, StageReached
@@ -136,7 +136,7 @@ def sentences(result: EpisodesResult) -> list[str]:
         text = f"Drift over blocks in the order of the table: Kendall's tau = {numerals.signed(order['trend'])}"
         sentences.append(f"{text}, {numerals.p_equals(order['trend_p'], None)}.")
     if result["enough"]:
-        sentences.append(f"Found in draws of so many blocks: {SAID[0].lower()}{SAID[1:]}")
+        sentences.append(f"Found in draws of so many blocks: {STATEMENTS[0].lower()}{STATEMENTS[1:]}")
     return sentences
 
 
@@ -222,6 +222,7 @@ def rows(result: EpisodesResult) -> list[Shown]:
                 for r in result["retention"]
             ],
         ),
+        _by_family(result, each),
         Shown(
             ("family", "level", "arm", f"score [{each}]"),
             [(s["family"], s["level"], s["arm"], _estimate(s["score"], s["ci"])) for s in result["stress"]],
@@ -240,6 +241,14 @@ def rows(result: EpisodesResult) -> list[Shown]:
         _fewer(result),
     ]  # fmt: skip
     return [shown for shown in found if shown.rows]
+
+
+def _by_family(result: EpisodesResult, each: str) -> Shown:
+    arms = list(dict.fromkeys(one["arm"] for one in result["families"]))
+    at = {(one["family"], one["arm"]): _estimate(one["score"], one["ci"]) for one in result["families"]}
+    listed = dict.fromkeys(one["family"] for one in result["families"])
+    rows = [(family, *(at.get((family, arm), numerals.MISSING) for arm in arms)) for family in listed]
+    return Shown((f"family [{each}]", *arms), rows)
 
 
 def _by_task(result: EpisodesResult) -> Shown:

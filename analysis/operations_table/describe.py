@@ -21,6 +21,7 @@ from labctl.analysis.survival.curves import (
     Floats,
     Ints,
     curve,
+    distinct,
     marginal,
     quantile_ns,
     rmst,
@@ -68,7 +69,7 @@ def incidence(cell: Cell, tau_ns: int) -> Incidence | None:
     time = time - since
     named = np.array([c or UNNAMED for c in cell.cause])
     success = cell.kind == SUCCESS
-    grid = np.unique(time[(success | ghost) & (time <= tau_ns)])
+    grid = distinct(time[(success | ghost) & (time <= tau_ns)])
     once = np.ones(len(time))
     at_risk, ended = totals(time, success | ghost, once, grid)
     before = np.append(1.0, (1.0 - ended / at_risk).cumprod())[: len(grid)]

@@ -95,8 +95,12 @@ def _known_pair(
     moved = moved_difference(of_a, of_b, laid, plan.seed, plan.perm, made=made)
     area, area_ci = _pair_auc(of_a, of_b, plan, against)
     carried = logrank(joined(*(c.durations for c in of_a)), joined(*(c.durations for c in of_b)))
-    plain = logrank(joined(*(c.observed for c in of_a)), joined(*(c.observed for c in of_b)))
-    bootstrapped = bootstrap_p(pair_of(of_a, of_b, plan.tau_ns, observed=True), plan.seed, plan.boot)
+    if all(c.durations is c.observed for c in (*of_a, *of_b)):  # no tail was carried on: what follows is of the same
+        plain, as_seen = carried, laid
+    else:
+        plain = logrank(joined(*(c.observed for c in of_a)), joined(*(c.observed for c in of_b)))
+        as_seen = pair_of(of_a, of_b, plan.tau_ns, observed=True)
+    bootstrapped = bootstrap_p(as_seen, plan.seed, plan.boot)
     others = {"family": test.family, "ks_macro_bootstrap": bootstrapped, "logrank_cluster": carried.p_cluster}
     errors = {
         "family": test.family_error,

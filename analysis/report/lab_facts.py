@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NotRequired, TypedDict
 
+from labctl.analysis.report.judged_facts import Judgements
+
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.episode_facts import LinkedPairs, Practice, Stress
     from labctl.analysis.historical_facts import Historical
     from labctl.analysis.lateness_facts import Lateness
-    from labctl.analysis.results import Bounds, Plain
+    from labctl.analysis.results import Plain
     from labctl.analysis.survival.result import ArmResult, PairResult
 
 
@@ -152,6 +154,27 @@ class Times(TypedDict):
     closed: str
 
 
+class AskedStep(TypedDict):
+    """A stage with its points and definition, or an anchor of a rubric ("" for its name): its score and what such an
+    episode looks like; picture: the file in the report that shows one, "" for none.
+    """
+
+    name: str
+    worth: float
+    text: str
+    picture: str
+
+
+class Asked(TypedDict):
+    """A task as it was put to every arm, and what it was judged by."""
+
+    task: str
+    measure: str
+    instruction: str
+    budget_s: float
+    steps: Sequence[AskedStep]
+
+
 class Labels(TypedDict):
     """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything."""
 
@@ -159,80 +182,6 @@ class Labels(TypedDict):
     text: str
     episodes: int
     scored: int
-
-
-class Guesses(TypedDict):
-    """People's guesses of the arm in episodes of this one: how many, right ones, "could not tell", Bang's index."""
-
-    arm: str
-    said: int
-    unknown: int
-    right: int
-    index: float
-    interval: Bounds
-
-
-class Tags(TypedDict):
-    """In how many of an arm's episodes each failure tag was ticked."""
-
-    arm: str
-    episodes: int
-    by_tag: dict[str, int]
-
-
-class Witness(TypedDict):
-    """A witness's counts against the assessor's in n episodes: share with the same, kappa, weighted kappa."""
-
-    witness: str
-    n: int
-    same: float
-    kappa: float | None
-    interval: Bounds
-    weighted: float | None
-
-
-class SecondAssessor(TypedDict):
-    """Of a task, the episodes that a second assessor judged from their videos alone, against the outcome that stood
-    then. agreement: weighted kappa (items, success, stages) or ICC(2,1) (score), None where nothing varies; same: the
-    share on which both agree; disagreements: the others; adjudicated: of these, those an assessor has gone over since.
-    """
-
-    task: str
-    measure: str
-    n: int
-    same: float
-    statistic: str
-    agreement: float | None
-    interval: Bounds
-    disagreements: int
-    adjudicated: int
-
-
-class ModelWitness(TypedDict):
-    """Of a task, what a vision-language model said of episodes from pictures, against the outcome that stood then.
-    unknown: of how many it could not tell, which the rest leaves out; same: the share on which both agree; agreement:
-    as of a second assessor.
-    """
-
-    model: str
-    task: str
-    measure: str
-    n: int
-    unknown: int
-    same: float | None
-    statistic: str
-    agreement: float | None
-    interval: Bounds
-
-
-class Judgements(TypedDict):
-    """What people recorded beside outcomes; each empty where nothing was."""
-
-    guesses: list[Guesses]
-    tags: list[Tags]
-    witnesses: list[Witness]
-    second: list[SecondAssessor]
-    models: list[ModelWitness]
 
 
 class Spread(TypedDict):
@@ -368,6 +317,7 @@ class Lab(TypedDict, total=False):
     failures: Mapping[str, Mapping[str, int]]
     look: str | None
     judgements: Judgements
+    asked: list[Asked]
     trained: list[Trained]
     answer_times: list[AnswerTimes]
     labels: Labels

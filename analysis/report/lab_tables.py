@@ -104,7 +104,8 @@ def episode_table(lab: Lab) -> Table | None:
 
 def _ended(episode: EpisodeEntry) -> str:
     """Why it ended, as it counts, and whether that was a stop by hand."""
-    reason, cause = words(str(episode.get("end_reason") or MISSING)), episode.get("stopped_by_hand")
+    found, cause = str(episode.get("end_reason") or MISSING), episode.get("stopped_by_hand")
+    reason = "all moved or lost" if found == "all_done" else words(found)
     return f"{reason} (stop by hand: {words(str(cause))})" if cause else reason
 
 
@@ -117,8 +118,8 @@ def provenance_table(lab: Lab | None, analysis: str, made_by: str = "") -> Table
         if lab and lab.get(key) is not None:
             named = {"opened_wall": "opened", "closed_wall": "closed", "head": "chain head"}.get(key, key)
             facts[named] = lab.get(key)
-    if lab and (told := lab.get("times")):
-        facts |= {"opened": told["opened"], "closed": told["closed"] or None, "times are those of": told["zone"]}
+    if lab and (times := lab.get("times")):
+        facts |= {"opened": times["opened"], "closed": times["closed"] or None, "times are those of": times["zone"]}
     for key, value in ((lab.get("provenance") if lab else None) or {}).items():
         listed = isinstance(value, Mapping)
         facts[words(key)] = ", ".join(f"{name} {version}" for name, version in value.items()) if listed else value

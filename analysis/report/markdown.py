@@ -31,6 +31,7 @@ def render(page: Page) -> str:
         parts += [f"## {section.title}", *map(_flat, section.sentences), _images(section.figures), _flat(section.note)]
         for heading, table in section.tables:
             parts += [f"### {heading}" if heading else "", _table(table)]
+        parts += [_images(section.beside)]
     if page["answer_table"]:
         parts += [f"## {head['answers']}", _table(page["answer_table"])]
     parts += [f"## {head['limits']}"]

@@ -17,25 +17,27 @@ from urllib.parse import quote
 
 from labctl.analysis.report import (
     anew_words,
-    counting_section,
     diagrams,
     figures,
     headlines,
-    lab_sections,
     lab_tables,
     margin_words,
     markdown,
-    operator_sections,
     page_words,
     pair_tables,
-    stop_sections,
     success_curves,
-    supplementary_sections,
     tables,
     wording,
 )
 from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.report_folder import SCHEMA, check_folder, replace_folder
+from labctl.analysis.report.sections import (
+    counting_section,
+    lab_sections,
+    operator_sections,
+    stop_sections,
+    supplementary_sections,
+)
 from labctl.analysis.supplement_result import Supplement
 from labctl.analysis.survival.bands import curve_bands
 from labctl.analysis.survival.result import AnalysisResult, Counting, PairResult
@@ -311,8 +313,8 @@ def meta(lab: Lab) -> str:
     """The line below the title: campaign, cell, robot, when."""
     named = (("campaign", "Campaign"), ("cell", "cell"), ("robot", "robot"))
     parts = [f"{name} {lab.get(key)}" for key, name in named if lab.get(key)]
-    if told := lab.get("times"):
-        parts.append(f"{told['opened']} to {told['closed'] or 'now'}")
+    if times := lab.get("times"):
+        parts.append(f"{times['opened']} to {times['closed'] or 'now'}")
     elif opened := lab.get("opened_wall"):  # of a record that another labctl wrote
         parts.append(f"{_minute(opened)} to {_minute(lab.get('closed_wall') or 'now')}")
     if labels := lab.get("labels"):

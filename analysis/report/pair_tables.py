@@ -8,7 +8,19 @@ from __future__ import annotations
 from labctl.analysis.numerals import MISSING, count, estimate, number, p_value
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order, without_empty
 from labctl.analysis.report.wording import confidence, margin_words, matrix_words, time_ratio, verdict_words
-from labctl.analysis.survival.result import AnalysisResult, PairResult
+from labctl.analysis.survival.result import AnalysisResult, Bounds, PairResult
+
+TOO_NARROW = (
+    "†: the interval excludes 0 and the exact p does not; where few blocks differ it is too narrow, and p counts: by "
+    "items moved that pair is not resolved."
+)
+
+
+def moved_difference(difference: float | None, ci: Bounds, p: float | None, alpha: float) -> str:
+    """A difference in items moved with its interval, in points; † where that excludes 0 though p is above alpha."""
+    shown = estimate(difference, ci, scale=100)
+    narrow = ci is not None and p is not None and p > alpha and not ci[0] <= 0 <= ci[1]
+    return f"{shown} †" if narrow else shown
 
 
 def pair_table(result: AnalysisResult) -> Table:
@@ -26,7 +38,9 @@ def pair_table(result: AnalysisResult) -> Table:
             time_ratio(pair, adjusted=True),
             time_ratio(pair, adjusted=False),
             estimate(pair.get("uph_difference"), pair.get("uph_difference_ci")),
-            estimate(pair.get("moved_difference"), pair.get("moved_difference_ci"), scale=100),
+            moved_difference(
+                pair.get("moved_difference"), pair.get("moved_difference_ci"), pair.get("moved_p"), result["alpha"]
+            ),
             estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
             verdict_words(pair),
             _computed(pair.get("p_holm"), pair.get("p_holm_error")),
@@ -41,8 +55,8 @@ def pair_table(result: AnalysisResult) -> Table:
         "The first of a pair against the second, on the objects both met; the ratio of time per item is that of RMST. "
         f"Ratios in the first column hold for all pairs of a family at once at {level} %{families}: an order is "
         "claimed where that interval excludes 1, the pair differs, and neither items per hour nor P(first is quicker) "
-        "points the other way. Items moved: t on differences of blocks, too narrow where few of them differ; its exact "
-        "p stands under Items moved, pair by pair. A value without an interval did not vary in these episodes, which "
+        "points the other way. Items moved: t on differences of blocks; its exact p stands under Items moved, pair by "
+        f"pair. {TOO_NARROW} A value without an interval did not vary in these episodes, which "
         "is no certainty."
     )
     return without_empty(Table(columns, rows, note), MISSING)

@@ -287,7 +287,7 @@ def disputed(found: Disputed | None) -> str | None:
     one = found["episodes"] == 1
     text = (
         f"In {found['episodes']} of {found['scored']} episodes ({by_arm}) the witnesses disagree with the assessor’s "
-        f"counts and nobody has reviewed {'it' if one else 'them'}: items moved and lost are the assessor’s"
+        f"counts of items moved or lost and nobody has reviewed {'it' if one else 'them'}: both are the assessor’s"
     )
     n = found["untimed"]
     return f"{text}, and when {n} of the items {'was' if n == 1 else 'were'} moved is not known." if n else f"{text}."

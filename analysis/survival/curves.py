@@ -42,7 +42,13 @@ class Durations:
 
     def event_times(self, horizon_ns: int) -> Ints:
         """Sorted distinct finite event times up to the horizon."""
-        return np.unique(self.time_ns[self.event & (self.time_ns <= horizon_ns) & (self.time_ns < NEVER_NS)])
+        return distinct(self.time_ns[self.event & (self.time_ns <= horizon_ns) & (self.time_ns < NEVER_NS)])
+
+
+def distinct(values: Ints) -> Ints:
+    """Sorted distinct values; of many times as quick as `numpy.unique`, whose table of hashes waits for memory."""
+    ordered = np.sort(values)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)]]
 
 
 def joined(*parts: Durations) -> Durations:
@@ -75,10 +81,13 @@ def curve(durations: Durations, horizon_ns: int) -> tuple[Ints, Floats]:
 def totals(time_ns: Ints, event: NDArray[np.bool_], weight: Floats, grid_ns: Ints) -> tuple[Floats, Floats]:
     """Weight still at risk and weight of events at each grid time, both [G]; needs no memory per episode."""
     order = np.argsort(time_ns, kind="stable")
-    staying = np.append(np.cumsum(weight[order][::-1])[::-1], 0.0)
-    at_risk = staying[np.searchsorted(time_ns[order], grid_ns, side="left")]
-    hit = event & np.isin(time_ns, grid_ns)
-    events = np.bincount(np.searchsorted(grid_ns, time_ns[hit]), weight[hit], len(grid_ns))
+    ordered, weighed = time_ns[order], weight[order]
+    staying = np.append(np.cumsum(weighed[::-1])[::-1], 0.0)
+    at_risk = staying[np.searchsorted(ordered, grid_ns, side="left")]
+    happening = event[order]
+    times, place = ordered[happening], np.searchsorted(grid_ns, ordered[happening])
+    hit = np.append(grid_ns, -1)[place] == times
+    events = np.bincount(place[hit], weighed[happening][hit], len(grid_ns))
     return at_risk, events.astype(np.float64)
 
 

@@ -65,7 +65,8 @@ def event_order(
     unit, worth, starts, mids, ends, owner, times = [], [], [], [], [], [], []
     rows, units = 0, 0
     for g, durations in enumerate(groups):
-        order = np.lexsort((~durations.event, durations.time_ns))
+        # events before censored rows at one instant; times lie far below half of what 64 bits hold, or are NEVER_NS
+        order = np.argsort(np.minimum(durations.time_ns, NEVER_NS // 2) * 2 + ~durations.event, kind="stable")
         time, event = durations.time_ns[order], durations.event[order]
         unit.append(durations.episode[order] + (0 if shared else units))
         worth.append(durations.weight[order])

@@ -98,7 +98,7 @@ def _processor() -> str:
 def _make(compiler: str, weight: str, path: Path) -> None:
     sources = "".join(f'#include "{source.name}"\n' for source in _sources() if source.suffix == ".c")
     with tempfile.TemporaryDirectory(dir=path.parent, prefix="making-") as folder:
-        made, said = Path(folder) / path.name, ""
+        made, failure = Path(folder) / path.name, ""
         for processor in PROCESSOR:
             command = [compiler, *OPTIONS, *processor, f"-DWEIGHT={weight}", "-shared", "-fPIC", "-I", str(FOLDER)]
             command += ["-o", str(made), "-x", "c", "-", "-lm"]
@@ -109,5 +109,5 @@ def _make(compiler: str, weight: str, path: Path) -> None:
             if done.returncode == 0:
                 made.replace(path)
                 return
-            said = (done.stderr.strip().splitlines() or [str(done.returncode)])[-1]
-        raise OSError(f"{compiler} failed: {said}")
+            failure = (done.stderr.strip().splitlines() or [str(done.returncode)])[-1]
+        raise OSError(f"{compiler} failed: {failure}")

@@ -25,7 +25,7 @@ from labctl.analysis.survival.kernel import (
 )
 from labctl.analysis.survival.kernel_build import library
 
-library("float")  # what draws need; made here, so that whoever imports this knows that there is one
+library("uint8_t")  # what draws need; made here, so that whoever imports this knows that there is one
 GIVEN, REDRAW, POOL, SWAP, MIRROR = range(5)
 _whole, _address = ctypes.c_int64, ctypes.c_void_p
 Array = NDArray[np.int64] | NDArray[np.uint64] | NDArray[np.bool_] | Floats
@@ -53,7 +53,7 @@ class _Call:
 
     def __init__(self, walk: EventOrder, draw: Draw, replicates: range) -> None:
         self._kept: list[Array] = []
-        self.library = library("float" if _whole_numbers(draw) else "double")
+        self.library = library("uint8_t" if _small(draw) else "double")
         self.walk = _Walk(
             walk.units, walk.groups, len(walk.group), len(walk.held_unit),
             *(self.whole(v) for v in (walk.unit, walk.start, walk.mid, walk.end, walk.group)),
@@ -109,9 +109,7 @@ def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
     count, groups = len(replicates), walk.groups
     rmst, covariance = np.empty((count, groups)), np.empty((count, groups, groups))
     call = _Call(walk, draw, replicates)
-    call.walk.place = call.whole(
-        np.concatenate([np.searchsorted(held, walk.unit[a:b]) + first for held, first, (a, b) in _holdings(walk)])
-    )
+    call.walk.place = call.whole(_places(walk))
     order = np.argsort(walk.group, kind="stable")  # group after group, which keeps what one needs in the cache
     order_from = np.searchsorted(walk.group[order], np.arange(groups + 1))
     one, two, met_from = _met(walk)
@@ -142,10 +140,12 @@ def order_probability(walk: EventOrder, draw: Draw, replicates: range) -> OrderP
     return OrderProbability(value, variance)
 
 
-def _whole_numbers(draw: Draw) -> bool:
-    """Whether all weights are whole numbers, as all drawn ones are: those need half the room and are as exact."""
+def _small(draw: Draw) -> bool:
+    """Whether all weights are whole numbers up to 255, as all drawn ones are: those need an eighth of the room and are
+    as exact. (No more than as many are drawn as there are, so that one is drawn 256 times in less than 1 of 256!.)
+    """
     given = [] if not isinstance(draw, Given) else [draw.a, *(() if draw.b is None else (draw.b,))]
-    return all(np.array_equal(weights, np.rint(weights)) for weights in given)
+    return all(np.array_equal(weights, np.rint(weights).clip(0, 255)) for weights in given)
 
 
 def _holdings(walk: EventOrder) -> list[tuple[Ints, int, tuple[int, int]]]:
@@ -153,6 +153,15 @@ def _holdings(walk: EventOrder) -> list[tuple[Ints, int, tuple[int, int]]]:
     held, rows = walk.held_from.tolist(), walk.rows_from.tolist()
     ends = itertools.pairwise(held)
     return [(walk.held_unit[a:b], a, of) for (a, b), of in zip(ends, itertools.pairwise(rows), strict=True)]
+
+
+def _places(walk: EventOrder) -> Ints:
+    """Where in `held_unit` the unit of every row stands [rows]."""
+    at, found = np.zeros(walk.units, dtype=np.int64), np.empty(len(walk.unit), dtype=np.int64)
+    for held, first, (a, b) in _holdings(walk):
+        at[held] = np.arange(first, first + len(held))
+        found[a:b] = at[walk.unit[a:b]]
+    return found
 
 
 def _met(walk: EventOrder) -> tuple[Ints, Ints, Ints]:

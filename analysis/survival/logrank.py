@@ -13,7 +13,7 @@ import numpy as np
 from scipy import special
 
 from labctl.analysis.results import Result
-from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, totals
+from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, distinct, totals
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.permutation import relabelled, share_at_least
 
@@ -70,7 +70,7 @@ def _stratum(a: Durations, b: Durations, rho: float) -> tuple[float, float, floa
     event = np.concatenate((a.event, b.event)) & (time < NEVER_NS)
     in_a = np.concatenate((np.ones(len(a.time_ns)), np.zeros(len(b.time_ns))))
     episode = np.concatenate((a.episode, b.episode + a.episodes))
-    grid = np.unique(time[event])
+    grid = distinct(time[event])
     if not len(grid):
         return 0.0, 0.0, 0.0, 0.0
     at_risk, deaths = totals(time, event, np.ones(len(time)), grid)
@@ -93,7 +93,7 @@ def _stratum(a: Durations, b: Durations, rho: float) -> tuple[float, float, floa
 def _excess(pooled: Durations) -> Floats:
     """Events less cumulative hazard of every episode [episodes]."""
     event = pooled.event & (pooled.time_ns < NEVER_NS)
-    grid: Ints = np.unique(pooled.time_ns[event])
+    grid = distinct(pooled.time_ns[event])
     at_risk, deaths = totals(pooled.time_ns, event, np.ones(len(pooled.time_ns)), grid)
     hazard = np.append(0.0, np.cumsum(deaths / at_risk))[np.searchsorted(grid, pooled.time_ns, side="right")]
     return np.bincount(pooled.episode, event - hazard, pooled.episodes).astype(np.float64)

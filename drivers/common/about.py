@@ -36,10 +36,10 @@ def tool_in_words(tool: Tool, kg: float | None = None) -> Mapping[str, Json]:
 def joined(link: object, gripper: object, limits: Limits, robot_model: RobotModel) -> RobotAbout:
     """Of a robot led through a link, with its gripper. Those of packages that are older than `about` say nothing."""
     known = getattr(link, "about", None)
-    told: RobotAbout = _silent(robot_model.name) if known is None else known()
-    told = {**told, "limits": limits_in_force(limits, told.get("limits"))}
+    about: RobotAbout = _silent(robot_model.name) if known is None else known()
+    about = {**about, "limits": limits_in_force(limits, about.get("limits"))}
     of_gripper = getattr(gripper, "about", None)
-    return told if of_gripper is None else {**told, "gripper": of_gripper()}
+    return about if of_gripper is None else {**about, "gripper": of_gripper()}
 
 
 def _silent(model: str) -> RobotAbout:

@@ -33,7 +33,8 @@ class Capture:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP)
         try:
             self._socket.setblocking(False)
-            self._socket.connect((host, 0))  # of that address only
+            self._socket.connect((host, 0))  # of that address only, from now on
+            self._clear()
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, QUEUE_BYTES)
             with contextlib.suppress(PermissionError):  # beyond the system's most: CAP_NET_ADMIN
                 self._socket.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, QUEUE_BYTES)
@@ -42,9 +43,20 @@ class Capture:
             self._socket.close()
             raise
 
+    def _clear(self) -> None:
+        """Until it was connected it took what all hosts sent: another robot's states."""
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                self._socket.recv(MOST_BYTES)
+
     def drain(self) -> list[tuple[int, Datagram]]:
-        """What arrived since the last call: times of arrival on this host's monotonic clock in ns, and states."""
-        ahead_ns, found = self._clock.wall_ahead_ns(), []
+        """What arrived since the last call: times of arrival on this host's monotonic clock in ns, and states.
+
+        The kernel stamps only from some time after it was asked to; what it has not stamped has the time of reading.
+        None arrived after those behind it.
+        """
+        ahead_ns = self._clock.wall_ahead_ns()
+        found: list[tuple[int, Datagram]] = []
         while True:
             try:
                 data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, STAMP_BYTES)
@@ -54,8 +66,11 @@ class Capture:
             if len(data) == at + STATE_BYTES:
                 seconds, ns = STAMP.unpack(ancillary[0][2])
                 found.append((SECOND * seconds + ns - ahead_ns, Datagram(data[at:])))
-        now_ns = self._clock.now_ns()
-        return [(min(t_ns, now_ns), state) for t_ns, state in found]
+        latest_ns = self._clock.now_ns()
+        for place in range(len(found) - 1, -1, -1):
+            latest_ns = min(latest_ns, found[place][0])
+            found[place] = latest_ns, found[place][1]
+        return found
 
     def close(self) -> None:
         """Any number of times."""

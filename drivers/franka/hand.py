@@ -7,6 +7,7 @@ Unverified on hardware: see docs/hardware.md.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from typing import Any
 
@@ -25,6 +26,7 @@ CLOSED_M = 0.002  # nearer than this the fingers are to close: a grasp from the 
 CHANGE_M = 0.005  # a command that would lead so far beyond what is wanted now is interrupted
 NEAR_M = 0.001  # of a target: the hand is there
 RESOLUTION_M = 5e-4  # of a target: a smaller change is none
+HOMED_M = 5e-3  # of its stroke: a hand whose greatest width is less was not homed, or has other fingers
 PERIOD_S = 0.02
 LOST = (franky.NetworkException, franky.ProtocolException, franky.IncompatibleVersionException)
 VENDOR = (*LOST, franky.Exception, franky.GripperException, RuntimeError)
@@ -59,10 +61,14 @@ class FrankaHand:
         try:
             with kept():  # libfranka raises the calling thread
                 self._hand = franky.Gripper(self._host)
-            self._work.opening = float(self._hand.width)
+            self._work.opening, most = float(self._hand.width), float(self._hand.max_width)
             self._version = f"gripper server {self._hand.server_version}"
         except VENDOR as error:
             raise mapped(error) from error
+        if most < STROKE_M - HOMED_M:
+            self._hand = None
+            found, remedy = f"{1e3 * most:.0f} mm at most, and not {1e3 * STROKE_M:.0f}", "home it in Desk"
+            raise DeviceRefused(f"hand: by its own word its fingers open {found}: {remedy}, nothing between them")
         self._reader = threading.Thread(target=self._read, name="hand-states", daemon=True)
         self._reader.start()
         self._work.start()
@@ -137,17 +143,32 @@ class FrankaHand:
         self._work.halt()
 
     def recover(self) -> None:
-        """A refusal is forgotten; the next target is tried. Raises DeviceRefused while the hand is lost."""
+        """A refusal is forgotten; the next target is tried. A hand that was lost is connected anew, and what was asked
+        for before is forgotten: connecting moves nothing. Raises DeviceRefused for one that is still lost.
+        """
         if self._work.sound.mode == "lost":
-            raise DeviceRefused(self._work.sound.reason)
+            self._connect_again()
         self._work.sound, self._reached, self._holding = RobotStatus("idle"), None, False
 
+    def _connect_again(self) -> None:
+        self._let_go()
+        self._work.forget()
+        self._going = None
+        self._end.clear()
+        try:
+            self.connect()
+        except DeviceLost as error:
+            raise DeviceRefused(str(error)) from error
+
     def close(self) -> None:
-        if self._end.is_set():
-            return
+        if not self._end.is_set():
+            self._let_go()
+
+    def _let_go(self) -> None:
         self._end.set()
         if self._hand is not None and self._going is not None:
-            self._hand.stop()
+            with contextlib.suppress(*VENDOR):  # it may be gone
+                self._hand.stop()
         self._work.end()
         if self._reader is not None:
             self._reader.join(JOIN_S)

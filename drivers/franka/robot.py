@@ -121,6 +121,8 @@ class FrankaLink:
         self._clock = MonotonicClock()
         self._silence = Silence()
         self._silence_ns = round(options.silence_s * SECOND)
+        # held for HOLD_MS; from the fastest to rest a robot goes as far as at that speed in half of the time
+        self.coast_s = HOLD_MS / 1000 + float((self._fastest / robot_model.acceleration).max()) / 2 / JOINT_SHARE
         self._settling, self._ending = 0, False
         self._by_joints = options.servo == "velocity"
         self._given = None  # the kind of the motions that were given last

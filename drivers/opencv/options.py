@@ -41,6 +41,9 @@ class OpencvOptions(CameraOptions):
         """The source that is named."""
         return parse_source(self.source)
 
+    def device(self) -> str | None:
+        return f"source = {self.source}" if self.found.sort == "device" else None
+
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         return too_long("exposure_s", self.exposure_s or 0.0, self.exposure_s or 0.0, self.rate_hz)
 

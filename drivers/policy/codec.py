@@ -15,6 +15,8 @@ import numpy as np
 
 from labctl.errors import DeviceRefused, MissingExtra
 
+ANSWER_BYTES = 16 << 20
+"""Of one answer; a chunk of actions is some thousand."""
 PLAIN = frozenset("biuf")  # kinds of dtype an observation or an action may have
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"  # msgpack has no such beginning, but a lone 0x80 is its empty table
 
@@ -76,7 +78,9 @@ def _from_openpi(found: dict[Any, Any]) -> Any:
         _refuse_odd(dtype)
         return np.frombuffer(found[b"data"], dtype).reshape(found[b"shape"])
     if b"__npgeneric__" in found:
-        return np.dtype(found[b"dtype"]).type(found[b"data"])
+        dtype = np.dtype(found[b"dtype"])
+        _refuse_odd(dtype)
+        return dtype.type(found[b"data"])
     return found
 
 

@@ -23,7 +23,7 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.policy_card import Card
 from labctl.drivers.policy.client import PolicyClient, card_for
-from labctl.drivers.policy.codec import pack_npy, unpack_npy
+from labctl.drivers.policy.codec import ANSWER_BYTES, pack_npy, unpack_npy
 from labctl.drivers.policy.options import Gr00tOptions
 from labctl.drivers.policy.websocket import last_line
 from labctl.errors import DeviceLost, DeviceRefused
@@ -114,6 +114,7 @@ class Gr00tLink:
         if peer is None:
             peer = self._socket = zmq.Context.instance().socket(zmq.REQ)
             peer.linger = 0
+            peer.setsockopt(zmq.MAXMSGSIZE, ANSWER_BYTES)
             peer.connect(self._endpoint)
         until_ns = self._clock.now_ns() + round(timeout_s * SECOND)
         try:
@@ -184,7 +185,10 @@ def _timed(picture: np.ndarray, axes: int) -> np.ndarray:
 
 
 def _config(entry: Any) -> Mapping[str, Any]:
-    found = json.loads(entry) if isinstance(entry, str) else entry
+    try:
+        found = json.loads(entry) if isinstance(entry, str) else entry
+    except (ValueError, RecursionError) as error:
+        raise DeviceRefused(f"what the server says of its modalities is no JSON: {last_line(str(error))}") from None
     return found if isinstance(found, Mapping) else {}
 
 

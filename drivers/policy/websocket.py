@@ -1,7 +1,7 @@
 """One websocket to a policy server: connect, ask, close, each within a stated time. No other file imports websockets.
 
 May not: ping a server that is busy thinking (a first call may compile for a minute), wait longer than it is told to,
-take an answer that nobody asked for, or send a question again.
+take an answer that nobody asked for or that is larger than any policy's, or send a question again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.drivers.policy.codec import pack, unpack
+from labctl.drivers.policy.codec import ANSWER_BYTES, pack, unpack
 from labctl.errors import DeviceLost, DeviceRefused, MissingExtra
 
 SLICE_S = 0.1  # how soon a waiting call hears that it is no longer wanted
@@ -49,7 +49,7 @@ class PolicySocket:
                 opening = connect(
                     self.uri,
                     compression=None,
-                    max_size=None,
+                    max_size=ANSWER_BYTES,
                     ping_interval=None,
                     proxy=None,
                     open_timeout=min(timeout_s, OPEN_S),

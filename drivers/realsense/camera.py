@@ -6,6 +6,7 @@ connect anew by itself. Unverified on hardware: see docs/hardware.md.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import queue
 import threading
@@ -175,6 +176,7 @@ class Live:
             self._pipeline = rs.pipeline()
             self._pipeline.set_device(device)  # this very one keeps what was set
             # with a callback, or `wait_for_frames` would restart a camera that was unplugged, with other settings
+            atexit.register(self.close)  # a frame that comes while the interpreter ends would abort the process
             profile = self._pipeline.start(config, self._arrive)
             for sensor, settings in wanted:
                 check_options(sensor, settings)
@@ -206,6 +208,7 @@ class Live:
             with contextlib.suppress(*VENDOR):  # it never started, or the camera is gone
                 self._pipeline.stop()
             self._pipeline = None
+            atexit.unregister(self.close)
 
 
 class Recorded:
@@ -230,6 +233,7 @@ class Recorded:
             self._device = rs.context().load_device(self.shown)
         except VENDOR as error:
             raise DeviceRefused(f"this is not a recording that librealsense can play ({mapped(error)})") from error
+        atexit.register(self.close)  # as above (seen)
         with mapping():
             found = {stream: find_stream(self._device, stream, self.size, self.rate_hz) for stream in self._streams}
             self._device.set_real_time(False)
@@ -243,9 +247,11 @@ class Recorded:
                 sensor.open(profile)
                 self._sensors.append(sensor)
                 sensor.start(self._arrive)
+            # before it plays: the thread that reads the file puts new options in the place of those that are read here,
+            # and what is read then is what was there (seen: a laser power of -1.7e-24, and a segmentation fault)
+            self._known = describe(self._device, {stream: profile for stream, (_, profile) in found.items()})
             self._device.resume()
             self._flowing.set()
-            self._known = describe(self._device, {stream: profile for stream, (_, profile) in found.items()})
 
     def _arrive(self, frame: Any) -> None:
         """In librealsense's threads. To wait here holds the recording up: it plays no faster than it is read.
@@ -285,16 +291,22 @@ class Recorded:
     def close(self) -> None:
         """Let go of the file. Any number of times."""
         self._end.set()
+        self._paused()  # a sensor that closes lets go of queues into which the thread that reads may be putting a frame
         for sensor in self._sensors:
             with contextlib.suppress(*VENDOR):  # it was not started
                 sensor.stop()
                 sensor.close()
-        if self._device is not None:
-            with contextlib.suppress(*VENDOR):
-                # The thread that reads the file may have taken its next order and not begun it; the device's end waits
-                # only for one that has begun, and the order is then run on what is gone. `pause` waits for all of them.
-                self._device.pause()
+        # The thread that reads the file may have taken its next order and not begun it; the device's end waits only for
+        # one that has begun, and the order is then run on what is gone.
+        self._paused()
         self._came = queue.Queue()  # frames go before the device that they are of, and not in the middle of the next
         self._pairing.clear()
         self._joiner.clear()
         self._sensors, self._device = [], None
+        atexit.unregister(self.close)
+
+    def _paused(self) -> None:
+        """The thread that reads the file has done what it was told, and stands."""
+        if self._device is not None:
+            with contextlib.suppress(*VENDOR):
+                self._device.pause()

@@ -30,6 +30,9 @@ class RealsenseOptions(CameraOptions):
     file: Text | None = Field(None, description="a .db3 recording to play in place of a camera")
     pace: bool = Field(True, description="of a recording: at its own times, or as fast as it is read")
 
+    def device(self) -> str | None:
+        return None if self.serial is None else f"serial = {self.serial}"
+
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         exposure = float(self.color_sensor.get("exposure", 0.0))
         return too_long("color_sensor.exposure", exposure, exposure * COLOUR_UNIT_S, self.rate_hz)

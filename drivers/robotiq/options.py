@@ -26,3 +26,6 @@ class RobotiqSerialOptions(RobotiqOptions):
     """A 2F-85 on RS-485."""
 
     port: Text = Field(description='the adapter; best a "/dev/serial/by-id/…", which does not change')
+
+    def device(self) -> str | None:
+        return f"port = {self.port}"

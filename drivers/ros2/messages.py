@@ -20,6 +20,7 @@ else:
 
 __all__ = [
     "CompressedImage",
+    "Float64",
     "Float64MultiArray",
     "Header",
     "Image",
@@ -107,6 +108,12 @@ class Layout(IdlStruct, typename="std_msgs::msg::dds_::MultiArrayLayout_"):
 class Float64MultiArray(IdlStruct, typename="std_msgs::msg::dds_::Float64MultiArray_"):
     layout: Layout = field(default_factory=Layout)
     data: sequence[float64] = field(default_factory=list)
+
+
+@final
+@dataclass
+class Float64(IdlStruct, typename="std_msgs::msg::dds_::Float64_"):
+    data: float64 = 0.0
 
 
 @final

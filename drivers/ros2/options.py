@@ -60,6 +60,12 @@ class Ros2Options(RobotOptions):
         description="where the robot listens for those; the action's own name",
     )
     states_topic: TopicName = Field("/joint_states", description="where the robot says how its joints stand")
+    scaling_topic: TopicName | None = Field(
+        None,
+        description="where the robot says how fast it goes, as /speed_scaling_state_broadcaster/speed_scaling of a UR; "
+        "less than full is a hold",
+    )
+    scaling_full: float = Field(100.0, gt=0, description="what it says there at full speed: 100, or 1")
     joints: Texts = Field(
         (),
         description="what ROS calls the joints, from the base on; left out, as their maker does",

@@ -28,7 +28,7 @@ from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ros2.commands import Commands, commands_of
-from labctl.drivers.ros2.messages import JointState
+from labctl.drivers.ros2.messages import Float64, JointState
 from labctl.drivers.ros2.network import FOUND_S, Network, Subscription, within
 from labctl.drivers.ros2.options import GRIPPER, MODELS, Ros2Options
 from labctl.errors import DeviceLost, DeviceRefused, InputError
@@ -36,6 +36,11 @@ from labctl.plain import RobotAbout
 
 LISTENING_NS = SECOND // 2  # how often it is looked whether somebody listens
 SETTLED_RAD, SETTLE_S = 1e-3, 1.0
+FULL, SLOW_NS = 0.995, SECOND // 5  # less is slowed; for so long, and not by one corner of its way
+SLIDER = (
+    "a UR behind ROS 2 goes at whatever its speed slider says, and labctl does not see it: name its "
+    "speed_scaling_state_broadcaster in `scaling_topic`"
+)
 UNSEEN = (
     "over ROS 2 labctl sees neither the robot's emergency stop nor its own protective stops, only that it does not "
     "follow: a person who can stop it watches it"
@@ -45,13 +50,16 @@ UNSEEN = (
 class Ros2Link:
     """ROS 2 as the `Link` of a streamed robot."""
 
-    more: Mapping[str, str] = {}
     measured: MeasuredChain | None = None
     law: Law | None = None
-    news: Sequence[str] = (UNSEEN,)
+    coast_s = 0.0
 
     def __init__(self, robot_model: RobotModel, options: Ros2Options, control_hz: float) -> None:
         self._robot_model, self._options, self._period_s = robot_model, options, 1.0 / control_hz
+        scaled = options.scaling_topic is not None
+        self.more: Mapping[str, str] = {"speed_scaling": "1"} if scaled else {}
+        self.news: Sequence[str] = (UNSEEN, *([SLIDER] if options.model.startswith("ur") and not scaled else []))
+        self._scaling, self._slow_ns = np.nan, 0  # a share of full speed; since when it is less
         self._names = options.names()
         self._places: list[int] | None = None  # of our joints in the names that the robot sends
         self._sent_names: tuple[str, ...] = ()
@@ -78,6 +86,10 @@ class Ros2Link:
         if not within(FOUND_S, lambda: self._newest is not None):
             raise self._not_found()
         within(FOUND_S, self._commands.readers)  # `health` says if nobody listens
+        if (topic := given.scaling_topic) is not None:
+            network.subscribe(topic, Float64, self._read_scaling)
+            if not within(FOUND_S, lambda: np.isfinite(self._scaling)):
+                raise DeviceRefused(f"{network.shown}: nothing came on {topic}: is its broadcaster active?")
 
     def about(self) -> RobotAbout:
         """ROS 2 says neither who made the robot nor what is in it; the joints it publishes are its model's."""
@@ -126,7 +138,19 @@ class Ros2Link:
         tau = np.array(message.effort)[at] if len(message.effort) == len(names) else np.full(len(q), np.nan)
         states, self._newest = self._states, (now, stamp, q, dq)
         assert states is not None
-        states.add(now, Sample(q, dq, tau, self._model.pose(q), stamp))
+        more = np.array([self._scaling] if self.more else [])
+        states.add(now, Sample(q, dq, tau, self._model.pose(q), stamp, more))
+
+    def _read_scaling(self, message: Float64) -> None:
+        self._scaling = float(message.data) / self._options.scaling_full
+        self._slow_ns = (self._slow_ns or self._clock.now_ns()) if self._scaling < FULL else 0
+
+    def _slowed(self) -> str:
+        """Why the robot goes slower than it is led, in words; "" when it does not."""
+        if not self._slow_ns or self._clock.now_ns() - self._slow_ns < SLOW_NS:
+            return ""
+        said = f"{self._options.scaling_topic} says that the robot goes at {100 * self._scaling:.0f} % of its speed"
+        return f"{said}, and every time would be longer by it: set its speed slider to 100 %, then acknowledge"
 
     def _speed(self, q: np.ndarray, stamp: float) -> np.ndarray:
         """Of a robot that does not say how fast its joints are: from one state to the next, by its own clock."""
@@ -205,7 +229,7 @@ class Ros2Link:
         problem = "" if self._commands is None else self._commands.problem()
         if problem or not self._listens:
             return RobotStatus("fault", problem if self._listens else self._nobody())
-        return RobotStatus("idle")
+        return RobotStatus("fault", slow) if (slow := self._slowed()) else RobotStatus("idle")
 
     def close(self) -> None:
         """Let the robot come to rest where that is said step by step, then leave."""

@@ -119,19 +119,19 @@ class SerialScale:
 
     def _ask(self, line: serial.Serial, tries: int) -> None:
         """One weight, unless the scale has none now; an answer that was broken off is asked for again."""
-        said = b""
+        answer = b""
         for _ in range(tries):
             try:
                 line.reset_input_buffer()
                 line.write(b"SI\r\n")
-                said = line.readline()
+                answer = line.readline()
             except (serial.SerialException, OSError, TypeError) as error:  # TypeError: closed while it was read
                 raise DeviceLost(f"the scale on {self._port} is gone ({error})") from error
-            if said.endswith(b"\n") or self._end.is_set():
+            if answer.endswith(b"\n") or self._end.is_set():
                 break
         else:
             raise DeviceLost(f"no scale answers on {self._port} at {self._baud} baud")
-        if said.endswith(b"\n") and (weight := parsed(said.decode("ascii", "replace").strip())) is not None:
+        if answer.endswith(b"\n") and (weight := parsed(answer.decode("ascii", "replace").strip())) is not None:
             self._rows.append((self._clock.now_ns(), *weight))
 
 

@@ -118,7 +118,7 @@ class Teleop:
             reading, lost = self._newest(), ""
         except DeviceLost as error:
             reading, lost = None, str(error)
-        hand = self._gate.told(reading, self._turning(q), self._clock.now_ns(), self._what)
+        hand = self._gate.read(reading, self._turning(q), self._clock.now_ns(), self._what)
         return {**hand, "waits": lost or hand["waits"]}
 
     def _newest(self) -> Reading | None:

@@ -99,7 +99,7 @@ class Gate:
                 return f"bring the leader to the robot: joint {joint} is {gap.max():.2f} rad away"
         return ""
 
-    def told(self, reading: Reading | None, q: np.ndarray, now_ns: int, device: str = "") -> Hand:
+    def read(self, reading: Reading | None, q: np.ndarray, now_ns: int, device: str = "") -> Hand:
         """What a screen says of the hand: waits (what is missing, "" when nothing is), engaged, fresh, ramp (share of
         the wish that is let through, 0 to 1), and of a leader gap_rad (dof,) to the robot's joints q and limit_rad.
         """

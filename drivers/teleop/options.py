@@ -45,6 +45,9 @@ class GelloOptions(Options):
     trigger_id: ServoId | None = Field(None, description="of the trigger's servo; left out, the one after the joints")
     trigger_rad: Annotated[tuple[float, float], Lax] = Field((0.0, 0.7), description="released, pressed")
 
+    def device(self) -> str | None:
+        return f"port = {self.port}"
+
     @model_validator(mode="after")
     def _has_every_joint(self) -> Self:
         count = len(self.ids)

@@ -52,7 +52,7 @@ class SpaceMouse:
         self._axes = np.full(6, np.nan)  # not known before the first report, or the first silence
         self._buttons = 0
         self._grip: float | None = None
-        self._said_ns = self._clock.now_ns()
+        self._reported_ns = self._clock.now_ns()
 
     def poll(self) -> Reading | None:
         try:
@@ -60,10 +60,10 @@ class SpaceMouse:
         except (OSError, ValueError) as error:
             raise DeviceLost(f"its connection broke ({error})") from error
         now_ns = self._clock.now_ns()
-        if not report and now_ns - self._said_ns < KEEP_NS:
+        if not report and now_ns - self._reported_ns < KEEP_NS:
             return None
         self._take(report)
-        self._said_ns = now_ns
+        self._reported_ns = now_ns
         most = float(np.abs(self._axes).max())
         engaged = bool(self._buttons & CLUTCH)
         return Reading(now_ns, axes=np.nan_to_num(self._axes), engaged=engaged, grip=self._grip, parts={"puck": most})

@@ -54,7 +54,7 @@ class Dashboard:
         self._client: Any = dashboard_client.DashboardClient(host)
         self._remote = remote
 
-    def _said(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
+    def _answer(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
         try:
             if not self._client.isConnected():
                 self._client.connect(CONNECT_MS)
@@ -65,22 +65,22 @@ class Dashboard:
             raise DeviceRefused(f"dashboard, {what}: {' '.join(str(error).split())}") from error
 
     def in_remote_control(self) -> bool | None:
-        return bool(self._said("remote control", lambda: self._client.isInRemoteControl())) if self._remote else None
+        return bool(self._answer("remote control", lambda: self._client.isInRemoteControl())) if self._remote else None
 
     def serial(self) -> str | None:
         """Only letters and digits: what does not know the question answers with a sentence."""
-        said = str(self._said("serial number", lambda: self._client.getSerialNumber(), default="")).strip()
-        return said if said.isalnum() else None
+        number = str(self._answer("serial number", lambda: self._client.getSerialNumber(), default="")).strip()
+        return number if number.isalnum() else None
 
     def power_on(self) -> None:
-        self._said("power on", lambda: self._client.powerOn())
+        self._answer("power on", lambda: self._client.powerOn())
 
     def release_brakes(self) -> None:
-        self._said("brake release", lambda: self._client.brakeRelease())
+        self._answer("brake release", lambda: self._client.brakeRelease())
 
     def unlock(self) -> None:
-        self._said("close popup", lambda: self._client.closeSafetyPopup(), default="")
-        self._said("unlock (a robot refuses it for 5 s)", lambda: self._client.unlockProtectiveStop())
+        self._answer("close popup", lambda: self._client.closeSafetyPopup(), default="")
+        self._answer("unlock (a robot refuses it for 5 s)", lambda: self._client.unlockProtectiveStop())
 
     def end_program(self) -> None:
         """ur_rtde stops it by its own connection."""

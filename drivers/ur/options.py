@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from pydantic import Field
 
-from labctl.config.options import Options
+from labctl.config.cell_schema import Cell
+from labctl.config.options import Contradiction, Options
 from labctl.config.values import Point
 from labctl.drivers.common.options import RobotOptions
 
 Model = Literal["ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"]
 Servo = Literal["joint", "cartesian", "velocity"]
+KICK_S = 0.05
 
 
 class UrOptions(RobotOptions):
@@ -35,6 +38,20 @@ class UrOptions(RobotOptions):
     )
     robot_api_port: int = Field(80, ge=1, le=65535, description="of PolyScope X's Robot API, from 10.11 on")
     watchdog_hz: float = Field(4.0, ge=1, le=50, description="the robot stops when nothing came for one period")
+
+    def kick_s(self) -> float:
+        """How long a robot at rest may go without a word: half of the watchdog's period, and no longer than KICK_S."""
+        return min(KICK_S, 0.5 / self.watchdog_hz)
+
+    def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
+        found, control_hz = list(super().contradictions(cell)), float(cell.robot.control_hz)
+        if control_hz < 2 * self.watchdog_hz:
+            keys = f"watchdog_hz = {self.watchdog_hz:g} and robot.control_hz = {control_hz:g}"
+            text = f"{keys}: setpoints come each {1e3 / control_hz:g} ms, and the robot stops itself where none comes"
+            text += f" within {1e3 / self.watchdog_hz:g} ms"
+            remedy = f"control_hz = {2 * self.watchdog_hz:g} or more, or watchdog_hz = {control_hz / 2:g} or less"
+            found.append(Contradiction("watchdog", text, remedy))
+        return found
 
 
 class UrEmulatorOptions(Options):

@@ -69,7 +69,6 @@ NOT_CALIBRATED = (
 PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
 TRIES = 3
-KICK_NS = 50 * MILLISECOND
 STOP_RAD_S2 = 4.0
 SETTLED_RAD, SETTLE_CYCLES_S = 1e-4, 1.0
 CORRECT_PER_S = 5.0
@@ -85,10 +84,11 @@ class UrLink:
         self._robot_model, self._options, self._host = robot_model, options, options.host
         self.measured: MeasuredChain | None = None
         self.law: Law | None = None
+        self.coast_s = 0.0
         self.news: Sequence[str] = ()
         self._model = ToolModel(robot_model)
         self._state_hz, self._period_s = state_hz, 1.0 / control_hz
-        self._nap_ns = round(0.6 * SECOND / state_hz)
+        self._nap_ns, self._kick_ns = round(0.6 * SECOND / state_hz), round(options.kick_s() * SECOND)
         self._upper = options.register_offset == "upper"
         self._receive: Any = None
         self._control: Any = None
@@ -293,7 +293,7 @@ class UrLink:
     def keep_alive(self) -> None:
         """Tell the watchdog on the robot that somebody is there."""
         now = self._clock.now_ns()
-        if self._control is not None and now - self._kicked_ns > KICK_NS:
+        if self._control is not None and now - self._kicked_ns >= self._kick_ns:
             self._kicked_ns = now
             if self._receive.getRuntimeState() == PLAYING:
                 self._ask(self._control.kickWatchdog)

@@ -109,6 +109,6 @@ def _table(data: bytes) -> Mapping[str, Json]:
     """A JSON object; empty for anything else."""
     try:
         found = json.loads(data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}

@@ -113,7 +113,7 @@ def serve(
     heard: queue.Queue[Brief | int | None] = queue.Queue()
     threading.Thread(target=_read, args=(lines, heard), daemon=True).start()
     ways = {name: Way(name, send, log) for name, send in by.items()}
-    watch, said, on = Watch(table.hold_s), False, frozenset[AlertKind](table.on)
+    watch, end_seen, on = Watch(table.hold_s), False, frozenset[AlertKind](table.on)
 
     def tell(alerts: Iterable[Alert]) -> None:
         for alert in alerts:
@@ -132,12 +132,12 @@ def serve(
         if brief is None:
             break
         if brief is True:
-            said = True
+            end_seen = True
         elif isinstance(brief, int):
             log(f"{count(brief, 'change')} not told: this process did not keep up with the run")
         else:
             tell(watch.hear(brief, clock.now_ns() / SECOND))
-    tell(watch.over(said))
+    tell(watch.over(end_seen))
     for way in ways.values():
         way.close()
 

@@ -108,11 +108,11 @@ class Watch:
                 found.append(self._alert(_kind(code), text))
         return found
 
-    def over(self, said: bool) -> list[Alert]:
+    def over(self, end_seen: bool) -> list[Alert]:
         """The run has ended; said: it said so itself, so that its process did not just vanish."""
         if self._last is None:
             return []
-        if not said:
+        if not end_seen:
             return [self._alert("fault", "the run process is gone; labctl run concludes what it left")]
         return [] if self._night_sent else [self._alert("night", f"the run ended: {self._far()}")]
 

@@ -83,7 +83,7 @@ class ClockPage:
             ended = self._shown.get(number + 1, began)
             return self.clock.to_host_ns(began), self.clock.to_host_ns(ended)
 
-    def told(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def answered(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """What a page tells: numbers shown since it last did, and its last exchange of time. Answers with the time."""
         now_ns = self._host.now_ns()
         with self._lock:
@@ -128,8 +128,8 @@ def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
                 length = int(self.headers["Content-Length"])
                 if self.path != "/told" or not 0 < length <= LARGEST:
                     raise ValueError("nothing that this page says")
-                answer = page.told(json.loads(self.rfile.read(length)))
-            except (KeyError, TypeError, ValueError):
+                answer = page.answered(json.loads(self.rfile.read(length)))
+            except (KeyError, TypeError, ValueError, OverflowError, RecursionError):
                 self.close_connection = True
                 self._answer(400, "text/plain", b"")
                 return

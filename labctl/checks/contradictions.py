@@ -22,6 +22,7 @@ SAME_ASPECT = 0.02  # 640 x 360 and 1280 x 720 are alike; 848 x 480 is 16:9 but 
 def of_cell(cell: Cell) -> list[Contradiction]:
     """What contradicts itself in one cell file whose options are right: `labctl.store.driver_options` looks there."""
     found = [*_of_rates(cell), *_of_the_hand(cell), *_of_driver(cell, cell.robot.driver, cell.robot.options)]
+    found += _of_devices(cell)
     for camera in cell.camera:
         inside = _of_driver(cell, camera.driver, camera.given)
         found += [Contradiction(f"camera {camera.name}: {one.about}", one.text, one.remedy) for one in inside]
@@ -99,11 +100,40 @@ def _of_the_hand(cell: Cell) -> Iterator[Contradiction]:
         yield Contradiction("teleop", f"{keys}: the hand would close by opening", "closed_m below open_m")
 
 
-def _of_driver(cell: Cell, driver: str, given: Mapping[str, Json]) -> Iterable[Contradiction]:
-    """What the options of a driver, and of those that it names inside, say of themselves in this cell."""
+def _of_devices(cell: Cell) -> Iterator[Contradiction]:
+    """Two tables that name one device, as a copied table does."""
+    tables = [("robot", cell.robot.driver, cell.robot.options)]
+    tables += [(f"camera {camera.name}", camera.driver, camera.given) for camera in cell.camera]
+    tables += [(f"sensor {sensor.name}", sensor.driver, sensor.given) for sensor in cell.sensor]
+    if cell.teleop is not None:
+        tables.append(("teleop", f"teleop_{cell.teleop.device}", cell.teleop.options))
+    first: dict[str, str] = {}
+    for about, driver, given in tables:
+        for device in _devices(driver, given):
+            if (before := first.setdefault(device, about)) != about:
+                text = f"{device} of {before} and of {about}: only one of them can have it"
+                yield Contradiction("devices", text, f"the other's own {device.split(' = ')[0]} in one of them")
+
+
+def _devices(driver: str, given: Mapping[str, Json]) -> Iterator[str]:
+    options = _options(driver, given)
+    if options is not None:
+        for inside in options.wrapped():
+            yield from _devices(inside.driver, inside.options)
+        if (device := options.device()) is not None:
+            yield device
+
+
+def _options(driver: str, given: Mapping[str, Json]) -> Options | None:
     table = options_type(driver)
     options = None if table is None else table.read(given, driver)
-    if not isinstance(options, Options):
+    return options if isinstance(options, Options) else None
+
+
+def _of_driver(cell: Cell, driver: str, given: Mapping[str, Json]) -> Iterable[Contradiction]:
+    """What the options of a driver, and of those that it names inside, say of themselves in this cell."""
+    options = _options(driver, given)
+    if options is None:
         return []
     inside = [one for other in options.wrapped() for one in _of_driver(cell, other.driver, other.options)]
     return [*options.contradictions(cell), *inside]

@@ -43,7 +43,7 @@ EXTRAS = {
     "report": ("matplotlib", "figures"),
     "rerun": ("rerun", "`labctl show` and Rerun exports"),
     "parquet": ("pyarrow", "Parquet tables"),
-    "postgres": ("psycopg", "journals on PostgreSQL"),
+    "postgres": ("psycopg", "a copy of records on the lab's PostgreSQL server"),
     "franka": ("franky", "Franka robots"),
     "ur": ("rtde_control", "Universal Robots"),
     "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),

@@ -88,7 +88,7 @@ def screen(
                     one,
                     way,
                     _moments(campaign, one, way, keyframes),
-                    _told(campaign, one),
+                    _instruction(campaign, one),
                     _group(campaign, one.chosen),
                 )
                 for one, way in ways
@@ -136,7 +136,7 @@ def _group(campaign: Campaign, chosen: Chosen) -> str:
     return chosen.trial.condition if "tasks" in campaign.opened else chosen.object
 
 
-def _told(campaign: Campaign, recording: Recording) -> str:
+def _instruction(campaign: Campaign, recording: Recording) -> str:
     return task_of(campaign.opened, recording.chosen.trial.condition).instruction
 
 

@@ -24,6 +24,7 @@ from labctl.checks.questions import Question
 from labctl.errors import DeviceLost, InputError
 
 ANSWER_S = 60.0
+LARGEST = 1 << 20  # bytes of an answer, of which one text is read
 TOKENS = 16
 LETTER = re.compile(r"\b([A-Z])\b")
 PATH = "/chat/completions"
@@ -78,12 +79,12 @@ class Planner:
         )
         try:
             with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER_S) as answer:
-                return str(json.loads(answer.read())["choices"][0]["message"]["content"])
+                return str(json.loads(answer.read(LARGEST))["choices"][0]["message"]["content"])
         except (OSError, HTTPException) as error:
             refused = isinstance(error, urllib.error.HTTPError)
             why = f"answered {error.code}" if refused else f"does not answer: {error}"
             raise DeviceLost(f"model {self.model} at {self.url} {why}; is it up, with {PATH}?") from error
-        except (ValueError, KeyError, IndexError, TypeError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
             raise DeviceLost(
                 f"model {self.model} at {self.url} did not answer as an OpenAI-compatible endpoint does "
                 "(no text at choices[0].message.content)"

@@ -30,8 +30,8 @@ def telling_words(folder: Path) -> Telling:
     arms = tomllib.loads(text).get("arm", [])
     found = {str(arm["name"]) for arm in arms}
     cards = [tomllib.loads(card) for card in Ledger.open(folder).cards().values()]
-    for told in (*(arm.get("options", {}) for arm in arms), *(card.get("policy", {}) for card in cards)):
-        found |= {word for word in _texts(told) if len(word) > 2}
+    for settings in (*(arm.get("options", {}) for arm in arms), *(card.get("policy", {}) for card in cards)):
+        found |= {word for word in _texts(settings) if len(word) > 2}
     for card in cards:
         found |= {word for word in _texts(card) if any(mark in word for mark in "/:@\\.") or word[-1:].isdigit()}
     return Telling(frozenset(found), text)

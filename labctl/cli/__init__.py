@@ -43,10 +43,21 @@ VERBS: dict[str, tuple[str, str]] = {
     "unblind": ("labctl.cli.lifecycle:unblind", "Reveal which arm was which."),
     "verify": ("labctl.cli.verify:verify", "Re-hash everything recorded and name what is broken."),
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
+    "backup": ("labctl.cli.keeping.backup:backup", "A snapshot of the whole lab, also while it runs."),
+    "restore": ("labctl.cli.keeping.backup:restore", "A lab made from a snapshot, and verified."),
+    "database": (
+        "labctl.cli.keeping.database:database",
+        "A verified copy on the lab's PostgreSQL server.",
+    ),
     "bugreport": ("labctl.cli.bugreport:bugreport", "An archive for a bug's report, without arms and people."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),
     "report": ("labctl.cli.report:report", "Write the report of a campaign or a table."),
+    "publish": (
+        "labctl.cli.publishing.publish:publish",
+        "A campaign as a folder that anybody verifies.",
+    ),
+    "site": ("labctl.cli.publishing.site:site", "A static site of several published campaigns."),
     "static": ("labctl.cli.static:static", "Ask policies about keyframes of recorded human episodes."),
     "analyze": ("labctl.cli.statistics:analyze", "The statistics alone, from a table of operations or episodes."),
     "experiment": (

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import click
@@ -105,6 +106,7 @@ def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
     from labctl.errors import InputError
     from labctl.runtime.attach import Attachment
     from labctl.store.lab_folder import lab_settings
+    from labctl.store.pictures import load_photo
 
     settings = lab_settings(folder).console
     link = Attachment(folder, read_only=read_only)
@@ -115,7 +117,7 @@ def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
         for name in settings.keys:
             if name not in known:
                 raise InputError(f"lab.toml [console.keys] has {name!r}; known: {', '.join(known)}")
-        app = module.Console(link, MonotonicClock(), who=who, keys=settings.keys)
+        app = module.Console(link, MonotonicClock(), who=who, keys=settings.keys, photos=partial(load_photo, folder))
         if settings.theme:
             if settings.theme not in app.available_themes:
                 raise InputError(f"lab.toml: no theme {settings.theme!r}; known: {', '.join(app.available_themes)}")

@@ -78,20 +78,20 @@ def emulate(
 def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
     from labctl.errors import InputError
 
-    said = []
+    lines = []
     if inject:
         known = link.ask({"do": "faults"})["faults"]
         if isinstance(known, Mapping) and inject not in known:
             raise InputError(f"no fault {inject!r}; known: {', '.join(known)}")
         link.ask({"do": "fault", "name": inject, "args": arguments})
-        said.append(f"{inject}: injected")
+        lines.append(f"{inject}: injected")
     if clear:
         link.ask({"do": "clear"})
-        said.append("standing faults cleared")
+        lines.append("standing faults cleared")
     if as_json:
-        print_json({"schema": "labctl.emulator/1", "did": "; ".join(said), "stats": link.ask({"do": "stats"})})
+        print_json({"schema": "labctl.emulator/1", "did": "; ".join(lines), "stats": link.ask({"do": "stats"})})
     else:
-        for line in said:
+        for line in lines:
             click.echo(line)
     if not (inject or clear or as_json):
         found = link.ask({"do": "stats"})

@@ -174,21 +174,21 @@ def drawing() -> Drawing:
 def _summary(done: Mapping[str, Json]) -> str:
     from labctl.exports.destination import size
 
-    def said(key: str) -> str:
+    def counted(key: str) -> str:
         number = done[f"{key}s"]
         assert isinstance(number, int), number
         return count(number, key)
 
     written, skipped = done["bytes"], done.get("skipped")
     assert isinstance(written, int), written
-    held = said("episode" if "episodes" in done else "row")
+    held = counted("episode" if "episodes" in done else "row")
     masked = "; masked: the campaign is not unblinded" if done["masked"] else ""
     if "max_error_ms" in done:
-        held += f", {said('frame')} at {done['fps']} Hz, moved by at most {done['max_error_ms']} ms"
+        held += f", {counted('frame')} at {done['fps']} Hz, moved by at most {done['max_error_ms']} ms"
     if isinstance(skipped, Sequence) and skipped:
         held += f", {len(skipped)} left out"
     masked += f"; {done['unverified']}" if "unverified" in done else ""
-    return f"wrote {held} ({size(written)} in {said('file')}) to {done['out']}{masked}"
+    return f"wrote {held} ({size(written)} in {counted('file')}) to {done['out']}{masked}"
 
 
 IMPORT = example(

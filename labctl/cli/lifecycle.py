@@ -163,7 +163,7 @@ def _open(
         extends=extends,
         anchors=anchors,
     )
-    stamp_if_asked(opened.folder)
+    _pass_on(opened.folder)
     if as_json:
         links = [asdict(link) for link in opened.links]
         found = {
@@ -206,7 +206,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 
     folder = campaign_folder(campaign, lab)
     taken = take_look(folder, who=acting(who, folder))
-    stamp_if_asked(folder)
+    _pass_on(folder)
     if as_json:
         print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken})
         return
@@ -235,9 +235,9 @@ def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path 
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon)
+    lines = close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon)
     next_ = f"labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish"
-    _say_phase(folder, said, reason, next_, as_json)
+    _say_phase(folder, lines, reason, next_, as_json)
 
 
 @click.command(
@@ -259,8 +259,8 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
-    _say_phase(folder, said, "", f"labctl unblind {campaign}", as_json)
+    lines = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
+    _say_phase(folder, lines, "", f"labctl unblind {campaign}", as_json)
 
 
 @click.command(epilog=example("labctl unblind first"), context_settings=CONTEXT)
@@ -276,17 +276,39 @@ def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_js
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = unblind_campaign(folder, who=acting(who, folder), reason=reason)
-    _say_phase(folder, said, reason, f"labctl report {campaign} --out report", as_json)
+    lines = unblind_campaign(folder, who=acting(who, folder), reason=reason)
+    _say_phase(folder, lines, reason, f"labctl report {campaign} --out report", as_json)
 
 
-def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
+def _pass_on(folder: Path) -> None:
+    """What a verb wrote: dated, and copied to the lab's server, where lab.toml names an authority and a server."""
+    stamp_if_asked(folder)
+    _copy_if_asked(folder)
+
+
+def _copy_if_asked(folder: Path) -> None:
+    """After a verb wrote: a copy where the lab names a server; one that does not answer is said, no more."""
+    from labctl.errors import LabctlError
+    from labctl.store.lab_folder import lab_settings
+
+    try:
+        table = lab_settings(folder).store
+        if table is not None:
+            from labctl.store.server.copying import copy_campaign
+
+            for line in copy_campaign(folder, table.url, table.timeout_s).broken:
+                click.echo(f"warning: not copied: {line}", err=True)
+    except LabctlError as error:
+        click.echo(f"warning: not copied: {error}; later: labctl database copy {folder.name}", err=True)
+
+
+def _say_phase(folder: Path, lines: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
     """What a campaign has become: the lines and what comes next, or the same as a document."""
     from labctl.store.verifying.verified import in_passing
 
-    stamp_if_asked(folder)
+    _pass_on(folder)
     if not as_json:
-        for line in said:
+        for line in lines:
             click.echo(line)
         click.echo(f"next: {next_}")
         return
@@ -299,7 +321,7 @@ def _say_phase(folder: Path, said: Sequence[str], reason: str, next_: str, as_js
         "head": {"seq": state.last_seq, "hash": state.head},
         "reason": reason or None,
         "early": bool(state.unblinded_early),
-        "said": list(said),
+        "said": list(lines),
     }
     if arms:
         found["arms"] = dict(arms)

@@ -95,7 +95,7 @@ def report(
     commitment: str | None,
     lab: Path | None,
     as_json: bool,
-) -> None:
+) -> int | None:
     """Write a self-contained HTML report, with JSON, Markdown and every figure as a file.
 
     Of a table its columns say which of the two it is, of operations or of episodes (docs/episodes.md).
@@ -103,7 +103,12 @@ def report(
     Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
     earlier through the anchors that ran in both. --head and --commitment are the later's, as `labctl verify` takes
     them; the report's provenance says what it was held against, or that it was not.
+    Of a folder that `labctl publish` wrote it is made anew from the record in it, and held against the one in it.
     """
+    from labctl.cli.publishing.publish import is_published, report_published
+
+    if len(what) == 1 and is_published(what[0]):
+        return report_published(what[0], out, as_json=as_json)
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.reading import read_either
     from labctl.analysis.episodes_table.table import EpisodesTable
@@ -158,5 +163,6 @@ def report(
     if as_json:
         files = sorted(str(path.relative_to(page.parent)) for path in page.parent.rglob("*") if path.is_file())
         print_json({"schema": "labctl.report_made/1", "report": str(page), "files": files})
-        return
+        return None
     click.echo(f"report: {page}")
+    return None

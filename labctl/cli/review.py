@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,7 @@ def review(
     if port is not None and not page:
         raise InputError("--port is the port of the page; add --page")
     folder = campaign_folder(campaign, lab)
-    told = ""
+    result = ""
 
     def load() -> list[Item]:
         with in_passing(folder) as opened:
@@ -120,13 +121,13 @@ def review(
     if finish:
         from labctl.runtime.review_writer import finish as finish_review
 
-        told = finish_review(folder, who=acting(who, folder))
+        result = finish_review(folder, who=acting(who, folder))
         if not as_json:
-            click.echo(told)
+            click.echo(result)
             return
     if listing or as_json:
         with verified(folder, JOURNAL_ALONE) as shown:
-            _print(folder.name, queue(shown.campaign.record()), as_json, told)
+            _print(folder.name, queue(shown.campaign.record()), as_json, result)
         return
     from labctl.runtime import review_writer
 
@@ -171,6 +172,7 @@ def review(
         _serve(routes, port)
         return
     from labctl.logs import appended
+    from labctl.store.pictures import load_photo
     from labctl.ui.rerun.viewer_process import need_display
     from labctl.ui.review.review import Review
 
@@ -189,7 +191,8 @@ def review(
                 start_new_session=True,
             )
 
-    stated = Review(load, save, correct, watch, RecordedVideos(folder).strip, end, pairs, prefer).run()
+    strip, photos = RecordedVideos(folder).strip, partial(load_photo, folder)
+    stated = Review(load, save, correct, watch, strip, end, pairs, prefer, photos).run()
     left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
     click.echo(stated or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
@@ -218,9 +221,10 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
 
         _serve(routes, port)
     else:
+        from labctl.store.pictures import load_photo
         from labctl.ui.review.second import SecondReview
 
-        SecondReview(load, judge, RecordedVideos(folder).strip).run()
+        SecondReview(load, judge, RecordedVideos(folder).strip, partial(load_photo, folder)).run()
     click.echo(f"left for {who} to judge: {count(len(load()), 'episode')}")
 
 

@@ -116,12 +116,12 @@ def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None, as_
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    said = []
+    lines = []
     for line in ended(folder, acting(who, folder), now=now):
-        said.append(line)
+        lines.append(line)
         click.echo(line, err=as_json)
     if as_json:
-        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": said})
+        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": lines})
 
 
 def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:

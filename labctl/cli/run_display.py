@@ -35,7 +35,7 @@ class RunDisplay:
         self._lines = Lines(self._headway, clock)
         self._status = ""
 
-    def said(self, line: str) -> None:
+    def report(self, line: str) -> None:
         """A line of the run's own."""
         self._lines.spoke()
         self._print(line)
@@ -96,7 +96,7 @@ def displayed(
         if newest.state is not None:
             display.heard(*newest.state)
         if line:
-            display.said(line)
+            display.report(line)
         display.tick()
         return True
 

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 MANY = 60  # looks at recordings from which on a log is told how far it is
 
-EPILOG = example("labctl verify first", "labctl verify first --head 120:3f9a...  # as printed after an episode")
+EPILOG = example(
+    "labctl verify first",
+    "labctl verify first --head 120:3f9a...  # as printed after an episode",
+    "labctl verify published/first           # what labctl publish wrote, on any machine",
+)
 STAMP = example("labctl stamp first", "labctl verify first  # says what the timestamps bind")
 
 
@@ -48,12 +52,16 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
     Without CAMPAIGN every campaign of the lab is checked. Whoever can write a campaign's folder can make all of it anew
     so that it holds again: only a head that was noted elsewhere, given with --head, shows that. It binds the entries up
     to its own; --commitment binds the schedule. The lab's list of what it opened (opened.log) is looked at too.
+    Of a folder that `labctl publish` wrote, or its archive, it also says what is withheld and what stays unchecked.
     """
+    from labctl.cli.publishing.publish import is_published, verify_published
     from labctl.errors import InputError
     from labctl.store.chain_heads import NOT_CHECKED, noted
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verifying.verify import verify_campaign
 
+    if campaign is not None and is_published(campaign):
+        return verify_published(campaign, head, commitment, as_json=as_json)
     known = noted(head, commitment)
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     if not folders:
@@ -131,11 +139,11 @@ def stamp(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     from labctl.store.verifying.timestamps import stamp as ask
 
     folder = campaign_folder(campaign, lab)
-    said = ask(folder, MonotonicClock())
+    answer = ask(folder, MonotonicClock())
     if as_json:
-        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": [said]})
+        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": [answer]})
         return
-    click.echo(said)
+    click.echo(answer)
 
 
 def stamp_if_asked(folder: Path) -> None:

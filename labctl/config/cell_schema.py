@@ -15,6 +15,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 from labctl.config.alerts import AlertsTable
 from labctl.config.axes import AxisTable, TeleopAxis, check_axes, one_robot
 from labctl.config.sensors import SensorTable, check_sensors
+from labctl.config.server import StoreTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
 from labctl.times import zone_named
@@ -295,6 +296,7 @@ class Lab(Document):
     console: ConsoleTable = ConsoleTable()
     timestamps: TimestampsTable | None = None
     alerts: AlertsTable | None = None
+    store: StoreTable | None = None
 
 
 def parse_lab(text: str, where: str) -> Lab:

@@ -97,8 +97,8 @@ def check_person(
 def _check_reference(found: Document, given: Historical) -> None:
     at = ("human", "reference")
     if (given.campaign is None) == (given.table is None):
-        said = "neither" if given.campaign is None else "both"
-        raise found.refusal(at, f"a historical reference is a campaign or a table, and {said} is named; name one")
+        given_keys = "neither" if given.campaign is None else "both"
+        raise found.refusal(at, f"a historical reference is a campaign or a table, and {given_keys} is named; name one")
     for key in ("arm", "rig", "dates"):
         value = getattr(given, key)
         if given.table is not None and value is None:

@@ -61,6 +61,11 @@ class Options(Table):
         """The address of a robot's controller, for a driver that connects to one."""
         return None
 
+    def device(self) -> str | None:
+        """What nobody else can have open, such as a port or a camera's serial number, as its key and value; None where
+        it is shared, or not said."""
+        return None
+
     def wrapped(self) -> Sequence[Wrapped]:
         """The drivers that are named inside, whose options are checked as well."""
         return ()

@@ -63,6 +63,7 @@ PROTOCOL: Mapping[str, str] = {
             "rubric": "Of measure score: what scores look like, rising from 0 to 1.",
             "rubric.score": "A score from 0 to 1.",
             "rubric.text": "What an episode that is given it looks like.",
+            "rubric.picture": "A picture of one (PNG or JPEG, relative to this file's folder); kept at opening.",
             "failure_tags": "What an assessor may tick of a failed episode of this task, beside those of [trial].",
         },
     ),

@@ -34,10 +34,13 @@ class Stage(Table):
 
 
 class Anchor(Table):
-    """[[task.rubric]]: what an episode that is given this score looks like."""
+    """[[task.rubric]]: what an episode that is given this score looks like. picture: of one, a PNG or JPEG file,
+    relative to the protocol's folder.
+    """
 
     score: Share
     text: Text
+    picture: Text | None = None
 
 
 class Task(Table):

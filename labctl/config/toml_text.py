@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr, ValidationEr
 from pydantic_core import ErrorDetails
 
 from labctl.errors import InputError
+from labctl.plain import Json
 
 Location = tuple[str | int, ...]
 _UNIT = re.compile(r"_(ns|us|ms|s|sec|seconds|min|mm|cm|m|hz|khz|rad|deg|n|gb|mb)(?=_|$)")
@@ -64,6 +65,7 @@ class Document(Table):
         return InputError(message, where=_place(where or self._where, self._text, at))
 
 
+LARGEST = 2**53
 D = TypeVar("D", bound=Document)
 
 
@@ -76,6 +78,11 @@ def parse(schema: type[D], text: str, where: str) -> D:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(str(error), text, where) from None
+    except RecursionError:
+        text = "tables or lists stand in each other too deeply; no key needs more than three"
+        raise InputError(text, where=where) from None
+    if (at := _too_large(raw)) is not None:
+        raise InputError(f"{_dotted(at)} is larger than any number means here", where=_place(where, text, at))
     try:
         document = schema.model_validate(raw)
     except ValidationError as error:
@@ -85,6 +92,14 @@ def parse(schema: type[D], text: str, where: str) -> D:
         raise InputError(_complaint(schema, found), where=_place(where, text, at)) from None
     document._where, document._text = where, text
     return document
+
+
+def _too_large(value: Json, at: Location = ()) -> Location | None:
+    """Where a whole number stands that no float holds; None where there is none."""
+    if isinstance(value, dict | list):
+        steps = value.items() if isinstance(value, dict) else enumerate(value)
+        return next((found for step, one in steps if (found := _too_large(one, (*at, step))) is not None), None)
+    return at if isinstance(value, int) and abs(value) > LARGEST else None
 
 
 def _location(raw: dict[str, JsonValue], steps: Location, *, whole: bool) -> Location:

@@ -103,7 +103,7 @@ class Acknowledge(Arguments):
     contact: StrictBool | None = None
     cause: StopCause | None = None
 
-    def said(self, *, by_hand: bool) -> dict[str, JsonValue]:
+    def cause_fields(self, *, by_hand: bool) -> dict[str, JsonValue]:
         """What is journalled beside the code. Raises InputError for a stop by hand without a cause or a why or whose
         `contact` contradicts its cause, and for the cause of anything else.
         """

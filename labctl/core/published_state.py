@@ -145,8 +145,8 @@ class Voided(TypedDict):
 
 
 class Compare(TypedDict):
-    """Two episodes of which an assessor is to say which was better: their trials, and their places in the block,
-    counted from 1.
+    """Two episodes of which an assessor is to say which was better: their trials ("trial 2 of 48"), and their places
+    in the block, counted from 1.
     """
 
     question: str

@@ -194,7 +194,7 @@ def against(record: Record, who: str, trial: Trial) -> str:
     """
     episode = record.episodes.get(trial.episode or "")
     if trial.state != State.SCORED or episode is None or episode.go_ns is None:
-        return f"trial {trial.id} is {trial.state}; a scored episode that got to go is judged"
+        return f"{trial.place} is {trial.state}; a scored episode that got to go is judged"
     if who in (person for person, _ in episode.judged):
         return f"{who} has judged {episode.id} already"
     session = record.sessions.get(episode.session or "")
@@ -214,7 +214,7 @@ def confirmed(
     if trial.outcome is None or not trial.outcome.measured:
         return Kind.OPERATIONS_REVIEWED, {"operations": checked(trial, operations), "note": note}
     if operations:
-        raise InputError(f"trial {trial.id} is not counted in items; it has no operations, its outcome is confirmed")
+        raise InputError(f"{trial.place} is not counted in items; it has no operations, its outcome is confirmed")
     return Kind.OUTCOME_CONFIRMED, {"note": note}
 
 
@@ -228,7 +228,7 @@ def pairs(state: CampaignState) -> list[tuple[Compare, PreferenceStated | None]]
                 "block": trial.block,
                 "first": trial.compared,
                 "second": trial.episode or "",
-                "trials": [owners[trial.compared].id, trial.id],
+                "trials": [owners[trial.compared].place, trial.place],
                 "places": [owners[trial.compared].position + 1, trial.position + 1],
             },
             trial.preference,
@@ -247,7 +247,7 @@ def stated(state: CampaignState, first: str, second: str, preferred: str, why: s
         if owner is None:
             raise InputError(f"there is no episode {episode!r} in this campaign; labctl episodes lists them")
         if owner.episode != episode:
-            raise InputError(f"episode {episode} of trial {owner.id} is void; a preference is about two that count")
+            raise InputError(f"episode {episode} of {owner.place} is void; a preference is about two that count")
         if owner.state != State.SCORED:
             raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
     trial = next(trial for trial in state.trials.values() if trial.episode == second)
@@ -328,7 +328,7 @@ def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[Opera
     """
     outcome = trial.outcome
     if trial.state != State.SCORED or outcome is None or trial.go_ns is None or trial.end_ns is None:
-        raise StateError(f"trial {trial.id} is {trial.state}; only a scored episode that got to go is reviewed")
+        raise StateError(f"{trial.place} is {trial.state}; only a scored episode that got to go is reviewed")
     found: list[OperationRecorded] = []
     for number, op in enumerate(sorted(operations, key=lambda op: op["t_ns"])):
         if op["result"] not in RESULTS:

@@ -100,7 +100,7 @@ def fold(events: Iterable[Event]) -> CampaignState:
 
 def numbered(state: CampaignState, trial: str) -> str:
     """A trial as screens call it, by its place in the schedule: "trial 2 of 48"."""
-    return f"trial {list(state.trials).index(trial) + 1} of {len(state.trials)}"
+    return state.trials[trial].place
 
 
 def advance(state: CampaignState, event: Event) -> CampaignState:
@@ -161,7 +161,7 @@ def _phase(state: CampaignState, event: Event) -> CampaignState:
     _need(event, state.phase in allowed_from, f"the campaign is {state.phase}; it must be {known}")
     unfinished = LIVE if event.kind == Kind.CAMPAIGN_CLOSED else LIVE | {State.SCORING}
     for trial in state.trials.values():
-        _need(event, trial.state not in unfinished, f"trial {trial.id} is {trial.state}; finish or void it first")
+        _need(event, trial.state not in unfinished, f"{trial.place} is {trial.state}; finish or void it first")
     if event.kind != Kind.CAMPAIGN_UNBLINDED:
         return replace(state, phase=to)
     early = state.phase != Phase.FROZEN
@@ -177,10 +177,11 @@ def _planned(event: Event) -> dict[str, Trial]:
             slot["block"],
             slot["position"],
             slot["condition"],
+            f"trial {number} of {len(event.body['schedule'])}",
             version=event.seq,
             max_voids=event.body["max_voids"],
         )
-        for slot in event.body["schedule"]
+        for number, slot in enumerate(event.body["schedule"], 1)
     }
     _need(event, len(trials) == len(event.body["schedule"]), "a trial id appears twice in the schedule")
     return trials
@@ -242,7 +243,7 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     changed = apply(trial, event)
     turn = next_trial(state)
     if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
-        raise StateError(f"{cannot(event.kind)}: trial {turn.id} comes before {trial.id}")
+        raise StateError(f"{cannot(event.kind)}: {turn.place} comes before {trial.place}")
     if _backs_a_void(event, state):
         changed = replace(changed, backing=(*changed.backing, event.seq))
     trials[trial.id] = changed

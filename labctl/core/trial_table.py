@@ -78,8 +78,8 @@ class LastVoid:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A randomised slot. `episode` is the current attempt, None before a reveal and after a void; `episodes` are all
-    of them.
+    """A randomised slot, `place` in messages ("trial 2 of 48"). `episode` is the current attempt, None before a reveal
+    and after a void; `episodes` are all of them.
 
     `backing` are the seqs of the entries that may stand behind a void of the current episode after go.
     `left` counts those of its `voids` that the protocol's `max_voids` does not: its run was left before it had begun,
@@ -98,6 +98,7 @@ class Trial:
     block: int
     position: int
     condition: str
+    place: str
     state: State = State.PLANNED
     episode: str | None = None
     episodes: tuple[str, ...] = ()
@@ -394,4 +395,4 @@ def _need_current(trial: Trial, event: Event) -> None:
 
 def _need(trial: Trial, event: Event, fits: bool, why: str) -> None:
     if not fits:
-        raise StateError(f"{cannot(event.kind)}: trial {trial.id} is {trial.state}; {why}")
+        raise StateError(f"{cannot(event.kind)}: {trial.place} is {trial.state}; {why}")

@@ -16,6 +16,7 @@ import numpy as np
 from labctl.clock import SECOND, wall_ns
 from labctl.errors import BrokenRecord
 from labctl.exports.arrow import Schema, Table, Writer, arrow
+from labctl.exports.episode_files import write_each_of
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Selection
 from labctl.exports.units import column_units
@@ -29,7 +30,7 @@ EVENT_UNITS = {"at_ns": "ns of the host's monotonic clock"}
 
 
 def write_columnar(
-    recordings: Recordings, selection: Selection, folder: Path, say: Callable[[str], None]
+    campaign: Path, recordings: Recordings, selection: Selection, folder: Path, say: Callable[[str], None]
 ) -> dict[str, int]:
     """Fill a folder: operations.parquet, episodes.parquet, events.parquet, streams/NAME.parquet. Rows written, by file.
 
@@ -38,20 +39,27 @@ def write_columnar(
     pa, _ = arrow(WRITING)
     episodes: list[dict[str, Json]] = []
     events: list[dict[str, Json]] = []
-    (folder / "streams").mkdir()
-    with _Streams(folder / "streams", selection.about) as streams:
-        for number, chosen in enumerate(selection.episodes, 1):
-            recording = recordings.of(chosen)
-            episodes.append(episode_row(recording))
-            events += _event_rows(recording, selection)
-            for spec in recording.specs:
-                streams.add(recording, spec)
-            say(f"{number}/{len(selection.episodes)} {chosen.episode}")
+    names: dict[str, None] = {}
+    for chosen in selection.episodes:
+        recording = recordings.of(chosen, pictured=False)
+        episodes.append(episode_row(recording))
+        events += _event_rows(recording, selection)
+        names |= dict.fromkeys(spec.name for spec in recording.specs)
+    (folder / "streams").mkdir(exist_ok=True)
+    rows = write_each_of(
+        campaign,
+        selection,
+        folder,
+        [(name, f"streams/{name.replace('/', '_')}.parquet") for name in names],
+        _write_stream,
+        sum(recordings.stored_bytes()[:1]),
+        say,
+    )
     (folder / "operations.parquet").write_bytes(parquet_bytes(selection.rows))
     _write(folder / "episodes.parquet", pa.Table.from_pylist(episodes), selection.about, EPISODE_UNITS)
     _write(folder / "events.parquet", _event_table(events), selection.about, EVENT_UNITS)
     counts = {"operations": len(selection.rows), "episodes": len(episodes), "events": len(events)}
-    return {**counts, **streams.rows}
+    return {**counts, **dict(zip(names, rows, strict=True))}
 
 
 EPISODE_UNITS = {
@@ -111,64 +119,55 @@ def _event_table(rows: Sequence[Mapping[str, Json]]) -> Table:
     return pa.table({name: pa.array([row[name] for row in rows], kind) for name, kind in columns.items()})
 
 
-class _Streams:
-    """One open file for each stream seen so far."""
+def _write_stream(recordings: Recordings, name: str, path: Path) -> int:
+    """One stream of all episodes, each of them one row group; how many rows. Raises BrokenRecord when an episode has
+    other columns than the first.
+    """
+    _, pq = arrow(WRITING)
+    every = [recordings.of(chosen, pictured=False) for chosen in recordings.selection.episodes]
+    found = [(recording, spec) for recording in every for spec in recording.specs if spec.name == name]
+    rows, first = 0, found[0][1]
+    writer: Writer = pq.ParquetWriter(path, _schema(first, recordings.selection.about), compression=COMPRESSION)
+    try:
+        for recording, spec in found:
+            if (first.columns, first.dtype) != (spec.columns, spec.dtype):
+                episode = recording.chosen.episode
+                raise BrokenRecord(f"stream {name} of episode {episode} has other columns than before")
+            t_ns, values = recording.read(name)
+            if len(t_ns):
+                writer.write_table(_samples(recording, t_ns, values, writer.schema), row_group_size=len(t_ns))
+                rows += len(t_ns)
+    finally:
+        writer.close()
+    return rows
 
-    def __init__(self, folder: Path, about: Mapping[str, Json]) -> None:
-        self._folder = folder
-        self._about = about
-        self._open: dict[str, tuple[Writer, StreamSpec]] = {}
-        self.rows: dict[str, int] = {}
 
-    def __enter__(self) -> _Streams:
-        return self
+def _samples(recording: Recording, t_ns: np.ndarray, values: np.ndarray, schema: Schema) -> Table:
+    """t_ns (n,), values (n, columns)."""
+    pa, _ = arrow(WRITING)
+    episode = pa.DictionaryArray.from_arrays(np.zeros(len(t_ns), np.int32), [recording.chosen.episode])
+    times = [t_ns, (t_ns - recording.go_ns) / SECOND, recording.wall(t_ns)]
+    columns = [
+        episode,
+        *(pa.array(column) for column in times),
+        *(pa.array(values[:, i]) for i in range(values.shape[1])),
+    ]
+    columns[3] = columns[3].cast(pa.timestamp("ns", tz="UTC"))
+    return pa.Table.from_arrays(columns, schema=schema)
 
-    def __exit__(self, *_: object) -> None:
-        for writer, _spec in self._open.values():
-            writer.close()
 
-    def add(self, recording: Recording, spec: StreamSpec) -> None:
-        """An episode's samples of a stream as one row group. Raises BrokenRecord when it has other columns than
-        before."""
-        pa, pq = arrow(WRITING)
-        if spec.name not in self._open:
-            path = self._folder / f"{spec.name.replace('/', '_')}.parquet"
-            self._open[spec.name] = (pq.ParquetWriter(path, self._schema(spec), compression=COMPRESSION), spec)
-            self.rows[spec.name] = 0
-        writer, first = self._open[spec.name]
-        if (first.columns, first.dtype) != (spec.columns, spec.dtype):
-            raise BrokenRecord(
-                f"stream {spec.name} of episode {recording.chosen.episode} has other columns than before"
-            )
-        t_ns, values = recording.read(spec.name)
-        if not len(t_ns):
-            return
-        episode = pa.DictionaryArray.from_arrays(np.zeros(len(t_ns), np.int32), [recording.chosen.episode])
-        times = [t_ns, (t_ns - recording.go_ns) / SECOND, recording.wall(t_ns)]
-        columns = [
-            episode,
-            *(pa.array(column) for column in times),
-            *(pa.array(values[:, i]) for i in range(values.shape[1])),
-        ]
-        columns[3] = columns[3].cast(pa.timestamp("ns", tz="UTC"))
-        writer.write_table(pa.Table.from_arrays(columns, schema=writer.schema), row_group_size=len(t_ns))
-        self.rows[spec.name] += len(t_ns)
-
-    def _schema(self, spec: StreamSpec) -> Schema:
-        pa, _ = arrow(WRITING)
-        value = pa.from_numpy_dtype(np.dtype(spec.dtype))
-        fields = [
-            pa.field("episode", pa.dictionary(pa.int32(), pa.string())),
-            pa.field("t_ns", pa.int64(), metadata={"unit": "ns", "clock": "the host's monotonic clock"}),
-            pa.field("since_go_s", pa.float64(), metadata={"unit": "s"}),
-            pa.field("wall", pa.timestamp("ns", tz="UTC")),
-        ]
-        units = column_units(spec)
-        fields += [
-            pa.field(name, value, metadata={"unit": unit}) for name, unit in zip(spec.columns, units, strict=True)
-        ]
-        stream = json.dumps(asdict(spec))
-        return pa.schema(fields, metadata={"labctl": json.dumps(self._about), "labctl.stream": stream})
+def _schema(spec: StreamSpec, about: Mapping[str, Json]) -> Schema:
+    pa, _ = arrow(WRITING)
+    value = pa.from_numpy_dtype(np.dtype(spec.dtype))
+    fields = [
+        pa.field("episode", pa.dictionary(pa.int32(), pa.string())),
+        pa.field("t_ns", pa.int64(), metadata={"unit": "ns", "clock": "the host's monotonic clock"}),
+        pa.field("since_go_s", pa.float64(), metadata={"unit": "s"}),
+        pa.field("wall", pa.timestamp("ns", tz="UTC")),
+    ]
+    units = column_units(spec)
+    fields += [pa.field(name, value, metadata={"unit": unit}) for name, unit in zip(spec.columns, units, strict=True)]
+    return pa.schema(fields, metadata={"labctl": json.dumps(about), "labctl.stream": json.dumps(asdict(spec))})
 
 
 def _write(path: Path, table: Table, about: Mapping[str, Json], units: Mapping[str, str]) -> None:

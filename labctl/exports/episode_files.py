@@ -1,4 +1,5 @@
-"""Formats of one file an episode: each written by whichever process is free, from recordings that it opened itself.
+"""Formats of one file an episode, or a stream: each written by whichever process is free, from recordings that it
+opened itself.
 
 May not: know a format, or decide what may be shown.
 """
@@ -7,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Chosen, Selection
@@ -14,7 +16,10 @@ from labctl.exports.workers import Job, Result, processes_for, write_all
 from labctl.store.verifying.verified import in_passing
 
 Say = Callable[[str], None]
-Write = Callable[[Recordings, Chosen, Path], Result]  # a function of a module: other processes find it by name
+Part = TypeVar("Part")
+# Functions of a module: other processes find them by name.
+WriteOne = Callable[[Recordings, Part, Path], Result]
+Write = WriteOne[Chosen, Result]
 
 
 _open: dict[str, Recordings] = {}  # in each process, of the export that it works for
@@ -29,22 +34,39 @@ def write_each(
 
     Raises what `write` raises.
     """
-    chosen = selection.episodes
-    jobs = [Job(file.format(one.episode), (write, campaign, selection, one)) for one in chosen]
+    parts = [(one, file.format(one.episode)) for one in selection.episodes]
+    return write_each_of(campaign, selection, folder, parts, write, read_bytes, say, lambda one: one.episode)
+
+
+def write_each_of(
+    campaign: Path,
+    selection: Selection,
+    folder: Path,
+    files: Sequence[tuple[Part, str]],
+    write: WriteOne[Part, Result],
+    read_bytes: int,
+    say: Say,
+    called: Callable[[Part], str] = str,
+) -> Sequence[Result]:
+    """Write the file of every part, in order; what `write` said of each. called: what a part is called in what is said.
+    Else as `write_each`.
+    """
+    jobs = [Job(file, (write, campaign, selection, part)) for part, file in files]
     found: list[Result] = []
     try:
-        for number, result in enumerate(write_all(folder, jobs, _write, processes_for(len(jobs), read_bytes)), 1):
+        every = write_all(folder, jobs, _write, processes_for(len(jobs), read_bytes))
+        for number, ((part, _), result) in enumerate(zip(files, every, strict=True), 1):
             found.append(result)
-            say(f"{number}/{len(chosen)} {chosen[number - 1].episode}")
+            say(f"{number}/{len(files)} {called(part)}")
     finally:
         while _open:
             _open.popitem()[1].close()
     return found
 
 
-def _write(path: Path, write: Write[Result], campaign: Path, selection: Selection, chosen: Chosen) -> Result:
+def _write(path: Path, write: WriteOne[Part, Result], campaign: Path, selection: Selection, part: Part) -> Result:
     same = f"{campaign} {selection.about}"
     if same not in _open:
         with in_passing(campaign) as opened:
             _open[same] = Recordings(opened, selection)
-    return write(_open[same], chosen, path)
+    return write(_open[same], part, path)

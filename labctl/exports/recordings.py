@@ -136,8 +136,10 @@ class Recordings:
         """Give the store back."""
         self._store.close()
 
-    def of(self, chosen: Chosen) -> Recording:
-        """The recording of an episode. Raises BrokenRecord when the journal says of it less than a scored one has."""
+    def of(self, chosen: Chosen, *, pictured: bool = True) -> Recording:
+        """The recording of an episode; pictured: with what there is of its videos. Raises BrokenRecord when the
+        journal says of it less than a scored one has.
+        """
         episode = self._record.episodes[chosen.episode]
         trial, started = chosen.trial, episode.started
         if started is None or trial.end_ns is None:
@@ -148,7 +150,7 @@ class Recordings:
         return Recording(
             chosen=chosen,
             specs=specs,
-            pictures=self._pictures(episode, specs),
+            pictures=self._pictures(episode, specs) if pictured else {},
             episode=episode,
             entries=tuple(attempt(self._events, chosen.episode)),
             go_ns=trial.go_ns if trial.go_ns is not None else started.mono_ns,

@@ -271,8 +271,8 @@ class _Bag:
         for t_ns, level, text in event_lines(self.recording.entries):
             wall_ns = int(self.recording.wall(np.array([t_ns]))[0])
             time = self.make("builtin_interfaces/msg/Time", wall_ns // SECOND, wall_ns % SECOND)
-            said = self.selection.hide(text)
-            yield wall_ns, self.make("rcl_interfaces/msg/Log", time, LEVELS.get(level, 0), "labctl", said, "", "", 0)
+            masked = self.selection.hide(text)
+            yield wall_ns, self.make("rcl_interfaces/msg/Log", time, LEVELS.get(level, 0), "labctl", masked, "", "", 0)
 
     def _journal(self) -> Messages:
         """What the journal says, entry by entry, when it was written, as JSON."""

@@ -162,7 +162,7 @@ def _written(out: Path) -> dict[str, int]:
 def _parquet(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.columnar import write_columnar
 
-    return {"rows_of": write_columnar(job.recordings, job.selection, folder, say)}
+    return {"rows_of": write_columnar(job.campaign.folder, job.recordings, job.selection, folder, say)}
 
 
 def _mcap(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:

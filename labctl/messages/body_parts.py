@@ -323,10 +323,11 @@ class StageEntry(TypedDict):
 
 
 class AnchorEntry(TypedDict):
-    """What an episode that is given this score, 0 to 1, looks like."""
+    """What an episode that is given this score, 0 to 1, looks like; picture: of one, kept in the campaign's folder."""
 
     score: float
     text: str
+    picture: NotRequired[Photo]
 
 
 class TaskEntry(TypedDict):

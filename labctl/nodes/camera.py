@@ -158,9 +158,9 @@ class CameraNode:
             self._grab_ns = now_ns
         try:
             about = self._camera.about() if self._connected else None
-            film = (self._terms, episode, self._camera, about, self._domains)
-            self._seen = SeenPictures(*film, edits, sent.seed, now_ns) if edits else None
-            self._video = VideoRecorder(*film)
+            video_of = (self._terms, episode, self._camera, about, self._domains)
+            self._seen = SeenPictures(*video_of, edits, sent.seed, now_ns) if edits else None
+            self._video = VideoRecorder(*video_of)
             self._opened_ns = now_ns
             self._gaps = FrameGaps(self._stream, now_ns)
         except LabctlError as error:
@@ -313,7 +313,7 @@ class CameraNode:
         if edited is None:
             return []
         if kept:
-            self._seen.film(edited)
+            self._seen.record(edited)
         return self._frames.of(edited)
 
     def _lose(self, why: str, now_ns: int, step: Step) -> None:

@@ -65,7 +65,7 @@ class SeenPictures:
         image = self._edited.of(frame.image)
         return None if image is None else replace(frame, image=image, depth=None)
 
-    def film(self, frame: Frame) -> None:
+    def record(self, frame: Frame) -> None:
         """Record an edited frame."""
         if self._video.put(frame):
             self._gaps.kept(frame.host_ns)

@@ -32,6 +32,8 @@ COLUMNS: Mapping[str, tuple[str, bool]] = {
     "block": ("Block", True),
     "arm": ("Arm", False),
     "condition": ("Condition", False),
+    "object": ("Object", False),
+    "axis": ("Axis", False),
     "outcome": ("Outcome", False),
     "moved": ("Moved", True),
     "lost": ("Lost", True),
@@ -115,10 +117,13 @@ def page_files(
     without: Collection[str] = (),
     cameras: int | None = None,
     beside: Sequence[Grid] = (),
+    explore: bool = False,
+    up: tuple[str, str] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, bytes]:
     """The page and its videos by their names below the folder `out`. sure: who asks has verified the campaigns;
     without: episodes whose recordings are not looked at; cameras: so many of each episode, of the cell's first.
+    explore: with object and axes in columns of their own; up: another page, and what it is called.
 
     Where the videos are more than COPIED_BYTES in all the page leads to those in the campaigns' folders.
     """
@@ -136,7 +141,7 @@ def page_files(
             one = _Campaign(folder.name, masked or record.unblinding is None)
             if broken:
                 one.notes.append(f"{folder.name}: {broken}")
-            for number, cells in enumerate(_rows(record, one.masked), 1):
+            for number, cells in enumerate(_rows(record, one.masked, explore=explore), 1):
                 say(f"{number}/{len(record.episodes)} {cells['episode']}")
                 episode = record.episodes[str(cells["episode"])]
                 clips: list[EpisodeVideo] = []
@@ -148,7 +153,7 @@ def page_files(
                 one.rows.append(({**cells, "campaign": folder.name}, clips))
         shown.append(one)
     linked = "" if size <= COPIED_BYTES else f"the videos are {size / 1e6:.0f} MB: they are shown from the lab's folder"
-    files[page] = render(shown, [linked] if linked else [], beside)
+    files[page] = render(shown, [linked] if linked else [], beside, up)
     return files
 
 
@@ -157,13 +162,16 @@ def _size(folder: Path) -> int:
         return sum(path.stat().st_size for path in (folder / "video").rglob("*.mp4"))
 
 
-def _rows(record: Record, masked: bool) -> Iterator[Mapping[str, Value]]:
+def _rows(record: Record, masked: bool, *, explore: bool = False) -> Iterator[Mapping[str, Value]]:
     """A row for each episode, as `labctl episodes` lists it; what is by arm or outcome only where it may be known."""
+    conditions = {entry["id"]: entry for entry in record.state.opened["conditions"]} if explore else {}
     for entry in recorded(record):
         episode = record.episodes[entry["episode"]]
         trial = record.state.trials[episode.trial]
         row: dict[str, Value] = {key: entry[key] for key in ("episode", "block", "condition", "void", "gaps")}
         row["block"] = entry["block"] + 1
+        if (condition := conditions.get(trial.condition)) is not None:
+            row |= {"object": condition["object"], "axis": "+".join(condition["axes"]) or "none"}
         row |= {"state": str(entry["state"]), "ended": str(entry["ended"] or "").replace("_", " ")}
         if not masked:
             outcome = trial.outcome if trial.episode == episode.id else None
@@ -198,7 +206,9 @@ def _shown_videos(
         yield EpisodeVideo(reel.camera, source, round(max(0.0, -reel.zero_s), 6))
 
 
-def render(campaigns: Sequence[_Campaign], notes: Sequence[str], beside: Sequence[Grid]) -> bytes:
+def render(
+    campaigns: Sequence[_Campaign], notes: Sequence[str], beside: Sequence[Grid], up: tuple[str, str] | None = None
+) -> bytes:
     """The page: one file but for its videos, which plays without a server and asks nobody for anything."""
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
@@ -219,7 +229,7 @@ def render(campaigns: Sequence[_Campaign], notes: Sequence[str], beside: Sequenc
     return (
         environment.get_template("episodes.html.j2")
         .render(
-            title=" · ".join(one.name for one in campaigns),
+            title=f"{len(campaigns)} campaigns" if up and several else " · ".join(one.name for one in campaigns),
             columns=columns,
             rows=[([_cell(cells.get(key)) for key in columns], cells, clips) for cells, clips in rows],
             choices={key: known[key] for key, (_, number) in columns.items() if not number and key != "episode"},
@@ -227,6 +237,7 @@ def render(campaigns: Sequence[_Campaign], notes: Sequence[str], beside: Sequenc
             masked=masked,
             notes=[*notes, *(note for one in campaigns for note in one.notes)],
             beside=beside,
+            up=up,
             css=Markup(texts["episodes.css"]),
             script=Markup(script),
             digest=digest,

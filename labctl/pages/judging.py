@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from labctl.core.reviewed import Unseen
 from labctl.errors import InputError
-from labctl.pages.measured import posted, told
+from labctl.pages.measured import measure_shown, posted
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import films, listed, template, templates
 from labctl.pages.server import Answer, PageRequest, Routes, as_json
@@ -40,6 +40,7 @@ class SecondPage:
             "GET /queue": lambda _: as_json(self.queue()),
             "GET /episode/{trial}": lambda asked: as_json(self.episode(self._unseen(asked.parts["trial"]))),
             "GET /video/{episode}/{camera}": self._video,
+            "GET /anchor/{trial}/{place}": self._anchor,
             "POST /judge": lambda asked: as_json(self.judge(asked.body)),
         }
 
@@ -56,7 +57,7 @@ class SecondPage:
             "episode": one.episode,
             "staged": one.task.items,
             "instruction": one.task.instruction,
-            "task": told(one.task, None),
+            "task": measure_shown(one.task, None),
             "length_s": last,
             "reels": listed(reels),
             "missing": missing,
@@ -76,3 +77,7 @@ class SecondPage:
 
     def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
+
+    def _anchor(self, asked: PageRequest) -> Answer:
+        task = self._unseen(asked.parts["trial"]).task
+        return Answer(self._recorded.anchor(task, asked.parts["place"]), "image/png")

@@ -15,7 +15,7 @@ from labctl.messages.judgements import PreferenceStated
 from labctl.plain import Json
 
 
-def told(task: Task | None, outcome: Outcome | None) -> Json:
+def measure_shown(task: Task | None, outcome: Outcome | None) -> Json:
     """A task with its stages or anchors, and how far an outcome says it got, None for one that says nothing; None of
     a task in items.
     """
@@ -28,7 +28,7 @@ def told(task: Task | None, outcome: Outcome | None) -> Json:
         "stages": [
             {"name": one["name"], "points": one["points"], "definition": one["definition"]} for one in task.stages
         ],
-        "rubric": [{"score": one["score"], "text": one["text"]} for one in task.rubric],
+        "rubric": [{"score": one["score"], "text": one["text"], "pictured": "picture" in one} for one in task.rubric],
         "reached_s": list(outcome.reached_s or ()) if outcome else [],
         "score": outcome.score if outcome else None,
     }
@@ -47,7 +47,7 @@ def posted(task: Task, body: Mapping[str, Json]) -> dict[str, Json]:
     return {key: body[key]}
 
 
-def pair(compare: Compare, said: PreferenceStated | None) -> Json:
+def pair(compare: Compare, stated: PreferenceStated | None) -> Json:
     """Two episodes to compare, and what was said of them; empty words where nothing was."""
     return {
         "question": compare["question"],
@@ -55,8 +55,8 @@ def pair(compare: Compare, said: PreferenceStated | None) -> Json:
         "first": compare["first"],
         "second": compare["second"],
         "places": list(compare["places"]),
-        "preferred": said["preferred"] if said else "",
-        "why": said["why"] if said else "",
+        "preferred": stated["preferred"] if stated else "",
+        "why": stated["why"] if stated else "",
     }
 
 

@@ -1,6 +1,7 @@
-"""The videos of a campaign's episodes as a page plays them, verified first and on the time since go.
+"""The videos of a campaign's episodes as a page plays them, verified first and on the time since go; and the pictures
+of its rubrics.
 
-May not: hand out anything but the cameras' pictures and when they were taken: no other stream, and no arm.
+May not: hand out anything but the cameras' pictures, when they were taken, and a rubric's: no other stream, no arm.
 """
 
 from __future__ import annotations
@@ -16,10 +17,12 @@ import numpy as np
 from labctl.clock import SECOND
 from labctl.core.record import Episode, Record
 from labctl.core.recorded.projection import capture_ns
+from labctl.core.task import Task
 from labctl.errors import InputError
 from labctl.messages.body_parts import VideoEntry
 from labctl.pages.playable import pictures, playable
 from labctl.store.campaign import Campaign
+from labctl.store.pictures import encode_png, load_photo
 from labctl.store.verifying.verified import samples_of, sealed_video, verified
 
 KEPT_BYTES = 400_000_000  # of videos that are ready to be played; what was looked at longest ago goes first
@@ -47,6 +50,16 @@ class RecordedVideos:
         self._reels: dict[str, list[Reel]] = {}
         self._videos: dict[tuple[str, str], VideoEntry] = {}
         self._playable: OrderedDict[tuple[str, str], bytes] = OrderedDict()
+
+    def anchor(self, task: Task | None, place: str) -> bytes:
+        """The picture of a rubric's anchor, as PNG, by its place. Raises InputError where there is none, BrokenRecord
+        for one that is not as it was kept, StorageError.
+        """
+        photos = [anchor.get("picture") for anchor in task.rubric] if task else []
+        photo = photos[int(place)] if place.isdecimal() and int(place) < len(photos) else None
+        if photo is None:
+            raise InputError(f"no anchor {place!r} of the rubric has a picture; load the page again")
+        return encode_png(load_photo(self._folder, photo))
 
     def reels(self, episode: str) -> list[Reel]:
         """The cameras that filmed an episode, in the cell's order; [] where none did. Raises BrokenRecord for a

@@ -19,7 +19,7 @@ from labctl.core.reviewed import RESULTS, Item, in_words, seen, unsettled
 from labctl.core.task import ITEMS, Task
 from labctl.errors import InputError, LabctlError
 from labctl.messages.judgements import PreferenceStated
-from labctl.pages.measured import pair, posted, preference, told
+from labctl.pages.measured import measure_shown, pair, posted, preference
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
@@ -64,6 +64,7 @@ class ReviewPage:
             "GET /queue": lambda _: as_json(self.queue()),
             "GET /episode/{trial}": lambda asked: as_json(self.episode(self._item(asked.parts["trial"]))),
             "GET /video/{episode}/{camera}": self._video,
+            "GET /anchor/{trial}/{place}": self._anchor,
             "POST /differences": lambda asked: as_json(self.differences(asked.body)),
             "POST /review": lambda asked: as_json(self.review(asked.body)),
             "POST /finish": lambda _: as_json({"said": self._finish()}),
@@ -117,7 +118,7 @@ class ReviewPage:
                 "operator": [_tap(item, moved, t_ns) for moved, t_ns in item.taps],
                 "review": _shown(item, item.reviewed or ()),
             },
-            "task": told(item.task, outcome),
+            "task": measure_shown(item.task, outcome),
             "outcome": in_words(item.task, outcome) if item.task else _counted(outcome),
             "reels": listed(reels),
             "missing": missing,
@@ -159,11 +160,11 @@ class ReviewPage:
 
     def prefer(self, body: Mapping[str, Json]) -> Json:
         """Have it journalled which of two episodes was better."""
-        said = preference(body)
+        stated = preference(body)
         if self._prefer is None:
             raise InputError("no pair of episodes waits for a word on which was better")
-        self._prefer(said)
-        return {"said": f"recorded: {said['preferred']} of {said['first']} and {said['second']}"}
+        self._prefer(stated)
+        return {"said": f"recorded: {stated['preferred']} of {stated['first']} and {stated['second']}"}
 
     def _item(self, trial: Json) -> Item:
         for item in self._load():
@@ -173,6 +174,10 @@ class ReviewPage:
 
     def _video(self, asked: PageRequest) -> Answer:
         return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
+
+    def _anchor(self, asked: PageRequest) -> Answer:
+        task = self._item(asked.parts["trial"]).task
+        return Answer(self._recorded.anchor(task, asked.parts["place"]), "image/png")
 
 
 def operations_of(item: Item, body: Mapping[str, Json]) -> list[OperationRecorded]:

@@ -153,7 +153,7 @@ async def _body(request: web.Request) -> Mapping[str, Json]:
         raise InputError("a page posts application/json")
     try:
         body = json.loads(await request.read())
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"what was posted is no JSON: {error}") from None
     if not isinstance(body, dict):
         raise InputError("what was posted is no object")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
 from labctl.analysis.family import STATISTICS
-from labctl.analysis.report.lab_facts import AnswerTimes, Lab, SensorColumn
+from labctl.analysis.report.lab_facts import Lab
 from labctl.config.protocol_schema import AnalysisPlan, Protocol
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.record import Record
@@ -30,27 +30,22 @@ from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
-from labctl.reporting.historical import printed
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
-from labctl.reporting.measured_report import report_tasks
+from labctl.reporting.measured import add_measured
 from labctl.reporting.measures import stress_of
-from labctl.reporting.motion_lines import device_lines, motion_lines
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
-from labctl.reporting.policy_software import changes_of_policies, policy_software, start_ups
+from labctl.reporting.policy_software import changes_of_policies
 from labctl.reporting.relabellings import Exchange, relabellings
-from labctl.reporting.times.answer_times import answer_times
-from labctl.reporting.times.lease_times import lease_lines
-from labctl.reporting.times.sensor_times import sensor_columns
+from labctl.reporting.times.read_once import ReadOnce
 from labctl.reporting.touches import touched_by_arm
 from labctl.software import collect_pins, in_words
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
-from labctl.store.opened_body import format_facts
 from labctl.store.verifying.verified import (
     JOURNAL_ALONE,
     arms_of,
@@ -61,6 +56,7 @@ from labctl.store.verifying.verified import (
     verified_but,
 )
 from labctl.store.verifying.verify import NOTHING
+from labctl.store.verifying.withheld import IN_A_LAB, Published
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
@@ -82,35 +78,42 @@ def report_campaign(
     pairing: Pairing | None = None,
     lost: Collection[str] = (),
     noted: Noted = NOTHING,
+    published: Published = IN_A_LAB,
 ) -> Path:
     """Write the report of an unblinded campaign into `out`; return the path of its HTML page. labels: the stream that
     says when items were moved, one of `label_streams.STREAMS`. `say` hears each step as it begins ("2/4 …"); pairing:
     as `report_linked` has it. lost: episodes whose recordings do not hold: nothing of those is read, and the report
     names each. Their outcomes are in the journal and count. noted: what binds the record from outside its folder.
+    published: what a published record leaves out, and where the report of it is read.
 
     Raises BrokenRecord when anything else recorded or noted does not hold, StateError before unblinding, for mixed
     kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
     say("1/4 the record is verified")
     with ExitStack() as at_end:
-        campaign, events, missing = at_end.enter_context(verified_but(folder, lost, noted))
+        campaign, events, missing = at_end.enter_context(verified_but(folder, lost, noted, published.withheld))
+        unheard, unseen = {**missing, **published.untraced}, {**missing, **published.unseen}
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
         stream = label_facts(labels, witnesses(record))
         rows = operations(record, labels=labels)
         protocol = protocol_of(campaign)
-        lab = _lab(campaign, protocol, record, out, missing, rows)
+        lab = _lab(campaign, protocol, record, published.read_at or out, missing, rows, published)
         say("2/4 clips are cut")
         beside = at_end.enter_context(one_beside((folder / "traces.db").stat().st_size))
         # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
         cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
-        cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(missing))
+        cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(unseen))
+        recorded = samples_of(campaign)
+        at_end.callback(recorded.close)
+        samples = ReadOnce(recorded)
+        add_measured(lab, samples, campaign, protocol, record, unheard, rows)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
         provenance.update(anchored(folder, noted, events))
-        provenance.update(drawer_facts(folder.resolve().parent.parent, record))
+        provenance.update(published.stated or drawer_facts(folder.resolve().parent.parent, record))
         links = opened_links(campaign.opened, unblinding)
         lab.setdefault("notes", []).extend(link_note(link, folder.name) for link in links)
         if pairing is not None:
@@ -118,12 +121,13 @@ def report_campaign(
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels)
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        lab["stress"] = stress_of(campaign, record, names, rows, human, missing)
+        lab["stress"] = stress_of(campaign, samples, record, names, rows, human, unheard)
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
-        page = cutter.submit(page_of, folder, out, lab.get("linked"), pairing.earlier if pairing else None, missing)
+        beside_it = pairing.earlier if pairing else None
+        page = cutter.submit(page_of, folder, published.read_at or out, lab.get("linked"), beside_it, unseen)
 
         def files() -> dict[str, bytes]:
             made = lab["clips"] = cutting.result()
@@ -134,9 +138,10 @@ def report_campaign(
             say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
             reference = terms_of(analysis, alpha, rows, unblinding["schedule"]).reference
             from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
+            from labctl.reporting.measured_report import report_tasks
 
             plan = OfEpisodes(reference, analysis.tau_s, boot, perm, seed, alpha)
-            return report_tasks(record, rows, out, folder.name, plan, lab, files())
+            return report_tasks(record, rows, out, folder, plan, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = terms_of(analysis, alpha, rows, unblinding["schedule"])
@@ -329,6 +334,7 @@ def _lab(
     out: Path,
     lost: Mapping[str, str],
     rows: Sequence[Row],
+    published: Published,
 ) -> Lab:
     arms = [arm.name for arm in protocol.arm]
     alpha, look = judged_at(record.state, protocol)
@@ -343,43 +349,12 @@ def _lab(
         deviations.insert(0, look)
     deviations += changes_of_policies(record, arms)
     deviations += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]
-    provenance = lab.setdefault("provenance", {})
-    lab["answer_times"], lab["sensors"], measured = _timing(campaign, protocol, record, lost)
-    provenance.update(measured)
-    provenance.update(format_facts(record.state.opened))
-    if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
-        lab["historical"] = then
-        provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
+    lab.setdefault("notes", []).extend(published.lines())
     for episode in lab.get("episodes", []):
-        if episode["episode"] in lost:
+        if not published.linked or episode["episode"] in lost or episode["episode"] in published.unseen:
             episode["video"] = []
         episode["video"] = [os.path.relpath(campaign.folder / video, out.resolve()) for video in episode["video"]]
     return lab
-
-
-def _timing(
-    campaign: Campaign, protocol: Protocol, record: Record, lost: Collection[str]
-) -> tuple[list[AnswerTimes], list[SensorColumn], dict[str, dict[str, str] | None]]:
-    """How fast each arm started and was answered, and by what they are about: how its motion lease was renewed, what it
-    got of the motion that it asked for, what the robot's controller said, what sensors measured; over every episode,
-    scored or not, whose recording is there.
-    """
-    arms = [arm.name for arm in protocol.arm]
-    of = record.arms
-    went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes if episode not in lost}
-    store = samples_of(campaign)
-    people = {arm.name for arm in protocol.arm if arm.kind == "human"}
-    try:
-        answers = answer_times(store, went, arms, start_ups(record))
-        for entry in answers:
-            entry["by_hand"] = entry["arm"] in people
-        lines = {"software of policies": policy_software(record, arms), "motion lease": lease_lines(store, went, arms)}
-        lines["motion achieved over commanded"] = motion_lines(store, went, arms)
-        lines["robot's controller"] = device_lines(store, list(went))
-        sensors = sensor_columns(store, went, record.episodes)
-        return answers, sensors, {about: found or None for about, found in lines.items()}
-    finally:
-        store.close()
 
 
 def practised(folder: Path) -> Practice:

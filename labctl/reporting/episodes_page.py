@@ -28,7 +28,7 @@ def page_of(
 
 def grids(linked: LinkedPairs | None) -> list[Grid]:
     """The report's section on linked campaigns as tables of a page; none for one campaign."""
-    from labctl.analysis.report import linked_section
+    from labctl.analysis.report.sections import linked_section
 
     section = linked_section.section(linked)
     if section is None:

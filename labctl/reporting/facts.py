@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
-NOT_TOLD = "Who staged, operated and scored was not told which arm a trial had before unblinding."
+BLIND_STATEMENT = "Who staged, operated and scored was not told which arm a trial had before unblinding."
 ALONE = "A person was the only arm, a reference that was collected: there was nothing to be blind to."
 
 
@@ -123,7 +123,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "deducible_share": opened["deducible_share"],
             "shared_uid": opened["shared_uid"],
             "early_unblinding": (record.unblinding.get("reason") or "none given") if state.unblinded_early else None,
-            "statement": ALONE if opened.get("arms_count") == 1 else NOT_TOLD,
+            "statement": ALONE if opened.get("arms_count") == 1 else BLIND_STATEMENT,
         },
         "episodes": [_episode(record, trial, episode) for trial, episode in record.scored],
         "provenance": {

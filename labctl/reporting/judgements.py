@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labctl.analysis.report.lab_facts import Judgements, ModelWitness, SecondAssessor, Witness
+from labctl.analysis.report.judged_facts import Judgements, ModelWitness, SecondAssessor, Witness
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, Record
 from labctl.core.reviewed import SCORES_APART, apart, value_of

@@ -11,18 +11,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labctl.core.event_bodies import CampaignOpened
 from labctl.core.record import Record
 from labctl.core.task import ITEMS
 from labctl.messages.edits import delay_s
 from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
 from labctl.reporting.operations_table import Row
 from labctl.software import collect_pins, in_words
+from labctl.store.pictures import encode_png, load_photo
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.lateness_facts import Lateness
-    from labctl.analysis.report.lab_facts import Lab
+    from labctl.analysis.report.lab_facts import Asked, AskedStep, Lab
 
 
 def report_episodes(table: EpisodesTable, out: Path, plan: Plan) -> Path:
@@ -39,24 +41,56 @@ def report_episodes(table: EpisodesTable, out: Path, plan: Plan) -> Path:
 
 
 def report_tasks(
-    record: Record, rows: Sequence[Row], out: Path, title: str, plan: Plan, lab: Lab, files: Mapping[str, bytes]
+    record: Record, rows: Sequence[Row], out: Path, folder: Path, plan: Plan, lab: Lab, files: Mapping[str, bytes]
 ) -> Path:
     """Write the report of an unblinded campaign of tasks into `out`; return the path of its page. rows: of the
-    operations table that count; lab: the facts of the campaign, of which those of items are taken out; files: those
-    that it names. Raises TableError, ReportError.
+    operations table that count; folder: the campaign's; lab: the facts of it, of which those of items are taken out;
+    files: those that it names. Raises TableError, ReportError, BrokenRecord for a picture that is not as it was kept.
     """
     from labctl.analysis.episodes_report.page import build_report
     from labctl.analysis.episodes_table.analyze import analyze
     from labctl.analysis.episodes_table.table import table_from_rows
 
     every = episode_rows(record, rows)
-    table = table_from_rows(every, source=title)
+    table = table_from_rows(every, source=folder.name)
     _of_tasks(lab, record)
+    lab["asked"], pictures = asked_of(record.state.opened, folder)
     if (late := added_latency(record, every, lab, plan)) is not None:
         lab["lateness"] = late
     return build_report(
-        analyze(table, plan), out, title=title, lab=lab, files=files, made_by=in_words(collect_pins())
+        analyze(table, plan),
+        out,
+        title=folder.name,
+        lab=lab,
+        files={**files, **pictures},
+        made_by=in_words(collect_pins()),
     ).html
+
+
+def asked_of(opened: CampaignOpened, folder: Path) -> tuple[list[Asked], dict[str, bytes]]:
+    """Each task as it was put and judged; its anchors' pictures by file of the report. Raises BrokenRecord."""
+    found: list[Asked] = []
+    pictures: dict[str, bytes] = {}
+    for number, task in enumerate(opened.get("tasks", ()), 1):
+        steps: list[AskedStep] = [
+            {"name": one["name"], "worth": one["points"], "text": one["definition"], "picture": ""}
+            for one in task["stages"]
+        ]
+        for place, anchor in enumerate(task["rubric"], 1):
+            file = f"figures/asked-{number:02d}-{place:02d}.png" if "picture" in anchor else ""
+            if "picture" in anchor:
+                pictures[file] = encode_png(load_photo(folder, anchor["picture"]))
+            steps.append({"name": "", "worth": anchor["score"], "text": anchor["text"], "picture": file})
+        found.append(
+            {
+                "task": task["name"],
+                "measure": task["measure"],
+                "instruction": task["instruction"],
+                "budget_s": task["budget_s"],
+                "steps": steps,
+            }
+        )
+    return found, pictures
 
 
 def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> Lateness | None:

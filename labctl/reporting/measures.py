@@ -16,9 +16,8 @@ from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.errors import LabctlError, StateError
 from labctl.messages.body_parts import SwitchEntry
+from labctl.reporting.times.read_once import Samples
 from labctl.store.campaign import Campaign
-from labctl.store.traces import TraceStore
-from labctl.store.verifying.verified import samples_of
 
 if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the statistics
     from labctl.analysis.episodes.adaptability import Watched
@@ -41,6 +40,7 @@ def success_times(rows: Sequence[Row]) -> dict[str, list[float]]:
 
 def stress_of(
     campaign: Campaign,
+    store: Samples,
     record: Record,
     arms: Sequence[str],
     rows: Sequence[Row],
@@ -52,11 +52,7 @@ def stress_of(
     """
     from labctl.analysis.episodes import stress
 
-    store = samples_of(campaign)
-    try:
-        found = traces_of(store, record, without=lost)
-    finally:
-        store.close()
+    found = traces_of(store, record, without=lost)
     episodes = [stress.episode_stress(one) for one in found]
     made: Stress = {
         "rate_hz": stress.RATE_HZ,
@@ -119,7 +115,7 @@ def _judged(switches: Sequence[SwitchEntry]) -> dict[str, str]:
     return {switch["name"]: switch["ignored"] for switch in switches if "ignored" in switch}
 
 
-def traces_of(store: TraceStore, record: Record, *, without: Collection[str] = ()) -> list[Traces]:
+def traces_of(store: Samples, record: Record, *, without: Collection[str] = ()) -> list[Traces]:
     """Questions and sent targets of every scored episode that got to go. Episodes that a person took over are left out,
     and so are those `without` a recording.
 
@@ -151,7 +147,7 @@ def traces_of(store: TraceStore, record: Record, *, without: Collection[str] = (
     return found
 
 
-def _read(store: TraceStore, episode: str, stream: str, specs: Collection[str]) -> tuple[np.ndarray, np.ndarray] | None:
+def _read(store: Samples, episode: str, stream: str, specs: Collection[str]) -> tuple[np.ndarray, np.ndarray] | None:
     if stream not in specs:
         return None
     try:

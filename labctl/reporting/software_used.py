@@ -31,11 +31,11 @@ def stretches(record: Record) -> list[Stretch[Pins]]:
     return together(episodes_with(record, lambda start: start.get("pins")))
 
 
-def episodes_with(record: Record, told: Callable[[EpisodeStarted], T | None]) -> list[tuple[str, T]]:
+def episodes_with(record: Record, fact_of: Callable[[EpisodeStarted], T | None]) -> list[tuple[str, T]]:
     """Scored episodes, and what their start says of something; those that say nothing are left out."""
     scored = {episode.id for _, episode in record.scored}
     started = [(one.id, one.start) for one in record.episodes.values() if one.id in scored and one.start is not None]
-    return [(name, said) for name, start in started if (said := told(start)) is not None]
+    return [(name, fact) for name, start in started if (fact := fact_of(start)) is not None]
 
 
 def together(episodes: Iterable[tuple[str, T]]) -> list[Stretch[T]]:

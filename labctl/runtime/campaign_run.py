@@ -259,12 +259,13 @@ def _run_live(
     unready: bool,
     hand_terminal: str | None,
 ) -> bool:
+    from labctl.runtime.hosting.store_copy import StoreCopy
     from labctl.runtime.hosting.supervisor import Stamper, Supervisor, log_of
     from labctl.runtime.hosting.transport import ProcessHost
 
     logs = campaign.folder / LOGS
     log = begin(log_of(logs, "run"))
-    stamper, alerts = Stamper(campaign.folder), Alerts(campaign.folder)
+    stamper, alerts, copied = Stamper(campaign.folder), Alerts(campaign.folder), StoreCopy(campaign.folder)
 
     def tell(line: str) -> None:
         _log.info("%s", line)
@@ -295,9 +296,9 @@ def _run_live(
         supervisor.end_all()
         shutil.rmtree(sockets, ignore_errors=True)
         alerts.close()
-        left = stamper.close()
-        if left:
-            tell(left)
+        for left in (stamper.close(), copied.close()):
+            if left:
+                tell(left)
         log.end()
 
 

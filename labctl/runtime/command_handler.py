@@ -90,7 +90,8 @@ class Orders(RecordedOrders):
         trial, command = self._writer.current(), command_from(request.command.body)
         if trial is None or trial.id != request.trial or trial.state != State.STAGING:
             standing = "".join(f"; {text}" for text in self._writer.state.holds.values())
-            raise StateError(f"trial {request.trial} was given back while its photos were taken{standing}")
+            name = numbered(self._writer.state, request.trial)
+            raise StateError(f"{name} was given back while its photos were taken{standing}")
         if request.verb == "reference":
             reason = command.arguments(commands.Reference).reason
             self._scene.set_reference(request, reason, command.who)
@@ -172,7 +173,7 @@ class Orders(RecordedOrders):
             return
         if code not in self._writer.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._writer.state.holds) or 'none'}")
-        cause = args.said(by_hand=code == STOP_BY_HAND)
+        cause = args.cause_fields(by_hand=code == STOP_BY_HAND)
         body = {"code": code, "acknowledged_by": given.command.who, **cause}
         self._writer.log(Kind.HOLD_CLEARED, body, **given.by)
         if code == ARMS_UNREADY:
@@ -210,7 +211,7 @@ class Orders(RecordedOrders):
 
     def _skip(self, trial: Trial, args: commands.Give, given: Given) -> None:
         self._writer.log(Kind.TRIAL_SKIPPED, {"reason": args.reason}, trial=trial.id, **given.by)
-        self._writer.say(f"{numbered(self._writer.state, trial.id)}: not run ({args.reason})")
+        self._writer.say(f"{trial.place}: not run ({args.reason})")
 
     def _start(self, trial: Trial, args: commands.Nothing, given: Given) -> None:
         assert self._sequencer.rollout is not None
@@ -324,7 +325,7 @@ class Orders(RecordedOrders):
         )
         self._sequencer.rollout = None
         done, total = finished(self._writer.state)
-        where = f"{trial.id}  {trial.condition}  {trial.episode}"
+        where = f"{trial.place}  {trial.condition}  {trial.episode}"
         self._writer.say(f"{done:>3}/{total}  {where}  sealed and scored  {self._writer.print_head()}")
 
     def _trial(self, trial: Trial) -> Trial:

@@ -134,6 +134,10 @@ class EpisodeSequencer:
         assert self.rollout is not None
         return self.rollout
 
+    @property
+    def _named(self) -> str:
+        return numbered(self._writer.state, self._current.trial)
+
     def _welcome(self, name: str, rollout: Rollout, step: Step) -> None:
         if name == "controller" and rollout.phase == Phase.ARMING:
             step.out.append(Open(rollout.episode).to("controller"))
@@ -264,7 +268,7 @@ class EpisodeSequencer:
             if lacking and attended:
                 rollout.withhold(lacking)
                 self._log(Kind.START_WITHHELD, {"reason": rollout.withheld})
-                self._writer.say(f"{rollout.trial}: not started: {rollout.withheld}; it waits for another start")
+                self._writer.say(f"{self._named}: not started: {rollout.withheld}; it waits for another start")
             elif rollout.ready and not lacking:
                 self._start(now_ns, step)
             else:
@@ -339,8 +343,7 @@ class EpisodeSequencer:
         step.out.append(Kill("controller").to("@host"))
         self._liveness.gone("controller")
         self.rollout, trial = None, self._writer.state.trials[rollout.trial]
-        name = numbered(self._writer.state, trial.id)
-        self._writer.say(f"{name}: voided before go ({reason}); {trial.after_void}")
+        self._writer.say(f"{trial.place}: voided before go ({reason}); {trial.after_void}")
 
     def _digested(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
@@ -357,12 +360,12 @@ class EpisodeSequencer:
         rollout.seal()
         for name in rollout.cameras:
             if rollout.missing(name):
-                writer.say(f"{rollout.trial}: {count(rollout.missing(name), 'frame')} of {name} missing; see its gaps")
+                writer.say(f"{self._named}: {count(rollout.missing(name), 'frame')} of {name} missing; see its gaps")
         ended, went = rollout.reason, rollout.go_ns is not None
         if ended is not None and voided_by_rule(ended, writer.opened, went=went):
             evidence = {"reason": str(void_reason(ended)), "evidence": writer.state.last_seq, "confirmed_by": None}
             self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": went})
-            writer.say(f"{rollout.trial}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
+            writer.say(f"{self._named}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
             self.rollout = None
 
     def _log(self, kind: Kind, body: Body) -> None:

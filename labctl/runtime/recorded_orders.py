@@ -188,7 +188,7 @@ class RecordedOrders:
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
         if trial.outcome is None:
-            raise StateError(f"trial {trial.id} is {trial.state}; only a scored one is corrected")
+            raise StateError(f"{trial.place} is {trial.state}; only a scored one is corrected")
         why = words("reason for the correction", args.why)
         new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
         change = correction(trial, self.judged(trial, new), why)
@@ -223,7 +223,7 @@ def correction(trial: Trial, new: Outcome, why: str) -> OutcomeCorrected:
     """What is journalled of a correction. Raises InputError for one that changes nothing."""
     assert trial.outcome is not None
     if new == trial.outcome:
-        raise InputError(f"nothing is corrected: the outcome of {trial.id} stands as it is given here")
+        raise InputError(f"nothing is corrected: the outcome of {trial.place} stands as it is given here")
     return {"old": trial.outcome.body(), "new": new.body(), "why": why}
 
 

@@ -95,7 +95,7 @@ def correct(
         check_assessor(campaign, who)
         about = campaign.state.trials[trial]
         if about.outcome is None:
-            raise StateError(f"trial {trial} is {about.state}; only a scored one is corrected")
+            raise StateError(f"{about.place} is {about.state}; only a scored one is corrected")
         body = correction(about, outcome_of_a_person(campaign, about, outcome), why)
         campaign.log(Kind.OUTCOME_CORRECTED, body, anchor=now, who=who, trial=trial, episode=about.episode)
 

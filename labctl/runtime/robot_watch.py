@@ -109,7 +109,7 @@ class RobotWatch:
             reached = {"reached": before + 1, "t_ns": t_ns}
             self._writer.log(Kind.STAGE_REACHED, reached, trial=trial.id, episode=rollout.episode)
 
-    def _told(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
+    def _about(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
         """What the robot is: each episode from now on says so."""
         self._sequencer.robot_about = body["about"]
 
@@ -192,5 +192,5 @@ REPORTS: Mapping[str, Callable[[RobotWatch, Body, int, int, Step], None]] = {
     "fault": RobotWatch._faulted,
     "paused": RobotWatch._paused,
     "sensed": RobotWatch._sensed,
-    "about": RobotWatch._told,
+    "about": RobotWatch._about,
 }

@@ -15,7 +15,7 @@ from labctl.core.event_bodies import SceneCommitted
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold, Look, overridable, scene_holds
 from labctl.core.published_state import Scene, SceneCamera
-from labctl.core.trial import State, Trial
+from labctl.core.trial import State, Trial, numbered
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import MatchEntry, Photo, ScoreLimits
 from labctl.messages.pictures import Compare, Compared, Photographed
@@ -211,7 +211,8 @@ class SceneWatch:
             self._found |= {name: came[name] for name in photos}
             raise StateError(f"not committed: {'; '.join(f'{hold.text}; {hold.clears}' for hold in held)}")
         if held:
-            text = f"{request.trial}: {who} committed although {'; '.join(hold.text for hold in held)}: {why}"
+            name = numbered(self._writer.state, request.trial)
+            text = f"{name}: {who} committed although {'; '.join(hold.text for hold in held)}: {why}"
             self._writer.log(Kind.DEVIATION, {"text": text}, trial=request.trial, who=who)
         return {
             "photo": photos,

@@ -201,13 +201,14 @@ def open_campaign(
     from labctl.store.frozen_cards import check_policies, with_cards
     from labctl.store.linking import links_of, sealed_links
     from labctl.store.opened_list import add_opened
+    from labctl.store.rubric_pictures import anchor_pictures, keep_anchors
     from labctl.store.scene_references import check_given, given_body, given_pictures, keep_given
     from labctl.store.traces import TraceStore
 
     plan = read_plan(protocol_path)
     cell = read_cell(cell_path)
     conditions = protocol_conditions(plan.protocol, plan.fixture)
-    pictures = given_pictures(plan)
+    pictures, anchors_shown = given_pictures(plan), anchor_pictures(plan)
     check_given(pictures, cell)
     check_drivers(plan.protocol, cell)
     check_cell_options(cell, plan)
@@ -231,13 +232,14 @@ def open_campaign(
         replace_file(folder / "cell.toml", cell_text.encode())
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
         keep_given(pictures, folder)
+        keep_anchors(anchors_shown, folder)
         commitment = Ledger.create(folder, schedule, entropy, plan.protocol_text, plan.cards)
         TraceStore.create(sqlite_url(folder / "traces.db"), name, apart=True).close()
         journal = Journal.create(journal_url(folder), name)
         try:
             tied = sealed_links(links, Ledger.open(folder))
             body: CampaignOpened = {
-                **opened_body(name, plan, cell, cell_text, commitment, schedule.public()),
+                **opened_body(name, plan, cell, cell_text, commitment, schedule.public(), anchors_shown),
                 "references": given_body(pictures),
                 "links": tied,
                 **freeze(plan, person_then, folder),
@@ -295,7 +297,7 @@ def close_campaign(
         for trial in trials:
             if trial.state in (State.ARMED, State.RUNNING):
                 raise StateError(
-                    f"trial {trial.id} has an open episode (it is {trial.state}); "
+                    f"{trial.place} has an open episode (it is {trial.state}); "
                     f"end it, or start `labctl run {folder.name}` once to conclude what a crash left, then close"
                 )
         left = [t for t in trials if t.state in (State.PLANNED, State.STAGING, State.COMMITTED)]

@@ -1,6 +1,7 @@
-"""Everything that differs between SQLite and PostgreSQL: connecting, pragmas, append-only triggers, error texts.
+"""SQLite, where a campaign's folder keeps what is recorded: connecting, pragmas, append-only triggers, error texts.
 
-May not: know what an event or a chunk means. No other module holds SQL that only one database understands.
+May not: know what an event or a chunk means. No other module opens a file of SQLite; the lab's server is
+`labctl.store.server`.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # its import takes longer than all that a verb such as `statu
 BUSY_S = 2.0
 OWNER_ONLY = 0o600
 FILE_URL = "sqlite:///"
+PUBLISHED = "published.json"  # the manifest of a published folder, in its root
 NOT_NEXT = "append-only: not the next entry of the chain"
 Mode = Literal["create", "write", "read"]
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
@@ -34,29 +36,17 @@ def sqlite_url(path: Path) -> str:
     return f"{FILE_URL}{path}"
 
 
-def database_file(url: str) -> Path | None:
-    """The file behind a SQLite URL, None for a server. Raises StorageError for a SQLite URL without a file."""
+def database_file(url: str) -> Path:
+    """The file behind a URL. Raises StorageError for one without a file: a campaign's records lie in its folder."""
     named = url.removeprefix(FILE_URL)
-    if named != url and named and named != ":memory:" and not set(named) & set("?%"):
-        return Path(named)
-    from sqlalchemy import make_url
-
-    parsed = make_url(url)
-    if parsed.get_backend_name() != "sqlite":
-        return None
-    if not parsed.database or parsed.database == ":memory:":
-        raise StorageError(f"{url}: a campaign needs a file; in-memory databases are not kept")
-    return Path(parsed.database)
+    if named == url or named in ("", ":memory:"):
+        raise StorageError(f"{url.partition(':')[0]} is no file: a campaign keeps its records in files of its folder")
+    return Path(named)
 
 
 def place(url: str) -> str:
-    """What to call a database in a message: its file's name and folder, or its server without the password."""
-    path = database_file(url)
-    if path is not None:
-        return str(path)
-    from sqlalchemy import make_url
-
-    return make_url(url).render_as_string(hide_password=True)
+    """What to call a database in a message: its file."""
+    return str(database_file(url))
 
 
 def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
@@ -72,11 +62,6 @@ def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
     from sqlalchemy.pool import NullPool
 
     path = database_file(url)
-    if path is None:
-        engine = create_engine(url, poolclass=NullPool)
-        if mode == "read":
-            event.listen(engine, "begin", _begin_read_only)
-        return engine
     if mode == "create" and not path.exists():
         with file_errors(str(path)):
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, OWNER_ONLY))  # SQLite gives its log the same permissions
@@ -95,41 +80,43 @@ def _refuse_missing(path: Path) -> None:
 
 
 class Reader:
-    """Answers questions in SQL that every database understands, connecting for each. A SQLite file is asked directly:
-    the import of SQLAlchemy alone takes longer than all that `labctl status` wants to know.
+    """Answers questions in SQL, connecting for each. The file is asked directly: the import of SQLAlchemy alone takes
+    longer than all that `labctl status` wants to know.
     """
 
     def __init__(self, url: str) -> None:
         """Raises StorageError when the file is missing."""
-        self._where, self._file = place(url), database_file(url)
-        if self._file is not None:
-            _refuse_missing(self._file)
-        self._engine = None if self._file is not None else connect(url, mode="read", synchronous="FULL")
+        self._file = database_file(url)
+        _refuse_missing(self._file)
 
     def rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
         """What `make` makes of the columns of each row that a SELECT with `:name` for each value gives. Raises
         StorageError, and what `make` raises.
         """
-        with storage_errors(self._where):
-            if self._engine is not None:
-                from sqlalchemy import text
-
-                with self._engine.connect() as reader:
-                    found = reader.execute(text(question), values).all()
-            else:
-                assert self._file is not None, "what is no server is a file"
-                raw = _open_sqlite(self._file, "read", "FULL")
-                try:
-                    raw.execute("BEGIN")
-                    found = raw.execute(question, values).fetchall()
-                finally:
-                    raw.close()
+        with storage_errors(str(self._file)):
+            raw = _open_sqlite(self._file, "read", "FULL")
+            try:
+                raw.execute("BEGIN")
+                found = raw.execute(question, values).fetchall()
+            finally:
+                raw.close()
         return [make(*row) for row in found]
 
-    def close(self) -> None:
-        """Give a server's connections back."""
-        if self._engine is not None:
-            self._engine.dispose()
+
+def insert_rows(
+    url: str, table: str, columns: Sequence[str], rows: Iterable[Sequence[str | int | bytes | None]]
+) -> None:
+    """Write rows as they are into a table that is there, all or none, on the disk. Raises StorageError."""
+    statement = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"
+    path = database_file(url)
+    with storage_errors(str(path)):
+        raw = _open_sqlite(path, "write", "FULL")
+        try:
+            raw.execute("BEGIN IMMEDIATE")
+            raw.executemany(statement, rows)
+            raw.execute("COMMIT")
+        finally:
+            raw.close()
 
 
 def _open_sqlite(path: Path, mode: Mode, synchronous: Synchronous) -> sqlite3.Connection:
@@ -140,12 +127,15 @@ def _open_sqlite(path: Path, mode: Mode, synchronous: Synchronous) -> sqlite3.Co
 
 
 def _open_reader(path: Path) -> sqlite3.Connection:
-    """Who reads holds SQLite's locks, so that a writer who begins meanwhile leaves to him the state that he reads.
+    """Who reads holds SQLite's locks, so that a writer who begins meanwhile leaves to him the state that he reads. What
+    was published is nobody's to write, and whoever made it is not trusted: `store.published_files`.
 
     Without a log the connection may write (nothing but locks and a log that it takes away again, where a read-only
     one would leave an empty log behind), and no statement of it may. A log with something in it, of a writer that is
     there or was killed, stays as it is.
     """
+    if is_published(path):
+        return open_immutable(path)
     log = path.with_name(path.name + "-wal")
     if _size_of(log):
         try:
@@ -176,6 +166,32 @@ def _size_of(log: Path) -> int:
         return 0
 
 
+def is_published(path: Path) -> bool:
+    """Whether a file lies in a published folder, at most as deep as a campaign's sealed traces do."""
+    return any((above / PUBLISHED).is_file() for above in path.absolute().parents[:4])
+
+
+def open_immutable(path: Path) -> sqlite3.Connection:
+    """A connection to a file that nobody writes and that anybody may have made: read-only, no lock, no log, nothing of
+    its schema trusted, no other file attached, no value longer than LONGEST.
+    """
+    raw = _opened(path, "mode=ro&immutable=1", "PRAGMA trusted_schema=0", "PRAGMA query_only=1", "PRAGMA mmap_size=0")
+    for limit, value in _LIMITS:
+        raw.setlimit(limit, value)
+    return raw
+
+
+LONGEST = 1 << 28  # bytes of a value: a chunk of a trace has no more
+_LIMITS = (
+    (sqlite3.SQLITE_LIMIT_LENGTH, LONGEST),
+    (sqlite3.SQLITE_LIMIT_SQL_LENGTH, 100_000),
+    (sqlite3.SQLITE_LIMIT_ATTACHED, 0),
+    (sqlite3.SQLITE_LIMIT_COLUMN, 100),
+    (sqlite3.SQLITE_LIMIT_EXPR_DEPTH, 20),
+    (sqlite3.SQLITE_LIMIT_COMPOUND_SELECT, 3),
+    (sqlite3.SQLITE_LIMIT_VDBE_OP, 25_000),
+    (sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH, 1),
+)
 _LOOK = "SELECT 1 FROM sqlite_master LIMIT 1"
 _NO_ROOM = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
 
@@ -201,18 +217,12 @@ def _begin_deferred(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN")
 
 
-def _begin_read_only(connection: Connection) -> None:
-    connection.exec_driver_sql("SET TRANSACTION READ ONLY")
-
-
 def sync_log(connection: Connection, url: str) -> None:
-    """Have every commit of a SQLite database on the disk, whatever its `synchronous`; a server's are there already.
+    """Have every commit of a database on the disk, whatever its `synchronous`.
 
     The write-ahead log is forced to disk, and then what of it no reader needs is put into the database.
     """
     path = database_file(url)
-    if path is None:
-        return
     log = path.with_name(path.name + "-wal")
     if log.is_file():
         sync_file(log)  # SQLite holds no lock on this one that opening and closing it would lose
@@ -222,28 +232,23 @@ def sync_log(connection: Connection, url: str) -> None:
     raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()  # never in a transaction, which SQLAlchemy would begin
 
 
-def insert_new(engine: Engine, table: Table) -> Insert:
+def insert_new(table: Table) -> Insert:
     """An INSERT that leaves rows whose key exists as they are."""
-    if engine.dialect.name != "postgresql":
-        from sqlalchemy.dialects import sqlite
+    from sqlalchemy.dialects import sqlite
 
-        return sqlite.insert(table).on_conflict_do_nothing()
-    from sqlalchemy.dialects import postgresql  # a tenth of a second that only its users pay
-
-    return postgresql.insert(table).on_conflict_do_nothing()
+    return sqlite.insert(table).on_conflict_do_nothing()
 
 
 def guard_journal(connection: Connection) -> None:
     """Install the triggers that make `event` and `command` append-only, chained and free of replacing inserts."""
     from sqlalchemy import text
 
-    statements = _POSTGRESQL_GUARDS if connection.dialect.name == "postgresql" else _SQLITE_GUARDS
-    for statement in statements:
+    for statement in _GUARDS:
         connection.execute(text(statement))
 
 
 # A BEFORE INSERT trigger runs before OR REPLACE deletes the row it would replace: it is the one that stops replacing.
-_SQLITE_GUARDS: Sequence[str] = (
+_GUARDS: Sequence[str] = (
     f"""CREATE TRIGGER IF NOT EXISTS event_chain BEFORE INSERT ON event BEGIN
   SELECT RAISE(ABORT, '{NOT_NEXT}') WHERE NEW.seq <> 1 + coalesce(
     (SELECT max(seq) FROM event WHERE campaign = NEW.campaign), 0);
@@ -258,32 +263,6 @@ BEGIN SELECT RAISE(ABORT, 'append-only: a command id is used once'); END""",
 BEGIN SELECT RAISE(ABORT, 'append-only: {verb} of {table} refused'); END"""
         for table in ("event", "command")
         for verb in ("UPDATE", "DELETE")
-    ),
-)
-
-# PostgreSQL has no replacing insert, and its ON CONFLICT DO UPDATE fires the UPDATE trigger; TRUNCATE must be named.
-_POSTGRESQL_GUARDS: Sequence[str] = (
-    f"""CREATE OR REPLACE FUNCTION labctl_event_chain() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE tail record;
-BEGIN
-  SELECT seq, hash INTO tail FROM event WHERE campaign = NEW.campaign ORDER BY seq DESC LIMIT 1;
-  IF NEW.seq <> 1 + coalesce(tail.seq, 0) OR (NEW.seq > 1 AND NEW.prev <> tail.hash) THEN
-    RAISE EXCEPTION '{NOT_NEXT}';
-  END IF;
-  RETURN NEW;
-END $$""",
-    """CREATE OR REPLACE FUNCTION labctl_refuse() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN RAISE EXCEPTION 'append-only: % of % refused', TG_OP, TG_TABLE_NAME; END $$""",
-    "DROP TRIGGER IF EXISTS event_chain ON event",
-    "CREATE TRIGGER event_chain BEFORE INSERT ON event FOR EACH ROW EXECUTE FUNCTION labctl_event_chain()",
-    *(
-        statement
-        for table in ("event", "command")
-        for statement in (
-            f"DROP TRIGGER IF EXISTS {table}_append_only ON {table}",
-            f"CREATE TRIGGER {table}_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON {table} "
-            "FOR EACH STATEMENT EXECUTE FUNCTION labctl_refuse()",
-        )
     ),
 )
 
@@ -303,7 +282,7 @@ def storage_errors(where: str) -> Generator[None, None, None]:
         with file_errors(where):
             yield
     except Exception as error:
-        if not isinstance(error, (sqlite3.DatabaseError, *_server_errors())):
+        if not isinstance(error, (sqlite3.DatabaseError, *_raised_by_sqlalchemy())):
             raise
         text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         remedy = _remedy(text)
@@ -313,7 +292,7 @@ def storage_errors(where: str) -> Generator[None, None, None]:
         raise kind(f"{where}: {remedy} ({text})") from error
 
 
-def _server_errors() -> tuple[type[Exception], ...]:
+def _raised_by_sqlalchemy() -> tuple[type[Exception], ...]:
     """What SQLAlchemy raises; nothing while nobody has imported it."""
     if "sqlalchemy" not in sys.modules:
         return ()
@@ -331,11 +310,26 @@ _REMEDIES = (
     ("unable to open database file", "the database cannot be opened; check the folder and its permissions"),
     ("readonly database", "the database may not be written; check the permissions of its folder"),
     ("no such table", "this database holds no labctl campaign"),
-    ("does not exist", "this database holds no labctl campaign"),
-    ("connection", "the database server does not answer; check its address and that it runs"),
 )
 
 
 def _remedy(text: str) -> str | None:
     lowered = text.lower()
     return next((remedy for words, remedy in _REMEDIES if words in lowered), None)
+
+
+def copy_database(path: Path, to: Path) -> None:
+    """Copy a SQLite database into a file that is not there yet, as of one moment, whoever writes to it meanwhile.
+
+    Raises StorageError.
+    """
+    with storage_errors(str(path)):
+        source = _open_reader(path)
+        try:
+            copy = _opened(to, "mode=rwc", "PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF")
+            try:
+                source.backup(copy)
+            finally:
+                copy.close()
+        finally:
+            source.close()

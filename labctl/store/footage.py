@@ -54,7 +54,7 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
             if cut:
                 cut_off = f"a half-written header at the end of its video was cut off: {count(cut, 'byte')}"
                 found.notes.append((camera, cut_off))
-            entry = VideoEntry(**_film(folder, path))
+            entry = VideoEntry(**_video_file(folder, path))
         except LabctlError as error:
             found.notes.append((camera, str(error)))
             continue
@@ -64,7 +64,7 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
             if about.is_file():
                 entry["about"] = _file(folder, about)
             if depth.is_file():
-                entry["depth"] = _film(folder, depth)
+                entry["depth"] = _video_file(folder, depth)
         except LabctlError as error:
             found.notes.append((camera, str(error)))
     if durable:
@@ -149,7 +149,7 @@ def _file(folder: Path, path: Path) -> FileEntry:
         return {"file": path.relative_to(folder).as_posix(), "sha256": file_digest(path)}
 
 
-def _film(folder: Path, path: Path) -> FilmEntry:
+def _video_file(folder: Path, path: Path) -> FilmEntry:
     from labctl.store.video import count_frames
 
     return {**_file(folder, path), "frames": count_frames(path)}
@@ -159,6 +159,6 @@ def note_beside(path: Path) -> dict[str, Json]:
     """What was kept beside a camera's pictures (schema labctl.camera/1); empty when there is nothing readable."""
     try:
         found: Json = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return dict(found) if isinstance(found, Mapping) else {}

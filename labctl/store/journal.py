@@ -1,7 +1,6 @@
 """The journal: a campaign's append-only, hash-chained list of events, committed before the act they announce.
 
-May not: read a clock, decide what an event means, or hold SQL that only one database understands (that is
-`database_backend`).
+May not: read a clock, decide what an event means, or know how a database is opened (that is `database_backend`).
 """
 
 from __future__ import annotations
@@ -260,7 +259,7 @@ class Journal:
     ) -> Event:
         try:
             body = json.loads(text)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, RecursionError) as error:
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
         return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
 
@@ -277,9 +276,7 @@ class Journal:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        if isinstance(self._source, database_backend.Reader):
-            self._source.close()
-        else:
+        if not isinstance(self._source, database_backend.Reader):
             self._source.dispose()
 
 

@@ -121,7 +121,7 @@ def admit_zone(lab: Path | None) -> None:
     """
     named: object = None
     if lab is not None:
-        with suppress(OSError, ValueError):
+        with suppress(OSError, ValueError, RecursionError):
             named = tomllib.loads((lab / MARK).read_text("utf-8")).get("timezone")
     times.use(named if isinstance(named, str) else None)
 

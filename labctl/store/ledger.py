@@ -26,6 +26,8 @@ FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
 TRACES = "traces.db"  # of the campaign, beside the seal; of streams that tell arms apart, in it
 CARDS = "cards.json"  # there only when the protocol names policy cards
+SEALED_TRACES = f"{FOLDER}/{TRACES}"  # its path in a campaign's folder
+OPENED = tuple(f"{FOLDER}/{name}" for name in (SCHEDULE, PROTOCOL, OPENINGS, CARDS))  # what may leave once unblinded
 _PRIVATE = 0o600
 # Entries that bind every value sealed until then.
 BINDING = frozenset(
@@ -95,7 +97,7 @@ class Ledger:
         try:
             sealed = json.loads(text)
             return cls(folder, sealed["slots"], bytes.fromhex(sealed["secret_hex"]), durable=durable)
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise BrokenRecord(f"broken seal: {seal / SCHEDULE} cannot be read; restore it from a copy") from error
 
     @property
@@ -127,7 +129,7 @@ class Ledger:
             text = path.read_bytes() if path.is_file() else b"{}"
         try:
             return {str(name): str(card) for name, card in json.loads(text).items()}
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             raise BrokenRecord(f"broken seal: {path} cannot be read; restore it from a copy of the campaign") from error
 
     def private_file(self, name: str) -> Path:
@@ -184,7 +186,7 @@ class Ledger:
         for number, line in enumerate(whole_lines(self._seal / OPENINGS), 1):
             try:
                 openings.append(json.loads(line))
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BrokenRecord(f"broken seal: {self._seal / OPENINGS}:{number} is not JSON") from error
         return {
             "schedule": list(self._slots),

@@ -22,6 +22,7 @@ from labctl.messages.judgements import WitnessEntry
 from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.lab_folder import Plan
 from labctl.store.problem import Problem
+from labctl.store.rubric_pictures import AnchorPicture, with_pictures
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.config.cell_schema import Cell
@@ -40,10 +41,16 @@ _BOUND_SINCE: Mapping[int, tuple[str, ...]] = {
 
 
 def opened_body(
-    name: str, plan: Plan, cell: Cell, cell_text: str, commitment: str, schedule: Sequence[Slot]
+    name: str,
+    plan: Plan,
+    cell: Cell,
+    cell_text: str,
+    commitment: str,
+    schedule: Sequence[Slot],
+    pictures: Sequence[AnchorPicture] = (),
 ) -> CampaignOpened:
-    """CampaignOpened but for references and links. commitment, schedule: as the seal publishes them. No arm's name,
-    endpoint or order may stand in it.
+    """CampaignOpened but for references and links. commitment, schedule: as the seal publishes them; pictures: of the
+    rubrics' anchors. No arm's name, endpoint or order may stand in it.
     """
     from labctl.config.conditions import protocol_conditions
     from labctl.core.design import deducible_share
@@ -96,9 +103,9 @@ def opened_body(
         "schedule": schedule,
     }
     if protocol.task:
-        body["tasks"] = [
-            TaskEntry(**task.model_dump(mode="json", exclude={"objects", "layout"})) for task in protocol.task
-        ]
+        left_out = {"objects": True, "layout": True, "rubric": {"__all__": {"picture"}}}
+        tasks = [TaskEntry(**task.model_dump(mode="json", exclude=left_out)) for task in protocol.task]
+        body["tasks"] = with_pictures(tasks, pictures)
     if protocol.alone is not None:
         placed = {slot["block"] for slot in schedule if slot["position"]}
         body["alone"] = sorted({slot["block"] for slot in schedule} - placed)
@@ -155,13 +162,13 @@ class Frozen:
     entry: HistoricalEntry
 
 
-class Said(TypedDict, total=False):
+class HistoricalPart(TypedDict, total=False):
     """What a campaign's first entry has of it; nothing without one."""
 
     historical: HistoricalEntry
 
 
-def freeze(plan: Plan, found: Frozen | None, folder: Path) -> Said:
+def freeze(plan: Plan, found: Frozen | None, folder: Path) -> HistoricalPart:
     """Keep the rows in a campaign's folder. Raises InputError where the protocol names a historical reference and
     whoever opens it has not looked it up, StorageError.
     """
@@ -202,5 +209,5 @@ def historical_problems(folder: Path, opened: CampaignOpened) -> list[Problem]:
         found = digest_of(path.read_text("utf-8", errors="replace")) if there else ""
     if found == entry["sha256"]:
         return []
-    said = "its rows are not the ones that were frozen at opening" if there else "the file is gone"
-    return [Problem("changed historical reference", entry["file"], said)]
+    finding = "its rows are not the ones that were frozen at opening" if there else "the file is gone"
+    return [Problem("changed historical reference", entry["file"], finding)]

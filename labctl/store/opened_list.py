@@ -48,7 +48,7 @@ def opened_in(lab: Path) -> list[OpenedOnce]:
         digest, _, text = line.partition(" ")
         try:
             entry = OpenedOnce(**json.loads(text))
-        except (ValueError, TypeError):
+        except (ValueError, TypeError, RecursionError):
             raise _broken(lab, number, "it cannot be read") from None
         if entry.hash != digest:
             raise _broken(lab, number, "it was changed")

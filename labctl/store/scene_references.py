@@ -29,6 +29,7 @@ from labctl.messages.body_parts import Photo, SceneRules, Slot
 from labctl.store.atomic_files import file_errors, replace_file, sync_names
 from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
+from labctl.store.rubric_pictures import anchor_photos
 
 PHOTOS = "photos"
 # [scene] min_score: what the reference gives against itself, less a margin; that where it has such a score; nothing
@@ -151,7 +152,9 @@ def journalled_photos(events: Sequence[Event]) -> list[tuple[int, Photo]]:
     found: list[tuple[int, Photo]] = []
     for event in events:
         if event.kind == Kind.CAMPAIGN_OPENED:
-            if given := body_of(event, CampaignOpened).get("references"):
+            opened = body_of(event, CampaignOpened)
+            found += [(event.seq, photo) for photo in anchor_photos(opened)]
+            if given := opened.get("references"):
                 found += [(event.seq, photo) for cameras in given.values() for photo in cameras.values()]
         elif event.kind == Kind.SCENE_COMMITTED:
             if photos := body_of(event, SceneCommitted).get("photo"):

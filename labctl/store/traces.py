@@ -100,7 +100,7 @@ class _Database:
                     for table in tables:
                         table.create(connection, checkfirst=True)
             self._writer = self._engine.connect()
-        self._inserts = {table.name: database_backend.insert_new(self._engine, table) for table in tables}
+        self._inserts = {table.name: database_backend.insert_new(table) for table in tables}
 
     def rows(self, question: str, make: Callable[..., Made], values: Mapping[str, str | int]) -> list[Made]:
         """As `database_backend.Reader.rows`."""
@@ -131,9 +131,8 @@ class _Database:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
-        for source in (self._engine, self._reader):
-            if source is not None:
-                source.close() if isinstance(source, database_backend.Reader) else source.dispose()
+        if self._engine is not None:
+            self._engine.dispose()
 
 
 class TraceStore:
@@ -157,7 +156,7 @@ class TraceStore:
         """The store at `url`, made if it is not there. apart: arm-dependent streams have a database of their own, in
         a folder `seal` that is there beside it. Raises StorageError.
         """
-        urls = [url, *([beside] if apart and (beside := sealed_url(url)) else [])]
+        urls = [url, *([sealed_url(url)] if apart else [])]
         return cls(campaign, [_Database(each, "create", durable=durable) for each in urls], durable=durable)
 
     @classmethod
@@ -165,8 +164,7 @@ class TraceStore:
         """An existing store; readers work beside a writer and create no file. Raises StorageError when missing."""
         mode: database_backend.Mode = "read" if readonly else "write"
         beside = sealed_url(url)
-        path = database_backend.database_file(beside) if beside else None
-        urls = [url, *([beside] if beside and path and path.is_file() else [])]
+        urls = [url, *([beside] if database_backend.database_file(beside).is_file() else [])]
         return cls(campaign, [_Database(each, mode, durable=durable) for each in urls], durable=durable)
 
     def declare(self, episode: str, specs: Iterable[StreamSpec]) -> None:
@@ -356,7 +354,7 @@ class TraceStore:
     def _declared(self, episode: str, name: str, text: str) -> StreamSpec:
         try:
             return spec_of(json.loads(text))
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             where = f"{self._where} episode {episode} stream {name}"
             raise BrokenRecord(f"changed stream declaration: {where}: it cannot be read: {in_words(error)}") from error
 
@@ -366,7 +364,7 @@ class TraceStore:
         for name, text in self._declarations(episode):
             try:
                 found[name] = digest(json.loads(text))
-            except ValueError:
+            except (ValueError, RecursionError):
                 found[name] = digest(text)
         return found
 
@@ -382,10 +380,10 @@ class TraceStore:
                 part.add(table, mine)
 
 
-def sealed_url(url: str) -> str | None:
-    """Where a SQLite store keeps what tells arms apart; None for a server, which keeps it with the rest."""
+def sealed_url(url: str) -> str:
+    """Where a store keeps what tells arms apart."""
     path = database_backend.database_file(url)
-    return None if path is None else database_backend.sqlite_url(path.parent / SEAL / path.name)
+    return database_backend.sqlite_url(path.parent / SEAL / path.name)
 
 
 def _pair(name: str, text: str) -> tuple[str, str]:

@@ -239,6 +239,7 @@ class FollowingConformance(OfARobot):
         rig.drain()
         rig.batches.clear()  # of the time before the tool was known
         rig.follow(turned(rig.robot, 0.3))
+        rig.at_rest()
         rig.drain()
         columns = next(spec for spec in rig.robot.streams if spec.name == "arm/state").columns
         rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])

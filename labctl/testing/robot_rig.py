@@ -83,7 +83,7 @@ class RobotRig:
         """Wait for a condition; fails after a minute."""
         over_ns = self.now_ns + PATIENCE_NS
         while not condition():
-            assert self.now_ns < over_ns, "waited for a minute in vain"
+            assert self.now_ns < over_ns, f"waited for a minute in vain: {self.robot.status()}"
             self.wait(TICK_NS)
 
     def drain(self) -> list[Batch]:

@@ -21,7 +21,7 @@ from labctl.drivers.franka.emulator.hand import GRASP, MOVE, STOP, FciHand
 from labctl.drivers.robotiq.emulator.rtu import RobotiqRtu
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
-from labctl.errors import DeviceLost, InputError
+from labctl.errors import DeviceLost, DeviceRefused, InputError
 from labctl.testing.given import FIXTURE
 from labctl.testing.gripper import GripperConformance, until
 
@@ -138,6 +138,46 @@ def test_what_stops_a_hand_that_closes_is_grasped_and_held_until_it_is_to_open()
         hand.target(0.06)
         until("60 mm", lambda: abs(hand.opening() - 0.06) < 1e-3)
         assert fingers.asked[-1] == MOVE and STOP not in fingers.asked
+    finally:
+        hand.close()
+        fingers.close()
+
+
+def test_a_franka_hand_that_was_lost_is_there_again_on_a_persons_word_and_moves_nothing_by_that() -> None:
+    """Issue 20.15's kind: as a Robotiq after one glitch of its line, it could not be had back in the same run."""
+    host = address()
+    fingers = Fingers(host)
+    hand = load("franka_hand", {}, host=host)
+    try:
+        hand.connect()
+        fingers.close()
+        until("the loss", lambda: hand.status().mode == "lost")
+        with pytest.raises(DeviceRefused, match="hand: "):
+            hand.recover()
+        assert hand.status().mode == "lost"
+        hand.target(0.04)
+        fingers = Fingers(host)
+        hand.recover()
+        assert hand.status().mode == "idle"
+        hand.target(0.06)
+        until("60 mm", lambda: abs(hand.opening() - 0.06) < 1e-3)
+        assert fingers.asked.count(MOVE) == 1, "what was asked for before is forgotten"
+    finally:
+        hand.close()
+        fingers.close()
+
+
+def test_a_franka_hand_that_was_not_homed_says_so_when_it_is_connected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its greatest width is estimated by homing (libfranka, GripperState::max_width): staging waited for it to open."""
+    monkeypatch.setattr("labctl.drivers.franka.emulator.hand.MAX_WIDTH_M", 0.0)
+    host = address()
+    fingers = Fingers(host)
+    hand = load("franka_hand", {}, host=host)
+    try:
+        with pytest.raises(
+            DeviceRefused, match=r"hand: by its own word its fingers open 0 mm at most, and not 80: home"
+        ):
+            hand.connect()
     finally:
         hand.close()
         fingers.close()

@@ -114,11 +114,14 @@ class TestRobotsThatTakeTheirTimeHome(OurRobots, HomingConformance):
     pass
 
 
-@pytest.mark.parametrize("rig", [rig for rig in RIGS if rig.values == ("ur5e_over_rtde",)], indirect=True)
+SLIDERS = ("ur5e_over_rtde", "ur5e_over_ros2")
+
+
+@pytest.mark.parametrize("rig", [rig for rig in RIGS if rig.values[0] in SLIDERS], indirect=True)
 class TestRobotsWithASlider(OurRobots, SlowedConformance):
     @pytest.fixture
-    def slider(self, emulators: Emulators) -> Iterator[Callable[[float], None]]:
-        emulator = emulators["emulated_ur5e"]
+    def slider(self, request: pytest.FixtureRequest, emulators: Emulators) -> Iterator[Callable[[float], None]]:
+        emulator = emulators[ROBOTS[request.node.callspec.params["rig"]][1]]
 
         def slide(fraction: float) -> None:
             emulator.clear() if fraction == 1.0 else emulator.inject("speed_slider", fraction=fraction)

@@ -43,6 +43,7 @@ def emulator() -> Iterator[Emulator]:
 
 def rig(emulator: Emulator, **more: Any) -> RobotRig:
     options = cell_named("emulated_ros2").robot.options
+    del options["driver_options"]["scaling_topic"]
     options["driver_options"] |= {"host": emulator.host, "domain": emulator.domain, **more}
     return RobotRig("emulated", options, CELL, live=True)
 
@@ -75,6 +76,44 @@ def test_a_controller_that_is_not_active_is_a_fault_until_it_is(emulator: Emulat
         made.until(lambda: made.robot.status().mode == "idle")
     finally:
         emulator.clear()
+        made.robot.close()
+
+
+SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
+
+
+def test_a_slow_robot_is_a_hold_that_says_so_until_it_is_back_and_is_recorded(emulator: Emulator) -> None:
+    """Issue 20.11's kind: a UR whose slider stands at 50 % is as slow behind ROS 2, without a word."""
+    made = rig(emulator, scaling_topic=SCALING)
+    try:
+        made.connect()
+        assert [spec.columns for spec in made.robot.streams if spec.name == "arm/device"] == [("speed_scaling",)]
+        emulator.inject("speed_slider", fraction=0.5)
+        made.until(lambda: made.robot.status().mode == "fault")
+        assert "50 %" in made.robot.status().reason and SCALING in made.robot.status().reason
+        emulator.clear()
+        made.recover()
+        made.drain()
+        (last,) = {float(batch.values[-1, 0]) for batch in made.batches[-2:] if batch.stream == "arm/device"}
+        assert last == 1.0
+    finally:
+        emulator.clear()
+        made.robot.close()
+
+
+def test_a_topic_that_says_no_speed_is_refused_and_a_ur_without_one_is_told(
+    monkeypatch: pytest.MonkeyPatch, emulator: Emulator
+) -> None:
+    monkeypatch.setattr("labctl.drivers.ros2.robot.FOUND_S", 1.0)
+    made = rig(emulator, scaling_topic="/other/speed_scaling")
+    with pytest.raises(DeviceRefused, match="nothing came on /other/speed_scaling"):
+        made.robot.connect(made.now_ns)
+    made = rig(emulator)
+    try:
+        made.connect()
+        notes = [event.body["reason"] for event in made.robot.events()]
+        assert any("scaling_topic" in note for note in notes), notes
+    finally:
         made.robot.close()
 
 

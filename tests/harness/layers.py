@@ -36,6 +36,7 @@ MEASURES = (
     "analysis.operations_table",
     "analysis.planning",
     "analysis.report",
+    "analysis.report.sections",
     "analysis.survival",
 )
 CORE = ("core", "core.recorded")
@@ -47,7 +48,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
+    "store.server": (*BASE, "config", *CORE, "store"),
     "store.verifying": (*BASE, "config", *CORE, "store"),
+    "backup": (*BASE, *CORE, "store", "store.verifying"),
     "scene": (*BASE, "config", "core", "store", "store.verifying"),
     "nodes": (*BASE, "config.cell_schema", "config.policy_card", "config.sensors", "core", "scene", "store"),
     "alerts": (*BASE, "config", "core", "store"),
@@ -77,6 +80,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "store.verifying", "viewing"),
+    "publishing": (
+        *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting"),
+        *("store", "store.verifying", "viewing"),
+    ),
     "checks": (
         *BASE,
         "software",
@@ -104,9 +111,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "analysis.blocks",
         "analysis.episodes_table",
         "analysis.report",
+        "analysis.report.sections",
     ),
     "analysis.planning": (*STATISTICS, "analysis.binary", "analysis.operations_table"),
-    "analysis.report": (*STATISTICS, "analysis.binary"),
+    "analysis.report": (*STATISTICS, "analysis.binary", "analysis.report.sections"),
+    "analysis.report.sections": (*STATISTICS, "analysis.binary", "analysis.report"),
     "drivers": ("errors",),
     "drivers.bridges": (),
     "drivers.common": DRIVER,
@@ -140,6 +149,9 @@ MAY_IMPORT["cli"] = (
     *BASE,
     *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
     "cli.contract",
+    "cli.publishing",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
+MAY_IMPORT["cli.keeping"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")
+MAY_IMPORT["cli.publishing"] = (*MAY_IMPORT["cli"], "cli")

@@ -4,12 +4,7 @@ PEERS = build/peers
 AGAINST = $(VENV)/bin/python -m pytest -q -rsfxE -m interop
 needs = @command -v $(1) >/dev/null || ls $(2) >/dev/null 2>&1 || { echo "needs Debian's package: apt-get install $(3)" >&2; exit 2; }
 
-.PHONY: peer-postgres peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-lerobot
-
-peer-postgres: $(VENV)/.installed-test
-	$(call needs,pg_ctl,/usr/lib/postgresql/*/bin/pg_ctl,postgresql)
-	$(PIP) install -c constraints.txt -e '.[postgres]'
-	$(AGAINST) tests/interop/test_postgres.py
+.PHONY: peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-ur-client peer-metadata peer-lerobot
 
 peer-viewer: $(VENV)/.installed-test
 	$(call needs,chromium,/usr/bin/chromium,chromium)
@@ -42,6 +37,10 @@ peer-pylibfranka: $(VENV)/.installed-test
 	$(PIP) install pylibfranka
 	$(AGAINST) tests/interop/test_pylibfranka.py
 
+peer-metadata: $(VENV)/.installed-test
+	$(PYTHON) -m venv $(PEERS)/metadata && $(PEERS)/metadata/bin/pip install -q mlcroissant huggingface_hub pyyaml
+	METADATA_PYTHON=$(abspath $(PEERS))/metadata/bin/python $(AGAINST) tests/interop/test_metadata.py
+
 peer-lerobot: $(VENV)/.installed-test
 	$(call needs,ffmpeg,/usr/bin/ffmpeg,ffmpeg)
 	$(PYTHON) -m venv $(PEERS)/lerobot && $(PEERS)/lerobot/bin/pip install -q torch==2.13.0
@@ -53,3 +52,14 @@ peer-lerobot: $(VENV)/.installed-test
 	LEROBOT=$(abspath $(PEERS))/lerobot/bin/python LEROBOT_PYTHON=$(abspath $(PEERS))/lerobot/bin/python \
 	  LEROBOT_V21_PYTHON=$(abspath $(PEERS))/lerobot-v21/bin/python \
 	  $(AGAINST) tests/interop/test_lerobot.py tests/interop/test_lerobot_bridge.py
+
+# DIR: a checkout of Universal_Robots_Client_Library; needs a C++ compiler and cmake
+UR_CLIENT_BUILT = $(abspath $(PEERS))/ur-client
+peer-ur-client: $(VENV)/.installed-test
+	@test -f "$(UR_CLIENT)/examples/rtde_client.cpp" || { echo "name a checkout of the client library: make peer-ur-client UR_CLIENT=DIR" >&2; exit 2; }
+	$(call needs,cmake,/usr/bin/cmake,cmake)
+	$(call needs,c++,/usr/bin/c++,g++)
+	cmake -S "$(UR_CLIENT)" -B $(UR_CLIENT_BUILT) -DCMAKE_CXX_FLAGS=-O0
+	cmake --build $(UR_CLIENT_BUILT) --parallel 2 --target rtde_client_example primary_pipeline_calibration_example dashboard_example
+	UR_CLIENT="$(abspath $(UR_CLIENT))" UR_CLIENT_BUILT=$(UR_CLIENT_BUILT) UR_RECIPE="$(abspath $(UR_CLIENT))/tests/resources/exhaustive_rtde_output_recipe.txt" \
+	  $(AGAINST) tests/interop/test_ur_client.py tests/interop/test_ur_recipe.py

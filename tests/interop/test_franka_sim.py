@@ -1,6 +1,7 @@
 """Our FR3 driver against franka-sim with limits and communication constraints enforced: `make peer-franka-sim`.
 
-Its model is crude and its time this machine's, or slower: claims are on violations, not on how closely it follows.
+Its time is this machine's, or slower: claims are on violations and on where the robot comes to rest, not on how closely
+it follows. As root it goes before other programs, as a controller with a computer of its own does.
 
 What the driver commands is judged by itself too, wherever no cycle was lost. Where one was, on a busy machine, a jump
 is nobody's law: the state after it repeats the reference before (seen in recordings), libfranka's low-pass filter
@@ -36,7 +37,10 @@ pytestmark = pytest.mark.interop
 SERVER, RECORD = Path(__file__).with_name("franka_sim_server.py"), "commanded.jsonl"
 CYCLE_S, JUST_BEFORE = 1e-3, 20
 STOPPED_MS = 400.0  # of the issue: before, 619 and more; on our own emulator 142 to 222
-NEAR_RAD = 0.5  # of a joint's upper end: it was led there
+NEAR_RAD = 0.1  # of a joint's end: it was led there
+FURTHER_RAD = 0.5  # than where a joint could go at all: it is led so far
+# Of the emulated cell's, the box ends a way before a joint does
+WIDE = {"box_min_m": (-1.2, -1.2, -0.6), "box_max_m": (1.2, 1.2, 1.5), "tool_speed_m_s": 3.0}
 # FCI documentation, limits of the FR3: rad/s2, rad/s3; of the tool's point m/s2, m/s3
 MOST = {"dq": (10.0, 5000.0), "twist": (9.0, 4500.0)}
 
@@ -46,14 +50,16 @@ def rig(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RobotRig]:
     """The driver in one of its servos, connected to a server of this test's own."""
     python, host = os.environ.get("FRANKA_SIM"), address()
     assert python, "set FRANKA_SIM to the Python of an environment with franka-sim"
-    process = subprocess.Popen([python, str(SERVER), host, str(tmp_path / RECORD)])
     cell = cell_named("emulated_fr3")
     options = cell.robot.options["driver_options"]
     options |= {"host": host, "servo": request.param, "gripper": {"driver": "franka_hand"}}
     options |= {"tool_z_m": 0.0, "tool_rpy_rad": [0.0, 0.0, 0.0], "tool_kg": 0.0}  # it has no end effector
     options["silence_s"] = 5.0  # its time is this machine's
+    table = cell.robot.model_copy(update={"limits": cell.robot.limits.model_copy(update=WIDE)})
+    cell = cell.model_copy(update={"robot": table})
     made = RobotRig("franka", options, cell, live=True)
     record = tmp_path / RECORD
+    process = subprocess.Popen([python, str(SERVER), host, str(record)])
     try:
 
         def connected() -> bool:
@@ -125,20 +131,21 @@ def breaks_nothing(rig: RobotRig, record: Path, signal: str = "dq") -> None:
         pytest.fail(f"{found}: {bad}")
 
 
-def test_every_joint_is_led_without_a_violation(rig: RobotRig, tmp_path: Path) -> None:
-    """The arm goes there, or our own supervision stops one that does not follow: franka-sim resolves a tool's motions
-    in a way of its own (issue 20.20).
+def test_every_joint_is_led_without_a_violation(rig: RobotRig, request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    """The robot goes there; under `servo = "cartesian"` our own supervision may stop one that does not follow, for
+    franka-sim resolves a tool's motions in a way of its own (issue 20.20).
     """
+    servo = request.node.callspec.params["rig"]
     for joint in range(7):
         rig.until(lambda: not rig.robot._states.restless())  # it trembles, and one that does takes no setpoints
         path = swing(rig, joint, 0.15)
         rig.follow(path)
         rig.wait(2_000_000_000)
         breaks_nothing(rig, tmp_path / RECORD)
-        if rig.robot.status().mode == "safety_stop":
+        if servo == "cartesian" and rig.robot.status().mode == "safety_stop":
             assert "does not follow" in rig.robot.status().reason
             return
-        assert abs(rig.robot.observe()["q"][joint] - path[0, joint]) > 0.05, joint
+        assert abs(rig.robot.observe()["q"][joint] - path[-1, joint]) < 0.01, (joint, rig.robot.status())
 
 
 @pytest.mark.parametrize("joint", [0, 3, 5, 6])
@@ -190,11 +197,13 @@ def test_a_stop_on_the_way_home_is_one_after_a_recovered_reflex_too(rig: RobotRi
     robot._home = start + 0.5 * np.eye(7)[0]
     robot.stage(SCENE, 1, rig.now_ns)
     rig.until(lambda: np.abs(robot.observe()["q"] - start).max() > 0.03)
-    asked_ns = rig.now_ns
+    halt, halted_ms = link.halt, list[int]()  # by the robot's clock: what this machine adds is not the driver's
+    link.halt = lambda: (halted_ms.append(link._reading.newest().number), halt())
     robot.stop()
-    rig.until(lambda: not link._robot.is_in_control)
-    stopped_ms = (rig.now_ns - asked_ns) / 1e6
-    print(f"the motion had ended {stopped_ms:.0f} ms after the stop")
+    rig.until(lambda: halted_ms and not link._robot.is_in_control)
+    rows = [json.loads(line) for line in (tmp_path / RECORD).read_text().splitlines()]
+    stopped_ms = max(row["id"] for row in rows if "id" in row) - halted_ms[0]
+    print(f"the motion had ended {stopped_ms} ms after the stop")
     breaks_nothing(rig, tmp_path / RECORD)
     assert np.abs(robot.observe()["q"] - robot._home).max() > 0.1, "it went on"
     assert stopped_ms < STOPPED_MS and robot.status().mode == "stopped"
@@ -213,19 +222,25 @@ def reflex(robot: franky.Robot) -> None:
 
 
 @pytest.mark.parametrize("rig", ["velocity"], indirect=True)
-@pytest.mark.parametrize("joint", [0, 3, 6])
-def test_a_joint_led_far_beyond_its_end_stops_before_it(rig: RobotRig, joint: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [1, -1], ids=["up", "down"])
+@pytest.mark.parametrize("joint", range(7))
+def test_a_joint_led_far_beyond_its_end_stops_before_it(rig: RobotRig, joint: int, way: int, tmp_path: Path) -> None:
     """Issue 20.19: at 1.0 rad/s joint 4 ended in a reflex."""
-    rig.until(lambda: not rig.robot._states.restless())
-    start = rig.robot.observe()["q"]
-    way = np.linspace(0.0, 3.5, round(3.5 / 1.5 * rig.robot.control_hz))[:, None] * np.eye(7)[joint]
-    rig.follow(start + way)
-    for _ in range(10):  # a busy machine's robot takes longer
+    robot, ends = rig.robot, (FR3.lower, FR3.upper)
+    rig.until(lambda: not robot._states.restless())
+    start = robot.observe()["q"]
+    outermost = FR3.ends.reachable()[(way + 1) // 2][joint] if FR3.ends else ends[(way + 1) // 2][joint]
+    goal = start.copy()
+    goal[joint] = ends[(way + 1) // 2][joint] + way * FURTHER_RAD
+    steps = round(abs(goal[joint] - start[joint]) / 1.5 * robot.control_hz)
+    rig.follow(start + np.linspace(0.0, 1.0, steps)[:, None] * (goal - start))
+    for _ in range(20):  # the limits allow it less speed than it is asked for, and a busy machine's robot takes longer
         breaks_nothing(rig, tmp_path / RECORD)
-        if rig.robot.status().mode == "safety_stop" or FR3.upper[joint] - rig.robot.observe()["q"][joint] < NEAR_RAD:
+        if abs(outermost - robot.observe()["q"][joint]) < NEAR_RAD:
             break
-        rig.follow(np.repeat((start + way[-1])[None, :], 50, axis=0))
+        rig.follow(np.repeat(goal[None, :], 50, axis=0))
     rig.wait(500_000_000)
     breaks_nothing(rig, tmp_path / RECORD)
-    left = FR3.upper[joint] - rig.robot.observe()["q"][joint]
-    assert left < NEAR_RAD or "does not follow" in rig.robot.status().reason, (left, rig.robot.status())
+    left = way * (ends[(way + 1) // 2][joint] - robot.observe()["q"][joint])
+    assert robot.status().mode in ("idle", "moving"), robot.status()
+    assert 0 <= left < NEAR_RAD + abs(ends[(way + 1) // 2][joint] - outermost), left

@@ -18,6 +18,7 @@ from support.robots.emulators import Emulator
 pytestmark = pytest.mark.interop
 
 WIDTHS = {"DOUBLE": "d", "VECTOR6D": "6d", "VECTOR3D": "3d", "UINT32": "I", "INT32": "i", "UINT64": "Q", "UINT8": "B"}
+WIDTHS |= {"BOOL": "?", "VECTOR6INT32": "6i", "VECTOR6UINT32": "6I"}
 
 
 def ask(sock: socket.socket, kind: str, body: bytes = b"") -> bytes:

@@ -15,6 +15,7 @@ import pytest
 
 from labctl.core.events import Kind
 from labctl.core.trial_table import CANNOT, cannot
+from labctl.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = ("labctl", "drivers", "analysis")
@@ -112,3 +113,9 @@ def test_what_cannot_be_done_is_said_in_words_for_every_kind_of_entry():
     assert wrong == []
     assert cannot("CampaignReviewed") == "the review cannot be finished"
     assert "Later" in cannot("Later"), "of a journal that a later version wrote"
+
+
+def test_what_stands_in_somebody_elses_file_ends_no_line_and_commands_no_terminal() -> None:
+    assert str(InputError("column 'a\nb\x1b[2J' appears twice", where="t.csv:1")) == (
+        "t.csv:1: column 'a b\\x1b[2J' appears twice"
+    )

@@ -23,6 +23,7 @@ from labctl.ui.console.attached import Attached, Reply
 from labctl.ui.console.form import Answer, Form
 from labctl.ui.console.keys import ACTS, KEYS
 from labctl.ui.console.link import Json, Link
+from labctl.ui.console.picture import Photos
 from labctl.ui.console.presses import Press
 
 TWICE_NS = 2 * SECOND
@@ -30,7 +31,7 @@ UNDO_NS = 10 * SECOND
 
 
 class Console(Attached):
-    """See the module. `who` acts; `keys` rebinds by id (`{"moved": "p"}`)."""
+    """See the module. `who` acts; `keys` rebinds by id (`{"moved": "p"}`); photos: pictures that the campaign keeps."""
 
     CSS_PATH = "console.tcss"
     TITLE = "labctl"
@@ -47,8 +48,10 @@ class Console(Attached):
         keys: Mapping[str, str] | None = None,
         pump: bool = True,
         hands: Clock | None = None,
+        photos: Photos | None = None,
     ) -> None:
         super().__init__(link, clock, who=who, keys=keys, pump=pump, hands=hands)
+        self._photos = photos
         self._pressed: tuple[str, int] = ("", 0)
         self._scored: tuple[str, int, Answer, asking.ToScore] | None = None  # trial, until, outcome, what it was of
         self._marks: tuple[str | None, list[str]] = (None, [])  # an episode, when in it something was to be noted
@@ -138,7 +141,7 @@ class Console(Attached):
 
         episode, marks = self._marks
         about = asking.to_score(state, marks if episode == state["episode"] else ())
-        form = measures.form(about)
+        form = measures.form(about, photos=self._photos)
         form.of_episode = True
         self._open(form, answered)
 
@@ -161,7 +164,7 @@ class Console(Attached):
             self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True)
 
         about: asking.ToScore = {**of, "proposal": None, "measured": None, "unsaid": (), "marks": ()}
-        self._open(measures.form(about, outcome), answered)
+        self._open(measures.form(about, outcome, photos=self._photos), answered)
 
     def action_stop(self) -> None:
         """Stop the robot: the driver has told the robot already; the run process journals who did."""

@@ -8,22 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from textual.containers import Horizontal, Vertical
 from textual.widget import Widget
 from textual.widgets import Label
 
 from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, SUCCESS
+from labctl.errors import LabctlError
 from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 from labctl.ui.console.asking import AskScore, ToScore
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.link import Json
+from labctl.ui.console.picture import Photos, Picture
+
+BESIDE = 3  # pictures of a rubric in a row
 
 
-def form(about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> AskScore:
-    """The form that scores an episode by the measure of its task."""
-    made = {ITEMS: AskScore, SCORE: AskRubric}.get(about["measure"], AskStages)
-    return made(about, given, why=why)
+def form(
+    about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False, photos: Photos | None = None
+) -> AskScore:
+    """The form that scores an episode by the measure of its task. photos: the pictures of a rubric's anchors."""
+    if about["measure"] == SCORE:
+        return AskRubric(about, given, why=why, photos=photos)
+    return (AskScore if about["measure"] == ITEMS else AskStages)(about, given, why=why)
 
 
 class AskStages(AskScore):
@@ -34,7 +42,7 @@ class AskStages(AskScore):
         seen: Json = list(measured["reached_s"] or ()) if measured else []
         super().__init__(about, given or {"reached_s": seen}, why=why)
         times = self._given.get("reached_s")
-        self._said = given is not None and isinstance(times, list | tuple)  # an answer stands already
+        self._answered = given is not None and isinstance(times, list | tuple)  # an answer stands already
         self._seen: list[Json] = list(times) if isinstance(times, list | tuple) else []
         if not why:
             done = self._about["measure"] == SUCCESS
@@ -52,7 +60,7 @@ class AskStages(AskScore):
                 words = f"{step['name']} ({count(step['points'], 'point')}): {step['definition']}"
                 options.append((f"{words}{self._when(number)}", str(number)))
         options.append(("no" if self._about["measure"] == SUCCESS else "none of them", "0"))  # a number is its key
-        yield Options(options, id="reached", taken=[str(len(self._seen))] if self._seen or self._said else [])
+        yield Options(options, id="reached", taken=[str(len(self._seen))] if self._seen or self._answered else [])
 
     def _when(self, number: int) -> str:
         seconds = self._seen[number - 1] if number <= len(self._seen) else None
@@ -74,9 +82,17 @@ class AskStages(AskScore):
 
 
 class AskRubric(AskScore):
-    """A number from 0 to 1, with what the rubric says of some of them."""
+    """A number from 0 to 1, with what the rubric says of some of them, and its pictures."""
 
-    def __init__(self, about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> None:
+    def __init__(
+        self,
+        about: ToScore,
+        given: Mapping[str, Json] | None = None,
+        *,
+        why: bool = False,
+        photos: Photos | None = None,
+    ) -> None:
+        self._photos = photos
         measured = about["measured"]
         proposed: Json = measured["score"] if measured else None
         super().__init__(about, given or {"score": proposed}, why=why)
@@ -87,9 +103,25 @@ class AskRubric(AskScore):
     def outcome_fields(self) -> Iterator[Widget]:
         for anchor in self._about["rubric"]:
             yield Label(f"{anchor['score']:g}: {anchor['text']}", markup=False)
+        shown = list(self._pictures())
+        for row in range(0, len(shown), BESIDE):
+            yield Horizontal(*shown[row : row + BESIDE], classes="anchors")
         yield Label("score, from 0 to 1; between two of these where it lies between them")
         score = self._given.get("score")
         yield Line(f"{score:g}" if isinstance(score, int | float) else "", id="score", type="number")
+
+    def _pictures(self) -> Iterator[Widget]:
+        """Each under its score; in place of one that is not as it was kept, why."""
+        for anchor in self._about["rubric"]:
+            if "picture" not in anchor or self._photos is None:
+                continue
+            photo, picture, wrong = anchor["picture"], Picture(), ""
+            try:
+                picture.put(self._photos(photo))
+            except LabctlError as error:
+                wrong = str(error)
+            told = Label(f"{anchor['score']:g}: {wrong}" if wrong else f"{anchor['score']:g}", markup=False)
+            yield Vertical(told) if wrong else Vertical(told, picture)
 
     def key_of(self, key: str) -> str:
         return ""
@@ -117,8 +149,8 @@ class AskPreference(Form):
     def fields(self) -> Iterator[Widget]:
         (first, second), trials = self._pair["places"], self._pair["trials"]
         options = [
-            (f"the earlier one: episode {first} of the block, trial {trials[0]}", "first"),
-            (f"the later one: episode {second} of the block, trial {trials[1]}", "second"),
+            (f"the earlier one: {trials[0]}, episode {first} of the block", "first"),
+            (f"the later one: {trials[1]}, episode {second} of the block", "second"),
             ("neither: they were alike", "neither"),
         ]
         yield Options(options, id="preferred", taken=[self._given["preferred"]] if self._given else [])

@@ -8,6 +8,7 @@ May not: show the picture to anything but eyes: colours are rounded to 32 steps 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -19,6 +20,10 @@ from textual.geometry import Region, Size
 from textual.strip import Strip
 from textual.widget import Widget
 
+from labctl.messages.body_parts import Photo
+
+Photos = Callable[[Photo], np.ndarray]
+"""The picture, (height, width, 3) uint8 RGB, of a photo that a campaign keeps; may raise LabctlError."""
 STEP = 8  # of 256
 UPPER = "▀"  # its colour is the upper pixel's, its background the lower one's
 

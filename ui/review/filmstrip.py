@@ -36,7 +36,7 @@ class Filmstrip(Vertical):
         self._look = look
         self._wanted: tuple[str, int, float] | None = None
         self._camera = 0
-        self._film: tuple[str, list[tuple[float, np.ndarray]]] = ("", [])
+        self._pictures: tuple[str, list[tuple[float, np.ndarray]]] = ("", [])
 
     def compose(self) -> ComposeResult:
         yield Picture(classes="strip")
@@ -89,11 +89,11 @@ class Filmstrip(Vertical):
             self.app.call_from_thread(self._draw, wanted, strip, text)
 
     def _draw(
-        self, wanted: tuple[str, int, float], film: tuple[str, list[tuple[float, np.ndarray]]], text: str
+        self, wanted: tuple[str, int, float], filmstrip: tuple[str, list[tuple[float, np.ndarray]]], text: str
     ) -> None:
         if wanted != self._wanted or not self.is_attached:
             return
-        camera, pictures = self._film = film
+        camera, pictures = self._pictures = filmstrip
         times = self.query_one("#strip-times", Static)
         width = self.size.width
         if not pictures or width < 3 * len(pictures):

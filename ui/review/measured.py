@@ -8,6 +8,7 @@ from __future__ import annotations
 from labctl.core.outcome import Outcome
 from labctl.core.reviewed import in_words
 from labctl.core.task import ITEMS, SCORE, Task
+from labctl.messages.body_parts import AnchorEntry
 from labctl.ui.console.asking import ToScore
 
 Row = tuple[str, str, str, str]  # number, seconds from go, what it is, in which words
@@ -40,7 +41,7 @@ def lines(task: Task, outcome: Outcome) -> list[str]:
 def rows(task: Task, outcome: Outcome | None) -> list[Row]:
     """The stages with their definitions, or the rubric's anchors; outcome: with what was reached, and when."""
     if task.measure == SCORE:
-        return [("", "", f"score {anchor['score']:g}", anchor["text"]) for anchor in task.rubric]
+        return [("", "", f"score {anchor['score']:g}", _in_words(anchor)) for anchor in task.rubric]
     times = outcome.reached_s or () if outcome else ()
     found: list[Row] = []
     for number, stage in enumerate(task.stages, 1):
@@ -49,3 +50,8 @@ def rows(task: Task, outcome: Outcome | None) -> list[Row]:
         at = "" if seconds is None else f"{seconds:.2f}"
         found.append((str(number), at, f"{stage['name']}{reached}", stage["definition"]))
     return found
+
+
+def _in_words(anchor: AnchorEntry) -> str:
+    """What an anchor says, and where its picture lies in the campaign's folder."""
+    return f"{anchor['text']} ({anchor['picture']['file']})" if "picture" in anchor else anchor["text"]

@@ -29,6 +29,7 @@ from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
 from labctl.ui.console.measures import AskPreference, form
+from labctl.ui.console.picture import Photos
 from labctl.ui.review import measured
 from labctl.ui.review.filmstrip import Filmstrip, Look
 from labctl.ui.review.reviewing import Reviewing
@@ -66,7 +67,8 @@ class AskOperation(Form):
 class Review(Reviewing):
     """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
     `watch(episode)` opens an episode; `look` gives the strip's pictures; `finish()` ends the review and says
-    what comes next; `pairs` and `prefer` are of [preference]. Each may raise LabctlError; its line is shown.
+    what comes next; `pairs` and `prefer` are of [preference]; `photos` gives the pictures of a
+    rubric. Each may raise LabctlError; its line is shown.
     """
 
     TITLE = "labctl review"
@@ -97,8 +99,10 @@ class Review(Reviewing):
         finish: Callable[[], str] | None = None,
         pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
         prefer: Callable[[PreferenceStated], None] | None = None,
+        photos: Photos | None = None,
     ) -> None:
         super().__init__()
+        self._photos = photos
         self._pairs, self._prefer = pairs, prefer
         self._load, self._save, self._correct, self._watch, self._look = load, save, correct, watch, look
         self._finish = finish
@@ -347,7 +351,7 @@ class Review(Reviewing):
 
         given: dict[str, Json] = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
         given |= {"reached_s": list(outcome.reached_s or ()), "score": outcome.score}
-        self.push_screen(form(about, given, why=True), answered)
+        self.push_screen(form(about, given, why=True, photos=self._photos), answered)
 
     def _now(self, before: Item) -> str:
         """What the outcome of an episode is now, in words."""

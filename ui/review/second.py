@@ -19,6 +19,7 @@ from labctl.ui.console import measures
 from labctl.ui.console.form import Answer
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
+from labctl.ui.console.picture import Photos
 from labctl.ui.review.filmstrip import Filmstrip, Look
 from labctl.ui.review.measured import about, rows
 from labctl.ui.review.reviewing import Reviewing
@@ -26,7 +27,7 @@ from labctl.ui.review.reviewing import Reviewing
 
 class SecondReview(Reviewing):
     """See the module. `load` gives what is left anew, `judge(trial, outcome)` writes and may raise LabctlError, `look`
-    gives the strip's pictures.
+    gives the strip's pictures, `photos` a rubric's.
     """
 
     TITLE = "labctl review --second"
@@ -42,9 +43,14 @@ class SecondReview(Reviewing):
     ]
 
     def __init__(
-        self, load: Callable[[], Sequence[Unseen]], judge: Callable[[str, Mapping[str, Json]], None], look: Look | None
+        self,
+        load: Callable[[], Sequence[Unseen]],
+        judge: Callable[[str, Mapping[str, Json]], None],
+        look: Look | None,
+        photos: Photos | None = None,
     ) -> None:
         super().__init__()
+        self._photos = photos
         self._load, self._judge, self._look = load, judge, look
         self._left: Sequence[Unseen] = ()
         self._at = 0
@@ -116,5 +122,6 @@ class SecondReview(Reviewing):
             self._reload()
             self._say(f"{one.episode} is judged")
 
-        form = measures.form(about(one.task, one.task.items), {"moved": "", "lost": ""})
+        asked = about(one.task, one.task.items)
+        form = measures.form(asked, {"moved": "", "lost": ""}, photos=self._photos)
         self.push_screen(form, answered)

@@ -10,6 +10,7 @@ struct both { double now[2][L], was[2][L], own[2][L], total[L]; };
 static void walk_order(struct single *x, struct both *restrict m, double *rise, double *lead, const weight *w,
                        const struct walk *k)
 {
+    whole rows = k->rows_from[k->groups];
     for (whole s = 0, last; s < k->steps; s = last + 1) {
         last = k->closes[s] ? s : s + 1;
         LANES m->was[0][i] = m->now[0][i];
@@ -17,8 +18,13 @@ static void walk_order(struct single *x, struct both *restrict m, double *rise, 
         for (whole n = s; n <= last; n++) {
             struct single *restrict y = x + k->group[n];
             double *restrict now = m->now[k->group[n]];
+            for (whole r = k->start[n]; r < k->end[n] && r + AHEAD < rows; r++) {
+                fetch_weights(w + k->unit[r + AHEAD] * L, L);
+                fetch_lanes(rise + k->unit[r + AHEAD] * L);
+                fetch_lanes(lead + k->unit[r + AHEAD] * L);
+            }
             for (whole r = k->start[n]; r < k->mid[n]; r++) {
-                const weight *restrict v = w + k->unit[r] * TWO;
+                const weight *restrict v = w + k->unit[r] * L;
                 double *restrict up = rise + k->unit[r] * L, *restrict on = lead + k->unit[r] * L;
                 LANES y->at[i] -= v[i];
                 LANES up[i] += y->rise[i];
@@ -26,7 +32,7 @@ static void walk_order(struct single *x, struct both *restrict m, double *rise, 
             }
             LANES y->ev[i] = 0.0;
             for (whole r = k->mid[n]; r < k->end[n]; r++) {
-                const weight *restrict v = w + k->unit[r] * TWO;
+                const weight *restrict v = w + k->unit[r] * L;
                 LANES y->ev[i] += v[i];
             }
             LANES {
@@ -66,19 +72,19 @@ static void walk_order(struct single *x, struct both *restrict m, double *rise, 
 /* Every block of 16 replicates: P(T_0 < T_1) and its clustered jackknife variance, both [count]. */
 int order_probabilities(const struct walk *k, const struct draw *d, double *value, double *variance)
 {
-    weight *w = room(k->units * TWO, sizeof *w);
+    weight *w = room(k->units * L, sizeof *w);
     whole *pool = room(k->units, sizeof *pool);
     double *rise = room(k->units * L, sizeof *rise), *lead = room(k->units * L, sizeof *lead);
     int made = w && pool && rise && lead;
     for (whole from = 0; made && from < d->count; from += L) {
         struct single x[2] = {{{0}}};
         struct both m = {{{0}}};
-        fill(w, pool, from, k, d);
+        fill(w, 1, pool, from, k, d);
         memset(rise, 0, (size_t)(k->units * L) * sizeof *rise);
         memset(lead, 0, (size_t)(k->units * L) * sizeof *lead);
         for (whole g = 0; g < 2; g++) {
             for (whole h = k->held_from[g]; h < k->held_from[g + 1]; h++) {
-                const weight *restrict v = w + k->held_unit[h] * TWO;
+                const weight *restrict v = w + k->held_unit[h] * L;
                 LANES x[g].at[i] += k->held_rows[h] * v[i];
             }
             LANES m.now[g][i] = 1.0;
@@ -96,7 +102,7 @@ int order_probabilities(const struct walk *k, const struct draw *d, double *valu
         for (whole u = 0; u < k->units; u++)
             LANES {
                 double influence = total[i] * rise[u * L + i] - lead[u * L + i];
-                spread[i] += w[u * TWO + i] * influence * influence;
+                spread[i] += w[u * L + i] * influence * influence;
             }
         for (whole i = 0; i < L && from + i < d->count; i++) {
             value[from + i] = total[i];

@@ -8,8 +8,11 @@ struct pair { double at_a[L], at_b[L], ev_a[L], ev_b[L], s_a[L], s_b[L], gap[L],
 static void walk_pair(struct pair *all, double *restrict sum, double *restrict most, const weight *w, const struct walk *k,
                       whole from, whole to, whole compared)
 {
+    whole rows = k->rows_from[k->groups];
     for (whole s = from; s < to; s++) {
         struct pair *restrict x = all + k->group[s];
+        for (whole r = k->start[s]; r < k->end[s] && r + AHEAD < rows; r++)
+            fetch_weights(w + k->unit[r + AHEAD] * TWO, TWO);
         for (whole r = k->start[s]; r < k->mid[s]; r++) {
             const weight *restrict v = w + k->unit[r] * TWO;
             LANES x->at_a[i] -= v[i];
@@ -58,7 +61,7 @@ int pairs(const struct walk *k, const struct draw *d, whole compared, whole stop
     for (whole from = 0; made && from < d->count; from += L) {
         whole here = d->count - from < L ? d->count - from : L, done = 0;
         double sum[L] = {0}, most[L] = {0};
-        fill(w, pool, from, k, d);
+        fill(w, 2, pool, from, k, d);
         memset(x, 0, (size_t)k->groups * sizeof *x);
         for (whole g = 0; g < k->groups; g++) {
             LANES x[g].s_a[i] = x[g].s_b[i] = 1.0;

@@ -5,18 +5,24 @@
 static void walk_single(struct single *restrict x, double *rise, double *lead, const weight *w, const struct walk *k,
                         const whole *order, whole steps)
 {
+    whole rows = k->rows_from[k->groups];
     for (whole n = 0; n < steps; n++) {
         whole s = order[n];
         LANES x->ev[i] = 0.0;
+        for (whole r = k->start[s]; r < k->end[s] && r + AHEAD < rows; r++) {
+            fetch_weights(w + k->unit[r + AHEAD] * L, L);
+            fetch_lanes(rise + k->place[r + AHEAD] * L);
+            fetch_lanes(lead + k->place[r + AHEAD] * L);
+        }
         for (whole r = k->start[s]; r < k->mid[s]; r++) {
-            const weight *restrict v = w + k->unit[r] * TWO;
+            const weight *restrict v = w + k->unit[r] * L;
             double rows = k->worth[r], *restrict up = rise + k->place[r] * L, *restrict on = lead + k->place[r] * L;
             LANES x->at[i] -= rows * v[i];
             LANES up[i] += rows * x->rise[i];
             LANES on[i] += rows * x->rise_lead[i];
         }
         for (whole r = k->mid[s]; r < k->end[s]; r++) {
-            const weight *restrict v = w + k->unit[r] * TWO;
+            const weight *restrict v = w + k->unit[r] * L;
             double rows = k->worth[r];
             LANES x->ev[i] += rows * v[i];
         }
@@ -47,19 +53,19 @@ static void walk_single(struct single *restrict x, double *rise, double *lead, c
 int singles(const struct walk *k, const struct draw *d, const whole *order, const whole *order_from, const whole *one,
             const whole *two, const whole *met_from, double *rmst, double *covariance)
 {
-    weight *w = room(k->units * TWO, sizeof *w);
+    weight *w = room(k->units * L, sizeof *w);
     whole *pool = room(k->units, sizeof *pool);
     double *rise = room(k->held * L, sizeof *rise), *lead = room(k->held * L, sizeof *lead);
     int made = w && pool && rise && lead;
     for (whole from = 0; made && from < d->count; from += L) {
         whole here = d->count - from < L ? d->count - from : L;
-        fill(w, pool, from, k, d);
+        fill(w, 1, pool, from, k, d);
         memset(rise, 0, (size_t)(k->held * L) * sizeof *rise);
         memset(lead, 0, (size_t)(k->held * L) * sizeof *lead);
         for (whole g = 0; g < k->groups; g++) {
             struct single x = {{0}};
             for (whole h = k->held_from[g]; h < k->held_from[g + 1]; h++) {
-                const weight *restrict v = w + k->held_unit[h] * TWO;
+                const weight *restrict v = w + k->held_unit[h] * L;
                 LANES x.at[i] += k->held_rows[h] * v[i];
             }
             LANES x.s[i] = 1.0;
@@ -79,7 +85,7 @@ int singles(const struct walk *k, const struct draw *d, const whole *order, cons
             for (whole h = 0; h <= g; h++, pair++) {
                 double total[L] = {0};
                 for (whole m = met_from[pair]; m < met_from[pair + 1]; m++) {
-                    const weight *restrict v = w + k->held_unit[one[m]] * TWO;
+                    const weight *restrict v = w + k->held_unit[one[m]] * L;
                     const double *restrict a = rise + one[m] * L, *restrict b = rise + two[m] * L;
                     LANES total[i] += v[i] * a[i] * b[i];
                 }

@@ -15,24 +15,33 @@ STEP_RAD = 0.2
 WINDOW_S = 2.0  # a servo may lag; one that has gone elsewhere lies outside of where it was led for so long
 MOST = 4000
 JUMP_RAD = 0.05
+HOME_RAD = 0.01  # nearer than this a robot is home
 
 
 class Following:
     """The setpoints of the motion under way, and how far from all of them the robot is."""
 
-    def __init__(self, takes_steps: bool = False) -> None:
-        self._most_rad = OFF_RAD + STEP_RAD * takes_steps
+    def __init__(self, takes_steps: bool = False, coast_s: float = 0.0) -> None:
+        """coast_s: so long a robot that is given nothing goes on at the speed it was given last."""
+        self._most_rad, self._coast_s = OFF_RAD + STEP_RAD * takes_steps, coast_s
         self._given: deque[tuple[float, np.ndarray]] = deque(maxlen=MOST)
+        self._speed = np.zeros(0)
 
     def reset(self) -> None:
         """The robot stands; the next setpoint begins a motion."""
         self._given.clear()
 
-    def give(self, device_s: float, q: np.ndarray) -> None:
-        """Setpoint q (dof,) rad was given when the device's clock showed device_s."""
-        while self._given and device_s - self._given[0][0] > WINDOW_S:
-            self._given.popleft()
+    def give(self, device_s: float, q: np.ndarray, dq: np.ndarray) -> None:
+        """Setpoint q (dof,) rad with the speed dq (dof,) rad/s was given when the device's clock showed device_s. Where
+        the thread that gives them stood still before, the robot was led on meanwhile by the speed it had.
+        """
+        if self._given and self._coast_s:
+            before_s, last = self._given[-1]
+            self._given.append((device_s, last + min(max(device_s - before_s, 0.0), self._coast_s) * self._speed))
+        self._speed = dq
         self._given.append((device_s, q))
+        while device_s - self._given[0][0] > WINDOW_S:
+            self._given.popleft()
 
     def wrong(self, q: np.ndarray) -> str:
         """What is wrong with joints measured at q (dof,) rad, in words; nothing mostly."""
@@ -52,3 +61,12 @@ def jump(q: np.ndarray, start: np.ndarray) -> str:
     """
     far = float(np.abs(q - start).max())
     return f"the first setpoint lies {far:.2f} rad from where the robot is; the robot stays" if far > JUMP_RAD else ""
+
+
+def beside(q: np.ndarray, home: np.ndarray | None) -> str:
+    """Which joint of a robot at q (dof,) rad is how far from home; nothing for one that is there, or has no home."""
+    if home is None:
+        return ""
+    joint = int(np.argmax(np.abs(q - home)))
+    far = abs(float(q[joint] - home[joint]))
+    return f"joint {joint + 1} is {far:.3f} rad from home (at most {HOME_RAD:.3f})" if far > HOME_RAD else ""

@@ -22,9 +22,10 @@ from labctl.drivers.common.about import joined
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import RobotModel
-from labctl.drivers.common.servo.following import Following, jump
+from labctl.drivers.common.servo.following import HOME_RAD, Following, beside, jump
 from labctl.drivers.common.servo.hand_opening import HandOpening
 from labctl.drivers.common.servo.limited_setpoints import LimitedSetpoints
+from labctl.drivers.common.servo.unrest import Unrest
 from labctl.drivers.common.servo.vendor_link import Link
 from labctl.drivers.common.servo.way_home import WayHome
 from labctl.drivers.common.states import States, state_specs
@@ -34,7 +35,6 @@ from labctl.realtime import LOOP, ordinary, urgent
 
 LOOK_NS = 20 * MILLISECOND
 RESTLESS_NS = 5_000 * MILLISECOND  # a robot that should stand and has not for so long is a person's matter
-HOME_RAD = 0.01  # nearer than this it is home
 SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
 STUCK_NS = 4_000 * MILLISECOND  # longer than a program takes to be sent
@@ -83,8 +83,10 @@ class ServoedRobot:
         self._sound = RobotStatus("idle")
         self._based = False  # does the limiter stand where the robot stands?
         self._homing = self._moving = self._halted = self._rested = False
-        self._home_rad_s, self._following, self._opening = home_rad_s, Following(self.takes_steps), HandOpening(gripper)
+        self._home_rad_s, self._opening = home_rad_s, HandOpening(gripper)
+        self._following = Following(self.takes_steps, link.coast_s)
         self._way: WayHome | None = None
+        self._unrest = Unrest()
         self._still_ns = 0  # when the robot was last seen to stand, or began to have to
         self._news: list[DeviceEvent] = []
         self.clipped = ""
@@ -143,8 +145,12 @@ class ServoedRobot:
             self._based = False  # after a pause the robot may stand elsewhere than where it was sent last
         self._rested = False
         if not self._based:
-            if self._states.restless():
+            if restless := self._states.restless():
+                if self._unrest.left_out(self._clock.now_ns()):
+                    reason = f"it takes no setpoints while it does not come to rest: {restless}"
+                    self._latched = self._latched or RobotStatus("safety_stop", reason)
                 return False
+            self._unrest.over()
             start = self._link.start_q()
             self._setpoints.base(start, self._gripper.opening())
             self._based = True
@@ -199,10 +205,12 @@ class ServoedRobot:
         self._raise_if_lost()
         if self._homing or self._asked.home or self._stop.is_set() or self._sound.mode != "idle":
             return False
-        newest = self._states.newest
-        far = newest is not None and self._home is not None and bool(np.abs(newest.q - self._home).max() > HOME_RAD)
-        self._asked.staging = far or bool(self._states.restless())
+        self._asked.staging = bool(self._states.restless() or self._beside())
         return not self._asked.staging
+
+    def _beside(self) -> str:
+        newest = self._states.newest
+        return "" if newest is None else beside(newest.q, self._home)
 
     def stop(self) -> None:
         """The servo thread slows the robot down at its next cycle. Any thread; any number of times."""
@@ -340,11 +348,12 @@ class ServoedRobot:
 
     def _lead(self, q: np.ndarray, before: np.ndarray) -> None:
         """Give the setpoint after `before`; raises DeviceRefused for a robot that has gone elsewhere."""
-        self._link.send_setpoint(q, (q - before) * self.control_hz, by_joints=self._homing)
+        dq = (q - before) * self.control_hz
+        self._link.send_setpoint(q, dq, by_joints=self._homing)
         newest = self._states.newest
         if newest is None:
             return
-        self._following.give(float(newest.device_s), q)
+        self._following.give(float(newest.device_s), q, dq)
         if wrong := self._following.wrong(newest.q):
             self._halted = True
             self._link.halt()
@@ -374,8 +383,12 @@ class ServoedRobot:
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
         if self._asked.staging and not (self._homing or self._asked.home) and now_ns - self._still_ns > RESTLESS_NS:
+            reason = ""
             if restless := self._states.restless():
-                self._latched = RobotStatus("safety_stop", f"the robot is home, and does not come to rest: {restless}")
+                reason = f"the robot is home, and does not come to rest: {restless}"
+            elif away := self._beside():
+                reason = f"the robot stands, and {away}: something holds it, or what it carries is not set as its load"
+            self._latched = RobotStatus("safety_stop", reason) if reason else self._latched
             self._asked.staging = False
         if now.mode == "idle" and self._latched is not None:
             now = self._latched

@@ -24,20 +24,22 @@ class Link(Protocol):
 
     `open` connects and begins to add states to the ring; it moves nothing. `send_setpoint` hands over one setpoint:
     joints (dof,) rad and their speed (dof,) rad/s, `by_joints` whatever the servo drives otherwise. `hold`: no setpoint
-    for now, the last was q; True once the robot is held there. `keep_alive`: nothing at all to do. `halt`: slow
-    down now and stay. `recover` does one step towards a robot that may move and returns True when it is there; it is
-    asked for at rest alone, and waits for nothing. `start_q` is where the next motion begins. `lost` says why the
-    robot is, "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or
-    DeviceRefused, nothing else. `more` are the units of the columns of `Sample.more`. `measured` is what the controller
-    says was measured on this very robot, known once it is open; None if it says nothing. `law` is what leads the robot
-    to a target that is given at once; None where setpoints have to be a smooth path. `news` is what a person ought to
-    know of the connection once it is open: what is read otherwise than it should be.
+    for now, the last was q; True once the robot is held there. `keep_alive`: nothing at all to do. `halt`: slow down
+    now and stay. `recover` does one step towards a robot that may move and returns True when it is there; it is asked
+    for at rest alone, and waits for nothing. `start_q` is where the next motion begins. `lost` says why the robot is,
+    "" while it is not; `health` says that too, and all else that is wrong. All raise DeviceLost or DeviceRefused,
+    nothing else. `more` are the units of the columns of `Sample.more`. `measured` is what the controller says was
+    measured on this very robot, known once it is open; None if it says nothing. `law` is what leads the robot to a
+    target that is given at once; None where setpoints have to be a smooth path. `coast_s` is how long a robot that is
+    given nothing more goes on at the speed it had, its slowing down counted; 0 where it stays at the last setpoint.
+    `news` is what a person ought to know of the connection once it is open: what is read otherwise than it should be.
     `about` is complete then and asks nothing; `ServoedRobot` adds the gripper and the cell's limits.
     """
 
     more: Mapping[str, str]
     measured: MeasuredChain | None
     law: Law | None
+    coast_s: float
     news: Sequence[str]
 
     def open(self, states: States) -> None: ...

@@ -16,7 +16,7 @@ from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Fixture
 from labctl.drivers.ros2.emulator.actions import TrajectoryAction
 from labctl.drivers.ros2.emulator.controllers import Joints
-from labctl.drivers.ros2.messages import Float64MultiArray, Header, JointState, JointTrajectory, time_of
+from labctl.drivers.ros2.messages import Float64, Float64MultiArray, Header, JointState, JointTrajectory, time_of
 from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import MODELS, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
@@ -27,10 +27,12 @@ from labctl.errors import InputError
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
 GRIPPER = "/gripper_controller/commands"
+SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
 FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, GRIPPER_OPEN_M
 FAULTS = {
     "silence": "seconds = no joint states for so long (default 4)",
     "controller_inactive": "the robot's controllers take no commands, until cleared",
+    "speed_slider": "fraction = of full speed, is said to be the robot's (default 0.5), until cleared",
     "goal_aborted": "the action gives up its goal: the joints are too far from where they ought to be",
     "goals_refused": "the action refuses every goal, until cleared",
     "stuck": "the joints stay where they are whatever is asked, until cleared",
@@ -56,6 +58,7 @@ class Ros2Emulator:
         self.ports = {f"ROS_DOMAIN_ID {options.domain}": 7400 + 250 * options.domain}
         self._network = Network(options.domain, "127.0.0.1")
         self._states = self._network.publisher("/joint_states", JointState)
+        self._scaling, self._fraction = self._network.publisher(SCALING, Float64), 1.0
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._listening = contextlib.ExitStack()
         self._cycle = self._late = self._sent = self._commands = 0
@@ -122,7 +125,7 @@ class Ros2Emulator:
     def _obey(self, name: str, args: Mapping[str, Any]) -> None:
         match name:
             case "":
-                self._silent_until, self._stuck = 0, False
+                self._silent_until, self._stuck, self._fraction = 0, False, 1.0
                 self.plant.clear_contact()
                 self._listening.close()
                 self._listen()
@@ -131,6 +134,8 @@ class Ros2Emulator:
             case "controller_inactive":
                 self._listening.close()
                 self._stay()
+            case "speed_slider":
+                self._fraction = float(args.get("fraction", 0.5))
             case "goal_aborted":
                 self._action.abort()
             case "goals_refused":
@@ -176,6 +181,7 @@ class Ros2Emulator:
         joints = [*self._joints.q.tolist(), finger]
         speeds, none = [*self._joints.dq.tolist(), 0.0], [0.0] * len(joints)
         header = Header(time_of(round(self._cycle * self._period_ns)), "")
+        self._scaling.send(Float64(100 * self._fraction))
         self._states.send(JointState(header, [*self._names, FINGER], joints, speeds, none))
 
     def close(self) -> None:

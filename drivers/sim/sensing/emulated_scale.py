@@ -48,10 +48,10 @@ class EmulatedScale:
             for line in lines:
                 if self.fault == "silent":
                     continue
-                said = self.answer(line.decode("ascii", "replace").strip()).encode()
+                answered = self.answer(line.decode("ascii", "replace").strip()).encode()
                 end = b"" if self.fault == "broken" else b"\r\n"
                 try:
-                    os.write(self._ours, said + end)
+                    os.write(self._ours, answered + end)
                 except OSError:
                     return
 

@@ -21,7 +21,7 @@ from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.calibration import PRIMARY_PORT
 from labctl.drivers.ur.emulator.body import PLAYING, POWER_OFF, RUNNING, STOPPED, Body
 from labctl.drivers.ur.emulator.dashboard import Dashboard
-from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published
+from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published, version_message
 from labctl.drivers.ur.emulator.robot_api import RobotApiServer, request_end
 from labctl.drivers.ur.emulator.rtde_server import PORT, RtdeServer
 from labctl.drivers.ur.emulator.script import ControlScript, Registers, ScriptEnded
@@ -108,7 +108,9 @@ class UrController:
             elif has_robot_api(version):
                 api = RobotApiServer(self._dashboard, version)
                 self._serve_text(LineServer(host, options.robot_api_port, b"", request_end, api.answer, ""))
-            info = b"" if options.calibration == "unsaid" else kinematics_info(chain or published(robot_model.name))
+            info = version_message(version)
+            if options.calibration != "unsaid":
+                info += kinematics_info(chain or published(robot_model.name))
             for port in SCRIPT_PORTS:
                 self._serve_text(LineServer(host, port, info if port == PRIMARY_PORT else b"", program_end, self._load))
             self._gripper = RobotiqServer(host, self.plant)

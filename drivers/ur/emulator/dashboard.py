@@ -19,6 +19,7 @@ from labctl.drivers.ur.emulator.body import (
     PROTECTIVE,
     RUNNING,
     SAFETY_NAMES,
+    STOPPED,
     Body,
 )
 
@@ -82,8 +83,11 @@ class Dashboard:
         return f"No longer controlling the operational mode. Current operational mode: '{self.operational}'."
 
     def _play(self, _: str) -> str:
-        if self._body.runtime == PAUSED and self._body.safety_mode == NORMAL:
-            self._body.runtime = PLAYING
+        """Go on with a paused program, or begin the one that was loaded, which does nothing but run."""
+        body = self._body
+        begins = self.program and body.runtime == STOPPED and body.robot_mode == RUNNING
+        if body.safety_mode == NORMAL and (body.runtime == PAUSED or begins):
+            body.runtime = PLAYING
             return "Starting program"
         return "Failed to execute: play"
 
@@ -133,6 +137,7 @@ _COMMANDS: dict[str, Callable[[Dashboard, str], str]] = {
     "close safety popup": lambda d, _: "closing safety popup",
     "close popup": lambda d, _: "closing popup",
     "popup": lambda d, _: "showing popup",
+    "savelog": lambda d, _: "Log saved to disk",
     "addtolog": lambda d, _: "Added log message",
     "quit": lambda d, _: "Disconnected",
     "shutdown": lambda d, _: "Shutting down",

@@ -1,17 +1,23 @@
-"""The primary interface of an emulated UR as far as labctl asks it: the kinematics info that a client gets first.
+"""The primary interface of an emulated UR as far as labctl and the vendor's own client ask it: the version message that
+every client gets first, and the kinematics info behind it.
 
-May not: serve anything else of it. Layout: see `labctl.drivers.ur.calibration`.
+May not: serve anything else of it. Layout: see `labctl.drivers.ur.calibration`; of the version message, Universal
+Robots, "Primary and secondary interfaces" (robot message, type 20; version message, 3), and their client library's
+reading of it: time u64, source i8, type i8, a name with its length u8, major u8, minor u8, bugfix i32, build i32, date.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import UR_LINKS
 from labctl.drivers.ur.calibration import HEAD, INFO, KINEMATICS, PART, ROBOT_STATE
 
 LINEARISED = 2
+ROBOT_MESSAGE, VERSION, NO_SOURCE = 20, 3, -1
+PROJECT, DATE = b"URControl", b"01-01-2022, 00:00:00"
 ROBOT_MODE, ROBOT_MODE_BYTES = 0, 46
 # Of the kind that calibrations of real robots are (Universal Robots' ROS driver tests with three of a UR10): links off
 # by less than a millimetre, axes by milliradians, and metres of d between the axes that are nearly parallel.
@@ -43,3 +49,11 @@ def kinematics_info(chain: MeasuredChain) -> bytes:
     mode = PART.pack(ROBOT_MODE_BYTES, ROBOT_MODE) + bytes(ROBOT_MODE_BYTES - PART.size)
     parts = mode + PART.pack(PART.size + len(values), KINEMATICS) + values
     return HEAD.pack(HEAD.size + len(parts), ROBOT_STATE) + parts
+
+
+def version_message(version: tuple[int, int, int, int]) -> bytes:
+    """What a controller says of its software: major, minor, bugfix and build."""
+    major, minor, bugfix, build = version
+    body = struct.pack(">QbbB", 0, NO_SOURCE, VERSION, len(PROJECT)) + PROJECT
+    body += struct.pack(">BBii", major, minor, bugfix, build) + DATE
+    return HEAD.pack(HEAD.size + len(body), ROBOT_MESSAGE) + body

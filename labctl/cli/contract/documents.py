@@ -14,13 +14,19 @@ from labctl.config.reference import Schema
 
 FORMS = "labctl.cli.contract.forms"
 MORE = "labctl.cli.contract.more_forms"
+KEEPING = "labctl.cli.contract.keeping_forms"
+OUTSIDE = "labctl.cli.contract.published_forms"
 
 # name and number -> where its type is; a document's `schema` is "labctl.NAME/NUMBER"
 DOCUMENTS: Mapping[str, str] = {
     "alerts/1": f"{MORE}:AlertsTried",
     "analysis/1": "labctl.analysis.survival.result:AnalysisResult",
+    "backup/1": f"{KEEPING}:BackupTaken",
+    "backup_check/1": f"{KEEPING}:BackupsRead",
+    "backups/1": f"{KEEPING}:Backups",
     "bugreport/1": f"{FORMS}:Bugreport",
     "compare/1": f"{MORE}:Compared",
+    "database/1": "labctl.cli.contract.server_forms:Database",
     "demo/1": f"{FORMS}:DemoMade",
     "doctor/1": f"{MORE}:Doctor",
     "emulator/1": f"{FORMS}:Emulated",
@@ -40,17 +46,22 @@ DOCUMENTS: Mapping[str, str] = {
     "plan/2": f"{MORE}:Plan",
     "power/1": f"{MORE}:Power",
     "practice/1": f"{FORMS}:PracticeKept",
+    "published_made/1": f"{OUTSIDE}:PublishedMade",
     "rates/1": f"{MORE}:Rates",
     "recorded/1": f"{FORMS}:Recorded",
+    "report_again/1": f"{OUTSIDE}:ReportAgain",
     "report_made/1": f"{FORMS}:ReportMade",
+    "restored/1": f"{KEEPING}:LabRestored",
     "review/1": f"{FORMS}:Review",
     "run/1": f"{FORMS}:Ran",
     "said/1": f"{FORMS}:Lines",
     "scene/1": f"{FORMS}:SceneMade",
+    "site_made/1": f"{OUTSIDE}:SiteMade",
     "static/1": f"{MORE}:Static",
     "status/2": f"{FORMS}:Status",
     "teleop/1": f"{FORMS}:DriveEnded",
     "verify/1": f"{FORMS}:Verified",
+    "verify_published/1": f"{OUTSIDE}:VerifiedPublished",
 }
 NAMES = tuple(name.partition("/")[0] for name in DOCUMENTS)
 OPEN = ("export/1", "rates/1")  # documents with keys that no type can name: a format's, a table's columns

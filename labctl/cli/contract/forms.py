@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Literal, NotRequired, TypedDict
 
 from labctl.analysis.episode_facts import Practised, Rule
-from labctl.analysis.report.lab_facts import Hours, SecondAssessor
+from labctl.analysis.report.judged_facts import SecondAssessor
+from labctl.analysis.report.lab_facts import Hours
 from labctl.messages.body_parts import Clock, Detected
 from labctl.plain import Json
 

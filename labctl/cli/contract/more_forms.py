@@ -16,6 +16,7 @@ from labctl.analysis.planning.experiments import Rejections
 from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
+from labctl.reporting.times.lab_times import Disk
 
 
 class Doctor(TypedDict):
@@ -122,6 +123,7 @@ class Plan(TypedDict):
     switches: NotRequired[list[SwitchAt]]
     drops: NotRequired[list[Needed]]
     trained: NotRequired[list[TrainedOn]]
+    disk: NotRequired[Disk]
     times: str
     evenings: float | None
     resolution: ResolutionOf | WidthsOf

@@ -87,10 +87,10 @@ class _Maker:
     def _table(self, shape: type) -> Schema:
         hints = get_type_hints(shape, localns=_for_the_checker(shape.__module__), include_extras=True)
         needed = [key for key in hints if not _may_lack(shape, key, hints[key])]
-        said = inspect.cleandoc(shape.__doc__ or "")
+        described = inspect.cleandoc(shape.__doc__ or "")
         whole: Schema = {"type": "object", "properties": {key: self.of(kind) for key, kind in hints.items()}}
-        if said and not said.startswith(f"{shape.__name__}("):  # what dataclasses say by themselves
-            whole = {"description": " ".join(said.split()), **whole}
+        if described and not described.startswith(f"{shape.__name__}("):  # what dataclasses say by themselves
+            whole = {"description": " ".join(described.split()), **whole}
         closed = {"additionalProperties": False} if self._closed else {}
         return {**whole, "required": needed, **closed}
 

@@ -98,7 +98,7 @@ def pace_of(given: Given) -> Pace | None:
         budget, arming = budget or protocol.task_in_items("labctl power").budget_s, protocol.trial.arming_s
     if budget is None and lab_times(given["lab"], given["times_of"]) is None:
         return None
-    effort, source = effort_of(habits, {}, given["times_of"], given["lab"], budget)
+    effort, source, _ = effort_of(habits, {}, given["times_of"], given["lab"], budget)
     return Pace(effort, arming, budget or effort.run_s or 0.0, source)
 
 

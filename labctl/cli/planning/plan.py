@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from labctl.checks.protocol_size import Effort, Preview
     from labctl.config.margin import Margin
     from labctl.config.protocol_schema import TrialRules
+    from labctl.reporting.times.lab_times import Disk
 
 SECONDS = click.FloatRange(min=0)
 SHARE = click.FloatRange(0, 0.9)
@@ -107,11 +108,13 @@ def plan(
     from labctl.store.driver_options import check_controllers
     from labctl.store.frozen_cards import trained_line, trained_with, with_cards
     from labctl.store.lab_folder import read_plan
+    from labctl.store.rubric_pictures import anchor_pictures
     from labctl.store.scene_references import given_pictures
 
     found = read_plan(protocol)
     check_controllers(found.protocol)
     given_pictures(found)
+    anchor_pictures(found)
     budget = max(task.budget_s for task in found.protocol.tasks)
     if run_s is not None and run_s > budget:
         raise InputError(f"--run-s is {run_s:g}, beyond the episode budget of {budget:g} s; an episode ends there")
@@ -123,7 +126,7 @@ def plan(
         session_overhead_s=60 * session_overhead_min,
     )
     stated = {"staging_s": staging_s, "scoring_s": scoring_s, "run_s": run_s, "void_share": void_share}
-    effort, source = effort_of(habits, stated, times_of, lab, budget)
+    effort, source, trial_bytes = effort_of(habits, stated, times_of, lab, budget)
     seen = preview(found.protocol, found.fixture, effort)
     then = one_arm.historical(found, lab)
     if seen.arms == 1:
@@ -157,13 +160,22 @@ def plan(
         *(trained_line(*one) for one in trained),
         *_few_evenings(found.protocol.analysis.random_factors, evenings or seen.hours.sessions),
     ]
+    from labctl.reporting.times.lab_times import disk_of
+
+    disk = None if trial_bytes is None else disk_of(seen.trials, trial_bytes, protocol)
     if as_json:
-        told_of = {"trained": [{"condition": condition, "arm": arm} for condition, arm in trained]} if trained else {}
-        answer = {**told_of, "times": source, "evenings": evenings, "resolution": {**resolved, "blocks": blocks}}
+        flagged = {"trained": [{"condition": condition, "arm": arm} for condition, arm in trained]} if trained else {}
+        answer = {
+            **flagged,
+            **({"disk": disk} if disk else {}),
+            "times": source,
+            "evenings": evenings,
+            "resolution": {**resolved, "blocks": blocks},
+        }
         drops = {"drops": needed(len(seen.contrasts), seen.alpha)} if seen.contrasts else {}
         print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer})
     else:
-        _print(seen, resolved, protocol, source, (evenings, blocks), then)
+        _print(seen, resolved, protocol, source, (evenings, blocks), then, disk)
 
 
 def _open_ends(rules: TrialRules) -> list[str]:
@@ -219,8 +231,10 @@ def _few_evenings(factors: Sequence[str], evenings: float) -> list[str]:
 
 def effort_of(
     habits: Effort, stated: dict[str, float | None], times_of: Sequence[str], lab: Path | None, budget_s: float | None
-) -> tuple[Effort, str]:
-    """A trial's times: as stated, else as measured in the lab, else as `Effort` has them; and where they are from."""
+) -> tuple[Effort, str, float | None]:
+    """A trial's times: as stated, else as measured in the lab, else as `Effort` has them; where they are from; and the
+    bytes that a trial came to, where any was measured.
+    """
     from labctl.reporting.times.lab_times import lab_times
 
     measured = lab_times(lab, times_of)
@@ -232,11 +246,17 @@ def effort_of(
     given = {name: value for name, value in stated.items() if value is not None}
     if measured is not None and given:
         source += f"; but as stated: {', '.join(given)}"
-    return replace(habits, **{**found, **given}), source
+    return replace(habits, **{**found, **given}), source, None if measured is None else measured.trial_bytes
 
 
 def _print(
-    seen: Preview, resolved: Resolution, path: Path, source: str, sized: tuple[float | None, int], then: dict[str, str]
+    seen: Preview,
+    resolved: Resolution,
+    path: Path,
+    source: str,
+    sized: tuple[float | None, int],
+    then: dict[str, str],
+    disk: Disk | None,
 ) -> None:
     evenings, blocks = sized
     click.echo(f"{seen.name}: {seen.question}")
@@ -264,7 +284,7 @@ def _print(
     print_facts(facts)
     if resolved["looks"]:
         _print_looks(resolved["looks"], seen.alpha)
-    print_hours(seen, source)
+    print_hours(seen, source, disk)
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
     if not seen.coverage:  # `power --protocol` does not know tasks yet

@@ -14,6 +14,7 @@ from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Hours, Preview
+    from labctl.reporting.times.lab_times import Disk
 
 PARTS = {
     "staging": "staging",
@@ -33,8 +34,8 @@ def print_facts(facts: dict[str, str]) -> None:
         click.echo(f"{name + ':' if name else '':<14}{text}")
 
 
-def print_hours(seen: Preview, source: str) -> None:
-    """Where the hours go, and where the times are from."""
+def print_hours(seen: Preview, source: str, disk: Disk | None = None) -> None:
+    """Where the hours go, where the times are from, and what the disk has to hold."""
     hours = seen.hours
     click.echo(f"Hours:        {'at most ' if hours.running_is_at_most else ''}{hours.total:.1f} in all:")
     if hours.longer_than_evening_h is not None:
@@ -49,6 +50,14 @@ def print_hours(seen: Preview, source: str) -> None:
     print_table(("part", "hours"), [*rows, (f"all, {count(hours.sessions, 'evening')}", f"{hours.total:.1f}")])
     click.echo(f"At the robot: {cost_words(hours)}")
     click.echo(f"Times:        {source}")
+    if disk is not None:
+        from labctl.exports.destination import size
+
+        click.echo(
+            f"Disk:         about {size(disk['needed'])} for all trials, as these came to; {size(disk['free'])} free"
+        )
+        if disk["needed"] > disk["free"]:
+            click.echo("warning: the trials will not fit on this disk; free some, or put the lab on a larger one")
 
 
 def cost_words(hours: Hours) -> str:

@@ -70,7 +70,14 @@ function askMeasure(taken) {
   if (!task()) return;
   $("by-task").append(made("p", `the task: ${task().instruction}`));
   if (!staged()) {
-    for (const anchor of task().rubric) $("by-task").append(made("p", `${anchor.score}: ${anchor.text}`, "anchor"));
+    task().rubric.forEach((anchor, place) => {
+      $("by-task").append(made("p", `${anchor.score}: ${anchor.text}`, "anchor"));
+      if (!anchor.pictured) return;
+      const picture = made("img", undefined, "anchor");
+      picture.src = `anchor/${encodeURIComponent(episode.trial)}/${place}`;
+      picture.alt = `what ${anchor.score} looks like: ${anchor.text}`;
+      $("by-task").append(picture);
+    });
     const label = made("label", "score, from 0 to 1; between two of these where it lies between them");
     const input = made("input");
     Object.assign(input, { id: "score", type: "number", min: 0, max: 1, step: "any", required: true });

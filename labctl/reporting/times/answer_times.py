@@ -13,7 +13,7 @@ import numpy as np
 from labctl.analysis.report.lab_facts import Answered, AnswerTimes, Spread
 from labctl.clock import SECOND
 from labctl.errors import LabctlError
-from labctl.store.traces import TraceStore
+from labctl.reporting.times.read_once import Samples
 
 STREAM = "policy"
 NEEDED = ("capture_ns", "request_ns", "reply_ns", "first_ns", "executed", "late", "image_ns", "server_us")
@@ -32,7 +32,7 @@ class StartUp(TypedDict):
 
 
 def answer_times(
-    store: TraceStore,
+    store: Samples,
     episodes: Mapping[str, str],
     arms: Sequence[str],
     start_ups: Mapping[str, StartUp] | None = None,
@@ -63,7 +63,7 @@ def answer_times(
     return made
 
 
-def _questions(store: TraceStore, episode: str) -> np.ndarray | None:
+def _questions(store: Samples, episode: str) -> np.ndarray | None:
     """The questions of an episode as rows of NEEDED and LATER; None when they are not recorded or cannot be read."""
     spec = next((spec for spec in store.streams(episode) if spec.name == STREAM), None)
     if spec is None or any(name not in spec.columns for name in NEEDED):

@@ -6,9 +6,11 @@ read a record that does not hold.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypedDict
 
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.plain import count
@@ -19,13 +21,14 @@ from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 @dataclass(frozen=True, slots=True)
 class LabTimes:
-    """Seconds for each scored trial, void attempts and holds included, over `trials` trials of `campaigns`."""
+    """Seconds and bytes for each scored trial, void attempts and holds included, over `trials` of `campaigns`."""
 
     campaigns: tuple[str, ...]
     trials: int
     staging_s: float  # reset and staging, with the holds that kept them
     running_s: float
     scoring_s: float
+    trial_bytes: float  # on the disk, of all that the campaigns' folders hold
 
     @property
     def source(self) -> str:
@@ -66,7 +69,7 @@ def _real_and_whole(folder: Path) -> bool:
 
 
 def _times(folders: Iterable[Path]) -> LabTimes | None:
-    trials, names = 0, []
+    trials, names, held = 0, [], 0
     sums = dict.fromkeys(DOING, 0.0)
     for folder in folders:
         with verified(folder, JOURNAL_ALONE) as shown:
@@ -75,10 +78,24 @@ def _times(folders: Iterable[Path]) -> LabTimes | None:
             ]
         if whole:
             names.append(folder.name)
+            held += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         for line in whole:
             trials += line["trials"]
             sums = {doing: sums[doing] + line["by"][doing] for doing in DOING}
     if not trials:
         return None
     staging = sums["reset"] + sums["staging"] + sums["hold"]
-    return LabTimes(tuple(names), trials, staging / trials, sums["running"] / trials, sums["scoring"] / trials)
+    running, scoring = sums["running"] / trials, sums["scoring"] / trials
+    return LabTimes(tuple(names), trials, staging / trials, running, scoring, held / trials)
+
+
+class Disk(TypedDict):
+    """Bytes that a protocol's trials will take, as trials have so far, and bytes that are free where it lies."""
+
+    needed: int
+    free: int
+
+
+def disk_of(trials: int, trial_bytes: float, beside: Path) -> Disk:
+    """What the trials of a protocol will take on the disk that it lies on."""
+    return {"needed": round(trials * trial_bytes), "free": shutil.disk_usage(beside.resolve().parent).free}

@@ -13,10 +13,10 @@ import numpy as np
 from labctl.core.rollout import LEASES
 from labctl.errors import LabctlError
 from labctl.plain import count
-from labctl.store.traces import TraceStore
+from labctl.reporting.times.read_once import Samples
 
 
-def lease_lines(store: TraceStore, episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
+def lease_lines(store: Samples, episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
     """arm -> one line, of the arms whose episodes recorded renewals. episodes: episode -> arm."""
     rows: dict[str, list[np.ndarray]] = {}
     for episode, arm in episodes.items():

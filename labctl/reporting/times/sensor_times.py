@@ -15,7 +15,7 @@ from labctl.analysis.report.lab_facts import SensorColumn
 from labctl.clock import SECOND
 from labctl.core.record import Episode
 from labctl.errors import LabctlError
-from labctl.store.traces import TraceStore
+from labctl.reporting.times.read_once import Samples
 from labctl.streams import StreamSpec
 
 SENSOR = "sensor/"
@@ -23,9 +23,7 @@ POINTS = 160  # of an episode's curve
 MOST = 6  # columns of a sensor that are drawn: those of a tactile array are in the exports
 
 
-def sensor_columns(
-    store: TraceStore, episodes: Mapping[str, str], records: Mapping[str, Episode]
-) -> list[SensorColumn]:
+def sensor_columns(store: Samples, episodes: Mapping[str, str], records: Mapping[str, Episode]) -> list[SensorColumn]:
     """One entry per column of each sensor, with a curve per episode, in the order in which they ran. episodes: episode
     -> arm.
     """
@@ -55,7 +53,7 @@ def sensor_columns(
     return list(found.values())
 
 
-def _read(store: TraceStore, episode: str, spec: StreamSpec) -> tuple[np.ndarray, np.ndarray]:
+def _read(store: Samples, episode: str, spec: StreamSpec) -> tuple[np.ndarray, np.ndarray]:
     try:
         return store.read(episode, spec.name)
     except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report

@@ -23,6 +23,7 @@ from labctl.store.chain_heads import Noted
 from labctl.store.ledger import Ledger
 from labctl.store.problem import Problem
 from labctl.store.verifying.verify import NOTHING, read_all_but, recording_problems, verify_campaign
+from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld
 
 JOURNAL_ALONE: Collection[str] = ()
 WITH_PHOTOS: Collection[str] = ("",)  # and no recording: no episode is named so
@@ -80,12 +81,12 @@ def verified(
 
 @contextmanager
 def verified_but(
-    folder: Path, lost: Collection[str] = (), noted: Noted = NOTHING
+    folder: Path, lost: Collection[str] = (), noted: Noted = NOTHING, withheld: Withheld = NOTHING_WITHHELD
 ) -> Generator[tuple[Campaign, list[Event], dict[str, str]], None, None]:
-    """A campaign whose whole record holds but for the recordings of `lost` episodes, its events, and what is wrong with
-    each of those. Errors as `verify.read_all_but`.
+    """A campaign whose whole record holds but for the recordings of `lost` episodes and what was `withheld` when it was
+    published, its events, and what is wrong with each of those lost. Errors as `verify.read_all_but`.
     """
-    events, missing = read_all_but(folder, lost, noted)
+    events, missing = read_all_but(folder, lost, noted, withheld)
     with Campaign.open(folder) as campaign:
         _as_verified(campaign, events)
         yield campaign, events, missing

@@ -45,12 +45,14 @@ from labctl.store.ledger import (
 from labctl.store.opened_body import check_format, format_of, historical_problems, not_bound
 from labctl.store.opened_list import OPENED, problems_of
 from labctl.store.problem import Found, Problem
+from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld, but_withheld
 
 if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
     from labctl.store.traces import TraceStore
 
 DAMAGED_SEAL = "damaged seal"
 NOTHING = Noted()
+LOOSE = "others than its owner may read the seal or the traces: blinding rests on trust here (chmod 700)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +101,15 @@ def verify_campaign(
     *,
     recordings: Collection[str] | None = None,
     lab: bool = False,
+    withheld: Withheld = NOTHING_WITHHELD,
     say: Callable[[str], None] = lambda line: None,
 ) -> Verification:
     """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
 
     noted: what somebody noted outside the folder; the chain must agree with it. Without, nothing binds whoever can
     write the folder. recordings: of these episodes alone; None: of all. lab: also the list of what its lab opened,
-    which binds nothing of this record. say: as `Found` has it. While somebody runs
-    the campaign, what it says is of the moment.
+    which binds nothing of this record. withheld: what is left out of a published one. say: as `Found` has it. While
+    somebody runs the campaign, what it says is of the moment.
 
     Raises InputError when the folder is no campaign.
     """
@@ -134,7 +137,7 @@ def verify_campaign(
             found.guard("unchecked timestamps", "timestamps", lambda: _check_timestamps(folder, events, found))
         if lab:
             found.guard("unreadable list", OPENED, lambda: _check_list(folder, opened, found))
-    found.problems += noted_problems(noted, events)
+    found.problems = but_withheld(folder, found.problems, withheld) + noted_problems(noted, events)
     sealed = sum(event.kind == Kind.RECORDING_SEALED for event in events)
     last = f"{events[-1].seq} {events[-1].hash}" if events else "0"
     counts = Counts(len(events), sealed, found.chunks, found.videos, found.photos)
@@ -162,13 +165,15 @@ def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
         raise BrokenRecord(f"{found.problems[0]}; no trial is run by it; see: labctl verify {folder.name}")
 
 
-def read_all_but(folder: Path, lost: Collection[str], noted: Noted = NOTHING) -> tuple[list[Event], dict[str, str]]:
+def read_all_but(
+    folder: Path, lost: Collection[str], noted: Noted = NOTHING, withheld: Withheld = NOTHING_WITHHELD
+) -> tuple[list[Event], dict[str, str]]:
     """The events of a campaign whose record holds but for the recordings of `lost` episodes, and what is wrong with
-    each of those. Whoever asks reads nothing of these recordings. noted: as `verify_campaign` has it.
+    each of those. Whoever asks reads nothing of these recordings. noted, withheld: as `verify_campaign` has them.
 
     Raises BrokenRecord naming the first other problem, InputError for an episode whose recording holds or that is none.
     """
-    looked = verify_campaign(folder, noted)
+    looked = verify_campaign(folder, noted, withheld=withheld)
     found = looked.problems
     problems = [problem for problem in found if problem.episode not in lost]
     if problems:
@@ -208,8 +213,7 @@ def _check_files(folder: Path, opened: CampaignOpened, found: Found) -> None:
     def protocol() -> None:
         ledger = Ledger.open(folder)
         if ledger.loose_permissions:
-            text = "others than its owner may read the seal or the traces: blinding rests on trust here (chmod 700)"
-            found.notes.append(text)
+            found.notes.append(LOOSE)
         compare("protocol.toml", lambda: ledger.protocol_text().encode())
         if digest(ledger.cards()) != opened.get("protocol", {}).get("cards_sha256", digest({})):
             what = "they are not the ones the campaign was opened with"

@@ -58,7 +58,7 @@ class Screen:
             last = showing(self.start_ns, CLOCK.now_ns())
             shown = [[n, self._page_ms(self.start_ns + (n - 1) * REFRESH_NS)] for n in range(told + 1, last + 1)]
             sent = self._page_ms(CLOCK.now_ns())
-            answer = self._page.told({"load": 1, "sent": sent, "shown": shown, "before": before})
+            answer = self._page.answered({"load": 1, "sent": sent, "shown": shown, "before": before})
             if answer:
                 told = last
                 before = {"sent": sent, "host_ns": answer["host_ns"], "received": self._page_ms(CLOCK.now_ns())}

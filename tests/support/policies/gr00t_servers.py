@@ -15,6 +15,8 @@ import msgpack
 import numpy as np
 import zmq
 
+from labctl.drivers.policy.codec import ANSWER_BYTES
+
 VIDEO, STATE = ("front",), ("joint_position",)
 ACTIONS = ("joint_position", "gripper_position")
 TASK = {"n1.5": "annotation.human.action.task_description", "n1.6": "annotation.human.task_description"}
@@ -117,6 +119,8 @@ class FakeGr00t:
                 return None
             case "error":
                 raise RuntimeError("CUDA out of memory\nTried to allocate 2.00 GiB")
+            case "huge":
+                return bytes(ANSWER_BYTES + 1)
             case "bare_error":
                 return b"ERROR"
             case "flat_reply":

@@ -17,6 +17,8 @@ from websockets.exceptions import ConnectionClosed
 from websockets.server import ServerProtocol
 from websockets.sync.server import ServerConnection, serve
 
+from labctl.drivers.policy.codec import ANSWER_BYTES
+
 NEEDS = {
     "image_resolution": None,
     "needs_wrist_camera": False,
@@ -156,6 +158,8 @@ class FakeServer:
             case "twice":
                 connection.send(packed(answer))
                 connection.send(packed(answer))
+            case "huge":
+                connection.send(bytes(ANSWER_BYTES + 1))
             case "text":
                 connection.send("one moment please")
             case other:

@@ -29,7 +29,7 @@ Wanted = Callable[[float, np.ndarray], np.ndarray | None]
 @contextmanager
 def droid_rig(cell: Cell, servo: str) -> Iterator[RobotRig]:
     """The robot of an emulated cell, connected and at home."""
-    emulator = Emulator("fr3")
+    emulator = Emulator("fr3", "ahead=true")
     cell = cell.model_copy(update={"robot": cell.robot.model_copy(update={"limits": WIDE})})
     options = cell.robot.options
     options["driver_options"] |= {"host": emulator.host, "servo": servo}

@@ -10,10 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from labctl.clock import ManualClock, MonotonicClock
 from labctl.runtime import review_writer
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Opened, open_campaign
+from labctl.store.pictures import encode_png
 from support.policies.planner_stand_in import MODEL
 from support.runs.campaigns import HUMAN, ROOT, arms_toml, cell_toml, policy, unblind
 from support.runs.recordings import copied
@@ -145,13 +148,16 @@ def open_tasks(
     durable: bool = False,
     live: bool = False,
     cameras: bool = False,
+    files: Mapping[str, bytes] | None = None,
 ) -> Opened:
     """Open the campaign in a lab of its own; `protocol` and `cell` replace pieces of the texts, `conditions` are those
-    kept; live: it is run in real time; cameras: the cell has its two.
+    kept; live: it is run in real time; cameras: the cell has its two; files: by name, put beside the protocol.
     """
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(exist_ok=True, parents=True)
     (lab / "lab.toml").touch()
+    for file, content in (files or {}).items():
+        (lab / "protocols" / file).write_bytes(content)
     (lab / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
     text = tasks_text(protocol)
     for table in ("[[condition]]" + part for part in text.split("[pools")[0].split("[[condition]]")[1:]):
@@ -198,6 +204,18 @@ def unblinded_tasks(lab: Path, blinded: str) -> Path:
     folder = copied(made.parents[1], lab) / "campaigns" / made.name
     unblind(folder)
     return folder
+
+
+PICTURED = {'text = "one over, or both crumpled"\n': 'text = "one over, or both crumpled"\npicture = "half.png"\n'}
+"""Changes of the protocol by which an anchor of `neatly` has a picture, half.png."""
+
+
+def striped(width: int = 80, height: int = 60) -> bytes:
+    """A picture of coloured stripes, as PNG."""
+    image = np.zeros((height, width, 3), np.uint8)
+    image[:, ::2] = (200, 40, 40)
+    image[:, 1::2] = (40, 40, 200)
+    return encode_png(np.repeat(image[:, : width // 8], 8, axis=1))
 
 
 def tasks_text(changes: Mapping[str, str] | None = None) -> str:

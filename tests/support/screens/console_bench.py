@@ -25,7 +25,9 @@ from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 
 NARROW, WIDE = (80, 24), (200, 60)
-both_sizes = pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])
+both_sizes = pytest.mark.parametrize(
+    "size", [pytest.param(NARROW, id="80x24"), pytest.param(WIDE, id="200x60", marks=pytest.mark.thorough)]
+)
 READ_NS = 350 * MILLISECOND  # how long a person looks at a screen before a key
 DUE_NS = 50 * MILLISECOND  # after a press: what was ordered is carried out
 HEARD = ("state", "reply", "preview", "ghost", "obs")
@@ -108,7 +110,7 @@ class Desk:
 
     def __init__(self, bench: Bench, link: BenchLink, app: Console, pilot: Pilot[Any]) -> None:
         self.bench, self.link, self.app, self.pilot = bench, link, app, pilot
-        self.hands = app.hands
+        self.hands, self._shown = app.hands, ""
 
     async def press(self, *keys: str, after_ns: int = READ_NS) -> None:
         """Keys by their names, drawn after each; after_ns: so long after what was there before."""
@@ -138,11 +140,12 @@ class Desk:
         """Until every widget has had its mail and the screen does not change any more. No waiting for an idle
         processor, as `pilot.press` does: on a busy machine that takes a second for a key.
         """
-        before = ""
-        while not before or before != self.text():
-            before = self.text()
+        before, shown = "", ""
+        while not before or before != shown:
             for _ in range(ROUNDS):
                 await self.pilot.pause(0)
+            before, shown = shown or self._shown, self.text()
+        self._shown = shown
 
     async def wait(self, seconds: float, **given: Any) -> None:
         self.bench.wait(round(seconds * SECOND), **given)

@@ -39,8 +39,13 @@ def measured(name: str, runs: int | None) -> Figures:
 
 
 def commit() -> str:
-    """The commit that is checked out, with + where files differ from it; "" where there is none."""
-    ask = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+", "--abbrev=8", "--exclude=*"]
+    """The commit that is checked out, with + where other files than figures and page differ; "" where there is none."""
+    head = _git("rev-parse", "--short=8", "HEAD")
+    return head + ("+" if head and _git("status", "--porcelain", "-uno", "--", ".", f":!docs/{PAGE.stem}.*") else "")
+
+
+def _git(*words: str) -> str:
+    ask = ["git", "-C", str(ROOT), *words]
     return subprocess.run(ask, capture_output=True, text=True, check=False).stdout.strip()
 
 

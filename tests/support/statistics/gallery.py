@@ -38,14 +38,15 @@ AXES = ("", "S-LANG", "V-SC", "VB-POSE", "S-LANG+V-SC")
 LEVELS = (
     *(("latency", f"v{k}", "", -0.02 - 0.3 * (k > 2)) for k in (1, 2, 3, 4)),
     *(("spatial", "", d, -0.16 * k) for k, d in enumerate(("easy", "medium", "hard"))),
+    *(("light", f"v{k}", "", -0.05 * k) for k in (1, 2)),
 )
 ADDED_S = {"v1": 0.1, "v2": 0.2, "v3": 0.4, "v4": 0.8}
 BUDGET_S = 90.0
 
 
 def everything(sets: int = 30, seed: int = 0) -> list[dict[str, Any]]:
-    """Rows of every column: `sets` sets of a base, four perturbations and seven levels, all arms in each block."""
-    rng = np.random.default_rng(seed)
+    """Rows of every column: `sets` sets of a base, four perturbations and nine levels, all arms in each block."""
+    rng, of_light = np.random.default_rng(seed), np.random.default_rng([seed, 1])
     rows: list[dict[str, Any]] = []
     for at in range(sets):
         task = list(TASKS)[at % len(TASKS)]
@@ -60,7 +61,8 @@ def everything(sets: int = 30, seed: int = 0) -> list[dict[str, Any]]:
             level = stress or difficulty
             more = {"condition": f"{task} {family} {level}", "base": f"{task} plain", "family": family}
             more |= {"stress": stress, "difficulty": difficulty}
-            rows += _block(f"{at}-{family}-{level}", {**same, **more}, luck + cost, "", rng)
+            drawn = of_light if family == "light" else rng
+            rows += _block(f"{at}-{family}-{level}", {**same, **more}, luck + cost, "", drawn)
     columns = dict.fromkeys(column for row in rows for column in row)
     return [{column: row.get(column, "") for column in columns} for row in rows]
 
@@ -108,7 +110,7 @@ def delayed(rows: list[dict[str, Any]], seed: int = 0) -> Lateness:
 def sections(table: EpisodesTable, title: str, lab: Lab | None = None) -> list[tuple[str, list[Figure], str]]:
     """Every section of the report of a table that has pictures: its heading, those, its note."""
     page, _ = build_page(analyze(table, Plan(boot=1999, perm=1999)), title=title, lab=lab)
-    return [(s.title, list(s.figures), s.note) for s in page["supplementary"] if s.figures]
+    return [(s.title, [*s.figures, *s.beside], s.note) for s in page["supplementary"] if s.figures]
 
 
 def on_white(svg: str) -> str:

@@ -27,6 +27,7 @@ COUNTS = "arm,axis,successes,trials\na,V-SC,3,5\nb,V-SC,1,5\n"
 ELSEWHERE = {
     "alerts/1": "tests/unit/alerts/test_sending.py",
     "bugreport/1": "tests/system/cli/test_bugreport.py",
+    "database/1": "tests/system/postgres/test_store_copy.py",
     "demo/1": "test_the_demo_says_what_it_made, below",
     "emulator/1": "tests/system/devices/test_emulate.py",
     "keyframe_questions/1": "tests/system/reporting/test_static.py",
@@ -119,6 +120,7 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
         ["extend", name, "none.toml", "--cell", "cells/c.toml"],
         ["look", name],
         ["stamp", name],
+        ["database", "check", name],
         ["static", name, "--policy", "zebra"],
         ["emulate", "fr3", "--host", "127.0.0.9", "--stats"],
         ["teleop", "--cell", "cells/c.toml"],

@@ -129,6 +129,7 @@ UR_FAULTS = {
 ROS2_FAULTS = {
     "controller_inactive": ("safety_stop", "nobody listens on /joint_trajectory_controller"),
     "stuck": ("safety_stop", "does not follow"),
+    "speed_slider": ("safety_stop", "says that the robot goes at 50 % of its speed"),
     "silence": ("arm_lost", "nothing on /joint_states"),
 }
 

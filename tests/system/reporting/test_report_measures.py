@@ -125,7 +125,7 @@ def test_what_each_arm_got_of_the_motion_it_asked_for_stands_beside_it(report: P
     lines = provenance["motion achieved over commanded"]
     assert {f"{arm['name']}:" for arm in ARMS if arm["kind"] == "policy"} <= set(lines)
     for line in lines.values():
-        found = re.match(r"([\d.]+) of what an action asks for is gone at its end", line)
+        found = re.match(r"([\d.]+) of the way an action asks for is covered when it ends", line)
         assert found and 0.2 < float(found[1]) < 1.1, line
     assert provenance["robot's controller"] is None
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import unblind
-from support.runs.task_campaign import open_tasks
+from support.runs.task_campaign import PICTURED, open_tasks, striped
 
 from labctl.errors import StateError
 from labctl.reporting.campaign_report import report_campaign
@@ -17,7 +18,7 @@ from labctl.runtime.campaign_run import run_campaign
 
 def test_a_campaign_of_four_measures_is_reported_by_episodes_and_only_after_unblinding(tmp_path: Path) -> None:
     kept = ["over-base", "over-lang", "stages", "score", "items"]
-    folder = open_tasks(tmp_path, conditions=kept).folder
+    folder = open_tasks(tmp_path, conditions=kept, protocol=PICTURED, files={"half.png": striped()}).folder
     run_campaign(folder, lambda line: None, manual=True)
     with pytest.raises(StateError, match="unblind"):
         report_campaign(folder, tmp_path / "early")
@@ -32,7 +33,14 @@ def test_a_campaign_of_four_measures_is_reported_by_episodes_and_only_after_unbl
     assert result["tasks"]["by"] == "task" and len(result["tasks"]["cells"]) == 4 * 2
     measured = {entry["object"]: entry.get("score") for entry in lab["episodes"]}
     assert measured.pop("items") is None and None not in measured.values()
+    asked = {one["task"]: one for one in lab["asked"]}
+    assert asked["in order"]["steps"][1]["text"] == "both lie there" and asked["many"]["steps"] == []
+    assert [step["picture"] for step in asked["neatly"]["steps"]] == ["", "figures/asked-03-02.png", ""]
+    assert (tmp_path / "report/figures/asked-03-02.png").read_bytes() == striped()
     html = page.read_text(encoding="utf-8")
+    assert base64.b64encode(striped()).decode() in html and "one over, or both crumpled" in html
+    assert "![neatly, 0.5: one over, or both crumpled]" in (tmp_path / "report/report.md").read_text("utf-8")
     ids = re.findall(r'<section id="([^"]+)"', html)
-    assert len(ids) == len({*ids}) and {"flow", "arms", "pairs", "stages", "tasks", "axes", "provenance"} <= {*ids}
+    parts = {"flow", "arms", "pairs", "stages", "tasks", "axes", "asked", "provenance"}
+    assert len(ids) == len({*ids}) and parts <= {*ids}
     assert "SIMULATED" in html and lab["commitment"] in html and "zebra" in html

@@ -71,13 +71,13 @@ def test_the_end_of_a_block_and_of_a_night_are_told_with_how_far_it_is(watch: Wa
     assert told(watch.hear(brief(block=1, done=4, session=None), 6.0)) == [
         ("night", "the session ended: 4 of 12 trials finished")
     ]
-    assert watch.over(said=True) == [], "told already"
+    assert watch.over(end_seen=True) == [], "told already"
 
 
 def test_a_run_that_ends_says_so_and_one_that_vanished_is_a_fault(watch: Watch):
-    assert told(watch.over(said=True)) == [("night", "the run ended: 0 of 12 trials finished")]
-    assert told(watch.over(said=False)) == [("fault", "the run process is gone; labctl run concludes what it left")]
-    assert Watch(30.0).over(said=False) == [], "nothing was ever heard"
+    assert told(watch.over(end_seen=True)) == [("night", "the run ended: 0 of 12 trials finished")]
+    assert told(watch.over(end_seen=False)) == [("fault", "the run process is gone; labctl run concludes what it left")]
+    assert Watch(30.0).over(end_seen=False) == [], "nothing was ever heard"
 
 
 def alerts_of(lab: Path, skills: tuple[str, str]) -> tuple[list[Alert], str]:
@@ -92,7 +92,7 @@ def alerts_of(lab: Path, skills: tuple[str, str]) -> tuple[list[Alert], str]:
         found.extend(watch.hear(seen[-1], 0.0))
 
     run_campaign(folder, lambda line: None, manual=True, watch=see)
-    return [*found, *watch.over(said=True)], str(seen)
+    return [*found, *watch.over(end_seen=True)], str(seen)
 
 
 def test_alerts_name_no_arm_and_are_the_same_when_arms_are_exchanged(tmp_path: Path):

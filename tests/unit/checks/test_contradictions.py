@@ -16,6 +16,14 @@ from labctl.store.lab_folder import read_cell, read_fixture
 
 CELLS = sorted((ROOT / "hw_configs").glob("*.toml"))
 TELEOP = '\n[teleop]\ndevice = "keyboard"\n'
+LEADER = """[teleop]
+device = "gello"
+[teleop.options]
+port = "/dev/ttyUSB0"
+signs = [1, 1, 1, 1, 1, 1, 1]
+offsets_rad = [0, 0, 0, 0, 0, 0, 0]
+
+"""
 # What has to be named: cell, text of the shipped file, what it is replaced by, the line.
 WRONG = {
     "acceleration": (
@@ -49,6 +57,14 @@ WRONG = {
     "exposure of a RealSense": (
         *("fr3_droid_cell", "exposure = 100", "exposure = 500"),
         r"camera over_shoulder: exposure: color_sensor\.exposure = 500 \(50 ms\) and rate_hz = 30 .* below 333",
+    ),
+    "a watchdog of a UR": (
+        *("ur5e_cell", "control_hz = 125.0", "control_hz = 5.0"),
+        r"watchdog: watchdog_hz = 4 and robot\.control_hz = 5: .* 200 ms.* within 250 ms -> control_hz = 8 or more",
+    ),
+    "one port twice": (
+        *("fr3_droid_cell", "[video]", f"{LEADER}[video]"),
+        r"devices: port = /dev/ttyUSB0 of robot and of teleop: only one of them can have it -> the other's own port ",
     ),
     "a hand's joints": (
         *("sim_fr3", "[video]", f"{TELEOP}joint_rad_s = 3.0\n[video]"),
@@ -106,10 +122,21 @@ def test_what_does_not_go_together_is_one_line_with_keys_numbers_and_remedy(kind
     assert not any("\n" in line for line in found)
 
 
+def test_a_camera_that_two_tables_name_is_named() -> None:
+    """As in a table that was copied and given another name alone."""
+    text = (ROOT / "hw_configs" / "fr3_droid_cell.toml").read_text()
+    first, last = text.index("[[camera]]"), text.index("[[camera]]", text.index("[[camera]]") + 1)
+    copied = text[first:last].replace('"over_shoulder"', '"front"')
+    found = lines(contradictions.of_cell(parse_cell(text[:last] + copied + text[last:], "c.toml")))
+    assert found == [
+        "devices: serial = 000000000000 of camera over_shoulder and of camera front: only one of them can have it -> "
+        "the other's own serial in one of them"
+    ]
+
+
 def test_a_leader_whose_elbow_would_not_be_followed_is_named() -> None:
     """On the emulator its elbow led the robot 0.15 rad off in two seconds, and a stop followed."""
-    teleop = '[teleop]\ndevice = "gello"\n[lease]'
-    text = (ROOT / "hw_configs" / "emulated_fr3.toml").read_text().replace("[lease]", teleop)
+    text = (ROOT / "hw_configs" / "emulated_fr3.toml").read_text().replace("[lease]", f"{LEADER}[lease]")
     led = parse_cell(text.replace('servo = "velocity"', 'servo = "cartesian"'), "emulated_fr3.toml")
     (line,) = lines(contradictions.of_cell(led))
     assert 'servo = "cartesian" and teleop.device = "gello"' in line and line.endswith('-> servo = "velocity"')

@@ -59,7 +59,7 @@ def told(page: ClockPage, shown: list, load: float = 1) -> None:
     """Numbers shown, told by a browser whose clock is the host's."""
     now_ms = page._host.now_ns() / MILLISECOND
     before = {"sent": now_ms, "host_ns": page._host.now_ns(), "received": now_ms}
-    page.told({"load": load, "sent": now_ms, "shown": shown, "before": before})
+    page.answered({"load": load, "sent": now_ms, "shown": shown, "before": before})
 
 
 def test_a_number_is_on_the_screen_until_the_next_one_and_one_never_shown_has_no_time() -> None:

@@ -23,7 +23,7 @@ def test_on_a_terminal_one_line_is_kept_up_to_date_below_the_others():
     assert status.startswith(f"{WIPE}trial 1 of 6") and "\n" not in status and len(status) - len(WIPE) < 80
     display.tick()
     assert len(written) == 1, "nothing has changed"
-    display.said("recovered: nothing")
+    display.report("recovered: nothing")
     assert written[1] == f"{WIPE}recovered: nothing\n{status.removeprefix(WIPE)}"
     clock.sleep_until(61 * SECOND)
     display.heard(state(1, "running"), True)
@@ -37,7 +37,7 @@ def test_elsewhere_lines_are_plain():
     written: list[str] = []
     clock = ManualClock(0)
     display = RunDisplay(written.append, clock, None)
-    display.said("waiting for a console")
+    display.report("waiting for a console")
     display.heard(state(1, "staging"), True)
     clock.sleep_until(2 * SECOND)
     display.tick()

@@ -52,7 +52,7 @@ def told(kind: Kind, **body: str) -> Event:
     return Event(9, kind, 0, "", "", "ann", "t-2", "e-2", body)
 
 
-SCORED = Trial("t-2", 0, 1, "c", state=State.SCORED, episode="e-2", episodes=("e-2",), max_voids=3)
+SCORED = Trial("t-2", 0, 1, "c", "trial 2 of 3", state=State.SCORED, episode="e-2", episodes=("e-2",), max_voids=3)
 ASKED = replace(SCORED, compared="e-1")
 SAID = {"first": "e-1", "second": "e-2", "preferred": "second", "why": "it was quicker"}
 

@@ -61,7 +61,7 @@ def test_every_event_is_accepted_from_its_states_and_refused_from_all_others(sta
         book.on(kind, **changes)
         assert book.trial().state == TABLE[kind][state]
     else:
-        with pytest.raises(StateError, match=f"trial t-0 is {state}"):
+        with pytest.raises(StateError, match=rf"trial 1 of [0-9]+ is {state}"):
             book.on(kind, **changes)
         assert book.state is before
 
@@ -216,7 +216,7 @@ def test_operations_and_gaps_do_not_make_a_screen_stale():
 
 def test_trials_are_staged_in_the_order_of_the_schedule():
     book = Book()
-    with pytest.raises(StateError, match="trial t-0 comes before t-1"):
+    with pytest.raises(StateError, match=r"trial 1 of [0-9]+ comes before trial 2 of"):
         book.on(Kind.TRIAL_STAGING, trial="t-1")
     assert allowed(book.state, book.trial("t-1"), [], Role.OPERATOR) == ()
     assert allowed(book.state, book.trial("t-0"), [], Role.OPERATOR) == (Verb.STAGE,)
@@ -299,7 +299,7 @@ def test_a_session_is_open_until_it_is_closed():
 @pytest.mark.parametrize("kind", [Kind.CAMPAIGN_CLOSED, Kind.CAMPAIGN_UNBLINDED])
 def test_a_campaign_is_not_closed_or_unblinded_over_a_trial_that_is_under_way(state, kind):
     book = Book(*PATHS[state])
-    with pytest.raises(StateError, match=f"trial t-0 is {state}; finish or void it first"):
+    with pytest.raises(StateError, match=rf"trial 1 of [0-9]+ is {state}; finish or void it first"):
         book.add(kind, reason="enough", early=True)
 
 
@@ -310,7 +310,7 @@ def test_a_closed_campaign_is_scored_and_corrected_but_nothing_begins():
     assert allowed(book.state, book.trial("t-1"), [], Role.OPERATOR) == ()
     with pytest.raises(StateError, match="the campaign is closed"):
         book.on(Kind.EPISODE_VOIDED, after_go=True)
-    with pytest.raises(StateError, match="trial t-0 is scoring"):
+    with pytest.raises(StateError, match=r"trial 1 of [0-9]+ is scoring"):
         book.add(Kind.CAMPAIGN_FROZEN, reviewed=False)
     book.on(Kind.OUTCOME_RECORDED)
     with pytest.raises(StateError, match="the campaign is closed"):

@@ -28,7 +28,19 @@ PLACES_US = [0, 101_000, 198_000]
 def recording(path: Path, latency_s: float) -> Recording:
     """An episode of one camera and nothing else."""
     outcome = outcome_from({"items_staged": 1, "moved": 1, "lost": 0, "remaining": 0, "end_reason": "budget"})
-    trial = Trial("t", 0, 0, "cup/l1", State.SCORED, "e", ("e",), max_voids=3, outcome=outcome, ended=EndReason.BUDGET)
+    trial = Trial(
+        "t",
+        0,
+        0,
+        "cup/l1",
+        "trial 1 of 1",
+        State.SCORED,
+        "e",
+        ("e",),
+        max_voids=3,
+        outcome=outcome,
+        ended=EndReason.BUDGET,
+    )
     events = tuple(
         Event(seq, kind, at_ns, "b", f"2026-01-01T00:00:{at_ns // SECOND - 5:02}Z", "run", "t", "e", body)
         for seq, kind, at_ns, body in (

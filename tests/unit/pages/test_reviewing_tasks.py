@@ -13,12 +13,12 @@ from typing import Any
 import pytest
 from support.runs.recordings import copied
 from support.runs.run_bench import Bench
-from support.runs.task_campaign import open_tasks
+from support.runs.task_campaign import PICTURED, open_tasks, striped
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.reviewed import pairs, queue, unseen
-from labctl.errors import InputError, StateError
+from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.pages.judging import SecondPage
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage, template
@@ -35,7 +35,7 @@ COMPARED = {"[analysis]\n": "[preference]\n[analysis]\n"}
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A block of two episodes of each of three measures, scored by ann; tim reviews, eva is a second assessor."""
     lab = tmp_path_factory.mktemp("lab")
-    opened = open_tasks(lab, conditions=CONDITIONS, protocol=COMPARED)
+    opened = open_tasks(lab, conditions=CONDITIONS, protocol={**COMPARED, **PICTURED}, files={"half.png": striped()})
     with Campaign.open(opened.folder, writer=True) as campaign:
         bench = Bench(campaign)
         bench.begin_session()
@@ -109,7 +109,22 @@ def test_a_page_is_told_stages_with_their_times_and_a_rubric_with_its_anchors(fo
     ]
     score = ask(page, "GET /episode/{trial}", trial=of(folder, "score"))["task"]
     assert (score["score"], [one["score"] for one in score["rubric"]]) == (0.5, [0.0, 0.5, 1.0])
+    assert [one["pictured"] for one in score["rubric"]] == [False, True, False]
     assert ask(page, "GET /episode/{trial}", trial=of(folder, "over-base"))["task"]["measure"] == "success"
+
+
+def test_both_pages_show_the_picture_of_an_anchor_and_none_that_was_changed(folder: Path) -> None:
+    for page in (review_page(folder), second_page(folder)):
+        asked = {"trial": of(folder, "score"), "place": "1"}
+        assert page["GET /anchor/{trial}/{place}"](PageRequest(asked)).data == striped()
+        for place in ("0", "7", "x"):
+            with pytest.raises(InputError, match=r"no anchor .* of the rubric has a picture"):
+                page["GET /anchor/{trial}/{place}"](PageRequest({**asked, "place": place}))
+        with pytest.raises(InputError, match="no anchor '0'"):
+            page["GET /anchor/{trial}/{place}"](PageRequest({"trial": of(folder, "stages"), "place": "0"}))
+    (folder / "photos/rubric/03-02.png").write_bytes(striped(8, 6))
+    with pytest.raises(BrokenRecord, match="was changed"):
+        review_page(folder)["GET /anchor/{trial}/{place}"](PageRequest(asked))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from labctl.analysis.episodes.stress import Traces
-from labctl.analysis.report.judgement_section import section
+from labctl.analysis.report.sections.judgement_section import section
 from labctl.errors import StateError
 from labctl.reporting.judgements import judgements
 from labctl.reporting.measures import watched

@@ -50,6 +50,16 @@ def test_what_has_no_whole_block_and_what_is_not_there_are_refused(lab: Path):
         lab_times(lab, ["third"])
 
 
+def test_plan_says_what_the_disk_has_to_hold_by_what_trials_came_to(lab: Path, capsys: pytest.CaptureFixture[str]):
+    plan = ["plan", str(lab / "protocols/p.toml"), "--lab", str(lab)]
+    assert "Disk:" not in printed(capsys, *plan)
+    held = sum(path.stat().st_size for path in (lab / "campaigns/first").rglob("*") if path.is_file())
+    assert "Disk:         about " in printed(capsys, *plan, "--times-of", "first")
+    found = json.loads(printed(capsys, *plan, "--times-of", "first", "--json"))
+    assert found["disk"]["needed"] == pytest.approx(held / 2 * found["trials"], rel=0.05), "readers leave some bytes"
+    assert found["disk"]["free"] > 0
+
+
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert cli.call(list(words)) == 0
     return capsys.readouterr().out

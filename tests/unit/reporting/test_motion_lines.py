@@ -11,7 +11,7 @@ import pytest
 from labctl.clock import SECOND
 from labctl.errors import BrokenRecord
 from labctl.nodes.policy_stream import POLICY
-from labctl.reporting.motion_lines import device_lines, motion_lines
+from labctl.reporting.times.motion_lines import device_lines, motion_lines
 
 STEP_NS = SECOND // 10
 STATE, ACTION = ("q.a", "q.b", "dq.a"), ("requested.a", "requested.b", "requested.gripper")
@@ -51,8 +51,8 @@ class Store:
 def test_the_share_of_each_action_that_is_gone_at_its_end(share: float) -> None:
     lines = motion_lines(Store(0.2, share), {"e": "p"}, ["p", "q"])
     assert lines == {
-        "p:": f"{share:.2f} of what an action asks for is gone at its end, {10 * share:.1f} rad/s for each radian "
-        "it asks for"
+        "p:": f"{share:.2f} of the way an action asks for is covered when it ends, {10 * share:.1f} rad/s for "
+        "each radian it asks for"
     }
 
 

@@ -119,6 +119,29 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/pages/reviewing.py": {"template: read_bytes": "files of the wheel"},
     "labctl/api/campaign.py": {"frames: read_frames": "of an episode whose recording was verified a moment ago"},
     "labctl/checks/keyframe_questions.py": {"pictures_at: read_frames": "of whoever asks, which has verified it"},
+    # a stranger's folder, held against its manifest before anything of it is shown
+    "labctl/publishing/guard.py": {"_digest: open": "its digest, of a plain file that the manifest lists"},
+    "labctl/publishing/manifest.py": {"read_manifest: read_bytes": "the manifest itself, up to its largest size"},
+    "labctl/publishing/check.py": {
+        "_refuse_names: events_of": "names in it, before it is verified",
+        "_journal_lines: open": "each line against an entry of the verified journal",
+    },
+    "labctl/publishing/archive.py": {
+        "_unpack: open": "a member of an archive, no longer than it announces",
+        "write_archive: open": "what was just published",
+    },
+    "labctl/publishing/again.py": {
+        "_read: read_text": "the report that was just made, and the one of a folder that holds",
+        "held_against: read_bytes": "as above",
+    },
+    "labctl/publishing/cards.py": {"write_cards: read_text": "the report that was just made"},
+    "labctl/publishing/shown.py": {"shown: read_text": "as above"},
+    "labctl/publishing/site.py": {"_text: read_text": "files of the wheel"},
+    "labctl/publishing/licences.py": {"licence_of: read_text": "a licence"},
+    "labctl/publishing/leaving_out.py": {
+        "_salts: read_text": "salts of the lab, which show nothing",
+        "_salted: open": "digests of a campaign that `publish` has verified",
+    },
     # what does not hold is what may have to be reported; nothing of a result is in it
     "labctl/checks/bugreport.py": {
         "write_bugreport: Campaign.open": "the skeleton of a journal, whether it holds or not",
@@ -133,6 +156,19 @@ LISTED: dict[str, dict[str, str]] = {
         "cameras: AssetVideo": "of a view, which was verified; Rerun reads the file",
         "cameras: EncodedImage": "as above",
         "description_of: read_text": "a file of the wheel",
+    },
+    # bytes, whatever they say, under their digests; what is restored is verified before anything is said of it
+    "labctl/backup/repository.py": {
+        "__init__: read_bytes": "the mark of a folder of backups",
+        "snapshot: read_bytes": "a list of files, by its digest",
+        "take: open": "a copy that was just made, for its digest",
+        "_copied: open": "a file of the lab, copied",
+        "pieces: open": "a copy, held against its digest",
+    },
+    "labctl/backup/restoring.py": {"_write: open": "it writes"},
+    "labctl/backup/snapshot.py": {
+        "_note_head: events_of": "the number and hash of the last entry",
+        "_is_database: open": "how a file begins",
     },
     # files that are no campaign's
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},

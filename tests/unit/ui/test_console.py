@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
-from support.screens.console_bench import NARROW, WIDE, Desk, at_console
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes
 
 from labctl.bus import Message
 from labctl.core.events import Kind
@@ -18,7 +18,7 @@ from labctl.ui.console.campaigns import Campaigns, Entry
 SECRETS = ("zebra", "sim://", "swift")
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])
+@both_sizes
 def test_a_clean_trial_from_the_first_screen_to_the_score(bench, size):
     async def play(desk: Desk) -> None:
         seen = [desk.text()]
@@ -316,7 +316,7 @@ def test_before_the_first_word_is_due_the_console_says_calmly_what_is_awaited(tm
         at_console(bench, play, size=WIDE, everyone=False)
 
 
-@pytest.mark.parametrize("size", [NARROW, WIDE], ids=["80x24", "200x60"])
+@both_sizes
 def test_a_console_whose_run_was_killed_says_so_at_once_and_its_clock_stands(bench, size):
     async def play(desk: Desk) -> None:
         await desk.running()

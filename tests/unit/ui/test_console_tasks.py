@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from support.runs.run_bench import Bench
-from support.runs.task_campaign import open_tasks
-from support.screens.console_bench import NARROW, WIDE, Desk, at_console, flat
+from support.runs.task_campaign import PICTURED, open_tasks, striped
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, flat
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
+from labctl.store.pictures import load_photo
 
 PREFERENCE = {"[analysis]": "[preference]\n[analysis]"}
 
@@ -62,6 +64,35 @@ def test_a_score_is_given_by_its_rubric_whose_anchors_are_on_the_screen(tmp_path
         await desk.press("ctrl+s")
 
     assert outcome_of(tmp_path, "score", play)["score"] == 0.7
+
+
+@both_sizes
+def test_the_pictures_of_a_rubric_stand_in_its_form_and_one_that_was_changed_is_named_instead(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    opened = open_tasks(tmp_path, conditions=["score"], protocol=PICTURED, files={"half.png": striped()})
+    seen: list[bool] = []
+
+    async def play(desk: Desk) -> None:
+        for changed in (False, True):
+            episode = await desk.running()
+            await desk.wait(31)
+            await desk.sealed(episode)
+            if changed:
+                (opened.folder / "photos/rubric/03-02.png").write_bytes(striped(16, 12))
+            await desk.press("enter")
+            text = flat(desk.text())
+            assert "1: both over and folded" in text and "score, from 0 to 1" in text
+            seen.append("▀▀▀▀▀▀▀▀" in text)
+            line, fields = (desk.app.screen.query_one(name).region for name in ("#score", "#fields"))
+            assert line.bottom <= fields.bottom, "the score is typed where it is seen"
+            assert ("0.5: photo" in text) == changed
+            await desk.type("0.5")
+            await desk.press("ctrl+s")
+
+    with Campaign.open(opened.folder, writer=True) as campaign:
+        at_console(Bench(campaign), play, size=size, photos=partial(load_photo, opened.folder))
+    assert seen == [True, False]
 
 
 def test_a_success_is_one_key_and_the_episode_may_be_ended_then(tmp_path: Path) -> None:

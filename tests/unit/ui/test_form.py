@@ -125,7 +125,9 @@ def test_a_form_that_says_that_it_has_no_text_field_has_none(name):
     shown(FORMS[name](), play)
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+@pytest.mark.parametrize(
+    "size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 36), id="120x36", marks=pytest.mark.thorough)]
+)
 @pytest.mark.parametrize(
     ("name", "keys", "field", "words"),
     [

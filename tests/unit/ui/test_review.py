@@ -28,6 +28,7 @@ def trial(name: str, moved: int = 2) -> Trial:
         0,
         0,
         "towels/layout-1",
+        "trial 1 of 2",
         state=State.SCORED,
         episode=f"e-{name}",
         episodes=(f"e-{name}",),

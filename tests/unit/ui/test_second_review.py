@@ -27,13 +27,15 @@ STEPS = (
 RUBRIC = ({"score": 0.0, "text": "nothing moved"}, {"score": 1.0, "text": "folded and flat"})
 DRAWER = Task("drawer", STAGES, 1, 30.0, "Open it and close it.", stages=STEPS)
 FOLD = Task("fold", SCORE, 1, 30.0, "Fold the towel.", rubric=RUBRIC)
-SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
+SIZES = pytest.mark.parametrize(
+    "size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 36), id="120x36", marks=pytest.mark.thorough)]
+)
 
 
 def item(task: Task, name: str, **outcome: Any) -> Item:
     whole = {"items_staged": 1, "moved": 0, "lost": 0, "remaining": 1, "end_reason": EndReason.BUDGET}
     times = {"go_ns": 10 * SECOND, "end_ns": 40 * SECOND, "ended": EndReason.BUDGET}
-    made = Trial(name, 0, 0, "c", State.SCORED, f"e-{name}", (f"e-{name}",), max_voids=3, **times)
+    made = Trial(name, 0, 0, "c", "trial 1 of 1", State.SCORED, f"e-{name}", (f"e-{name}",), max_voids=3, **times)
     return Item(replace(made, outcome=Outcome(**{**whole, **outcome})), task=task)
 
 

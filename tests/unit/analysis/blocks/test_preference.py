@@ -24,6 +24,18 @@ def comparisons(counts: list[tuple[int, int, int, int, int]]) -> tuple[np.ndarra
     return first, second, said
 
 
+def compared_in_the_real_blocks() -> tuple[tuple[str, ...], np.ndarray, np.ndarray, np.ndarray]:
+    """The arms, and of each of the 281 blocks the place of both that were compared and what was said."""
+    real = real_blocks()
+    at = {arm: i for i, arm in enumerate(real.arms)}
+    first, second = (np.array([at[pair[side]] for pair in real.compared]) for side in (0, 1))
+    said = [
+        TIE if who == "tie" else FIRST if who == pair[0] else SECOND
+        for who, pair in zip(real.preferred, real.compared, strict=True)
+    ]
+    return tuple(real.arms), first, second, np.array(said)
+
+
 def test_strengths_of_the_puddings() -> None:
     # Davidson (1970), example 2. The vignette of R's PlackettLuce prints, at his number of iterations, 0.1388005
     # 0.1729985 0.1617420 0.1653930 0.1586805 0.2023855 and 0.7468147. Without an order: each is entered both ways.
@@ -106,15 +118,8 @@ def test_preference_against_score_counts_what_is_decided() -> None:
 
 
 def test_on_the_real_blocks_preference_goes_with_the_score() -> None:
-    real = real_blocks()
-    n, at = np.arange(281), {arm: i for i, arm in enumerate(real.arms)}
-    first, second = (np.array([at[pair[side]] for pair in real.compared]) for side in (0, 1))
-    said = np.array(
-        [
-            TIE if who == "tie" else FIRST if who == pair[0] else SECOND
-            for who, pair in zip(real.preferred, real.compared, strict=True)
-        ]
-    )
+    real, n = real_blocks(), np.arange(281)
+    _, first, second, said = compared_in_the_real_blocks()
     found = davidson(real.arms, first, second, said, boot=199)
     assert (found.first, found.second, found.tie) == (111, 132, 38) and found.words == ()
     assert found.davidson[-1].arm == "paligemma_binning"
@@ -123,6 +128,27 @@ def test_on_the_real_blocks_preference_goes_with_the_score() -> None:
     assert ends[-1][1] < ends[-2][0]
     agreed = concordance(said, real.score[n, first], real.score[n, second])
     assert (agreed.concordant, agreed.decided) == (212, 213)
+
+
+def test_strengths_ties_and_order_of_the_real_blocks_are_those_of_r() -> None:
+    # R 4.2.2, BradleyTerry2 1.1.2 with gnm 1.1.2 (Debian's r-cran-bradleyterry2): of the 281 comparisons
+    #   gnm(count ~ GenDavidson(win, tie, loss, first, second, home.adv = ~1, tie.max = ~1, at.home1 = 1, at.home2 = 0)
+    #       - 1, eliminate = match, family = poisson, tolerance = 1e-10)
+    # exp(abilities) over their sum; there the first has the advantage h and two equal ones without it tie by
+    # 2 exp(tie.max), so that in our terms g = exp(-h) and v = 2 exp(tie.max - h / 2).
+    of_r = {
+        "paligemma_binning": 0.012308703,
+        "paligemma_diffusion": 0.157328791,
+        "paligemma_fast": 0.146534298,
+        "paligemma_fast_specialist": 0.233407342,
+        "paligemma_vq": 0.174218699,
+        "pi0": 0.127559158,
+        "pi0_fast": 0.148643009,
+    }
+    arms, first, second, said = compared_in_the_real_blocks()
+    found = davidson(arms, first, second, said, boot=19)
+    assert {one.arm: one.strength for one in found.davidson} == pytest.approx(of_r, abs=1e-6)
+    assert (found.order_effect, found.tie_parameter) == pytest.approx((1.0844685, 0.38046049), abs=1e-6)
 
 
 def test_what_is_no_comparison_is_refused() -> None:

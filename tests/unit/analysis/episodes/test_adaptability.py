@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episodes.adaptability import Watched, after_switches, by_arm
-from labctl.analysis.report.lab_sections import adaptability_table, files
+from labctl.analysis.report.sections.lab_sections import adaptability_table, files
 
 S = 1_000_000_000
 GO = 100 * S

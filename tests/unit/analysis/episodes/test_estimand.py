@@ -11,7 +11,7 @@ import pytest
 from labctl.analysis.episodes.estimand import CRASH, Estimand, alternatives, counted
 from labctl.analysis.episodes.repeated import repeated
 from labctl.analysis.operations_table.analyze import analyze
-from labctl.analysis.report import counting_section
+from labctl.analysis.report.sections import counting_section
 from labctl.analysis.report.wording import summary
 from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.table import table_from_rows

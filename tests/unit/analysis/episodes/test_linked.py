@@ -62,6 +62,15 @@ def test_one_anchor_is_a_caution() -> None:
     assert said.startswith("one anchor only (human)")
 
 
+def test_fewer_than_four_anchors_are_a_caution_since_they_hardly_show_their_own_changes() -> None:
+    laws = {"human": 10.0, "frozen": 60.0, "third": 35.0, "fourth": 90.0}
+    for some in (2, 3, 4):
+        anchors = dict(list(laws.items())[:some])
+        may, june = (campaign(name, 7, {**anchors, arm: 50}) for name, arm in (("may", "a"), ("june", "b")))
+        said = compare_linked(may, "a", june, "b", tau_ns=TAU_NS).warnings
+        assert any(w.startswith(f"{some} anchors (") for w in said) == (some < 4)
+
+
 def test_an_anchor_that_never_varies_says_nothing_of_drift() -> None:
     # nothing is ever done within tau, so every time is tau
     may, june = (campaign(name, 5, {"human": 10, "stuck": 1e6, arm: 50}) for name, arm in (("may", "a"), ("june", "b")))

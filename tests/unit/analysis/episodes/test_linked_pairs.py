@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
-from labctl.analysis.report.linked_section import files, section
+from labctl.analysis.report.sections.linked_section import files, section
 from labctl.analysis.survival.verdicts import holm
 from labctl.errors import LinkError
 

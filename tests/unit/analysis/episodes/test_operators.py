@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from labctl.analysis.episodes.operators import people, plateau, practised, slope
-from labctl.analysis.report.operator_sections import section
+from labctl.analysis.report.sections.operator_sections import section
 from labctl.analysis.table import table_from_rows
 
 

@@ -20,6 +20,8 @@ from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.result import EpisodesResult
 from labctl.analysis.episodes_table.table import table_from_rows
+from labctl.analysis.numerals import estimate
+from labctl.analysis.report.figures import looks
 from labctl.errors import InputError
 
 QUICK = Plan(reference="broad", boot=199, perm=199)
@@ -100,6 +102,24 @@ def test_an_effect_with_its_interval_stands_before_any_p(result: EpisodesResult,
         assert not p or not intervals or min(intervals) < min(p)
 
 
+def test_a_radar_stands_beside_the_table_of_families_and_never_without_or_before_it(
+    result: EpisodesResult, report: Path
+) -> None:
+    html, text = ((report / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
+    for shown, table, picture in ((html, "Families by arms", 'aria-label="Families"'), (text, "### Families", "![Fam")):
+        assert 0 <= shown.index(table) < shown.index("Where it breaks") < shown.index(picture)
+    for one in result["families"]:
+        assert estimate(one["score"], one["ci"], digits=2) in text
+    styles = looks([arm["arm"] for arm in result["arms"]], None)
+    (radar,) = next(s for s in page.sections_of(result, styles) if s.id == "levels").beside
+    rows = [line.split(",") for line in radar.csv.splitlines()[1:]]
+    by = {(one["arm"], one["family"]): one["score"] for one in result["families"]}
+    assert {(arm, family): float(value) for arm, family, value, *_ in rows} == pytest.approx(by)
+    two = [one for one in result["families"] if one["family"] != "light"]
+    section = next(s for s in page.sections_of({**result, "families": two}, styles) if s.id == "levels")
+    assert section.tables[0][0] == "Families by arms" and not section.beside, "a radar takes three spokes"
+
+
 def test_a_direction_is_claimed_only_through_an_adjusted_interval_that_excludes_0() -> None:
     """Of 60 tables of two arms that differ by little, the sentence says an order exactly where the interval does."""
     said = 0
@@ -150,7 +170,6 @@ def test_options_of_an_operations_table_are_refused_in_one_line(tmp_path: Path) 
 
 
 def test_more_than_six_arms_are_drawn_apart() -> None:
-    from labctl.analysis.report.figures import looks
 
     found = looks([f"arm {i}" for i in range(12)], None)
     assert all(a != b for a, b in itertools.combinations(found.values(), 2))

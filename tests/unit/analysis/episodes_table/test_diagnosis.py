@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from support.statistics.gallery import table_of_everything
+from support.statistics.gallery import everything, table_of_everything
 
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze
@@ -41,6 +41,32 @@ def test_tasks_stand_by_arms_and_one_that_all_fail_is_named(result: EpisodesResu
     assert any("cable (best: broad" in line for line in words.tasks(result))
 
 
+def test_a_family_by_arms_is_the_mean_of_all_its_episodes_whole_sets_being_the_units(result: EpisodesResult) -> None:
+    made = everything()
+    found = {(one["family"], one["arm"]): one for one in result["families"]}
+    assert {family for family, _ in found} == {"latency", "spatial", "light"} and len(found) == 3 * 3
+    for (family, arm), one in found.items():
+        own = [row for row in made if row["family"] == family and row["arm"] == arm]
+        assert one["episodes"] == len(own) and one["score"] == pytest.approx(np.mean([row["score"] for row in own]))
+        by_set = [np.mean([row["score"] for row in own if row["set"] == at]) for at in {row["set"] for row in own}]
+        # t over the means of 30 sets: Student's quantile of 29 degrees of freedom is 2.045
+        half = 2.045 * np.std(by_set, ddof=1) / np.sqrt(30)
+        low, high = one["ci"] or (0.0, 0.0)
+        assert low < one["score"] < high and high - low == pytest.approx(2 * half, rel=0.25)
+
+
+def test_a_family_without_levels_has_its_mean_and_a_table_without_families_has_none() -> None:
+    rows = [
+        {"block": n, "arm": arm, "score": s, "family": "reach"} for n in range(4) for arm, s in (("x", 1), ("y", 0))
+    ]
+    found = analyze(table_from_rows(rows, source="t"), Plan(boot=99, perm=99))
+    assert [(one["arm"], one["score"], one["episodes"]) for one in found["families"]] == [("x", 1.0, 4), ("y", 0.0, 4)]
+    # all alike: the exact interval of 4 of 4, .025 ** (1 / 4)
+    assert found["stress"] == [] and found["families"][0]["ci"] == pytest.approx([0.3976, 1.0], abs=1e-4)
+    without = analyze(table_from_rows([{**row, "family": ""} for row in rows], source="t"), Plan(boot=99, perm=99))
+    assert without["families"] == []
+
+
 def test_a_break_along_a_stress_is_where_it_was_put(result: EpisodesResult) -> None:
     """Latency costs .02 up to v2 and .32 from v3 on."""
     latency = [cliff for cliff in result["cliffs"] if cliff["family"] == "latency"]
@@ -67,7 +93,7 @@ def test_a_tag_says_the_smallest_p_that_so_few_tasks_can_give(result: EpisodesRe
 def test_a_site_says_each_pair_at_each_level_and_without_it(result: EpisodesResult) -> None:
     for pair in result["factors"]["site"]["pairs"]:
         assert len(pair["levels"]) == 5 and pair["mean"] is not None and pair["ci"] is not None
-        assert sum(at["blocks"] for at in pair["levels"]) == 360
+        assert sum(at["blocks"] for at in pair["levels"]) == 420
         least, most = (f(at["without"] for at in pair["levels"] if at["without"] is not None) for f in (min, max))
         assert least <= pair["mean"] <= most
 
@@ -84,7 +110,8 @@ def test_a_stage_keeps_when_it_was_reached_and_success_its_curve(result: Episode
 def test_everything_is_printed_too(result: EpisodesResult) -> None:
     headings = [shown.headings[0] for shown in words.rows(result)]
     assert headings == [
-        *("axis", "axes together", "tag", "arm", "family", "family", "task", "found in draws of so many blocks, %")
+        *("axis", "axes together", "tag", "arm", "family [95 %]", "family", "family", "task"),
+        "found in draws of so many blocks, %",
     ]  # fmt: skip
 
 

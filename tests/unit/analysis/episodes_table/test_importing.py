@@ -7,30 +7,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support.foreign_results import EPISODES, LOG, SESSIONS
 
 from labctl import cli
 from labctl.analysis.episodes_table.reading import read_episodes
-
-SESSIONS = """,id,session_uuid,evaluation_location,evaluator_name,session_creation_timestamp,\
-evaluation_notes,policyA_name,policyB_name
-0,7,u-late,Lab West,ann@lab,2026-02-02 10:00:00,"UCB_POLICY=p
-VALID_SESSION: yes
-PREFERENCE=B
-LONGFORM_FEEDBACK=second, by far",p,q
-1,8,u-early,Lab East,bob@lab,2026-02-01 10:00:00,"VALID_SESSION: ok
-PREFERENCE=tie",q,p
-2,9,u-bad,Lab East,bob@lab,2026-02-01 11:00:00,TIMED_OUT,p,q
-"""
-EPISODES = """id,session_id,policy_name,command,binary_success,partial_success,duration,feedback,timestamp
-1,7,p,put the cup away,0,0.25,399,A;avg_latency=0.2,2026-02-02 10:01:00
-2,7,q,put the cup away,1,1.0,120,B;avg_latency=0.1,2026-02-02 10:05:00
-3,7,r,put the cup away,0,0.5,399,C;avg_latency=0.1,2026-02-02 10:09:00
-4,8,p,open  the drawer,0,0,399,,2026-02-01 10:09:00
-5,8,q,open  the drawer,0,0.4,399,,2026-02-01 10:01:00
-6,9,p,x,0,0,1,A,2026-02-01 11:01:00
-7,9,q,x,0,0,1,B,2026-02-01 11:01:00
-8,77,q,x,0,0,1,B,2026-02-01 11:01:00
-"""
 
 
 def run(*words: str | Path) -> Result:
@@ -107,6 +87,49 @@ def test_a_dump_without_a_file_or_a_column_is_one_line(dump: Path, tmp_path: Pat
     assert not (tmp_path / "t.csv").exists()
 
 
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            "sessions",
+            "1,8,u-early",
+            "1,7,u-early",
+            "sessions.csv:6: id '7' stands in line 2 too; every session has",
+        ),
+        ("sessions", "u-early", "u-late", "sessions.csv:6: session_uuid 'u-late' stands in line 2 too"),
+        ("sessions", "u-early", "", "sessions.csv:6: session_uuid is empty"),
+        ("sessions", "evaluation_location", "session_uuid", "sessions.csv:1: column 'session_uuid' appears 2 times"),
+        ("episodes", "command", "policy_name", "episodes.csv:1: column 'policy_name' appears 2 times; keep one"),
+        (
+            "episodes",
+            "0.25",
+            "1.2",
+            "episodes.csv:2: partial_success is 1.2, the most of the file: neither a share",
+        ),
+        ("episodes", "0.25", "inf", "episodes.csv:2: score is 'inf'; allowed is a number from 0 to 1"),
+        ("episodes", "1,7,p,", "1,7,a\x07b,", "episodes.csv:2: arm is 'a\\x07b', with a line break or another control"),
+    ],
+)
+def test_what_stands_twice_or_cannot_be_meant_in_a_dump_is_one_line_with_its_place(
+    dump: Path, tmp_path: Path, file: str, old: str, new: str, said: str
+) -> None:
+    text = {"sessions": SESSIONS, "episodes": EPISODES}[file]
+    (dump / f"{file}.csv").write_text(text.replace(old, new))
+    assert said in told(run("roboarena", dump, "--out", tmp_path / "t.csv"))
+    assert not (tmp_path / "t.csv").exists()
+
+
+def test_a_session_that_says_it_is_not_valid_is_left_out_and_a_preference_that_cannot_be_read_is_counted(
+    dump: Path, tmp_path: Path
+) -> None:
+    (dump / "sessions.csv").write_text(SESSIONS.replace("VALID_SESSION: ok", "VALID_SESSION: no"))
+    done = run("roboarena", dump, "--out", tmp_path / "t.csv")
+    assert "1 session left out: their evaluation_notes say VALID_SESSION no" in done.output
+    (dump / "sessions.csv").write_text(SESSIONS.replace("PREFERENCE=B", "PREFERENCE=the second"))
+    done = run("roboarena", dump, "--out", tmp_path / "t.csv", "--force")
+    assert "1 session with no preference that can be read: A, B or TIE, about two policies that ran" in done.output
+
+
 def eval_info(tmp_path: Path, name: str, document: object) -> Path:
     path = tmp_path / name / "eval_info.json"
     path.parent.mkdir()
@@ -128,20 +151,6 @@ def test_lerobots_runs_are_paired_by_seed_or_by_number_and_called_as_their_folde
     assert read_episodes(tmp_path / "u.csv").blocks[2] == "libero/1 episode 0"
 
 
-LOG = {
-    "version": 1,
-    "eval": {"task": "kitchen", "policy": "molmo"},
-    "samples": [
-        {
-            "scene_id": "s0",
-            "instruction": "place the fork",
-            "epochs": [{"success_at_end": 1.0, "episode_length": 60.0}, {}, {"success_at_end": 0, "episode_length": 9}],
-            "termination_reasons": ["success", None, "max_steps"],
-        }
-    ],
-}  # fmt: skip
-
-
 def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(json.dumps(LOG))
     (tmp_path / "b.json").write_text(json.dumps(LOG))
@@ -160,8 +169,34 @@ def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path:
     assert (tmp_path / "t.csv").read_text().splitlines()[:3] == [
         "block,arm,success,task,instruction,steps,end_reason",
         "kitchen s0 place the fork #1,x,1,kitchen,place the fork,60.0,success",
-        "kitchen s0 place the fork #2,x,0,kitchen,place the fork,9,max_steps",
+        "kitchen s0 place the fork #3,x,0,kitchen,place the fork,9,max_steps",
     ]
+
+
+def test_a_trial_that_ended_in_an_error_takes_its_counterpart_out_of_its_pair_and_not_another(tmp_path: Path) -> None:
+    """The first trial of x ended in an error: its second one is not held against the first of y."""
+    scene = LOG["samples"][0]
+    for name, epochs in (("a", [{}, {"operator": 1}]), ("b", [{"operator": 0}, {"operator": 1}])):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**LOG, "samples": [{**scene, "epochs": epochs}]}))
+    arms = ("--arm", "x", "--arm", "y")
+    run("inspect-robots", tmp_path / "a.json", tmp_path / "b.json", *arms, "--out", tmp_path / "t.csv")
+    table = read_episodes(tmp_path / "t.csv")
+    grid = dict(zip(table.blocks, table.grid("success").tolist(), strict=True))
+    assert grid["kitchen s0 place the fork #2"] == [1, 1]
+    assert str(grid["kitchen s0 place the fork #1"]) == "[nan, 0.0]"
+
+
+def test_arms_that_were_judged_by_different_scorers_are_not_one_table(tmp_path: Path) -> None:
+    scene = LOG["samples"][0]
+    for name, scores in (("a", {"operator": 1, "quality": 0.4}), ("b", {"success_at_end": 1, "quality": 0.5})):
+        (tmp_path / f"{name}.json").write_text(json.dumps({**LOG, "samples": [{**scene, "epochs": [scores]}]}))
+    given = [tmp_path / "a.json", tmp_path / "b.json", "--arm", "x", "--arm", "y", "--out", tmp_path / "t.csv"]
+    assert run("inspect-robots", *given).exit_code == 0, "quality is the one that both have"
+    assert read_episodes(tmp_path / "t.csv").number["score"].tolist() == [0.4, 0.5]
+    (tmp_path / "b.json").write_text(json.dumps({**LOG, "samples": [{**scene, "epochs": [{"success_at_end": 1}]}]}))
+    said = told(run("inspect-robots", *given, "--force"))
+    assert "b.json: samples[0].epochs[0] has the scorers success_at_end and samples[0].epochs[0] of" in said
+    assert "a.json operator, quality: all trials are judged by one; name the one to take with --scorer" in said
 
 
 @pytest.mark.parametrize(
@@ -172,15 +207,26 @@ def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path:
         ("lerobot", '{"per_episode": 3}', "a.json: per_episode is a number; expected a list"),
         ("lerobot", '{"per_episode": [{"success": "yes"}]}', "per_episode[0].success is 'yes'; expected true or false"),
         ("lerobot", '{"per_task": [{"task_id": 0}]}', "per_task[0].metrics is missing; expected an object"),
+        ("lerobot", "[" * 100_000, "a.json: is nested too deeply to be read"),
+        ("lerobot", '{"per_episode": [{"seed": ' + "9" * 5000 + "}]}", "a.json: holds a number too long to be read"),
+        ("lerobot", '{"per_episode": [], "per_episode": []}', "the key 'per_episode' stands twice in one object"),
+        ("lerobot", '{"per_episode": [{"success": true, "seed": 1}, {"success": 0, "seed": 1}]}',
+         "a.json: seed 1 of 'x' stands in this file already"),
+        ("lerobot", '{"per_task": [{"task_group": "\\ud800", "metrics": {"successes": [1]}}]}',
+         "half of a character that no file can hold"),
         ("inspect-robots", '{"version": 2, "samples": []}', "is no log that is known: version is 2; expected a log of"),
         ("inspect-robots", json.dumps({**LOG, "samples": []}), "no episode to import"),
         ("inspect-robots", json.dumps({**LOG, "samples": [{"epochs": [{"a": 1, "b": 0}]}]}), "the scorers a, b; name"),
         ("inspect-robots", json.dumps({**LOG, "samples": [{"epochs": [{"a": 7}]}]}), "epochs[0].a is 7; expected"),
+        ("inspect-robots", json.dumps({**LOG, "samples": [{"epochs": [{"a": 10**400}]}]}), "a is 1000"),
+        ("inspect-robots", json.dumps({**LOG, "samples": [{"epochs": [{"a": 1, "episode_length": 6.5}]}]}),
+         "samples[0].epochs[0].episode_length is 6.5; expected a whole number of steps"),
     ],
 )  # fmt: skip
 def test_a_document_of_another_kind_is_one_line(tmp_path: Path, verb: str, document: str, said: str) -> None:
     (tmp_path / "a.json").write_text(document)
-    assert said in told(run(verb, tmp_path / "a.json", "--arm", "x", "--out", tmp_path / "t.csv"))
+    line = told(run(verb, tmp_path / "a.json", "--arm", "x", "--out", tmp_path / "t.csv"))
+    assert said in line and len(line) < 300 + len(str(tmp_path))
     assert not (tmp_path / "t.csv").exists()
 
 
@@ -198,6 +244,10 @@ def test_any_csv_is_taken_by_its_map_and_keeps_its_lines_in_errors(tmp_path: Pat
     assert out.read_text().startswith("block,arm,success,site")
     assert "no column 'went' to map success to; it has session, policy, done" in told(
         run("csv", source, "--map", "success=went", "--out", out, "--force")
+    )
+    source.write_text("session,session,policy,done\n1,2,p,yes\n")
+    assert "r.csv:1: column 'session' appears 2 times; keep one" in told(
+        run("csv", source, *mapped, "--out", out, "--force")
     )
     assert "--map x=y: no column 'x' in an episodes table" in told(run("csv", source, "--map", "x=y", "--out", out))
     assert "missing column block, arm" in told(run("csv", source, "--map", "success=done", "--out", tmp_path / "u.csv"))

@@ -80,6 +80,10 @@ def test_parquet_holds_the_same_table(tmp_path: Path) -> None:
         ("block,arm,success,moved,staged\nb,x,0,3,2\n", "2: moved is 3 of 2 staged; correct one"),
         ("block,arm,success\n", " no episode that counts below the header; give one row for each episode"),
         ("block,arm,success,void\nb,x,1,1\n", " no episode that counts below the header; give those that are not"),
+        ("block,arm,success,stage\nb,x,1,1e9\n", "2: stage is '1e9'; allowed is a whole number, 0 to 99"),
+        ("block,arm,success,stage_100_s\nb,x,1,3\n", "1: column stage_100_s is beyond the 99 stages that a task may"),
+        ('block,arm,success\nb,"x\ny",1\n', "2: arm is 'x\\ny', with a line break or another control character"),
+        ("block,arm,success\nb,\x1b[31mx,1\n", "2: arm is '\\x1b[31mx', with a line break or another control char"),
         ("block,arm,success,success\nb,x,1,1\n", "1: column 'success' appears 2 times; keep one"),
     ],
 )  # fmt: skip
@@ -103,6 +107,7 @@ PREFERENCE = "block,arm,success,position,compared,preferred,void\n"
         ("b,x,1,1,x|y,x,\nb,y,0,2,x|y,x,1\n", "2: compared names 'y', but its episode is void; a preference is"),
         ("b,x,1,2,x|y,x,\nb,y,0,1,x|y,x,\n", "2: compared is 'x|y', but 'y' ran before 'x' by position"),
         ("b,x,1,1,,x,\nb,y,0,2,,x,\n", "2: preferred is 'x' without compared; name both arms there"),
+        ("b,tie,1,1,tie|y,y,\nb,y,0,2,tie|y,y,\n", "2: compared is 'tie|y', and 'tie' stands for no preference"),
         ("b,x,1,1,x,x,\nb,y,0,2,x,x,\n", "2: compared is 'x'; allowed are two arms, the one that ran first"),
     ],
 )

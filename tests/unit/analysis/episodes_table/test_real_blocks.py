@@ -75,6 +75,7 @@ def test_arms_relabelled_within_the_real_blocks_are_seldom_told_apart() -> None:
         assert share <= ALPHA + 4 * (ALPHA * (1 - ALPHA) / runs) ** 0.5, name
 
 
+@pytest.mark.thorough
 def test_the_real_blocks_in_another_order_show_no_effect_of_order() -> None:
     runs = 100
     cohorts = (reordered(part_of(real(), np.arange(60), slice(0, 7)), np.random.default_rng(s)) for s in range(runs))

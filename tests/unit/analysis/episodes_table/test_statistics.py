@@ -199,7 +199,7 @@ def test_the_same_seed_gives_the_same_bytes_and_every_key_is_there() -> None:
     assert first == again and dumps(analyze(made, Plan(boot=999, perm=999, seed=1))) != first
     result = analyze(made, QUICK)
     fixed = "schema seed alpha blocks arms pairs preference factors axes tags retention stress warnings"
-    further = "measure reference tau order cliffs compositions tasks enough"
+    further = "measure reference tau order families cliffs compositions tasks enough"
     assert {*result} == {*fixed.split(), *further.split()}
     keys = "arm episodes successes rate rate_ci score score_ci rank rank_ci letters stages rmst rmst_ci hrt hrt_ci"
     assert list(result["arms"][0]) == [*keys.split(), "curve"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 
 import pytest
 from support.statistics import calibration_page
@@ -62,3 +63,18 @@ def test_a_study_that_is_not_there_is_refused_by_name(copied, capsys):
     with pytest.raises(SystemExit):
         told(copied, "loks")
     assert "no study 'loks'; there are coverage, type-one" in capsys.readouterr().err
+
+
+def test_figures_are_of_the_commit_alone_where_only_figures_and_page_differ(tmp_path, monkeypatch):
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b"]
+    (tmp_path / "docs").mkdir()
+    for name in ("docs/statistics-calibration.json", "docs/statistics-calibration.md", "code.py"):
+        (tmp_path / name).write_text("1")
+    for words in (["init", "-q"], ["add", "."], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *words], check=True)
+    monkeypatch.setattr(calibration_page, "ROOT", tmp_path)
+    (tmp_path / "docs/statistics-calibration.json").write_text("2")
+    (tmp_path / "docs/statistics-calibration.md").write_text("2")
+    assert calibration_page.commit().isalnum()
+    (tmp_path / "code.py").write_text("2")
+    assert calibration_page.commit().endswith("+")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labctl.analysis.report import lab_sections
+from labctl.analysis.report.sections import lab_sections
 
 SPREAD = {"p50": 0.0801, "p95": 0.125}
 TALKATIVE = {
@@ -39,12 +39,12 @@ def test_it_stands_beside_the_stress_measures_and_only_where_somebody_was_asked(
     names = ("inference_hz", "latency_s", "roughness_rad", "stability")
     arm = {"arm": "a", "episodes": 1, "latency_worst_p95_s": None, **dict.fromkeys(names, measure)}
     lab = {"stress": {"rate_hz": 10.0, "arms": [arm]}, "answer_times": [TALKATIVE]}
-    (section,) = lab_sections.sections(lab, {})
+    (section,) = lab_sections.sections(lab, {}, {})
     assert [heading for heading, _ in section.tables] == ["", "What servers report about themselves"]
     latency = {"value": 0.05862, "ci": [0.05, 0.08], "episodes": 3}  # NEBULA's table 4: 58.62 ms beside 16.98 Hz
     told = {**lab, "stress": {"rate_hz": 10.0, "arms": [{**arm, "latency_s": latency}]}, "answer_times": []}
-    (found,) = (table for _, table in lab_sections.sections(told, {})[0].tables)
+    (found,) = (table for _, table in lab_sections.sections(told, {}, {})[0].tables)
     assert found.columns[4].label == "1 / latency Hz [95 %]" and "NEBULA’s inference frequency" in found.note
     assert float(found.rows[0][4].split()[0]) == pytest.approx(16.98, abs=0.1) and "[12.50, 20.00]" in found.rows[0][4]
-    (section,) = lab_sections.sections({**lab, "answer_times": []}, {})
+    (section,) = lab_sections.sections({**lab, "answer_times": []}, {}, {})
     assert [heading for heading, _ in section.tables] == [""]

@@ -6,7 +6,7 @@ import numpy as np
 
 from labctl.analysis.report.figures import looks
 from labctl.analysis.report.lab_facts import SensorColumn
-from labctl.analysis.report.sensor_section import section
+from labctl.analysis.report.sections.sensor_section import section
 from labctl.reporting.times.sensor_times import POINTS, _thinned
 
 LOOKS = looks(["a", "b"], None)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from labctl.analysis.report import figures, markdown, page, stop_sections, success_curves, wording
+from labctl.analysis.report import figures, markdown, page, success_curves, wording
+from labctl.analysis.report.sections import stop_sections
 
 HERE = Path(__file__).parents[1]
 COUNTED = ["danger", "contact"]

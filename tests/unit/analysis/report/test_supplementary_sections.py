@@ -10,8 +10,9 @@ import pytest
 
 from labctl.analysis.episodes import supplement
 from labctl.analysis.operations_table import analyze as analyses
-from labctl.analysis.report import figures, supplementary_sections
+from labctl.analysis.report import figures, pair_tables
 from labctl.analysis.report.page import build_page, render_html
+from labctl.analysis.report.sections import supplementary_sections
 from labctl.analysis.table import table_from_rows
 
 
@@ -111,6 +112,29 @@ def test_sides_sessions_and_people_are_named(page):
 def test_the_pair_says_how_many_blocks_it_rests_on(page):
     ((_, table),) = section(page, "moved").tables
     assert table.rows[0][0] == "human – robot" and table.rows[0][3] == "12 blocks"
+
+
+@pytest.mark.parametrize(
+    ("ci", "p", "shown"),
+    [
+        ([0.036, 0.172], 0.12, "10.4 [3.6, 17.2] †"),  # four of twelve blocks differ, all one way: p = 2 / 2^4
+        ([0.036, 0.172], 0.05, "10.4 [3.6, 17.2]"),
+        ([-0.014, 0.222], 0.09, "10.4 [−1.4, 22.2]"),
+        (None, 0.5, "10.4"),
+    ],
+)
+def test_an_interval_of_items_moved_that_its_exact_p_contradicts_is_marked(ci, p, shown):
+    assert pair_tables.moved_difference(0.104, ci, p, 0.05) == shown
+
+
+def test_of_one_configuration_no_balance_is_claimed(rows):
+    alike = [{**row, "tote_side": "left"} for row in rows]
+    table = table_from_rows(alike, source="made up")
+    result = analyses.analyze(table, reference="human", tau=120.0, boot=19, perm=19, seed=0)
+    found = supplement.supplement(table, result, perm=19)
+    made, _ = build_page(result, alike, lab=None, title="made up", supplement=found)
+    ((_, shown), *_) = section((made, []), "configuration").tables
+    assert shown.note.startswith("Every episode was run in this one configuration")
 
 
 def test_every_figure_comes_with_the_numbers_it_draws(page):

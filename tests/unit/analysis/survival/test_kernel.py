@@ -68,6 +68,15 @@ def test_two_arms_walk_alike_in_both_kernels(kind: str, rounded: bool) -> None:
         assert getattr(fast, name) == pytest.approx(getattr(slow, name), abs=1e-12), name
 
 
+@pytest.mark.parametrize("most", [255, 256, 0.5])
+def test_weights_that_no_byte_holds_are_kept_as_they_are(most: float) -> None:
+    walk = event_order(cells(rounded=False), TAU_NS)
+    weights = np.ones((1, walk.units))
+    weights[0, ::3] = most
+    slow, fast = (k.moments(walk, Given(weights), range(1)) for k in (reference, compiled))
+    assert fast.rmst == pytest.approx(slow.rmst, abs=1e-12)
+
+
 @pytest.mark.parametrize("rounded", [False, True])
 @pytest.mark.parametrize("shared", [False, True])
 def test_moments_and_order_probabilities_agree_in_both_kernels(shared: bool, rounded: bool) -> None:

@@ -21,24 +21,24 @@ needs_a_compiler = pytest.mark.skipif(kernel_build.compiler_here() is None, reas
 
 @needs_a_compiler
 def test_a_library_is_made_once_and_then_loaded(tmp_path, monkeypatch):
-    kernel_build.library("float")
+    kernel_build.library("uint8_t")
     (made,) = (tmp_path / "labctl").iterdir()
     kernel_build.library.cache_clear()
     monkeypatch.setattr(kernel_build, "_make", lambda *of: pytest.fail("it was made again"))
-    kernel_build.library("float")
+    kernel_build.library("uint8_t")
     assert list((tmp_path / "labctl").iterdir()) == [made]
 
 
 @needs_a_compiler
 def test_another_processor_or_other_sources_make_another_library(monkeypatch):
     compiler = kernel_build.compiler_here()
-    name = kernel_build._made_from(compiler, "float")
+    name = kernel_build._made_from(compiler, "uint8_t")
     with monkeypatch.context() as other:
         other.setattr(kernel_build, "_processor", lambda: "another")
-        assert kernel_build._made_from(compiler, "float") != name
+        assert kernel_build._made_from(compiler, "uint8_t") != name
     with monkeypatch.context() as other:
         other.setattr(kernel_build, "_sources", list)
-        assert kernel_build._made_from(compiler, "float") != name
+        assert kernel_build._made_from(compiler, "uint8_t") != name
 
 
 def test_a_compiler_that_fails_is_no_kernel_and_leaves_nothing(tmp_path, monkeypatch):
@@ -47,7 +47,7 @@ def test_a_compiler_that_fails_is_no_kernel_and_leaves_nothing(tmp_path, monkeyp
     broken.chmod(0o755)
     monkeypatch.setenv("CC", str(broken))
     with pytest.raises(ImportError, match="failed: it cannot"):
-        kernel_build.library("float")
+        kernel_build.library("uint8_t")
     assert not any((tmp_path / "labctl").iterdir())
 
 
@@ -70,6 +70,6 @@ def test_where_no_compiler_knows_the_processor_the_library_is_made_without_it(tm
     picky.chmod(0o755)
     monkeypatch.setenv("CC", str(picky))
     with pytest.raises(ImportError, match="cannot be made or loaded"):
-        kernel_build.library("float")
+        kernel_build.library("uint8_t")
     first, second = calls.read_text().splitlines()
     assert "-march=native" in first and "-march=native" not in second

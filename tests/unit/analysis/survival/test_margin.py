@@ -199,7 +199,7 @@ def error(share: float) -> float:
     return (share * (1 - share) / RUNS) ** 0.5
 
 
-@pytest.mark.parametrize("episodes", [10, 20])
+@pytest.mark.parametrize("episodes", [10, pytest.param(20, marks=pytest.mark.thorough)])
 def test_arms_at_the_margin_are_hardly_ever_shown_to_be_within_it_and_arms_that_are_alike_are(episodes: int) -> None:
     # RMST 77 s against 1.5 times that; four Monte-Carlo errors allowed
     law = DISTRIBUTIONS["m1"]

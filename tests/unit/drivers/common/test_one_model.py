@@ -31,7 +31,7 @@ class Bench:
         self.true = replace(arm.chain, rows=rows, tool_rpy=turn)
         self.arm: RobotModel = arm
         gripper: Any = SimpleNamespace(opening=lambda: 0.08, stroke_m=0.08)
-        link: Any = SimpleNamespace(more={}, law=None)
+        link: Any = SimpleNamespace(more={}, law=None, coast_s=0.0)
         self.robot = ServoedRobot(arm, link, gripper, cell_named(cell), arm.home, 0.3)
         self.q = arm.home + 0.05
         self.t_ns = 0

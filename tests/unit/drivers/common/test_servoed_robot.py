@@ -14,7 +14,7 @@ from support.robots.cells import cell_named
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.devices import RobotStatus, Setpoints
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.servo import hand_opening, servoed_robot
+from labctl.drivers.common.servo import hand_opening, servoed_robot, unrest
 from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.states import Sample, States
 from labctl.errors import DeviceLost, DeviceRefused
@@ -60,6 +60,7 @@ class Link:
     more: Mapping[str, str] = {}
     measured = None
     law = None
+    coast_s = 0.0
     news: tuple[str, ...] = ()
 
     def __init__(self) -> None:
@@ -348,6 +349,44 @@ def test_nor_one_that_trembles_once_it_is_home(bench: Bench, monkeypatch: Any) -
     bench.link.trembling = 0.08 * np.eye(7)[6]
     bench.until(lambda: bench.arm.status().mode == "safety_stop" or bench.arm.staged())
     assert "home, and does not come to rest: joint 7 at 0.08 rad/s" in bench.arm.status().reason
+
+
+def test_a_robot_that_stands_beside_its_home_is_a_persons_matter_too(bench: Bench, monkeypatch: Any) -> None:
+    """Where it was sent home and stands 0.02 rad off, as one does whose load is not known to it, staging had no end."""
+    monkeypatch.setattr(servoed_robot, "RESTLESS_NS", 50 * MILLISECOND)
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: len(bench.link.given) > 5)
+    bench.link.off = 0.02 * np.eye(7)[3]
+    bench.until(lambda: bench.arm.status().mode == "safety_stop" or bench.arm.staged())
+    says = "the robot stands, and joint 4 is 0.020 rad from home (at most 0.010)"
+    assert says in bench.arm.status().reason and not bench.arm.staged()
+
+
+def test_a_robot_that_takes_no_setpoints_because_it_trembles_is_a_persons_matter(bench: Bench, monkeypatch) -> None:
+    """Its setpoints were left out without a word: a policy that paused while it trembled had a robot that stood."""
+    monkeypatch.setattr(unrest, "UNREST_NS", 50 * MILLISECOND)
+    bench.link.trembling = 0.08 * np.eye(7)[6]
+    bench.link._tell()
+
+    def stopped() -> bool:
+        bench.play(near(2))
+        return bench.arm.status().mode == "safety_stop"
+
+    bench.until(stopped)
+    assert "takes no setpoints while it does not come to rest: joint 7 at 0.08 rad/s" in bench.arm.status().reason
+    assert not bench.link.given
+
+
+def test_a_tremble_that_ends_in_time_is_none(bench: Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr(unrest, "UNREST_NS", 10_000 * MILLISECOND)
+    bench.link.trembling = 0.08 * np.eye(7)[6]
+    bench.link._tell()
+    bench.play(near(2))
+    assert not bench.link.given
+    bench.link.trembling = np.zeros(7)
+    bench.link._tell()
+    bench.play(near(2))
+    assert bench.link.given and bench.arm.status().mode in ("idle", "moving")
 
 
 def test_a_way_home_that_leaves_the_box_is_refused_in_words_and_nothing_moves(bench: Bench) -> None:

@@ -76,6 +76,7 @@ LIES = {
     "fewer bytes than its shape": msgpack.packb({b"__ndarray__": True, b"data": b"1", b"dtype": "<f8", b"shape": [3]}),
     "an array of objects": msgpack.packb({b"__ndarray__": True, b"data": b"12345678", b"dtype": "|O", b"shape": [1]}),
     "no dtype": msgpack.packb({b"__ndarray__": True, b"data": b"12345678", b"shape": [1]}),
+    "a scalar of any number of bytes": msgpack.packb({b"__npgeneric__": True, b"data": 10**9, b"dtype": "|V8"}),
     "a dtype nobody knows": msgpack.packb({b"__npgeneric__": True, b"data": 1, b"dtype": "quaternion"}),
 }
 

@@ -103,6 +103,7 @@ def test_an_answer_in_the_older_style_is_understood():
 ON_THE_CLOCK = {
     "block": "did not answer within 1.0 s",
     "error": "the policy server failed: Tried to allocate 2.00 GiB",
+    "huge": "did not answer within 1.0 s",
     "bare_error": "says no more than ERROR",
     "wrong_shape": "joint_position (16, 5), gripper_position (16, 5); joint_position and a gripper need (n, 8)",
     "nan": "not finite",

@@ -87,6 +87,7 @@ ON_THE_CLOCK = {
     "nan": "not finite",
     "unknown_keys": "no 'actions'; it has: joint_targets",
     "garbage": "cannot be read",
+    "huge": "closed the connection (sent 1009 (message too big)",
     "text": "the policy server failed: one moment please",
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,8 @@ from support.cameras.alignment import check_alignment
 from support.cameras.software_realsense import CLOCK, SoftRealSense
 
 from labctl.drivers.realsense.camera import Recorded
-from labctl.drivers.realsense.device import FORMATS
+from labctl.drivers.realsense.device import FORMATS, describe
+from labctl.drivers.realsense.librealsense import rs
 
 pytestmark = pytest.mark.real_time
 
@@ -100,10 +103,10 @@ class Watched:
         return call
 
 
-def test_the_thread_that_reads_a_recording_has_nothing_left_to_do_when_its_device_goes(
+def test_the_thread_that_reads_a_recording_stands_while_its_sensors_close_and_when_its_device_goes(
     golden: tuple[Path, SoftRealSense],
 ) -> None:
-    """Or it does it on a device that is gone, and the process dies: see tests/faults/jitter.c, which shows it."""
+    """Or it works on what is gone, and the process dies: see tests/faults/jitter.c, which shows it."""
     calls: list[str] = []
     made = Recorded(str(golden[0]), (320, 240), 30.0, list(FORMATS))
     made.open()
@@ -111,7 +114,36 @@ def test_the_thread_that_reads_a_recording_has_nothing_left_to_do_when_its_devic
     made._device = Watched(made._device, "device", calls)
     made._sensors = [Watched(sensor, "sensor", calls) for sensor in made._sensors]
     made.close()
-    assert calls == ["sensor.stop", "sensor.close"] * 2 + ["device.pause"]
+    assert calls == ["device.pause", *["sensor.stop", "sensor.close"] * 2, "device.pause"]
+
+
+def test_what_is_known_of_a_recordings_camera_is_read_before_the_recording_plays(
+    golden: tuple[Path, SoftRealSense], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread that reads the file replaces options: one that was read meanwhile was read from memory given back."""
+    found = []
+
+    def looked(device: Any, profiles: Any) -> Any:
+        found.append(device.current_status())
+        return describe(device, profiles)
+
+    monkeypatch.setattr("labctl.drivers.realsense.camera.describe", looked)
+    made = camera(file=str(golden[0]))
+    made.connect(0)
+    settings = made.about()["settings"]
+    made.close()
+    assert found == [rs.playback_status.paused]
+    assert settings["Stereo Module"]["laser_power"] == 150.0 and settings["RGB Camera"]["white_balance"] == 4600.0
+
+
+def test_a_process_that_ends_while_a_recording_plays_ends_well(golden: tuple[Path, SoftRealSense]) -> None:
+    plays = (
+        "import sys; from labctl.drivers.realsense.camera import Recorded; "
+        "from labctl.drivers.realsense.device import FORMATS; "
+        "made = Recorded(sys.argv[1], (320, 240), 30.0, list(FORMATS)); made.open(); made.read()"
+    )
+    done = subprocess.run([sys.executable, "-c", plays, str(golden[0])], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_recording_plays_at_its_own_times_by_the_callers_clock(golden: tuple[Path, SoftRealSense]) -> None:

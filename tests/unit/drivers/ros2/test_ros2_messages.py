@@ -58,6 +58,7 @@ CASES = {
             ],
         ),
     ),
+    "std_msgs/msg/Float64": (ours.Float64(-2.5), lambda: ros("std_msgs/msg/Float64", -2.5)),
     "std_msgs/msg/Float64MultiArray": (
         ours.Float64MultiArray(data=NUMBERS),
         lambda: ros("std_msgs/msg/Float64MultiArray", ros("std_msgs/msg/MultiArrayLayout", [], 0), ARRAY),

@@ -147,21 +147,21 @@ def test_unknown_axes_are_one_line(names):
 def test_a_screen_is_told_what_is_missing_and_how_much_gets_through():
     gate = Gate(CAPS, leader=True, quiet=False)
     away = Q + np.array([0, 0, 0, 0.8, 0, 0, 0])
-    told = gate.told(leader(away), Q, 0)
+    told = gate.read(leader(away), Q, 0)
     assert told["waits"] == "bring the leader to the robot: joint 4 is 0.80 rad away"
     assert told["gap_rad"] == [0.0, 0.0, 0.0, 0.8, 0.0, 0.0, 0.0] and told["limit_rad"] == 0.5
     assert (told["engaged"], told["fresh"], told["ramp"]) == (True, True, 0.0)
     gate.joints(leader(Q), Q, 0.05, 0)
-    told = gate.told(leader(Q, t_ns=200 * MILLISECOND), Q, 200 * MILLISECOND)
+    told = gate.read(leader(Q, t_ns=200 * MILLISECOND), Q, 200 * MILLISECOND)
     assert (told["waits"], told["ramp"]) == ("", 0.5)
     later = 400 * MILLISECOND
     gate.joints(leader(Q, t_ns=later, engaged=False), Q, 0.05, later)
-    told = gate.told(leader(Q, t_ns=later, engaged=False), Q, later)
+    told = gate.read(leader(Q, t_ns=later, engaged=False), Q, later)
     assert (told["waits"], told["engaged"], told["ramp"]) == ("hold the clutch", False, 0.0)
-    assert not gate.told(leader(Q), Q, SECOND)["fresh"]
+    assert not gate.read(leader(Q), Q, SECOND)["fresh"]
 
 
 def test_a_device_without_joints_has_no_gap_to_tell():
-    told = rate().told(puck(1, 0, 0, 0, 0, 0), Q, 0)
+    told = rate().read(puck(1, 0, 0, 0, 0, 0), Q, 0)
     assert told["gap_rad"] is None and told["waits"] == ""
-    assert rate().told(None, Q, 0)["waits"] == "no fresh input from the device"
+    assert rate().read(None, Q, 0)["waits"] == "no fresh input from the device"

@@ -33,11 +33,11 @@ class Values:
 
 
 class Bench:
-    def __init__(self) -> None:
+    def __init__(self, **options: Any) -> None:
         pytest.importorskip("rtde_control")
         from labctl.drivers.ur.robot import UrLink
 
-        self.link: Any = UrLink(UR5E, UrOptions.read({"host": "127.0.0.1"}, "ur5"), 500.0, 100.0)
+        self.link: Any = UrLink(UR5E, UrOptions.read({"host": "127.0.0.1", **options}, "ur5"), 500.0, 100.0)
         self.values, self.states = Values(), States(lambda: 0.08)
         self.link._receive, self.link._states, self.link._control = self.values, self.states, SimpleNamespace()
         self.t_ns = 10**9
@@ -111,3 +111,19 @@ def test_a_state_is_of_one_package_though_the_next_comes_while_it_is_read(bench:
     bench.link._read()
     (state, _) = bench.states.drain()
     assert state.values[:, -1].tolist() == [1.002] and bench.link._stamp == 1.002
+
+
+@pytest.mark.parametrize("watchdog_hz", [4.0, 20.0, 50.0])
+def test_a_robot_at_rest_is_told_that_somebody_is_there_twice_in_each_period_of_its_watchdog(
+    watchdog_hz: float,
+) -> None:
+    """Each 50 ms, whatever was asked of the watchdog: above 20 Hz it ended the program of every robot at rest."""
+    bench, kicked = Bench(watchdog_hz=watchdog_hz), [0]
+    bench.link._control = SimpleNamespace(kickWatchdog=lambda: kicked.append(bench.t_ns))
+    bench.link._ask = lambda call: call()
+    bench.link._kicked_ns = kicked[0] = bench.t_ns
+    for _ in range(100):
+        bench.t_ns += 10 * MILLISECOND  # the control period
+        bench.link.keep_alive()
+    assert len(kicked) > 1 and np.diff(kicked).max() <= 1e9 / watchdog_hz / 2 + 10 * MILLISECOND
+    assert len(kicked) <= 1 + 1000 / min(50, 500 / watchdog_hz), "and not more often than that takes"

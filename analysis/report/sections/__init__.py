@@ -1,0 +1,1 @@
+"""Sections of a report, each from the facts it is about."""

@@ -1,0 +1,188 @@
+"""Take a snapshot of a lab, also while it runs: everything in its folder, and each campaign as of one moment.
+
+May not: write anything into the lab, or wait for a run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from labctl.backup.repository import FileKept, FolderKept, HeadKept, Repository, Snapshot
+from labctl.clock import Anchor
+from labctl.core.trial import fold
+from labctl.errors import LabctlError, StorageError, in_words
+from labctl.plain import count
+from labctl.store.atomic_files import file_errors
+from labctl.store.chain_heads import HEADS
+from labctl.store.journal import events_of
+from labctl.store.lab_folder import JOURNAL
+from labctl.store.locks import LOCKS
+from labctl.store.opened_list import OPENED
+from labctl.version import version
+
+LEFT_OUT = (LOCKS, "__pycache__")
+CAMPAIGN_LOCK = ".lock"
+SQLITE_BEGINS = b"SQLite format 3\x00"
+ENVIRONMENT = "pyvenv.cfg"
+"""What a folder holds that can be made again by pip."""
+# Within a campaign what is written first is read last, so that a snapshot of a running one says of nothing that it is
+# there which is not: a head is noted after its entry, an entry made after what it tells of is on the disk.
+FIRST = (OPENED, HEADS, JOURNAL)
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A snapshot that has been taken: its name, its content, and how much of it is new here."""
+
+    name: str
+    snapshot: Snapshot
+    new_files: int
+    new_bytes: int
+
+
+def take_snapshot(
+    lab: Path, repository: Repository, anchor: Anchor, say: Callable[[str], None] = lambda line: None
+) -> Taken:
+    """Keep all of a lab folder but locks, links and environments. A file of the size and time that it had in the newest
+    snapshot is not read again. say: is told "k/n files".
+
+    Raises StorageError; the lab is left as it is either way.
+    """
+    names = repository.names()
+    before = {one.path: one for one in repository.snapshot(names[-1]).files} if names else {}
+    made = _Taking(lab, repository, before)
+    paths = made.look()
+    for number, path in enumerate(paths, 1):
+        made.keep(path)
+        say(f"{number}/{count(len(paths), 'file')}")
+    snapshot = Snapshot(
+        taken=_stamp(anchor.wall, names),
+        labctl=version(),
+        lab=lab.resolve().name,
+        files=sorted(made.files, key=lambda one: one.path),
+        folders=sorted(made.folders, key=lambda one: one.path),
+        heads=made.heads,
+        left_out=sorted(made.left_out),
+        damaged=made.damaged,
+    )
+    return Taken(repository.keep(snapshot), snapshot, made.new_files, made.new_bytes)
+
+
+class _Taking:
+    """One snapshot in the making."""
+
+    def __init__(self, lab: Path, repository: Repository, before: dict[str, FileKept]) -> None:
+        self._lab, self._repository, self._before = lab, repository, before
+        self.files: list[FileKept] = []
+        self.folders: list[FolderKept] = []
+        self.heads: list[HeadKept] = []
+        self.left_out: list[str] = []
+        self.damaged: list[str] = []
+        self.new_files = self.new_bytes = 0
+
+    def look(self) -> list[Path]:
+        """What there is to keep, in the order in which it is read."""
+        with file_errors(str(self._lab)):
+            found = list(self._walk(self._lab))
+        order = {name: place for place, name in enumerate(FIRST)}
+        return sorted(found, key=lambda path: (order.get(path.name, len(order)), path))
+
+    def keep(self, path: Path) -> None:
+        """Bring one file into the backups; one that went away meanwhile is in no snapshot."""
+        name = path.relative_to(self._lab).as_posix()
+        try:
+            about = path.stat()
+            if path.name == JOURNAL:
+                self._note_head(path.parent)
+            kept = self._kept_before(name, path, about) or self._taken(name, path, about)
+        except FileNotFoundError:
+            return
+        except PermissionError as error:
+            raise StorageError(f"{path}: not allowed to read it; take the backup as the lab's owner") from error
+        self.files.append(kept)
+
+    def _kept_before(self, name: str, path: Path, about: os.stat_result) -> FileKept | None:
+        """What the newest snapshot has of a file that is as it was then."""
+        known = self._before.get(name)
+        if known is None or known.changed_ns != about.st_mtime_ns or not self._repository.has(known.sha256):
+            return None
+        as_it_was = not _size(_log_of(path)) if known.database else known.size == about.st_size
+        return replace(known, mode=stat.S_IMODE(about.st_mode)) if as_it_was else None
+
+    def _taken(self, name: str, path: Path, about: os.stat_result) -> FileKept:
+        database = _is_database(path)
+        try:
+            sha256, size, new = self._repository.take(path, database=database)
+        except StorageError as error:
+            if not database:
+                raise
+            self.damaged.append(f"{name}: kept as it lies there, SQLite cannot read it: {error}")
+            database = False
+            sha256, size, new = self._repository.take(path, database=False)
+        self.new_files += new
+        self.new_bytes += size * new
+        return FileKept(name, size, stat.S_IMODE(about.st_mode), sha256, about.st_mtime_ns, database)
+
+    def _note_head(self, campaign: Path) -> None:
+        """The newest entry, read before the journal is copied, which may have more by then."""
+        try:
+            events = events_of(campaign)
+            phase = str(fold(events).phase)
+        except (LabctlError, KeyError, TypeError, ValueError) as error:
+            self.damaged.append(f"campaign {campaign.name}: {in_words(error)}; see: labctl verify {campaign.name}")
+        else:
+            head = events[-1]
+            self.heads.append(HeadKept(campaign=campaign.name, seq=head.seq, hash=head.hash, phase=phase))
+
+    def _walk(self, folder: Path) -> Iterator[Path]:
+        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+            path = Path(entry.path)
+            name = path.relative_to(self._lab).as_posix()
+            if entry.is_symlink() or not (entry.is_file() or entry.is_dir()):
+                self.left_out.append(f"{name}: a link or a device, not a file")
+            elif entry.is_dir():
+                if entry.name in LEFT_OUT:
+                    continue
+                if (path / ENVIRONMENT).is_file():
+                    self.left_out.append(f"{name}: a Python environment")
+                    continue
+                self.folders.append(FolderKept(path=name, mode=stat.S_IMODE(entry.stat().st_mode)))
+                yield from self._walk(path)
+            elif not _passing(path):
+                yield path
+
+
+def _passing(path: Path) -> bool:
+    """Whether a file is of a moment: a lock, one that is being replaced, what SQLite keeps beside a database."""
+    if path.name == CAMPAIGN_LOCK or (path.name.startswith(".") and path.name.endswith(".part")):
+        return True
+    database, _, beside = path.name.rpartition("-")
+    return beside in ("wal", "shm") and (path.with_name(database)).is_file()
+
+
+def _is_database(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(SQLITE_BEGINS)) == SQLITE_BEGINS
+
+
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def _stamp(wall: str, names: Sequence[str]) -> str:
+    """20261125T174500Z; with -02 and so on behind it where a snapshot of that second is there already."""
+    second = re.sub(r"[-:]", "", wall.partition(".")[0].partition("+")[0]) + "Z"
+    taken = sum(name.startswith(second) for name in names)
+    return f"{second}-{taken + 1:02}" if taken else second

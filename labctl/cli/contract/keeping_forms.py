@@ -1,0 +1,74 @@
+"""Types of what --json prints of the verbs that keep a lab. `documents` names them.
+
+May not: be printed from elsewhere than the verb it is named for.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from labctl.backup.repository import HeadKept
+
+
+class BackupTaken(TypedDict):
+    """`labctl backup`: files and bytes that are new in this folder of backups, and the campaigns' heads."""
+
+    schema: str
+    backups: str
+    snapshot: str
+    files: int
+    new_files: int
+    new_bytes: int
+    heads: list[HeadKept]
+    left_out: list[str]
+    damaged: list[str]
+
+
+class SnapshotListed(TypedDict):
+    """One snapshot; `bytes` is what a lab restored from it has."""
+
+    snapshot: str
+    lab: str
+    files: int
+    bytes: int
+    heads: list[HeadKept]
+
+
+class Backups(TypedDict):
+    """`labctl backup --list`, oldest first."""
+
+    schema: str
+    backups: str
+    snapshots: list[SnapshotListed]
+
+
+class BackupsRead(TypedDict):
+    """`labctl backup --check`: how many kept files were read, and what is damaged."""
+
+    schema: str
+    backups: str
+    files: int
+    ok: bool
+    problems: list[str]
+
+
+class CampaignRestored(TypedDict):
+    """A campaign of a restored lab, verified up to the head that it had."""
+
+    campaign: str
+    ok: bool
+    head: str
+    problems: list[str]
+
+
+class LabRestored(TypedDict):
+    """`labctl restore`. missing: campaigns without their journal; open: campaigns that can go on, in one place only."""
+
+    schema: str
+    folder: str
+    snapshot: str
+    files: int
+    ok: bool
+    campaigns: list[CampaignRestored]
+    missing: list[str]
+    open: list[str]

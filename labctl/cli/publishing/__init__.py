@@ -1,0 +1,1 @@
+"""What leaves for people outside: a published folder, and a site of several."""

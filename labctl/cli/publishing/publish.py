@@ -1,0 +1,223 @@
+"""`labctl publish`: a campaign as a folder that anybody verifies; what `verify` and `report` do with such a folder.
+
+May not: decide what may leave, or open a published folder past `labctl.publishing.guard`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from labctl.cli.options import (
+    CONTEXT,
+    PATH,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    progress,
+)
+from labctl.plain import Json, count
+
+if TYPE_CHECKING:
+    from labctl.publishing.check import Checked
+    from labctl.publishing.leaving_out import Choice
+
+PUBLISHED = "published.json"
+ARCHIVE = ".zip"
+EPILOG = example(
+    "labctl publish first --licence CC-BY-4.0 --out published/first",
+    "labctl publish first --licence CC-BY-4.0 --withhold e-2540dd8a12 --why 'a visitor is in the picture' --out p",
+    "labctl verify published/first      # by anybody, without the lab",
+    "labctl report published/first --out again",
+)
+
+
+@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@campaign_argument()
+@click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
+@click.option(
+    "--licence",
+    required=True,
+    metavar="SPDX|FILE",
+    help="Licence of the data, such as CC-BY-4.0, or a file with its text.",
+)
+@click.option("--title", default="", help="Title in the metadata [default: the protocol's question].")
+@click.option("--creator", default="", metavar="NAME", help="Who publishes it, for the metadata.")
+@click.option("--dataset", default="", metavar="ID", help="What results refer to: an address, or its name on a hub.")
+@click.option(
+    "--episode",
+    "episodes",
+    multiple=True,
+    metavar="EPISODE",
+    help="Only the recordings of these episodes, repeatable; outcomes and operations are there of all.",
+)
+@click.option(
+    "--withhold", multiple=True, metavar="EPISODE", help="Leave out the pictures of this episode: people are in them."
+)
+@click.option("--why", default="", metavar="TEXT", help="Why the pictures of --withhold are left out.")
+@click.option("--no-pictures", is_flag=True, help="Leave out every video and photo.")
+@click.option("--archive", is_flag=True, help="Also as one archive beside it, DIR.zip.")
+@click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
+@click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@click.option("--force", is_flag=True, help="Replace what was published at DIR before.")
+@lab_option
+@json_option
+def publish(
+    campaign: str | None,
+    out: Path,
+    licence: str,
+    title: str,
+    creator: str,
+    dataset: str,
+    episodes: tuple[str, ...],
+    withhold: tuple[str, ...],
+    why: str,
+    no_pictures: bool,
+    archive: bool,
+    boot: int,
+    perm: int,
+    seed: int,
+    force: bool,
+    lab: Path | None,
+    as_json: bool,
+) -> None:
+    """Write a folder that anybody verifies without the lab: record, report, tables, metadata, manifest.
+
+    The campaign must be unblinded. What is withheld is left out under a salted digest, never rewritten, so that the
+    chain still verifies. What people typed is in the journal and goes along. docs/publishing.md has the rest.
+    """
+    from labctl.publishing.archive import write_archive
+    from labctl.publishing.publish import Request, publish
+    from labctl.store.lab_folder import campaign_folder
+
+    choice = _choice(episodes, withhold, why, no_pictures)
+    request = Request(licence, title, creator, dataset, choice, boot, perm, seed, force=force)
+    with progress("publish", quiet=as_json) as say:
+        made = publish(campaign_folder(campaign, lab), out, request, say)
+        packed = out.with_name(out.name + ARCHIVE) if archive else None
+        if packed is not None:
+            write_archive(out, packed)
+    manifest = made.manifest
+    if as_json:
+        said = {"campaign": manifest.campaign, "out": str(out), "archive": str(packed) if packed else None}
+        said |= {"files": len(manifest.files), "bytes": sum(one.size for one in manifest.files.values())}
+        held = [asdict(entry) for entry in manifest.withheld]
+        more = {"manifest_sha256": made.digest, "head": manifest.head, "commitment": manifest.commitment}
+        print_json({"schema": "labctl.published_made/1", **said, **more, "withheld": held, "free_texts": made.texts})
+        return
+    size = sum(one.size for one in manifest.files.values())
+    click.echo(f"published {manifest.campaign}: {count(len(manifest.files), 'file')}, {size / 1e6:.1f} MB, in {out}")
+    if packed is not None:
+        click.echo(f"archive: {packed}")
+    if manifest.withheld:
+        click.echo(f"withheld: {count(len(manifest.withheld), 'thing')}, listed in {out / PUBLISHED}")
+    texts = count(made.texts, "text")
+    click.echo(
+        f"look at it before it leaves: {texts} that people typed, and the protocol's endpoints, are in the record"
+    )
+    click.echo(f"note elsewhere: head {manifest.head}")
+    click.echo(f"note elsewhere: sha256 of {PUBLISHED} {made.digest}")
+
+
+def _choice(episodes: tuple[str, ...], withhold: tuple[str, ...], why: str, no_pictures: bool) -> Choice:
+    from labctl.errors import InputError
+    from labctl.publishing.leaving_out import PEOPLE, Choice
+
+    if why and not withhold:
+        raise InputError("--why says why the pictures of --withhold EPISODE are left out; name the episode")
+    chosen = frozenset(episodes) if episodes else None
+    return Choice(chosen, dict.fromkeys(withhold, why or PEOPLE), not no_pictures)
+
+
+def is_published(named: str | None) -> bool:
+    """Whether what was typed is a published folder or an archive of one, and no campaign's name."""
+    if named is None:
+        return False
+    path = Path(named)
+    if path.suffix == ARCHIVE and path.is_file():
+        return True
+    return path.is_dir() and not (path / "journal.db").is_file() and ((path / PUBLISHED).exists() or "/" in named)
+
+
+@contextmanager
+def opened(named: str) -> Iterator[Path]:
+    """The folder itself, or that of an archive."""
+    from labctl.publishing.archive import unpacked
+
+    path = Path(named)
+    if path.is_dir():
+        yield path
+        return
+    with unpacked(path) as folder:
+        yield folder
+
+
+def verify_published(named: str, head: str | None, commitment: str | None, *, as_json: bool) -> int:
+    """`labctl verify DIR`."""
+    from labctl.publishing.check import check_published
+    from labctl.store.chain_heads import noted
+
+    known = noted(head, commitment)
+    with opened(named) as folder, progress("verifying", quiet=True) as say:
+        checked = check_published(folder, known, say)
+    if as_json:
+        print_json(_as_json(checked))
+        return 1 if checked.problems else 0
+    name = checked.admitted.manifest.campaign
+    for problem in checked.problems:
+        click.echo(f"{name}: {problem}")
+    for note in checked.notes:
+        click.echo(f"{name}: note: {note}")
+    for line in checked.withheld:
+        click.echo(f"{name}: withheld: {line}")
+    state = count(len(checked.problems), "problem") if checked.problems else "holds"
+    files = count(len(checked.admitted.manifest.files), "file")
+    click.echo(f"{name}: {state} ({files}, {checked.counts}); head {checked.head}")
+    if checked.outside is not None and checked.outside.head is not None:
+        click.echo(f"{name}: {checked.outside}")
+    for line in checked.unchecked:
+        click.echo(f"{name}: unchecked: {line}")
+    return 1 if checked.problems else 0
+
+
+def _as_json(checked: Checked) -> dict[str, Json]:
+    manifest, bound = checked.admitted.manifest, checked.outside
+    return {
+        "schema": "labctl.verify_published/1",
+        "campaign": manifest.campaign,
+        "ok": not checked.problems,
+        "manifest_sha256": checked.admitted.digest,
+        "head": checked.head,
+        "outside": None
+        if bound is None
+        else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment},
+        "counts": asdict(checked.counts),
+        "problems": [asdict(problem) for problem in checked.problems],
+        "notes": list(checked.notes),
+        "withheld": [asdict(entry) for entry in manifest.withheld],
+        "unchecked": list(checked.unchecked),
+    }
+
+
+def report_published(named: str, out: Path, *, as_json: bool) -> int:
+    """`labctl report DIR`; 1 where a number is another one."""
+    from labctl.publishing.again import report_again
+
+    with opened(named) as folder, progress("report", quiet=as_json) as say:
+        again = report_again(folder, out, say)
+    if as_json:
+        said = {"report": str(again.page), "same": again.same, "files": list(again.files), "furthest": again.furthest}
+        lines = {"numbers": list(again.numbers), "versions": list(again.versions)}
+        print_json({"schema": "labctl.report_again/1", **said, **lines})
+    else:
+        click.echo(f"report: {again.page}")
+        click.echo(again.words)
+    return 1 if again.numbers else 0

@@ -1,0 +1,51 @@
+"""`labctl site`: a static site of several published campaigns.
+
+May not: rank by itself; `labctl.publishing.leaderboard` does, through anchors only.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json, progress
+from labctl.plain import count
+
+EPILOG = example(
+    "labctl site published/first published/second --out site",
+    "labctl site published/* --out site --address https://lab.example/results --force",
+)
+
+
+@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.argument("folders", nargs=-1, required=True, metavar="DIR...")
+@click.option("--out", required=True, type=PATH, metavar="SITE", help="Folder to write.")
+@click.option("--title", default="Published campaigns", show_default=True, help="Title of the site.")
+@click.option("--address", default="", metavar="URL", help="Where it will be read, for the links of its feed.")
+@click.option("--force", is_flag=True, help="Replace a site that is there already.")
+@json_option
+def site(folders: tuple[str, ...], out: Path, title: str, address: str, force: bool, as_json: bool) -> None:
+    """Write a static site of what `labctl publish` wrote: leaderboards, every episode, reports, a feed.
+
+    Each DIR is verified first, and its report made anew. Arms of different campaigns are ranked through anchors only,
+    where campaigns were opened linked (labctl extend); what cannot be compared is listed with the reason. The site
+    needs no server and asks nobody for anything.
+    """
+    from labctl.cli.publishing.publish import opened
+    from labctl.publishing.site import make_site
+
+    with ExitStack() as stack, progress("site", quiet=as_json) as say:
+        places = [stack.enter_context(opened(name)) for name in folders]
+        made = make_site(places, out, title=title, address=address, force=force, say=say)
+    boards = made.boards
+    if as_json:
+        names = [list(board.campaigns) for board in boards.boards]
+        said = {"index": str(made.index), "campaigns": [one.name for one in made.campaigns], "episodes": made.episodes}
+        print_json({"schema": "labctl.site_made/1", **said, "boards": names, "not_ranked": boards.apart})
+        return
+    held = f"{count(len(made.campaigns), 'campaign')}, {count(made.episodes, 'scored episode')}"
+    click.echo(f"site of {held}, {count(len(boards.boards), 'leaderboard')}: {made.index}")
+    for name, why in boards.apart.items():
+        click.echo(f"not ranked: {name}: {why}")

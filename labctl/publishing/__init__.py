@@ -1,0 +1,1 @@
+"""Campaigns for people outside: a folder that anybody verifies without the lab, and a site made of several of them."""

@@ -1,0 +1,104 @@
+"""`labctl report DIR` of a published folder: its report made anew from its record, and held against the one in it.
+
+May not: call reports the same that differ in a number, or differences of versions a fault.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from labctl.errors import ReportError
+from labctl.plain import Json, count
+from labctl.publishing.check import Checked, refuse_unless_it_holds
+from labctl.publishing.publish import made_report
+from labctl.publishing.versions import differences, versions
+
+CLOSE = 1e-9  # relative: what another version of a library may make of a sum
+WORDS = ("analysed_by",)  # keys of a report's JSON whose text says what made it
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """A report made anew. same: byte for byte; files: those that differ, or that one of the two has not; numbers:
+    where the numbers differ; furthest: the largest relative difference of those that count as the same; versions: which
+    are other ones here.
+    """
+
+    page: Path
+    same: bool
+    files: tuple[str, ...]
+    numbers: tuple[str, ...]
+    furthest: float
+    versions: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """What came out, in a line."""
+        if self.same:
+            return "byte for byte the published report"
+        why = f"; other versions here: {'; '.join(self.versions)}" if self.versions else "; the versions are the same"
+        for first in self.numbers[:1]:
+            more = f" (and {len(self.numbers) - 1} more)" if len(self.numbers) > 1 else ""
+            return f"NOT the published report: {first}{more}{why}"
+        furthest = f" (to {self.furthest:.1g} of each)" if self.furthest else ""
+        return f"the same numbers{furthest}, other bytes in {count(len(self.files), 'file')}{why}"
+
+
+def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda line: None) -> Again:
+    """Verify a published folder, write its report into `out` and hold it against the one in the folder.
+
+    Raises BrokenRecord for a folder that does not hold, ReportError for an `out` that lies in it.
+    """
+    if out.resolve().is_relative_to(folder.resolve()):
+        raise ReportError(f"--out {out} lies in the published folder, which nobody changes; give another")
+    checked = refuse_unless_it_holds(folder)
+    page = made_report(checked.admitted.record, checked.admitted.manifest, out, folder / "report", say)
+    return held_against(checked, page)
+
+
+def held_against(checked: Checked, page: Path) -> Again:
+    """The report at `page` against the one in the folder."""
+    manifest, there = checked.admitted.manifest, page.parent
+    listed = {name.removeprefix("report/") for name in manifest.files if name.startswith("report/")}
+    made = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
+    published = checked.admitted.folder / "report"
+    differ = sorted(
+        name
+        for name in listed | made
+        if name not in listed or name not in made or (there / name).read_bytes() != (published / name).read_bytes()
+    )
+    lines, furthest = list[str](), 0.0
+    if "report.json" in differ:
+        old, new = (_read(place / "report.json") for place in (published, there))
+        for where, one, two in _apart(old, new, ""):
+            if isinstance(one, float | int) and isinstance(two, float | int) and math.isclose(one, two, rel_tol=CLOSE):
+                furthest = max(furthest, abs(one - two) / max(abs(one), abs(two)))
+            elif not any(word in where for word in WORDS):
+                lines.append(f"{where}: published {_short(one)}, here {_short(two)}")
+    changed = differences(manifest.versions, versions())
+    return Again(page, not differ, tuple(differ), tuple(lines), furthest, tuple(changed))
+
+
+def _read(path: Path) -> Json:
+    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+
+def _apart(one: Json, two: Json, where: str) -> Iterator[tuple[str, Json, Json]]:
+    """Every place in which two documents differ."""
+    if isinstance(one, Mapping) and isinstance(two, Mapping):
+        for key in sorted({*one, *two}):
+            yield from _apart(one.get(key), two.get(key), f"{where}.{key}".lstrip("."))
+    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        for number, pair in enumerate(zip(one, two, strict=True)):
+            yield from _apart(*pair, f"{where}[{number}]")
+    elif one != two or isinstance(one, bool) != isinstance(two, bool):
+        yield where, one, two
+
+
+def _short(value: Json) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) < 60 else f"{text[:57]}…"

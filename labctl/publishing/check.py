@@ -1,0 +1,180 @@
+"""`labctl verify DIR` of a published folder, on a machine that never saw the lab: what holds, what is withheld, what
+nobody can tell from the folder alone.
+
+May not: write, or open a folder that `guard` has not let pass.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from labctl.core.events import Event, Kind
+from labctl.errors import BrokenRecord, in_words
+from labctl.plain import count
+from labctl.publishing.guard import Admitted, admit
+from labctl.publishing.leaving_out import files_of, sealed_episodes
+from labctl.publishing.manifest import LeftOut, withheld_of
+from labctl.publishing.names import name_problems
+from labctl.publishing.tables import JOURNAL
+from labctl.store.chain_heads import NOT_CHECKED, Noted, Outside, head_text
+from labctl.store.database_backend import Reader, sqlite_url
+from labctl.store.journal import events_of
+from labctl.store.ledger import SEALED_TRACES, TRACES
+from labctl.store.problem import Problem
+from labctl.store.verifying.verify import LOOSE, NOTHING, Counts, verify_campaign
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What was found. withheld: a line each; unchecked: what the folder alone cannot show; outside: as `Verification`
+    has it, None for a record that does not hold.
+    """
+
+    admitted: Admitted
+    problems: Sequence[Problem]
+    notes: Sequence[str]
+    withheld: Sequence[str]
+    unchecked: Sequence[str]
+    counts: Counts
+    head: str
+    outside: Outside | None
+
+
+def check_published(folder: Path, noted: Noted = NOTHING, say: Callable[[str], None] = lambda line: None) -> Checked:
+    """Verify a published folder: files, databases, chain, heads, opened seal, recordings, and that what is missing is
+    what the manifest says was withheld. noted: as `verify_campaign` has it.
+
+    Raises what `guard.admit` raises for a folder that is not to be opened at all.
+    """
+    admitted = admit(folder, say)
+    manifest = admitted.manifest
+    withheld = withheld_of(manifest.withheld)
+    _refuse_names(admitted)
+    looked = verify_campaign(admitted.record, noted, withheld=withheld, say=say)
+    problems = list(looked.problems)
+    if looked.events:
+        problems += _against_manifest(admitted, looked.events)
+        problems += _journal_lines(admitted, looked.events)
+        problems += _needless(admitted, looked.events)
+    return Checked(
+        admitted,
+        problems,
+        [note for note in looked.notes if note != LOOSE],
+        [_line(entry) for entry in manifest.withheld],
+        _unchecked(admitted, looked.outside),
+        _there(looked.counts, admitted),
+        head_text(int(looked.head.split()[0]), looked.head.split()[-1]),
+        None if problems else looked.outside,
+    )
+
+
+def refuse_unless_it_holds(folder: Path, say: Callable[[str], None] = lambda line: None) -> Checked:
+    """A published folder that holds. Raises BrokenRecord naming the first problem, and as `check_published`."""
+    checked = check_published(folder, say=say)
+    if checked.problems:
+        raise BrokenRecord(f"{checked.problems[0]}; nothing is shown of it; see: labctl verify {folder}")
+    return checked
+
+
+def _refuse_names(admitted: Admitted) -> None:
+    """Raises BrokenRecord for a journal whose names nothing may go by."""
+    events = events_of(admitted.record)
+    if not events or events[0].kind != Kind.CAMPAIGN_OPENED:
+        raise BrokenRecord("its journal does not begin with the opening of a campaign")
+    try:
+        problems = name_problems(events)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise BrokenRecord(f"an entry of its journal cannot be read: {in_words(error)}") from None
+    if problems:
+        raise BrokenRecord(str(problems[0]))
+
+
+def _there(counts: Counts, admitted: Admitted) -> Counts:
+    """How much was looked at, without what is withheld."""
+    withheld = Counter(entry.what for entry in admitted.manifest.withheld)
+    chunks = 0
+    for name in (TRACES, SEALED_TRACES):
+        if (admitted.record / name).is_file():
+            chunks += sum(Reader(sqlite_url(admitted.record / name)).rows("SELECT count(*) FROM chunk", int))
+    return Counts(
+        counts.entries,
+        counts.recordings - withheld["samples"],
+        chunks,
+        counts.videos - withheld["video"],
+        counts.photos - withheld["photo"],
+    )
+
+
+def _against_manifest(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:
+    """What the manifest says of the campaign and its journal does not."""
+    manifest, opened = admitted.manifest, events[0].body
+    last = events[-1]
+    said = {
+        "campaign": (manifest.campaign, opened.get("campaign")),
+        "commitment": (manifest.commitment, opened.get("commitment")),
+        "kind": (manifest.kind, opened.get("kind")),
+        "head": (manifest.head, head_text(last.seq, last.hash)),
+    }
+    found = [
+        Problem("another campaign", "published.json", f"its {name} is {str(one)[:40]}…, the journal's {str(two)[:40]}…")
+        for name, (one, two) in said.items()
+        if one != two
+    ]
+    if not any(event.kind == Kind.CAMPAIGN_UNBLINDED for event in events):
+        found.append(Problem("not unblinded", "journal.db", "a campaign is published after it was unblinded"))
+    return found
+
+
+def _journal_lines(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:
+    """The lines of tables/journal.jsonl are the journal's entries."""
+    name = f"tables/{JOURNAL}"
+    if name not in admitted.manifest.files:
+        return [Problem("missing table", name, "the journal as lines of JSON is not there")]
+    with (admitted.folder / name).open("rb") as lines:
+        for event, line in zip((*events, None), (*lines, None), strict=False):
+            there = json.loads(line) if line is not None else None
+            if there != (None if event is None else asdict(event)):
+                where = f"line {event.seq}" if event else "its end"
+                return [Problem("changed table", name, f"{where} is not the journal's entry")]
+    return []
+
+
+def _needless(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:
+    """Things listed as withheld that no entry of the journal speaks of."""
+    files = {name for _, _, name in files_of(events)}
+    sealed = set(sealed_episodes(events))
+    return [
+        Problem(
+            "withheld, nowhere recorded",
+            entry.file or f"samples of {entry.episode}",
+            "the journal has no such thing",
+        )
+        for entry in admitted.manifest.withheld
+        if (entry.file not in files if entry.file else entry.episode not in sealed)
+    ]
+
+
+def _line(entry: LeftOut) -> str:
+    what = f"{entry.what} {entry.file}" if entry.file else f"samples of {entry.episode}"
+    return f"{what}: {entry.why} (salted digest {entry.salted[:16]}…)"
+
+
+def _unchecked(admitted: Admitted, outside: Outside | None) -> list[str]:
+    """What stays open when all of it holds."""
+    found: list[str] = []
+    if outside is None or outside.head is None:
+        found.append(
+            f"{NOT_CHECKED}; give a head that was noted elsewhere with --head, the commitment with --commitment"
+        )
+    found.append(f"whether it is the folder that was published: compare its manifest's sha256, {admitted.digest}")
+    if admitted.manifest.withheld:
+        things = count(len(admitted.manifest.withheld), "thing")
+        found.append(f"what is in the {things} withheld; the lab can show later that a thing is the one, by its salt")
+    if admitted.manifest.stated:
+        found.append(f"what stands there on the lab's word alone: {', '.join(admitted.manifest.stated)}")
+    found.append("whether report/ is what the record gives: labctl report of this folder makes it anew and compares")
+    return found

@@ -1,0 +1,54 @@
+"""Names and paths that a stranger's journal says, before anything goes by one of them.
+
+May not: open what a name names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from labctl.core.event_bodies import CampaignOpened, body_of
+from labctl.core.events import Event, Kind
+from labctl.errors import LabctlError
+from labctl.publishing.guard import check_path
+from labctl.publishing.leaving_out import files_of
+from labctl.store.problem import Problem
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+
+
+def name_problems(events: Sequence[Event]) -> list[Problem]:
+    """Ids of trials, episodes and cameras that are no plain names, and files that do not lie in the campaign's folder:
+    of these a report or a page makes names of files.
+    """
+    found: list[Problem] = []
+    for what, name in dict.fromkeys(_names(events)):
+        if _NAME.fullmatch(name) is None:
+            found.append(
+                Problem("no plain name", "journal.db", f"{what} {name[:60]!r}: letters, digits, '.', '_', '-'")
+            )
+    for name in dict.fromkeys(_files(events)):
+        try:
+            check_path(name, "its journal names")
+        except LabctlError as error:
+            found.append(Problem("a file elsewhere", "journal.db", str(error)))
+    return found
+
+
+def _names(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    for event in events:
+        for what, name in (("trial", event.trial), ("episode", event.episode)):
+            if name is not None:
+                yield what, name
+        if event.kind == Kind.RECORDING_SEALED:
+            for camera in event.body["videos"]:
+                yield "camera", camera
+
+
+def _files(events: Sequence[Event]) -> Iterator[str]:
+    for _, _, name in files_of(events):
+        yield name
+    historical = body_of(events[0], CampaignOpened).get("historical")
+    if historical is not None:
+        yield historical["file"]

@@ -1,0 +1,233 @@
+"""`labctl publish` as a use case: a campaign's record, tables, report and cards in a folder that anybody verifies.
+
+May not: write into the campaign (but the salts of what is withheld), publish one that is not unblinded, or leave a
+folder that looks whole and is not: the manifest is written last, and the folder takes its place in one step.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labctl import times
+from labctl.core.record import Record
+from labctl.core.trial import TO_UNBLINDED
+from labctl.errors import InputError, StateError
+from labctl.publishing.cards import write_cards
+from labctl.publishing.leaving_out import Choice, free_texts, left_out
+from labctl.publishing.licences import licence_of
+from labctl.publishing.manifest import (
+    FileListed,
+    Manifest,
+    ReportMade,
+    by_episode,
+    manifest_bytes,
+    withheld_of,
+)
+from labctl.publishing.record_copy import copy_record
+from labctl.publishing.tables import write_tables
+from labctl.publishing.versions import versions
+from labctl.reporting.campaign_report import BOOT, PERM, report_campaign
+from labctl.reporting.facts import refuse_mixed
+from labctl.reporting.file_drawer import drawer
+from labctl.store.atomic_files import file_errors, replace_file, sync_file, sync_folder
+from labctl.store.chain_heads import head_text
+from labctl.store.database_backend import PUBLISHED
+from labctl.store.footage import file_digest
+from labctl.store.lab_folder import lab_settings
+from labctl.store.verifying.verified import verified
+from labctl.store.verifying.withheld import Published
+
+UTC = "UTC"
+TITLE = 200  # characters
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is asked for. title, creator, dataset: as the metadata names them; labels: as `report_campaign` has it."""
+
+    licence: str
+    title: str = ""
+    creator: str = ""
+    dataset: str = ""
+    choice: Choice = field(default_factory=Choice)
+    boot: int = BOOT
+    perm: int = PERM
+    seed: int = 0
+    labels: str = "best"
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A published folder. digest: sha256 hex of its manifest, to be noted elsewhere; texts: free texts by people in its
+    journal, which cannot be withheld.
+    """
+
+    folder: Path
+    manifest: Manifest
+    digest: str
+    texts: int
+
+
+def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None] = lambda line: None) -> Made:
+    """Publish the campaign in `folder` as `out`. `say` hears each step as it begins ("2/5 …").
+
+    Raises StateError before unblinding, BrokenRecord for a record that does not hold, InputError, StorageError.
+    """
+    licence, licence_text = licence_of(request.licence)
+    _check_out(out, folder, force=request.force)
+    say("1/5 the record is verified")
+    with verified(folder) as shown, _whole(out) as building:
+        campaign = shown.campaign
+        record, events = campaign.record(), campaign.events()
+        _check_phase(record, folder)
+        refuse_mixed(record, folder.name)
+        say("2/5 the record is copied")
+        entries = left_out(campaign.folder, events, record, request.choice)
+        name = campaign.opened["campaign"]
+        copied = building / "campaigns" / name
+        copy_record(campaign, record, events, withheld_of(entries), copied)
+        zone = lab_settings(folder).timezone or UTC
+        stated = drawer(folder.resolve().parent.parent, record)
+        manifest = Manifest(
+            schema="labctl.published/1",
+            campaign=name,
+            title=(request.title or campaign.opened["protocol"].get("question") or name)[:TITLE],
+            kind=campaign.opened["kind"],
+            head=head_text(*campaign.journal.head()),
+            commitment=campaign.opened["commitment"],
+            frozen=record.frozen_wall or record.closed_wall or record.opened_wall or "",
+            licence=licence,
+            creator=request.creator,
+            dataset=request.dataset or name,
+            versions=versions(),
+            report=ReportMade(request.boot, request.perm, request.seed, request.labels, zone),
+            stated={"opened by this lab, on its word": dict(stated)} if stated else {},
+            withheld=entries,
+            files={},
+        )
+        (building / "tables").mkdir()
+        streams = write_tables(record, events, building / "tables")
+        made_report(copied, manifest, building / "report", building / "report", lambda line: say(_within(line)))
+        say("5/5 cards and the manifest are written")
+        replace_file(building / "LICENSE.txt", licence_text.encode(), durable=False)
+        write_cards(building, manifest, campaign, record, streams)
+        listed = {name: FileListed(size, sha256) for name, size, sha256 in _files(building)}
+        manifest = _with_files(manifest, listed)
+        data = manifest_bytes(manifest)
+        _to_disk(building)
+        replace_file(building / PUBLISHED, data)
+        texts = free_texts(events)
+    return Made(out, manifest, file_digest(out / PUBLISHED), texts)
+
+
+def made_report(
+    record: Path,
+    manifest: Manifest,
+    out: Path,
+    read_at: Path,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    linked: bool = True,
+) -> Path:
+    """The report of a published record, made of nothing but it and its manifest, into `out`; its links are for one that
+    lies at `read_at`, where, unless `linked`, the record is not. Errors as of `report_campaign`.
+    """
+    samples, pictures = by_episode(manifest.withheld)
+    asked = manifest.report
+    published = Published(
+        withheld_of(manifest.withheld), samples, {**pictures, **samples}, manifest.stated or {"": {}}, read_at, linked
+    )
+    before = os.environ.get(times.ZONE)
+    times.use(asked.timezone)
+    try:
+        return report_campaign(
+            record,
+            out,
+            boot=asked.boot,
+            perm=asked.perm,
+            seed=asked.seed,
+            labels=asked.labels,
+            say=say,
+            published=published,
+        )
+    finally:
+        times.use(before)
+
+
+def _within(line: str) -> str:
+    number, _, text = line.partition("/")
+    return f"{'3/5' if int(number) < 4 else '4/5'} report: {text.partition(' ')[2]}"
+
+
+def _check_phase(record: Record, folder: Path) -> None:
+    if record.unblinding is None:
+        phase = record.state.phase
+        raise StateError(
+            f"campaign {folder.name} is {phase}: what would be published is sealed; {TO_UNBLINDED[phase]} it first"
+        )
+
+
+def _check_out(out: Path, campaign: Path, *, force: bool) -> None:
+    here = out.resolve()
+    if here.is_relative_to(campaign.resolve()):
+        raise InputError(f"--out {out} lies in the campaign's own folder; choose another")
+    if not out.exists() and not out.is_symlink():
+        return
+    if out.is_dir() and not out.is_symlink() and not any(out.iterdir()):
+        return
+    if out.is_symlink() or not (out / PUBLISHED).is_file():
+        raise InputError(f"--out {out} is there and is nothing that labctl published; choose another place")
+    if not force:
+        raise InputError(f"--out {out} is there already; choose another place, or replace it with --force")
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    """A folder beside `out` to fill, which takes its place when the block ends well and is gone otherwise. One that a
+    killed process left is without a manifest, and taken away by the next.
+    """
+    building = out.with_name(f".{out.name}.publishing")
+    old = out.with_name(f".{out.name}.before")
+    with file_errors(str(out)):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        if old.is_dir() and not out.exists():
+            old.rename(out)  # killed between the two renames below
+        for left in (building, old):
+            shutil.rmtree(left, ignore_errors=True)
+        building.mkdir()
+        try:
+            yield building
+            if out.exists():
+                out.rename(old)
+            building.rename(out)
+            sync_folder(out.parent)
+            shutil.rmtree(old, ignore_errors=True)
+        except BaseException:
+            shutil.rmtree(building, ignore_errors=True)
+            raise
+
+
+def _files(folder: Path) -> Iterator[tuple[str, int, str]]:
+    for path in sorted(folder.rglob("*")):
+        if path.is_file():
+            yield path.relative_to(folder).as_posix(), path.stat().st_size, file_digest(path)
+
+
+def _with_files(manifest: Manifest, files: dict[str, FileListed]) -> Manifest:
+    from dataclasses import replace
+
+    return replace(manifest, files=files)
+
+
+def _to_disk(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if path.is_file():
+            sync_file(path)
+    for path in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
+        sync_folder(path)

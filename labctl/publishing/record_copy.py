@@ -1,0 +1,50 @@
+"""A campaign's record in a published folder: databases written anew, files copied, what is withheld not.
+
+May not: decide what is withheld, or write into the campaign.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from labctl.core.events import Event
+from labctl.core.record import Record
+from labctl.publishing.leaving_out import files_of, sealed_episodes
+from labctl.store.atomic_files import file_errors
+from labctl.store.campaign import Campaign, journal_url
+from labctl.store.ledger import OPENED
+from labctl.store.opened_body import HISTORICAL
+from labctl.store.published_files import copy_journal, copy_traces
+from labctl.store.verifying.timestamps import FOLDER as TIMESTAMPS
+from labctl.store.verifying.timestamps import kept
+from labctl.store.verifying.withheld import Withheld
+
+PLAIN = ("heads.log", "cell.toml", "fixture.toml", HISTORICAL)
+
+
+def copy_record(campaign: Campaign, record: Record, events: Sequence[Event], withheld: Withheld, to: Path) -> None:
+    """Fill the folder `to`, which is not there yet. Raises StorageError."""
+    source = campaign.folder
+    with file_errors(str(to)):
+        to.mkdir(parents=True)
+        for name in (*PLAIN, *OPENED):
+            if (source / name).is_file():
+                _copy(source, name, to)
+        for kind in ("tsr", "ots"):
+            for path in kept(source, kind).values():
+                _copy(source, f"{TIMESTAMPS}/{path.name}", to)
+        for _, _, name in files_of(events):
+            if name not in withheld.files:
+                _copy(source, name, to)
+    copy_journal(journal_url(source), campaign.opened["campaign"], to / "journal.db")
+    recorded = [episode for episode in sealed_episodes(events) if episode not in withheld.traces]
+    copy_traces(campaign.traces_url, campaign.opened["campaign"], recorded, to)
+
+
+def _copy(source: Path, name: str, to: Path) -> None:
+    """The bytes of a file, with no permission or time of it."""
+    path = to / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source / name, path)

@@ -1,0 +1,94 @@
+"""A published campaign as a site shows it: verified, its report made anew, its rows and links.
+
+May not: take a page or a number from the folder that its record does not give; whoever made it is not trusted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from labctl.analysis.survival.result import AnalysisResult
+from labctl.analysis.table import Row
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
+from labctl.errors import InputError
+from labctl.publishing.check import Checked, refuse_unless_it_holds
+from labctl.publishing.manifest import Manifest, by_episode, withheld_of
+from labctl.publishing.publish import made_report
+from labctl.reporting.facts import by_episodes
+from labctl.reporting.operations_table import operations
+from labctl.store.linking import Linked, opened_links
+from labctl.store.verifying.verified import protocol_of, verified_but
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One campaign. report: the folder of its report in the site; result: what the report's JSON holds; hashes: of its
+    chain; of_items: whether its tasks are counted in items, as linked comparisons have it.
+    """
+
+    checked: Checked
+    report: Path
+    result: AnalysisResult
+    record: Record
+    rows: Sequence[Row]
+    links: Sequence[Linked]
+    hashes: frozenset[str]
+    tau_s: float | None
+    estimator: str
+    alpha: float
+    of_items: bool
+
+    @property
+    def manifest(self) -> Manifest:
+        return self.checked.admitted.manifest
+
+    @property
+    def name(self) -> str:
+        return self.manifest.campaign
+
+    @property
+    def folder(self) -> Path:
+        return self.checked.admitted.record
+
+    @property
+    def unseen(self) -> set[str]:
+        """Episodes whose pictures, or the samples that date them, are withheld."""
+        samples, pictures = by_episode(self.manifest.withheld)
+        return {*samples, *pictures}
+
+
+def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
+    """Verify a published folder and make its report anew, in a folder of its name below `reports`. Raises what
+    `check.refuse_unless_it_holds` raises, and BrokenRecord where another campaign of that name is there already.
+    """
+    checked = refuse_unless_it_holds(folder)
+    manifest, at = checked.admitted.manifest, checked.admitted.record
+    report = reports / manifest.campaign
+    if report.exists():
+        raise InputError(
+            f"{folder}: another campaign of a site is called {manifest.campaign} too; a site has each name once"
+        )
+    made_report(at, manifest, report, report, say, linked=False)
+    with verified_but(at, withheld=withheld_of(manifest.withheld)) as (campaign, events, _):
+        record = record_of(events)
+        analysis = protocol_of(campaign).analysis
+        assert record.unblinding is not None, "what holds as a publication is unblinded"
+        links = opened_links(campaign.opened, record.unblinding)
+    document = json.loads((report / "report.json").read_text("utf-8"))
+    return Shown(
+        checked,
+        report,
+        document["result"],
+        record,
+        operations(record),
+        links,
+        frozenset(event.hash for event in events),
+        analysis.tau_s,
+        analysis.estimator,
+        analysis.alpha,
+        not by_episodes(record.state.opened),
+    )

@@ -1,0 +1,133 @@
+"""`labctl site` as a use case: a static site of several published campaigns, for any plain file host or from a disk.
+
+May not: ask anybody for anything when it is read (its pages say so to the browser), or copy a page that a publisher
+made: every report is made anew from a record that was verified.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from labctl.errors import InputError
+from labctl.pages.episodes import page_files
+from labctl.publishing.feed import feed
+from labctl.publishing.leaderboard import Boards, boards_of
+from labctl.publishing.shown import Shown, shown
+from labctl.store.atomic_files import file_errors, replace_file
+
+INDEX, RUNS, VIDEOS, REPORTS, FEED = "index.html", "runs.html", "videos", "reports", "feed.xml"
+MARK = "labctl-site.json"  # in the root of a site: that it may be replaced
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A site that was made."""
+
+    index: Path
+    campaigns: Sequence[Shown]
+    boards: Boards
+    episodes: int
+
+
+def make_site(
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    title: str = "Published campaigns",
+    address: str = "",
+    force: bool = False,
+    say: Callable[[str], None] = lambda line: None,
+) -> Site:
+    """Write a site of these published folders into `out`, whole or not at all. address: where it will be read, for the
+    feed's links; say: hears each campaign as it begins.
+
+    Raises BrokenRecord for a folder that does not hold, InputError, StorageError.
+    """
+    _check_out(out, force=force)
+    with _whole(out) as building:
+        campaigns: list[Shown] = []
+        for number, folder in enumerate(folders, 1):
+            say(f"{number}/{len(folders) + 1} {folder.name}: verified, its report made anew")
+            campaigns.append(shown(folder, building / REPORTS, lambda line: None))
+        say(f"{len(folders) + 1}/{len(folders) + 1} pages are written")
+        campaigns.sort(key=lambda one: (one.manifest.frozen, one.name))
+        boards = boards_of(campaigns)
+        _write(building / INDEX, _index(title, campaigns, boards).encode())
+        without = {episode for one in campaigns for episode in one.unseen}
+        records = [one.folder for one in campaigns]
+        pages = page_files(
+            records, RUNS, VIDEOS, building, sure=True, without=without, cameras=1, explore=True, up=(INDEX, title)
+        )
+        for name, data in pages.items():
+            _write(building / name, data)
+        _write(building / FEED, feed(title, address, campaigns).encode())
+        _write(building / MARK, b'{"schema": "labctl.site/1"}\n')
+        episodes = sum(len(one.record.scored) for one in campaigns)
+    return Site(out / INDEX, campaigns, boards, episodes)
+
+
+def _index(title: str, campaigns: Sequence[Shown], boards: Boards) -> str:
+    from jinja2 import DictLoader, Environment, StrictUndefined
+    from markupsafe import Markup
+
+    texts = {name: _text(name) for name in ("site.html.j2", "site.css")}
+    environment = Environment(
+        loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["ratio"] = _ratio
+    return environment.get_template("site.html.j2").render(
+        title=title,
+        policy=Markup(POLICY),
+        css=Markup(texts["site.css"]),
+        boards=boards.boards,
+        apart=boards.apart,
+        campaigns=campaigns,
+        reports=REPORTS,
+        runs=RUNS,
+        feed=FEED,
+    )
+
+
+def _ratio(value: float | None) -> str:
+    return "not estimated" if value is None else f"{value:.2f}"
+
+
+def _text(name: str) -> str:
+    return importlib.resources.files("labctl.publishing").joinpath("templates", name).read_text("utf-8")
+
+
+def _write(path: Path, data: bytes) -> None:
+    with file_errors(str(path)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, data, durable=False)
+
+
+def _check_out(out: Path, *, force: bool) -> None:
+    if not out.exists() and not out.is_symlink():
+        return
+    if out.is_symlink() or not out.is_dir() or (any(out.iterdir()) and not (out / MARK).is_file()):
+        raise InputError(f"--out {out} is there and is no site of labctl's; choose another place")
+    if any(out.iterdir()) and not force:
+        raise InputError(f"--out {out} is there already; choose another place, or replace it with --force")
+
+
+@contextmanager
+def _whole(out: Path) -> Iterator[Path]:
+    building = out.with_name(f".{out.name}.building")
+    with file_errors(str(out)):
+        out.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(building, ignore_errors=True)
+        (building / REPORTS).mkdir(parents=True)
+        try:
+            yield building
+            shutil.rmtree(out, ignore_errors=True)
+            building.rename(out)
+        except BaseException:
+            shutil.rmtree(building, ignore_errors=True)
+            raise

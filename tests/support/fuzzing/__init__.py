@@ -1,0 +1,1 @@
+"""Parsers under input that nobody meant: what each takes, how a good input is spoilt, and what was found so far."""

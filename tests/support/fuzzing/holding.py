@@ -1,0 +1,51 @@
+"""One input to one parser: does it hold?"""
+
+from __future__ import annotations
+
+import random
+import resource
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from support.fuzzing.mutations import mutated
+from support.fuzzing.targets import TARGETS, Target, one_line
+
+FINDS = Path(__file__).parent / "finds"
+"""Inputs on which a parser once failed, one folder a parser: each stays, and is tried in every run of the tests."""
+CPU_S = 5.0
+"""Of one input, however it was spoilt: what takes longer hangs."""
+
+
+def held(target: Target, data: bytes) -> None:
+    """Hand `data` to a parser. Raises AssertionError where it raises what it may not, takes CPU_S or says two lines."""
+    folder = Path(tempfile.mkdtemp(prefix="fuzz-"))
+    begun = _cpu_s()
+    try:
+        target.parse(data, folder)
+    except target.raises as error:
+        one_line(error)
+    except Exception as error:
+        raise AssertionError(f"{type(error).__name__}: {error}") from error
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    assert _cpu_s() - begun < CPU_S, f"{_cpu_s() - begun:.1f} s of CPU"
+
+
+def inputs(name: str, seed: int) -> Iterator[bytes]:
+    """Spoilt inputs of a parser without end; the same for the same seed."""
+    draw = random.Random(f"{name} {seed}")
+    samples = list(TARGETS[name].samples())
+    while True:
+        yield mutated(draw, samples)
+
+
+def finds(name: str) -> list[Path]:
+    """What is kept of a parser."""
+    return sorted((FINDS / name.replace(" ", "-")).glob("*"))
+
+
+def _cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime

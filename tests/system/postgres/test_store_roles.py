@@ -1,0 +1,87 @@
+"""Who may do what on the lab's server: cells add to their own campaigns, viewers look, nobody changes anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from support.machine.postgres import Postgres, needs_server
+from support.runs.campaigns import unblind
+from support.runs.recordings import Recordings
+from support.runs.server_copies import PATIENCE_S, own, sent
+
+from labctl.errors import StateError, StorageError
+from labctl.store.campaign import close_campaign
+from labctl.store.server.comparing import compare
+from labctl.store.server.connecting import Server
+from labctl.store.server.copying import copy_campaign
+from labctl.store.server.fetching import fetch, listed
+from labctl.store.server.host_record import HostRecord
+
+pytestmark = [pytest.mark.thorough, *needs_server]
+
+
+@pytest.mark.parametrize("login", ["cell1", "viewer"])
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE labctl.event SET body = '{}'",
+        "DELETE FROM labctl.event",
+        "TRUNCATE labctl.chunk",
+        "UPDATE labctl.witnessed SET at = now()",
+        "DELETE FROM labctl.campaign",
+        "ALTER TABLE labctl.event DISABLE TRIGGER ALL",
+        "DROP SCHEMA labctl CASCADE",
+        "CREATE TABLE labctl.more (a int)",
+        "INSERT INTO labctl.witnessed (campaign, seq, hash, at) VALUES ('a', 1, 'b', now())",
+        "INSERT INTO labctl.campaign (campaign, name, first, writer) VALUES ('a', 'a', 'a', 'cell2')",
+    ],
+)
+def test_no_login_of_a_cell_or_a_viewer_can_change_what_is_there(server: Postgres, login: str, statement: str) -> None:
+    with pytest.raises(AssertionError, match=r"permission denied|must be owner"):
+        server.sql(statement, user=login)
+
+
+@pytest.mark.parametrize(
+    "verb", ["UPDATE labctl.event SET body = '{}'", "DELETE FROM labctl.chunk", "TRUNCATE labctl.command"]
+)
+def test_the_owner_too_is_refused_by_a_trigger(server: Postgres, verb: str) -> None:
+    with pytest.raises(AssertionError, match="refused"):
+        server.sql(f"SET ROLE labctl_owner; {verb}")
+
+
+def test_a_viewer_adds_nothing_and_sees_no_sample_of_a_blind_campaign(
+    server: Postgres, recordings: Recordings, tmp_path: Path
+) -> None:
+    folder = own(recordings, tmp_path, "looked-at")
+    with pytest.raises(StorageError, match="labctl_writer"):
+        copy_campaign(folder, server.url("viewer"), PATIENCE_S)
+    sent(folder, server)
+    one = "SELECT count(*) FROM labctl.{} WHERE campaign LIKE 'looked-at@%'"
+    assert server.sql(one.format("chunk"), user="viewer") == "0"
+    assert server.sql(one.format("chunk"), user="cell2") == "0", "another cell's login is no better"
+    assert int(server.sql(one.format("chunk"), user="cell1")) > 50
+    viewer = Server(server.url("viewer"), PATIENCE_S, reading=True)
+    with pytest.raises(StateError, match="until the campaign is unblinded"):
+        fetch(viewer, "looked-at", tmp_path / "back")
+    with pytest.raises(StateError, match="until the campaign is unblinded"):
+        compare(HostRecord(folder), viewer)
+    assert not (tmp_path / "back").exists()
+    assert [one.phase for one in listed(viewer) if one.name == "looked-at"] == ["open"]
+    unblind(folder)
+    sent(folder, server)
+    assert int(server.sql(one.format("chunk"), user="viewer")) > 50
+    viewer.close()
+
+
+def test_another_cell_cannot_write_into_a_campaign(server: Postgres, recordings: Recordings, tmp_path: Path) -> None:
+    folder = own(recordings, tmp_path, "not-yours")
+    sent(folder, server)
+    close_campaign(folder, who="tester")
+    with pytest.raises(StorageError, match="may not do that"):
+        copy_campaign(folder, server.url("cell2"), PATIENCE_S)
+    server.sql("GRANT cell1 TO cell2")  # the campaign moved to another computer
+    try:
+        assert sent(folder, server, "cell2").whole
+    finally:
+        server.sql("REVOKE cell1 FROM cell2")

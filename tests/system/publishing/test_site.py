@@ -1,0 +1,158 @@
+"""A site of published campaigns: ranked through anchors only, every string is text, nothing is asked of anybody."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
+from support.runs.published import altered, listed, request
+from support.runs.recordings import Recordings, copied
+
+from labctl.cli import call
+from labctl.errors import BrokenRecord, InputError
+from labctl.publishing.publish import publish
+from labctl.publishing.site import make_site
+from labctl.runtime.campaign_run import run_campaign
+
+pytestmark = pytest.mark.thorough
+FROZEN = policy("frozen", skill="steady")
+HTML = "<img src=x onerror=alert(1)><script>alert(2)</script>&\"'"
+ATOM = "{http://www.w3.org/2005/Atom}"
+
+
+def three(lab: Path) -> Path:
+    """Campaigns may and june, which was opened linked to may, and elsewhere, linked to none: published in lab/p."""
+
+    def ended(folder: Path) -> Path:
+        run_campaign(folder, lambda line: None, manual=True)
+        unblind(folder)
+        publish(folder, lab / "p" / folder.name, request())
+        return folder
+
+    size = {"blocks": 3, "items": 1, "budget": 30.0}
+    may = ended(make_campaign(lab, [HUMAN, FROZEN, policy("swift", skill="swift")], name="may", **size).folder)
+    again = {"extends": may, "anchors": ["human", "frozen"]}
+    ended(make_campaign(lab, [HUMAN, FROZEN, policy("slow", skill="slow")], name="june", **size, **again).folder)
+    ended(make_campaign(lab, [HUMAN, policy("swift", skill="swift")], name="elsewhere", items=1, budget=30.0).folder)
+    return lab / "p"
+
+
+@pytest.fixture
+def folders(recordings: Recordings) -> Path:
+    return recordings.of(three)
+
+
+class Reader(HTMLParser):
+    """What a browser would load or run of a page, and its text."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_arms_are_ranked_through_anchors_and_the_page_says_why_others_are_not(folders: Path, tmp_path: Path) -> None:
+    words = [str(folders / name) for name in ("elsewhere", "june", "may")]
+    assert call(["site", *words, "--out", str(tmp_path / "s"), "--address", "https://lab.example/r"]) == 0
+    made = make_site([Path(word) for word in words], tmp_path / "again")
+    assert (tmp_path / "s/index.html").read_bytes() == (tmp_path / "again/index.html").read_bytes()
+    (board,) = made.boards.boards
+    assert set(board.campaigns) == {"may", "june"} and board.reference == "human"
+    places = {place.arm: place for place in board.places}
+    assert board.places[0].arm == "human" and places["human"].ratio == 1
+    assert set(places) == {"human", "frozen", "swift", "slow"}, "an anchor has one place"
+    assert places["frozen"].campaign == "may" and places["frozen"].also == ("june",)
+    report = json.loads((tmp_path / "s/reports/june/report.json").read_text())["result"]
+    rmst = {arm["arm"]: arm["rmst"] for arm in report["arms"]}
+    assert places["slow"].ratio == pytest.approx(rmst["slow"] / rmst["human"])
+    assert made.boards.apart == {"elsewhere": "linked to no other campaign of this site"}
+    text = Reader((tmp_path / "s/index.html").read_text()).text
+    assert "elsewhere" in text.partition("Not ranked")[2] and "linked to no other campaign" in text
+    feed = ElementTree.parse(tmp_path / "s/feed.xml").getroot()
+    assert len(feed.findall(f"{ATOM}entry")) == 3
+    links = {link.get("href") for entry in feed.findall(f"{ATOM}entry") for link in entry.findall(f"{ATOM}link")}
+    assert "https://lab.example/r/reports/may/report.html" in links
+
+
+def test_a_link_to_another_record_of_that_name_ranks_nothing(folders: Path, tmp_path: Path) -> None:
+    lab = tmp_path / "lab"
+    other = make_campaign(lab, [HUMAN, FROZEN], name="may", items=1, budget=30.0).folder
+    run_campaign(other, lambda line: None, manual=True)
+    unblind(other)
+    publish(other, tmp_path / "may", request())
+    made = make_site([tmp_path / "may", folders / "june"], tmp_path / "s")
+    assert made.boards.boards == []
+    assert made.boards.apart["june"] == "it was linked to another may: the one here has no such head"
+    alone = make_site([folders / "june"], tmp_path / "t")
+    assert alone.boards.apart["june"] == "it was opened linked to may, which is not in this site"
+
+
+def test_no_page_asks_another_host_or_holds_a_link_that_leads_nowhere(folders: Path, tmp_path: Path) -> None:
+    make_site([folders / "may", folders / "june"], tmp_path / "s")
+    for page in (tmp_path / "s").rglob("*.html"):
+        read = Reader(page.read_text())
+        policies = [of for tag, of in read.tags if of.get("http-equiv") == "Content-Security-Policy"]
+        assert policies and "default-src 'none'" in str(policies[0]["content"]), page
+        for _, of in read.tags:
+            for key in ("src", "href", "data-src"):
+                value = (of.get(key) or "").partition("#")[0]
+                assert "//" not in value, (page, value)
+                if value and not value.startswith("data:"):
+                    assert (page.parent / value).is_file(), (page, value)
+
+
+def test_html_in_every_string_is_text(tmp_path: Path) -> None:
+    arms = [HUMAN, policy(HTML.replace('"', "'"), skill="swift")]
+    said = {'question = "a test"': f"question = '''{HTML}'''", 'instruction = "Move': f"instruction = '''{HTML} Move"}
+    said['the items."'] = "the items.'''"
+    folder = make_campaign(tmp_path / "lab", arms, items=1, budget=6.0, protocol=said).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    unblind(folder)
+    made = publish(folder, tmp_path / "p", request(title=HTML, creator=HTML, dataset=HTML))
+    make_site([made.folder], tmp_path / "s", title=HTML)
+    pages = [*(tmp_path / "s").rglob("*.html"), *(tmp_path / "p").rglob("*.html")]
+    assert len(pages) == 6
+    for page in pages:
+        read = Reader(page.read_text())
+        assert not [of for tag, of in read.tags if "onerror" in of or of.get("src") == "x"], page
+        scripts = page.read_text().count("<script>")
+        assert scripts <= 1 and "alert(2)</script>" not in page.read_text(), page
+    assert "alert(2)" in Reader((tmp_path / "s/index.html").read_text()).text, "it is there, as text"
+    for card in (tmp_path / "p/README.md", tmp_path / "p/report/report.md"):
+        assert not re.search(r"(?<!\\)<(img|script)", card.read_text()), card
+    ElementTree.parse(tmp_path / "s/feed.xml")
+
+
+def test_a_page_that_a_publisher_made_is_not_copied(folders: Path, tmp_path: Path) -> None:
+    mine = shutil.copytree(folders / "may", tmp_path / "may")
+    (mine / "report/report.html").write_text("<script>alert(1)</script>")
+    listed(mine, "report/report.html")
+    make_site([mine], tmp_path / "s")
+    assert "alert(1)" not in (tmp_path / "s/reports/may/report.html").read_text()
+
+
+def test_a_folder_that_does_not_hold_makes_no_site(folders: Path, tmp_path: Path) -> None:
+    mine = copied(folders / "may", tmp_path / "may")
+    altered(mine, "campaigns/may/journal.db", "DELETE FROM event WHERE seq > 20")
+    with pytest.raises(BrokenRecord):
+        make_site([folders / "june", mine], tmp_path / "s")
+    with pytest.raises(InputError, match="a site has each name once"):
+        make_site([folders / "june", folders / "june"], tmp_path / "s")
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis/a.tex").touch()
+    with pytest.raises(InputError, match=r"no site of labctl's"):
+        make_site([folders / "june"], tmp_path / "thesis", force=True)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["may", "thesis"]
