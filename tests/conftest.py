@@ -16,6 +16,7 @@ from support.runs.recordings import Recordings
 pytest_plugins = [
     "harness.failures",
     "harness.hangs",
+    "harness.left_out",
     "harness.pools",
     "harness.seeds",
     "harness.slowest",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import tomllib
 from pathlib import Path
+
+import pytest
+from harness.left_out import WHOLE
 
 ROOT = Path(__file__).resolve().parents[2]
 MAKEFILE = (ROOT / "Makefile").read_text()
@@ -33,6 +37,21 @@ def test_what_make_test_leaves_out_make_test_all_runs() -> None:
     assert MARKERS - {"thorough", "real_time", "busy", "alone"} == APART, (
         "a new marker needs a command, and a line in CONTRIBUTING.md"
     )
+
+
+@pytest.mark.parametrize(("folder", "marker"), sorted(WHOLE.items()))
+def test_a_folder_that_is_left_out_whole_has_only_tests_of_its_marker(folder: str, marker: str) -> None:
+    files = [path for path in (ROOT / "tests" / folder).rglob("*.py") if path.name.startswith(("test_", "bench_"))]
+    assert len(files) > 10
+    for path in files:
+        tree = ast.parse(path.read_text())
+        if any(isinstance(node, ast.Assign) and f"mark.{marker}" in ast.unparse(node) for node in tree.body):
+            continue
+        tests = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name.startswith("test")]
+        unmarked = [
+            test.name for test in tests if f"mark.{marker}" not in " ".join(map(ast.unparse, test.decorator_list))
+        ]
+        assert unmarked == [], path
 
 
 def test_what_runs_alone_is_thorough_or_it_would_run_twice() -> None:
