@@ -11,11 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labctl.analysis.binary.paired import tango
 from labctl.analysis.binary.pooling import UNPERTURBED, category
+from labctl.analysis.blocks.means import Draws, mean_over_units
 from labctl.analysis.blocks.swaps import PERM, Swapped, swapped
 from labctl.analysis.results import Result
+from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.survival.verdicts import holm, holm_errors, holm_levels
+
+BOOT = 999
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Drop(Result):
 
     `axis` is "" for a whole category. `p` by swapping base and perturbed within sets, `p_holm` adjusted over the axes
     (or the categories) of the arm, `error` its Monte-Carlo error. `ci` is at the level of Holm's step, so that it
-    excludes 0 exactly where p_holm is at most alpha; None where so few sets exclude nothing (`smallest_p`).
+    excludes 0 exactly where p_holm is at most alpha (`_interval`); None where so few sets exclude nothing
+    (`smallest_p`).
     """
 
     axis: str
@@ -102,12 +108,13 @@ def compositions(rows: Sequence[Perturbed], alpha: float = 0.05, perm: int = PER
             if at_base is not None and all(one is not None for one in alone):
                 whole.append(at_base - scores[arm, axis, group, base])
                 singles.append(sum(at_base - one for one in alone if one is not None))
-        beyond = swapped(np.array(whole) - np.array(singles), perm, seed)
+        differences = np.array(whole) - np.array(singles)
+        beyond = swapped(differences, perm, seed)
         if beyond is not None:
-            means = float(np.mean(whole)), float(np.mean(singles))
-            found.append(
-                Composition(axis, arm, *means, beyond.mean, beyond.interval(1 - alpha), beyond.p, beyond.pairs)
-            )
+            means, most = (float(np.mean(whole)), float(np.mean(singles))), 1.0 + len(parts)
+            wide = mean_over_units(differences, np.arange(beyond.pairs), -most, most, Draws(seed, BOOT), 1 - alpha)
+            ci = _interval(beyond.interval(1 - alpha), wide.interval)
+            found.append(Composition(axis, arm, *means, beyond.mean, ci, beyond.p, beyond.pairs))
     return found
 
 
@@ -143,6 +150,32 @@ def _pairs(rows: Sequence[Perturbed], name: Callable[[str], str]) -> dict[tuple[
     return found
 
 
+def _of_unseen(both: Floats, level: float, seed: int) -> Interval | None:
+    """An interval of the mean of base less perturbed, pairs (n, 2), that leaves room for what did not come: Tango's of
+    successes, else that of `mean_over_units`.
+    """
+    if np.isin(both, (0.0, 1.0)).all():
+        lost, gained = int((both[:, 0] > both[:, 1]).sum()), int((both[:, 0] < both[:, 1]).sum())
+        return tango(lost, gained, len(both), level)
+    return mean_over_units(both[:, 0] - both[:, 1], np.arange(len(both)), -1.0, 1.0, Draws(seed, BOOT), level).interval
+
+
+def _interval(swaps: Interval | None, unseen: Interval | None) -> Interval | None:
+    """The outer ends of the means that swaps do not reject and of `_of_unseen`, on the side of 0 that swaps leave.
+
+    That no axis costs anything is what swaps test exactly. Of any other mean they take differences to be symmetric
+    about it, so that eight sets in which nothing changed would exclude a drop of .01: the other interval does not.
+    """
+    if swaps is None or unseen is None:
+        return swaps
+    low, high = min(swaps[0], unseen[0]), max(swaps[1], unseen[1])
+    if swaps[0] > 0:
+        low = low if low > 0 else swaps[0]
+    if swaps[1] < 0:
+        high = high if high < 0 else swaps[1]
+    return low, high
+
+
 def _families(
     pairs: Mapping[tuple[str, str], Sequence[tuple[float, float]]], alpha: float, perm: int, seed: int, *, by_axis: bool
 ) -> list[Drop]:
@@ -157,7 +190,9 @@ def _families(
         adjusted, levels = holm(p), holm_levels(p, alpha)
         errors = holm_errors(p, {axis: test.error for axis, test in tests.items()})
         for axis, test in tests.items():
-            base, perturbed = (float(np.mean([both[k] for both in pairs[arm, axis]])) for k in (0, 1))
+            both = np.array(pairs[arm, axis])
+            base, perturbed = (float(mean) for mean in both.mean(axis=0))
+            level = 1 - levels[axis]
             found.append(
                 Drop(
                     axis if by_axis else "",
@@ -166,7 +201,7 @@ def _families(
                     base,
                     perturbed,
                     test.mean,
-                    test.interval(1 - levels[axis]),
+                    _interval(test.interval(level), _of_unseen(both, level, seed)),
                     test.p,
                     adjusted[axis],
                     errors[axis],

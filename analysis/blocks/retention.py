@@ -12,9 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from labctl.analysis.blocks.means import Draws, mean_over_units
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
+
+DRAWS = Draws(seed=0, boot=999)
+_ALIKE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ def retention(
 
     E. C. Fieller (J. R. Stat. Soc. B 16 (1954) 175): the ratios r at which mean test - r mean train is not clear of 0,
     by t on the units of the smaller split less one, with the variances and the covariance of both means over units.
-    None where those ratios are no interval.
+    Where all units of a split scored alike that variance is 0 and says nothing: then the ratio of the ends of both
+    means' own intervals, each at half the error (Bonferroni). None where those ratios are no interval.
     """
     parts = [np.asarray(x, dtype=float) for x in (train, test)]
     units = [
@@ -64,11 +69,25 @@ def retention(
         np.add.at(moved[split], [names[u] for u in own], (x - means[split]) / len(x))
     distinct = [len(set(own)) for own in units]
     ci = None
-    if min(distinct) >= 2:
+    if min(distinct) >= 2 and np.abs(moved).max(axis=1).min() < _ALIKE:
+        places = [np.array([names[u] for u in own]) for own in units]
+        ends = [
+            mean_over_units(x, own, 0.0, 1.0, DRAWS, 0.5 + level / 2).interval
+            for x, own in zip(parts, places, strict=True)
+        ]
+        ci = _of_ends(*ends)
+    elif min(distinct) >= 2:
         scale = np.sqrt([n / (n - 1) for n in distinct])
         covariance = (moved @ moved.T) * np.outer(scale, scale)
         ci = _fieller(means[0], means[1], covariance, float(stats.t.ppf(0.5 + level / 2, min(distinct) - 1)))
     return Retention(means[0], means[1], means[1] / means[0], ci, *sizes)
+
+
+def _of_ends(below: Interval | None, above: Interval | None) -> Interval | None:
+    """The least and the most that a ratio can be of what lies in two intervals."""
+    if below is None or above is None or below[0] <= 0:
+        return None
+    return above[0] / below[1], above[1] / below[0]
 
 
 def _fieller(below: float, above: float, covariance: Floats, reach: float) -> Interval | None:

@@ -44,9 +44,12 @@ def main_table(result: EpisodesResult) -> Table:
         (Column(f"HRT % [{each} %]"), "hrt", lambda a: numerals.estimate(a["hrt"], a["hrt_ci"], scale=100)),
         (Column("Episodes"), None, lambda arm: numerals.count(arm["episodes"])),
     ]
+    several = len(result["arms"]) > 1
+    columns = [column for column in columns if several or column[1] not in ("rank", "letters")]
     shown = [c for c in columns if c[1] is None or any(arm.get(c[1]) not in (None, "") for arm in result["arms"])]
     rows = tuple(tuple(cell(arm) for _, _, cell in shown) for arm in arms_in_order(result))
-    note = (SUCCEEDED if _given(result, "rate") else "") + (SCORE if _given(result, "score") else "") + RANK
+    note = (SUCCEEDED if _given(result, "rate") else "") + (SCORE if _given(result, "score") else "")
+    note += RANK if several else ""
     if result["tasks"] and result["tasks"]["by"] == "task":
         note += " Means are over the episodes of all tasks; each task by itself stands below."
     if any(arm["rmst"] is not None for arm in result["arms"]):

@@ -136,8 +136,8 @@ def _tests(result: EpisodesResult, name: str) -> Table:
         )
     head = (Column("Pair", "text"), Column(f"{name} [{level(result)} %]"), *(Column(names[key]) for key in kept))
     note = (
-        "Not adjusted over pairs. p of score and of success by exchanging the two labels within blocks; ± is the "
-        "Monte-Carlo error of random exchanges, and another seed gives another p."
+        "Not adjusted over pairs. p of score and of success by exchanging the two labels within whole sets (blocks, "
+        "where none belong together); ± is the Monte-Carlo error of random exchanges, and another seed gives another p."
     )
     return Table(head, tuple(rows), note)
 

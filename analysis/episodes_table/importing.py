@@ -108,7 +108,7 @@ def word(value: Plain) -> str:
     return " ".join(text(value).split()) if isinstance(value, str | int | float) else ""
 
 
-def shortened(value: object) -> str:
+def shortened(value: Plain) -> str:
     """A value as a message shows it, however long it is."""
     shown = repr(value)
     return shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}…"

@@ -211,10 +211,10 @@ def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
 
 
 def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
-    episodes = {arm["arm"]: arm.get("episodes") for arm in result.get("arms") or []}
+    episodes = {(c["arm"], c["object"]): c["episodes"] for c in result.get("cells") or []}
 
     def one(pair: PairResult) -> str:
-        n = [episodes.get(pair[side]) for side in ("a", "b")]
+        n = [_of_all([episodes.get((pair[side], o)) for o in pair.get("objects") or []]) for side in ("a", "b")]
         size = "" if None in n else f", {n[0]} and {n[1]} episodes"
         effect = f"time per item {time_ratio(pair, adjusted=True)}{_where(pair, result)}"
         return f"{pair['a']} over {pair['b']} ({effect}, Holm-adjusted {_p(pair)}{size})"
@@ -225,6 +225,11 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
         "data do not rank the arms."
         f"{few(pairs, result)}"
     )
+
+
+def _of_all(counts: Sequence[int | None]) -> int | None:
+    known = [n for n in counts if n is not None]
+    return sum(known) if known and len(known) == len(counts) else None
 
 
 def floor_caution(arm: ArmResult, *, reference: str | None) -> str | None:

@@ -13,14 +13,18 @@ from typing import TYPE_CHECKING
 
 from cyclonedds.idl import IdlStruct
 from cyclonedds.idl.annotations import final
-from cyclonedds.idl.types import array, float64, int8, int32, int64, uint8, uint16, uint64
+from cyclonedds.idl.types import float64, int8, int32, int64, uint16, uint64
 
 from labctl.drivers.ros2.messages import Duration, Header, JointTrajectory, Time, Twist, Vector3
 
 if TYPE_CHECKING:  # what a message holds once it is read, and may be given
     from builtins import list as sequence
+
+    Octets = list[int]
 else:
-    from cyclonedds.idl.types import sequence
+    from cyclonedds.idl.types import array, sequence, uint8
+
+    Octets = array[uint8, 16]
 
 ACCEPTED, EXECUTING, CANCELING, SUCCEEDED, CANCELED, ABORTED = range(1, 7)  # action_msgs/msg/GoalStatus
 ERRORS = {
@@ -101,7 +105,7 @@ class Goal(IdlStruct, typename="control_msgs::action::dds_::FollowJointTrajector
 @final
 @dataclass
 class Uuid(IdlStruct, typename="unique_identifier_msgs::msg::dds_::UUID_"):
-    uuid: array[uint8, 16] = field(default_factory=lambda: [0] * 16)
+    uuid: Octets = field(default_factory=lambda: [0] * 16)
 
 
 @final

@@ -67,7 +67,7 @@ class LineSensor:
         self._lost, self._last, self._left = "", "", b""
         self._end = threading.Event()
         self._thread: threading.Thread | None = None
-        self._line: serial.SerialBase | None = None
+        self._line: serial.Serial | None = None
 
     def connect(self, now_ns: int) -> None:
         """Open the line and wait for the first that fits. Raises DeviceLost when none comes."""
@@ -116,7 +116,7 @@ class LineSensor:
             self._line.close()
             self._line = None
 
-    def _serve(self, line: serial.SerialBase) -> None:
+    def _serve(self, line: serial.Serial) -> None:
         fitted_ns = asked_ns = self._clock.now_ns()
         kept_ns = 0
         try:
@@ -142,9 +142,9 @@ class LineSensor:
         except (serial.SerialException, OSError, TypeError) as error:  # TypeError: closed while it was read
             self._lost = f"the sensor on {self._options.port} is gone ({error})"
 
-    def _lines(self, line: serial.SerialBase) -> list[str]:
+    def _lines(self, line: serial.Serial) -> list[str]:
         """The lines that have come whole; waits READ_S at most, and for one byte only."""
-        self._left += line.read(max(1, line.in_waiting or 1))
+        self._left += line.read(line.in_waiting or 1)
         *whole, self._left = re.split(rb"[\r\n]+", self._left[-LONGEST:])
         return [text for one in whole if (text := one.decode("utf-8", "replace").strip())]
 

@@ -37,15 +37,15 @@ class OtherAxes:
 
 def other_axes(table: TeleopTable, axes: Sequence[Axis]) -> OtherAxes:
     """What [[teleop.axis]] says of a robot's axes, which `config.axes.check_driven` has looked at."""
-    arm, hand = [axis for axis in axes if not axis.hand], [axis for axis in axes if axis.hand]
+    led, hand = [axis for axis in axes if not axis.hand], [axis for axis in axes if axis.hand]
     given = {axis.name: axis for axis in table.axis}
-    driven = [(i, given[axis.name]) for i, axis in enumerate(arm) if axis.name in given]
+    driven = [(i, given[axis.name]) for i, axis in enumerate(led) if axis.name in given]
     slides = np.zeros((len(driven), len(AXES)))
     for row, (_, axis) in enumerate(driven):
         by = str(axis.by)
         slides[row, AXES.index(by.lstrip("+-"))] = -1.0 if by.startswith("-") else 1.0
     return OtherAxes(
-        joints=np.array([i for i, axis in enumerate(arm) if axis.kind == "revolute"], int),
+        joints=np.array([i for i, axis in enumerate(led) if axis.kind == "revolute"], int),
         columns=np.array([i for i, _ in driven], int),
         slides=slides,
         speeds=np.array([float(axis.speed or 0.0) for _, axis in driven]),

@@ -146,6 +146,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     if over:
         click.echo(over)
         return
+    click.echo(f"starting the run of {folder.name}: its console opens once it answers", err=True)
     log = folder / "logs" / "run.out"  # what it prints, kept until the next one; logs/run.log has it with times
     log.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]

@@ -114,7 +114,7 @@ def _print_standing(entry: dict[str, Any]) -> None:
     current = entry["current"]
     if current and entry["phase"] == "open":
         place = f"block {current['block'] + 1}, {current['condition']}"
-        click.echo(f"next: trial {current['trial']}, {place}: {current['state']}")
+        click.echo(f"next: trial {current['number']} of {entry['trials']}, {place}: {current['state']}")
     for hold in entry["holds"]:
         click.echo(f"hold {hold['code']}: {hold['text']}")
     if entry["faulted"]:

@@ -16,6 +16,7 @@ import click
 
 from labctl.cli.options import (
     CONTEXT,
+    PATH,
     campaign_argument,
     commitment_option,
     example,
@@ -44,9 +45,23 @@ STAMP = example("labctl stamp first", "labctl verify first  # says what the time
 @campaign_argument(required=False)
 @head_option
 @commitment_option
+@click.option(
+    "--certificates",
+    type=PATH,
+    default=None,
+    metavar="PEM",
+    help="Of a published folder: the root certificates of the time-stamping authority that you trust.",
+)
 @lab_option
 @json_option
-def verify(campaign: str | None, head: str | None, commitment: str | None, lab: Path | None, as_json: bool) -> int:
+def verify(
+    campaign: str | None,
+    head: str | None,
+    commitment: str | None,
+    certificates: Path | None,
+    lab: Path | None,
+    as_json: bool,
+) -> int:
     """Check hash chain, commitment, trace and video digests and read models; exit 1 and name what is broken.
 
     Without CAMPAIGN every campaign of the lab is checked. Whoever can write a campaign's folder can make all of it anew
@@ -61,7 +76,9 @@ def verify(campaign: str | None, head: str | None, commitment: str | None, lab: 
     from labctl.store.verifying.verify import verify_campaign
 
     if campaign is not None and is_published(campaign):
-        return verify_published(campaign, head, commitment, as_json=as_json)
+        return verify_published(campaign, head, commitment, certificates, as_json=as_json)
+    if certificates is not None:
+        raise InputError("--certificates is for a published folder; those of a lab stand in its lab.toml")
     known = noted(head, commitment)
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
     if not folders:

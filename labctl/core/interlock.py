@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from labctl.clock import MILLISECOND
-from labctl.core.events import LOOK_SAID_STOP
+from labctl.core.events import ARMS_UNREADY, LOOK_SAID_STOP, VOIDS_ALIKE
 from labctl.core.scene_words import camera_moved, change, movement
 from labctl.core.trial_table import Verb
 from labctl.messages.body_parts import MatchBody, MoveBody, ScoreLimits
@@ -154,6 +154,14 @@ def overridable(hold: Hold) -> bool:
     return hold.code.startswith((CAMERA_MOVED, SCENE_DIFFERS, SCENE_UNKNOWN))
 
 
+_LOOKED = "look at the cell; once the cause is gone, acknowledge it (a)"
+_ACKNOWLEDGED = {
+    LOOK_SAID_STOP: "end the campaign (labctl close), or acknowledge it (a) and go on, which every report says",
+    ARMS_UNREADY: "once it is put right, acknowledge it (a): all arms are asked again",
+    VOIDS_ALIKE: "once it is put right, acknowledge it (a): the trial has lost nothing",
+}
+
+
 def _standing(snapshot: Snapshot) -> Iterator[Hold]:
     if not snapshot.session_open:
         yield Hold("no_session", "no session is open", "open a session with people and roles")
@@ -164,10 +172,7 @@ def _standing(snapshot: Snapshot) -> Iterator[Hold]:
             "look at the cell; once it is in order, acknowledge the fault (a)",
         )
     for code, text in snapshot.unacknowledged.items():
-        clears = "look at the cell; once the cause is gone, acknowledge it (a)"
-        if code == LOOK_SAID_STOP:
-            clears = "end the campaign (labctl close), or acknowledge it (a) and go on, which every report says"
-        yield Hold(f"unacknowledged:{code}", text, clears)
+        yield Hold(f"unacknowledged:{code}", text, _ACKNOWLEDGED.get(code, _LOOKED))
 
 
 def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:

@@ -158,7 +158,7 @@ class Compare(TypedDict):
 
 
 class EarlierTrial(TypedDict):
-    """A trial that is done, without its outcome."""
+    """A trial that is done ("trial 2 of 48"), without its outcome."""
 
     trial: str
     block: int

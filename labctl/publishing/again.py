@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,20 +19,23 @@ from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
 
 CLOSE = 1e-9  # relative: what another version of a library may make of a sum
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
 WORDS = ("analysed_by",)  # keys of a report's JSON whose text says what made it
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
     """A report made anew. same: byte for byte; files: those that differ, or that one of the two has not; numbers:
-    where the numbers differ; furthest: the largest relative difference of those that count as the same; versions: which
-    are other ones here.
+    where the numbers differ; texts: where only words do, or one of the two says nothing, which by the same versions is
+    a difference of numbers too; furthest: the largest relative difference of those that count as the same; versions:
+    which are other ones here.
     """
 
     page: Path
     same: bool
     files: tuple[str, ...]
     numbers: tuple[str, ...]
+    texts: tuple[str, ...]
     furthest: float
     versions: tuple[str, ...]
 
@@ -45,6 +49,7 @@ class Again:
             more = f" (and {len(self.numbers) - 1} more)" if len(self.numbers) > 1 else ""
             return f"NOT the published report: {first}{more}{why}"
         furthest = f" (to {self.furthest:.1g} of each)" if self.furthest else ""
+        furthest += f", {count(len(self.texts), 'text')} in other words" if self.texts else ""
         return f"the same numbers{furthest}, other bytes in {count(len(self.files), 'file')}{why}"
 
 
@@ -71,16 +76,26 @@ def held_against(checked: Checked, page: Path) -> Again:
         for name in listed | made
         if name not in listed or name not in made or (there / name).read_bytes() != (published / name).read_bytes()
     )
-    lines, furthest = list[str](), 0.0
+    lines, texts, furthest = list[str](), list[str](), 0.0
     if "report.json" in differ:
         old, new = (_read(place / "report.json") for place in (published, there))
         for where, one, two in _apart(old, new, ""):
             if isinstance(one, float | int) and isinstance(two, float | int) and math.isclose(one, two, rel_tol=CLOSE):
                 furthest = max(furthest, abs(one - two) / max(abs(one), abs(two)))
-            elif not any(word in where for word in WORDS):
-                lines.append(f"{where}: published {_short(one)}, here {_short(two)}")
+            elif where.rpartition(".")[2] not in WORDS:
+                into = texts if _in_words(one, two) else lines
+                into.append(f"{where}: published {_short(one)}, here {_short(two)}")
     changed = differences(manifest.versions, versions())
-    return Again(page, not differ, tuple(differ), tuple(lines), furthest, tuple(changed))
+    if not changed:
+        lines, texts = lines + texts, []
+    return Again(page, not differ, tuple(differ), tuple(lines), tuple(texts), furthest, tuple(changed))
+
+
+def _in_words(one: Json, two: Json) -> bool:
+    """Whether two values differ in words alone: texts with the same numbers in them, or something that one has not."""
+    if isinstance(one, str) and isinstance(two, str):
+        return sorted(NUMBER.findall(one)) == sorted(NUMBER.findall(two))
+    return one is None or two is None
 
 
 def _read(path: Path) -> Json:

@@ -25,6 +25,7 @@ from labctl.store.database_backend import Reader, sqlite_url
 from labctl.store.journal import events_of
 from labctl.store.ledger import SEALED_TRACES, TRACES
 from labctl.store.problem import Problem
+from labctl.store.verifying.timestamps import Authority, Dated, dated, kept
 from labctl.store.verifying.verify import LOOSE, NOTHING, Counts, verify_campaign
 
 
@@ -44,9 +45,15 @@ class Checked:
     outside: Outside | None
 
 
-def check_published(folder: Path, noted: Noted = NOTHING, say: Callable[[str], None] = lambda line: None) -> Checked:
+def check_published(
+    folder: Path,
+    noted: Noted = NOTHING,
+    say: Callable[[str], None] = lambda line: None,
+    certificates: bytes | None = None,
+) -> Checked:
     """Verify a published folder: files, databases, chain, heads, opened seal, recordings, and that what is missing is
-    what the manifest says was withheld. noted: as `verify_campaign` has it.
+    what the manifest says was withheld. noted: as `verify_campaign` has it; certificates: PEM, of a
+    time-stamping authority that whoever asks trusts.
 
     Raises what `guard.admit` raises for a folder that is not to be opened at all.
     """
@@ -56,16 +63,21 @@ def check_published(folder: Path, noted: Noted = NOTHING, say: Callable[[str], N
     _refuse_names(admitted)
     looked = verify_campaign(admitted.record, noted, withheld=withheld, say=say)
     problems = list(looked.problems)
+    stamps, unstamped = Dated(), list[str]()
     if looked.events:
+        unstamped = dated(admitted.record, looked.events).facts
+        if certificates is not None:
+            stamps = dated(admitted.record, looked.events, Authority("", certificates, 0.0))
+        problems += stamps.problems
         problems += _against_manifest(admitted, looked.events)
         problems += _journal_lines(admitted, looked.events)
         problems += _needless(admitted, looked.events)
     return Checked(
         admitted,
         problems,
-        [note for note in looked.notes if note != LOOSE],
+        [*(note for note in looked.notes if note not in (LOOSE, *unstamped)), *stamps.facts],
         [_line(entry) for entry in manifest.withheld],
-        _unchecked(admitted, looked.outside),
+        [*_unchecked(admitted, looked.outside), *(_stamps(admitted) if certificates is None else ())],
         _there(looked.counts, admitted),
         head_text(int(looked.head.split()[0]), looked.head.split()[-1]),
         None if problems else looked.outside,
@@ -107,6 +119,14 @@ def _there(counts: Counts, admitted: Admitted) -> Counts:
         counts.videos - withheld["video"],
         counts.photos - withheld["photo"],
     )
+
+
+def _stamps(admitted: Admitted) -> list[str]:
+    """What is to be said of timestamps where nobody said whom to trust."""
+    number = len(kept(admitted.record))
+    if not number:
+        return []
+    return [f"{count(number, 'timestamp')} of an authority: give its certificates, if you trust it, by --certificates"]
 
 
 def _against_manifest(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:

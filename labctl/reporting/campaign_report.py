@@ -30,22 +30,22 @@ from labctl.reporting.clip_cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
+from labctl.reporting.from_traces import add_measured
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
-from labctl.reporting.measured import add_measured
 from labctl.reporting.measures import stress_of
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
 from labctl.reporting.policy_software import changes_of_policies
 from labctl.reporting.relabellings import Exchange, relabellings
-from labctl.reporting.times.read_once import ReadOnce
 from labctl.reporting.touches import touched_by_arm
 from labctl.software import collect_pins, in_words
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
+from labctl.store.read_once import ReadOnce
 from labctl.store.verifying.verified import (
     JOURNAL_ALONE,
     arms_of,

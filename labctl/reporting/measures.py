@@ -16,8 +16,8 @@ from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.errors import LabctlError, StateError
 from labctl.messages.body_parts import SwitchEntry
-from labctl.reporting.times.read_once import Samples
 from labctl.store.campaign import Campaign
+from labctl.store.read_once import Samples
 
 if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the statistics
     from labctl.analysis.episodes.adaptability import Watched

@@ -160,6 +160,10 @@ class Attachment:
         """Is the run process still there?"""
         return is_there(self.pid) and began(self.pid) == self._began
 
+    def ended(self) -> bool:
+        """Has the run process ended in order? One that was killed leaves behind where it could be reached."""
+        return not self.alive() and not (self.folder / CONTACT).exists()
+
     def close(self) -> None:
         self._context.destroy(linger=200)
 

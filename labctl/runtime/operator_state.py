@@ -326,6 +326,6 @@ def _earlier(state: CampaignState) -> list[EarlierTrial]:
     """The last trials that are done, without what came of them."""
     done = [t for t in state.trials.values() if t.state in FINISHED][-EARLIER:]
     return [
-        {"trial": t.id, "block": t.block, "condition": t.condition, "state": str(t.state), "voids": t.voids}
+        {"trial": t.place, "block": t.block, "condition": t.condition, "state": str(t.state), "voids": t.voids}
         for t in done
     ]

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from labctl import times
 from labctl.errors import InputError
+from labctl.store.database_backend import PUBLISHED
 
 if TYPE_CHECKING:  # whoever finds a campaign to read does not wait for the schemas
     from labctl.config.cell_schema import Cell, Fixture, Lab
@@ -127,8 +128,15 @@ def admit_zone(lab: Path | None) -> None:
 
 
 def lab_with(folder: Path) -> Path | None:
-    """The lab that a campaign folder lies in; None when it lies in none."""
-    return next((above for above in folder.resolve().parents if (above / MARK).is_file()), None)
+    """The lab that a campaign folder lies in; None when it lies in none. A published folder is no part of the lab that
+    it lies in, and has none: whoever made it is not trusted.
+    """
+    for above in folder.resolve().parents:
+        if (above / PUBLISHED).is_file():
+            return None
+        if (above / MARK).is_file():
+            return above
+    return None
 
 
 def campaigns(lab: Path) -> list[Path]:

@@ -71,13 +71,10 @@ def copy_traces(url: str, campaign: str, episodes: Sequence[str], folder: Path) 
 
 def _parts(url: str, campaign: str, episodes: Sequence[str]) -> Iterable[tuple[str, list[tuple[Value, ...]]]]:
     reader = Reader(url)
-    try:
-        for table, columns, order in (("stream", _STREAM, "name"), ("chunk", _CHUNK, "stream, seq")):
-            asked = f"SELECT {', '.join(columns)} FROM {table} WHERE campaign = :campaign AND episode = :episode"
-            for episode in episodes:
-                yield table, reader.rows(f"{asked} ORDER BY {order}", _row, campaign=campaign, episode=episode)
-    finally:
-        reader.close()
+    for table, columns, order in (("stream", _STREAM, "name"), ("chunk", _CHUNK, "stream, seq")):
+        asked = f"SELECT {', '.join(columns)} FROM {table} WHERE campaign = :campaign AND episode = :episode"
+        for episode in episodes:
+            yield table, reader.rows(f"{asked} ORDER BY {order}", _row, campaign=campaign, episode=episode)
 
 
 def _row(*values: Value) -> tuple[Value, ...]:

@@ -20,6 +20,7 @@ def standing(state: CampaignState) -> dict[str, Any]:
     if turn is not None:
         current = {
             "trial": turn.id,
+            "number": list(state.trials).index(turn.id) + 1,
             "block": turn.block,
             "condition": turn.condition,
             "state": str(turn.state),

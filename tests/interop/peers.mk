@@ -15,7 +15,7 @@ peer-viewer: $(VENV)/.installed-test
 peer-browser: $(VENV)/.installed-test
 	$(call needs,chromium,/usr/bin/chromium,chromium)
 	$(PIP) install -c constraints.txt -e '.[web]'
-	$(AGAINST) tests/interop/test_console_browser.py tests/interop/test_clock_page.py tests/interop/test_review_page.py tests/interop/test_review_page_tasks.py tests/interop/test_episodes_page.py tests/interop/test_report_page.py
+	$(AGAINST) tests/interop/test_console_browser.py tests/interop/test_clock_page.py tests/interop/test_review_page.py tests/interop/test_review_page_tasks.py tests/interop/test_episodes_page.py tests/interop/test_report_page.py tests/interop/test_site_browser.py
 
 peer-openpi: $(VENV)/.installed-test
 	$(PYTHON) -m venv $(PEERS)/openpi && $(PEERS)/openpi/bin/pip install -q openpi-client typing_extensions

@@ -167,7 +167,7 @@ def _voided(state: State) -> list[str]:
     if not void:
         return []
     again = "it may only be skipped" if state["exhausted"] else "run again with the same arm"
-    return [f"voided {'after' if void['after_go'] else 'before'} go: {void['reason']}; {again}"]
+    return [f"voided {'after' if void['after_go'] else 'before'} go: {words.words_of(void['reason'])}; {again}"]
 
 
 def _matches(state: State) -> list[str]:
@@ -359,9 +359,13 @@ def awaited(state: State | None) -> list[str]:
     return [f"getting ready: {'; '.join(found)}"] if found else []
 
 
-def unheard(state: State, *, there: bool) -> Page:
+def unheard(state: State, *, there: bool, ended: bool) -> Page:
     """What to show when nothing was heard for long, or the run is gone: what was, and no clock that goes on."""
     last = page(state, 0)
+    if not there and ended:
+        return Page(
+            "run ended", "the run was ended: nothing goes on and nothing moves", [f"it last said: {last.state}"]
+        )
     if not there:
         return Page(
             "run gone", "its process has ended: nothing goes on and nothing moves", [f"it last said: {last.state}"]

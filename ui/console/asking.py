@@ -18,6 +18,7 @@ from labctl.messages.body_parts import AnchorEntry, StageEntry
 from labctl.plain import count
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.link import Json
+from labctl.ui.console.words import words_of
 
 TOUCHES = {
     "hand_in_scene": "a hand in the scene",
@@ -126,7 +127,7 @@ class AskVoid(Form):
 
     def fields(self) -> Iterator[Widget]:
         yield Label("reason (the protocol's)")
-        yield Options([(reason, reason) for reason in self._reasons], id="reason")
+        yield Options([(words_of(reason), reason) for reason in self._reasons], id="reason")
         if self.words:
             yield Label("no machine event stands behind it: a second person confirms (id)")
             yield Line(id="second")
@@ -174,7 +175,7 @@ class AskConfirm(Form):
 
     def fields(self) -> Iterator[Widget]:
         yield Label("reason (the protocol's; the same as at the console that voids it)")
-        yield Options([(reason, reason) for reason in self._reasons], id="reason")
+        yield Options([(words_of(reason), reason) for reason in self._reasons], id="reason")
 
     def answer(self) -> Answer:
         reason = self.chosen("reason")

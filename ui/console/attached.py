@@ -122,6 +122,7 @@ class Attached(Front):
                 now_ns,
                 fresh=fresh,
                 there=there,
+                ended=not there and self._link.ended(),
                 read_only=self._link.read_only,
             )
         if isinstance(self.screen, pages.Page) and self.screen.is_mounted:

@@ -168,6 +168,7 @@ class Form(ModalScreen[Answer | None]):
     of_episode = False
     began: tuple[str | None, ...] = ()
     draft: Mapping[str, str] = {}
+    _said = Message()  # of the moment in which the foot was written last
 
     def compose(self) -> ComposeResult:
         with Vertical(id="form"):
@@ -249,13 +250,14 @@ class Form(ModalScreen[Answer | None]):
 
     @on(Input.Changed)
     @on(Options.Changed)
-    def forget_wrong(self) -> None:
-        """What was wrong may be right now."""
-        if not self.query_one("#wrong", Label).has_class("told"):
+    def forget_wrong(self, event: Message) -> None:
+        """What was wrong may be right now; but not what was said after this change had been made."""
+        if event.time >= self._said.time and not self.query_one("#wrong", Label).has_class("told"):
             self.say("")
 
     def say(self, text: str, *, wrong: bool = True) -> None:
         """One line at the foot, which is always seen."""
+        self._said = Message()
         label = self.query_one("#wrong", Label)
         label.update(text)
         label.set_class(not wrong, "told")

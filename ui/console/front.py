@@ -62,6 +62,7 @@ class Front(App[str]):
 
     def _taken(self, event: Key) -> bool:
         """Has this key been answered here, by a stop or by words? Otherwise it goes its way."""
+        self._without_shift(event)
         key = event.key
         if self._ordered is not None:
             self._ordered = None
@@ -85,6 +86,14 @@ class Front(App[str]):
         if why:
             self.tell(why, wrong=True)
         return bool(why)
+
+    def _without_shift(self, event: Key) -> None:
+        """A capital that is bound to nothing is its small letter: guides print keys so, and a caps lock types them."""
+        key, bound = event.key, self.screen.active_bindings
+        if len(key) != 1 or not key.isupper() or self.typing or key in bound or key in self._actions:
+            return
+        if key.lower() in bound or isinstance(self.screen, Form):
+            event.key = event.character = key.lower()
 
     def _why_not(self, key: str) -> str:
         """Why a key does nothing on a screen without a form, "" when it does something."""

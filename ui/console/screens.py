@@ -27,6 +27,7 @@ GONE = (
     "the run process is gone: its lease is over, so whatever moved has stopped",
     "start it again: labctl run {}; this console attaches to it by itself",
 )
+ENDED = ("it was ended in order: what was recorded is kept and no trial is lost", GONE[1])
 WIDE = 100  # columns from which cameras and curves stand beside the card
 
 
@@ -62,17 +63,20 @@ class Now(Screen[None]):
         *,
         fresh: bool,
         there: bool,
+        ended: bool,
         read_only: bool,
     ) -> None:
-        """Draw the state. fresh: the run process published lately; there: its process exists."""
+        """Draw the state. fresh: the run process published lately; there: its process exists; ended: in order."""
         if state is not None and not there and acts.over(state):
             fresh = True  # it ended as it should: nothing is missing
         old = state is not None and not fresh
-        page = acts.unheard(state, there=there) if state is not None and old else acts.page(state, now_ns, who)
+        if state is not None and old:
+            page = acts.unheard(state, there=there, ended=ended)
+        else:
+            page = acts.page(state, now_ns, who)
         self._put(
             "header",
-            ("" if fresh else "NO WORD FROM THE RUN PROCESS · " if there else "THE RUN IS GONE · ")
-            + acts.header(state),
+            _unheard_words(fresh=fresh, there=there, ended=ended) + acts.header(state),
         )
         self._put("state", page.state.upper())
         for name in ("planned", "staging", "armed", "running", "scoring"):
@@ -94,7 +98,7 @@ class Now(Screen[None]):
             if big.display and big.value != left:
                 big.update(left)
         if not fresh and state:
-            what, clears = SILENT if there else GONE
+            what, clears = SILENT if there else ENDED if ended else GONE
             wrong = [(what, clears.format(state["campaign"]))]
         else:
             wrong = acts.fixes(state)
@@ -123,6 +127,13 @@ class Now(Screen[None]):
         """One line above the button: the answer to the last key."""
         self._put("said", text)
         self.query_one("#said", Static).set_class(wrong, "wrong")
+
+
+def _unheard_words(*, fresh: bool, there: bool, ended: bool) -> str:
+    """What stands first in the top line."""
+    if fresh:
+        return ""
+    return "NO WORD FROM THE RUN PROCESS · " if there else f"THE RUN {'HAS ENDED' if ended else 'IS GONE'} · "
 
 
 def same_rows(before: str, after: str, width: int) -> bool:

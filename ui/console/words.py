@@ -37,6 +37,13 @@ ENDED = {
 }
 
 
+def words_of(reason: str) -> str:
+    """Why an episode ended or is void, as people say it. The journal's word for a lost robot is older than the one for
+    the treatments that are compared.
+    """
+    return "robot lost" if reason == EndReason.ARM_LOST else reason.replace("_", " ")
+
+
 def holds(state: PublishedState | None) -> list[str]:
     """Every hold: what is wrong, what clears it, and whether that takes a person."""
     if state is None:
@@ -187,7 +194,7 @@ def history(state: PublishedState | None) -> Sequence[Sequence[str]]:
     """The last trials, without what came of them."""
     return [
         (
-            entry["trial"],
+            entry["trial"].removeprefix("trial "),
             str(entry["block"] + 1),
             entry["condition"],
             entry["state"].replace("_", " "),

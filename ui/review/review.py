@@ -30,6 +30,7 @@ from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.link import Json
 from labctl.ui.console.measures import AskPreference, form
 from labctl.ui.console.picture import Photos
+from labctl.ui.console.words import words_of
 from labctl.ui.review import measured
 from labctl.ui.review.filmstrip import Filmstrip, Look
 from labctl.ui.review.reviewing import Reviewing
@@ -166,7 +167,7 @@ class Review(Reviewing):
         ]
         lines = [
             *(went if item.task is None else measured.lines(item.task, outcome)),
-            f"• ended: {str(item.trial.ended).replace('_', ' ')} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
+            f"• ended: {words_of(str(item.trial.ended))} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
             *(f"• a model, {text}" for text in item.models),
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]

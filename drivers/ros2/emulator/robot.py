@@ -72,7 +72,7 @@ class Ros2Emulator:
         """The robot's controllers become active."""
         controllers = Network(self._domain, "127.0.0.1")
         self._listening.callback(controllers.close)
-        controllers.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._follow))
+        controllers.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._take))
         self._action = TrajectoryAction(controllers, self._hear, self._follow, self._stay)
         controllers.subscribe(POSITIONS, Float64MultiArray, self._hear(self._put))
 
@@ -97,6 +97,9 @@ class Ros2Emulator:
         self._joints.follow(self._now_s, points)
         after, at = points[-1] if points else (0.0, self._joints.q)
         return self._now_s + after, at
+
+    def _take(self, message: JointTrajectory) -> None:
+        self._follow(message)
 
     def _stay(self) -> None:
         self._joints.follow(self._now_s, [])

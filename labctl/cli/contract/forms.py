@@ -37,9 +37,10 @@ class HeadAt(TypedDict):
 
 
 class Current(TypedDict):
-    """The trial whose turn it is; block counts from 0."""
+    """The trial whose turn it is; number counts from 1, block from 0."""
 
     trial: str
+    number: int
     block: int
     condition: str
     state: str

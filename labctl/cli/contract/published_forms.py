@@ -59,7 +59,8 @@ class VerifiedPublished(TypedDict):
 class ReportAgain(TypedDict):
     """`labctl report` of a published folder, which exits with 1 where `numbers` says that one is another. same: byte
     for byte; files: those that differ; furthest: the largest relative difference of numbers that count as the same;
-    versions: which are other ones here.
+    texts: where
+    words alone differ; versions: which are other ones here.
     """
 
     schema: str
@@ -68,6 +69,7 @@ class ReportAgain(TypedDict):
     files: list[str]
     furthest: float
     numbers: list[str]
+    texts: list[str]
     versions: list[str]
 
 

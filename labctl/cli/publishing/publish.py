@@ -150,24 +150,31 @@ def is_published(named: str | None) -> bool:
 @contextmanager
 def opened(named: str) -> Iterator[Path]:
     """The folder itself, or that of an archive."""
+    from labctl.errors import InputError
     from labctl.publishing.archive import unpacked
 
     path = Path(named)
     if path.is_dir():
         yield path
         return
+    if not path.is_file():
+        raise InputError(f"{named} is no folder and no archive; give what labctl publish wrote")
     with unpacked(path) as folder:
         yield folder
 
 
-def verify_published(named: str, head: str | None, commitment: str | None, *, as_json: bool) -> int:
+def verify_published(
+    named: str, head: str | None, commitment: str | None, certificates: Path | None, *, as_json: bool
+) -> int:
     """`labctl verify DIR`."""
     from labctl.publishing.check import check_published
     from labctl.store.chain_heads import noted
+    from labctl.store.lab_folder import read_text
 
     known = noted(head, commitment)
+    trusted = None if certificates is None else read_text(certificates).encode()
     with opened(named) as folder, progress("verifying", quiet=True) as say:
-        checked = check_published(folder, known, say)
+        checked = check_published(folder, known, say, trusted)
     if as_json:
         print_json(_as_json(checked))
         return 1 if checked.problems else 0
@@ -215,7 +222,7 @@ def report_published(named: str, out: Path, *, as_json: bool) -> int:
         again = report_again(folder, out, say)
     if as_json:
         said = {"report": str(again.page), "same": again.same, "files": list(again.files), "furthest": again.furthest}
-        lines = {"numbers": list(again.numbers), "versions": list(again.versions)}
+        lines = {"numbers": list(again.numbers), "texts": list(again.texts), "versions": list(again.versions)}
         print_json({"schema": "labctl.report_again/1", **said, **lines})
     else:
         click.echo(f"report: {again.page}")

@@ -13,7 +13,7 @@ import numpy as np
 from labctl.analysis.report.lab_facts import Answered, AnswerTimes, Spread
 from labctl.clock import SECOND
 from labctl.errors import LabctlError
-from labctl.reporting.times.read_once import Samples
+from labctl.store.read_once import Samples
 
 STREAM = "policy"
 NEEDED = ("capture_ns", "request_ns", "reply_ns", "first_ns", "executed", "late", "image_ns", "server_us")

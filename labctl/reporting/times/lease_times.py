@@ -13,7 +13,7 @@ import numpy as np
 from labctl.core.rollout import LEASES
 from labctl.errors import LabctlError
 from labctl.plain import count
-from labctl.reporting.times.read_once import Samples
+from labctl.store.read_once import Samples
 
 
 def lease_lines(store: Samples, episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:

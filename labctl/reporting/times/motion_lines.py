@@ -11,7 +11,7 @@ import numpy as np
 
 from labctl.core.rollout import ACTION
 from labctl.errors import LabctlError
-from labctl.reporting.times.read_once import Samples
+from labctl.store.read_once import Samples
 
 STATE, DEVICE, POLICY = "arm/state", "arm/device", "policy"
 LEAST_RAD = 0.01  # an action that asks for less than this in every joint says nothing of a gain

@@ -15,7 +15,7 @@ from labctl.analysis.report.lab_facts import SensorColumn
 from labctl.clock import SECOND
 from labctl.core.record import Episode
 from labctl.errors import LabctlError
-from labctl.reporting.times.read_once import Samples
+from labctl.store.read_once import Samples
 from labctl.streams import StreamSpec
 
 SENSOR = "sensor/"

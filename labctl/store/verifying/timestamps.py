@@ -160,14 +160,14 @@ def stamped_at(answer: bytes, seq: int, hash: str, authority: Authority) -> str:
     return at
 
 
-def dated(folder: Path, events: Sequence[Event]) -> Dated:
-    """Check every timestamp of a campaign against its chain and the certificates of its lab."""
+def dated(folder: Path, events: Sequence[Event], trusted: Authority | None = None) -> Dated:
+    """Check every timestamp of a campaign against its chain and the certificates that are trusted, else its lab's."""
     found, stamps = Dated(), kept(folder)
     proofs = kept(folder, "ots")
     if proofs:
         which = ", ".join(map(str, proofs))
         found.facts.append(f"OpenTimestamps proofs of heads {which} lie in {FOLDER}/, unchecked")
-    authority = authority_of(folder)
+    authority = trusted or authority_of(folder)
     if authority is None:
         if stamps:
             found.facts.append(

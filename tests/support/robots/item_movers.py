@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.sim.picker import CLEAR_M, HOVER_M, OPEN_M, Picker, Skill
 from labctl.errors import StateError
 from labctl.runtime.attach import Attachment
-from support.robots.virtual_hand import CLUTCH, OPEN, SHUT, Fingers
+from support.robots.virtual_hand import CLUTCH, OPEN, SHUT
 
 CLOCK = MonotonicClock()
 LOOK_NS = SECOND // 50
@@ -69,12 +69,19 @@ class Eyes:
                             self._see(self.newest)
 
 
+class Held(Protocol):
+    """A device as the person has it in the hand: buttons, and six axes from -1 to 1."""
+
+    def press(self, *down: int, up: tuple[int, ...] = ()) -> bool: ...
+    def drive(self, axes: Sequence[float]) -> bool: ...
+
+
 class Person:
     """Picks the nearest item and carries it over, by sticks and buttons alone. linear_m_s, angular_rad_s: what full
     deflection means in the cell. Call it with what there is to see.
     """
 
-    def __init__(self, hand: Fingers, *, linear_m_s: float, angular_rad_s: float) -> None:
+    def __init__(self, hand: Held, *, linear_m_s: float, angular_rad_s: float) -> None:
         self._hand = hand
         self._full = np.array([linear_m_s] * 3 + [angular_rad_s])
         self._way: list[Leg] = []
@@ -91,7 +98,7 @@ class Person:
             self._held = holding
             self._way = self._carry(here, seen["target_tote"]) if holding else self._pick(here, items)
         if not self._way:
-            self._hand.push(a0=0.0, a1=0.0, a2=0.0, a4=0.0, a5=0.0)
+            self._hand.drive(np.zeros(6))
             return
         there, closed, near = self._way[0]
         missing = self._missing(here, there)
@@ -105,7 +112,7 @@ class Person:
     def _push(self, share: np.ndarray) -> None:
         """Shares of full speed along x, y, z and about z, as the gamepad's sticks and triggers."""
         x, y, z, turn = np.sign(share) * (BAND + (1 - BAND) * np.minimum(np.abs(share), 1.0))
-        self._hand.push(a0=-float(y), a1=-float(x), a2=-float(turn), a4=-float(z), a5=float(z))
+        self._hand.drive((x, y, z, 0.0, 0.0, turn))
 
     def _here(self, seen: Arrays) -> MoveTo:
         tcp = seen["tcp"]

@@ -6,7 +6,7 @@ The gate, the grip, the caps and the axes are those of the cell's [teleop], whos
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
@@ -23,13 +23,13 @@ from labctl.drivers.sim.legs import CLEAR_M
 from labctl.drivers.teleop.controller import Teleop
 from labctl.drivers.teleop.gate import Reading, axis_map
 from labctl.drivers.teleop.other_axes import other_axes
-from support.robots.item_movers import BAND, ROUGH_M, Arrays, Leg, MoveTo, Person
+from support.robots.item_movers import ROUGH_M, Arrays, Held, Leg, MoveTo, Person
 from support.robots.virtual_hand import SHUT
 
 ANSWER_S = 0.002
 FAR_M, BESIDE_M = 0.10, 0.02  # the rail is led where the tool is to go more than so far beside its middle, and to there
 
-SURE_M = 0.01  # at each look: a cup that draws holds nothing yet, and a person waits until it does
+SURE_M = 0.01  # at each of ten looks a second: a cup that draws holds nothing yet, and a person waits until it does
 
 
 class Stick:
@@ -51,24 +51,24 @@ class Stick:
             self.grip = 0.0 if SHUT in down else 1.0
         return True
 
-    def push(self, **axes: float) -> bool:
-        self.axes = np.zeros(6)
+    def drive(self, axes: Sequence[float]) -> bool:
+        self.axes = np.array(axes, float)
         return True
 
 
 class Onlooker(Person):
     """As `Person`, of a robot of any axes: it knows by sight how far the hand is open, and pushes the rail first."""
 
-    def __init__(self, stick: Stick, cell: Cell, axes: tuple[Axis, ...]) -> None:
+    def __init__(self, hand: Held, cell: Cell, axes: tuple[Axis, ...], *, sure_m: float = SURE_M) -> None:
         assert cell.teleop is not None
-        super().__init__(stick, linear_m_s=cell.teleop.linear_m_s, angular_rad_s=cell.teleop.angular_rad_s)  # type: ignore[arg-type]
-        self._stick, self._fingers = stick, hand_of(axes)
+        super().__init__(hand, linear_m_s=cell.teleop.linear_m_s, angular_rad_s=cell.teleop.angular_rad_s)
+        self._fingers, self._sure_m = hand_of(axes), sure_m
         self._on_a_rail = axes[0].kind == "prismatic"
         self._sliding, self._seen_m = False, OPEN_M
 
     def __call__(self, seen: Arrays) -> None:
         opening = float(to_openings(np.ravel(seen["gripper"])[None, :], self._fingers)[0])
-        self._seen_m += float(np.clip(opening - self._seen_m, -SURE_M, SURE_M))
+        self._seen_m += float(np.clip(opening - self._seen_m, -self._sure_m, self._sure_m))
         super().__call__({**seen, "gripper": np.array([self._seen_m])})
         if self._on_a_rail and self._way:
             self._slide(self._way[0][0][1] - float(seen["q"][0]))
@@ -85,11 +85,7 @@ class Onlooker(Person):
         """Push the rail towards where the tool is to go, and nothing else meanwhile."""
         self._sliding = abs(beside_m) > (BESIDE_M if self._sliding else FAR_M)
         if self._sliding:
-            self._stick.axes = np.array([0, 0, 0, 0, np.clip(4 * beside_m, -1, 1), 0])
-
-    def _push(self, share: np.ndarray) -> None:
-        x, y, z, turn = np.sign(share) * (BAND + (1 - BAND) * np.minimum(np.abs(share), 1.0))
-        self._stick.axes = np.array([x, y, z, 0.0, 0.0, turn])
+            self._hand.drive((0.0, 0.0, 0.0, 0.0, float(np.clip(4 * beside_m, -1, 1)), 0.0))
 
 
 class SeeingTeleop(Teleop):

@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +81,12 @@ class Fingers:
     def push(self, **axes: float) -> bool:
         """Sticks by SDL's numbers: push(a1=-1.0) is the left stick away from the person, the base's x."""
         return self._tell(axes={name[1:]: value for name, value in axes.items()})
+
+    def drive(self, axes: Sequence[float]) -> bool:
+        """x, y, z and turns about them from -1 to 1, by the raw axes that `VirtualPad` has; no stick turns about x."""
+        x, y, z, _, tilt, turn = (float(value) for value in axes)
+        left, right = 2 * max(-z, 0.0) - 1, 2 * max(z, 0.0) - 1
+        return self.push(a0=-y, a1=-x, a2=left, a3=-turn, a4=tilt, a5=right)
 
     def unplug(self) -> bool:
         return self._tell(unplug=True)

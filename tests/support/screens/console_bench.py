@@ -55,6 +55,7 @@ class BenchLink:
         self.folder = bench.campaign.folder
         self.stops = 0
         self.there = self.delivers = True
+        self.in_order = False  # did a run that is gone end by itself?
         self.next: Bench | None = None
         self.commands: list[dict[str, Any]] = []
         self._seen = 0
@@ -94,6 +95,9 @@ class BenchLink:
     def alive(self) -> bool:
         return self.there
 
+    def ended(self) -> bool:
+        return not self.there and self.in_order
+
     def renew(self) -> bool:
         """Attach to the bench that has taken the place of a killed one (`next`)."""
         if self.next is None:
@@ -110,7 +114,7 @@ class Desk:
 
     def __init__(self, bench: Bench, link: BenchLink, app: Console, pilot: Pilot[Any]) -> None:
         self.bench, self.link, self.app, self.pilot = bench, link, app, pilot
-        self.hands, self._shown = app.hands, ""
+        self.hands = app.hands
 
     async def press(self, *keys: str, after_ns: int = READ_NS) -> None:
         """Keys by their names, drawn after each; after_ns: so long after what was there before."""
@@ -140,12 +144,11 @@ class Desk:
         """Until every widget has had its mail and the screen does not change any more. No waiting for an idle
         processor, as `pilot.press` does: on a busy machine that takes a second for a key.
         """
-        before, shown = "", ""
-        while not before or before != shown:
+        before = ""
+        while not before or before != self.text():
+            before = self.text()
             for _ in range(ROUNDS):
                 await self.pilot.pause(0)
-            before, shown = shown or self._shown, self.text()
-        self._shown = shown
 
     async def wait(self, seconds: float, **given: Any) -> None:
         self.bench.wait(round(seconds * SECOND), **given)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import subprocess
 import sys
@@ -77,6 +78,8 @@ def table(name: str, found: Figures) -> str:
     first, last = found["first"], found["first"] + found["runs"] - 1
     spent = f", {found['cpu_s']:,} s of CPU" if found["cpu_s"] else ""
     made = f"Runs {first:,} to {last:,} at {found['commit'] or 'no commit'}{spent}"
+    if STUDIES[name].shares:
+        made += f"; one Monte-Carlo error is {_cell(math.sqrt(0.05 * 0.95 / found['runs']))} at .05 and .95"
     return "\n".join([*lines, "", f"*{made}; `make calibration STUDIES={name}`.*", ""])
 
 

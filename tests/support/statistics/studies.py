@@ -28,14 +28,15 @@ Column = Callable[[range], Row]
 
 @dataclass(frozen=True)
 class Study:
-    """`table` makes columns by name, each with its rows by name, of some runs; `runs` are those of the page, from
-    number `first` on. Each run is a pure function of its number.
+    """`table` makes columns by name, each with its rows by name, of some runs; `runs` are those of the page where CPU
+    allows it, from number `first` on. Each run is a pure function of its number. shares: of runs, all of them.
     """
 
     says: str
     runs: int
     table: Callable[[range], Mapping[str, Row]]
     first: int = 0
+    shares: bool = True
 
 
 M1, M4 = DISTRIBUTIONS["m1"], DISTRIBUTIONS["m4"]
@@ -116,6 +117,7 @@ STUDIES: dict[str, Study] = {
         "Bias in % of the truth under gamma frailty of variance .5, and its Monte-Carlo error, by RMST of the arm.",
         2_000,
         _each({f"{Paced(m).rmst_s:.3g} s, N = {n}": _bias(m, n) for m in MEANS_S for n in (10, 20)}),
+        shares=False,
     ),
     "gamma-frailty": Study(
         "Share of campaigns whose 95 % intervals of Wang & Chang's estimator hold the truth under gamma frailty of "
@@ -229,5 +231,6 @@ STUDIES: dict[str, Study] = {
         "What pilots of ten episodes promise, and what campaigns of twenty did, by how far apart pilots showed them.",
         1_200,
         lambda runs: by_row(promises(runs)),
+        shares=False,
     ),
 }

@@ -33,8 +33,12 @@ ELSEWHERE = {
     "keyframe_questions/1": "tests/system/reporting/test_static.py",
     "latency/1": "tests/system/checks/test_doctor_latency.py",
     "look/1": "tests/unit/reporting/test_interim_look.py",
+    "published_made/1": "tests/system/publishing/test_published.py",
+    "report_again/1": "tests/system/publishing/test_published.py",
+    "site_made/1": "tests/system/publishing/test_site.py",
     "static/1": "tests/system/reporting/test_static.py",
     "teleop/1": "test_how_a_drive_ended_is_a_document, below",
+    "verify_published/1": "tests/system/publishing/test_published.py",
 }
 Typed = Callable[..., Any]
 
@@ -122,6 +126,8 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
         ["stamp", name],
         ["database", "check", name],
         ["static", name, "--policy", "zebra"],
+        ["publish", name, "--licence", "mine", "--out", "published"],
+        ["site", "nowhere", "--out", "site"],
         ["emulate", "fr3", "--host", "127.0.0.9", "--stats"],
         ["teleop", "--cell", "cells/c.toml"],
         ["demo", "--dir", "."],

@@ -97,7 +97,7 @@ def test_a_filter_by_arm_before_unblinding_is_refused_too(
 
 
 @pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("arm", [ZEBRA, PERSON])
+@pytest.mark.parametrize("arm", [ZEBRA, pytest.param(PERSON, marks=pytest.mark.thorough)])
 def test_for_one_arm_no_other_is_named(unblinded: Path, tmp_path: Path, form: str, arm: str) -> None:
     out = export(unblinded, form, tmp_path, "--for-arm", arm)
     with Campaign.open(unblinded) as campaign:

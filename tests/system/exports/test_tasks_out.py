@@ -46,6 +46,7 @@ def rows_of(path: Path) -> list[dict[str, Any]]:
     return pq.read_table(path).to_pylist()
 
 
+@pytest.mark.thorough
 def test_a_lerobot_dataset_has_the_words_of_each_episodes_condition(folder: Path, tmp_path: Path) -> None:
     words = words_of(folder)
     assert call(["export", str(folder), "--to", "lerobot-v3", "--out", str(tmp_path / "v3")]) == 0

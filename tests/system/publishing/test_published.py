@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.json_documents import judged
 from support.machine.processes import end_with_parent
 from support.runs.campaigns import make_campaign, recorded_with_cameras, unblinded_copy
 from support.runs.published import AT, FEW, alone, listed, manifest_of, request, rewrite
@@ -62,11 +63,14 @@ def test_what_is_withheld_is_left_out_under_a_salted_digest_and_the_chain_holds(
     assert not list((without / "report").rglob(f"*{episode}*.mp4"))
 
 
-def test_samples_of_episodes_that_are_not_chosen_stay_in_the_lab(recordings: Recordings, tmp_path: Path) -> None:
+def test_samples_of_episodes_that_are_not_chosen_stay_in_the_lab(
+    recordings: Recordings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = unblinded_copy(tmp_path / "lab", str(recordings.of(recorded_with_cameras)))
     one, other = sorted(path.name for path in (folder / "video").iterdir())
     words = ["publish", str(folder), "--licence", "CC0-1.0", "--episode", one, "--out", str(tmp_path / "p")]
-    assert call([*words, "--boot", str(FEW), "--perm", str(FEW)]) == 0
+    assert call([*words, "--boot", str(FEW), "--perm", str(FEW), "--json"]) == 0
+    assert judged(capsys.readouterr().out)["schema"] == "labctl.published_made/1"
     data = b"".join(path.read_bytes() for path in (tmp_path / "p").rglob("*.db"))
     assert data.count(one.encode()) > data.count(other.encode()) > 0, "the journal speaks of both"
     checked = check_published(tmp_path / "p")
@@ -156,10 +160,12 @@ def test_a_head_noted_elsewhere_binds_a_published_folder(whole: Path, capsys: py
     assert "bound by the outside head" in (said := capsys.readouterr().out)
     assert "not checked against" not in said
     assert call(["verify", str(whole), "--head", f"3:{'0' * 64}", "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["problems"][0]["what"] == "head not in chain"
+    assert judged(capsys.readouterr().out)["problems"][0]["what"] == "head not in chain"
 
 
-def test_a_report_that_is_not_the_records_is_said_to_be_another(whole: Path, tmp_path: Path) -> None:
+def test_a_report_that_is_not_the_records_is_said_to_be_another(
+    whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A publisher who writes another number into the report, and lists it, is found by whoever makes it again."""
     folder = shutil.copytree(whole, tmp_path / "p")
     report = folder / "report/report.json"
@@ -169,7 +175,8 @@ def test_a_report_that_is_not_the_records_is_said_to_be_another(whole: Path, tmp
     listed(folder, "report/report.json")
     again = report_again(folder, tmp_path / "r")
     assert not again.same and again.numbers[0].startswith("result.arms[0].rmst: published ")
-    assert call(["report", str(folder), "--out", str(tmp_path / "r")]) == 1
+    assert call(["report", str(folder), "--out", str(tmp_path / "r"), "--json"]) == 1
+    assert judged(capsys.readouterr().out)["numbers"] == list(again.numbers)
 
 
 def test_other_versions_are_named_and_the_same_numbers_are_no_fault(whole: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from support.json_documents import judged
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
 from support.runs.published import altered, listed, request
 from support.runs.recordings import Recordings, copied
@@ -64,9 +65,12 @@ class Reader(HTMLParser):
         self.text += data
 
 
-def test_arms_are_ranked_through_anchors_and_the_page_says_why_others_are_not(folders: Path, tmp_path: Path) -> None:
+def test_arms_are_ranked_through_anchors_and_the_page_says_why_others_are_not(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = [str(folders / name) for name in ("elsewhere", "june", "may")]
-    assert call(["site", *words, "--out", str(tmp_path / "s"), "--address", "https://lab.example/r"]) == 0
+    assert call(["site", *words, "--out", str(tmp_path / "s"), "--address", "https://lab.example/r", "--json"]) == 0
+    assert judged(capsys.readouterr().out)["boards"] == [["may", "june"]]
     made = make_site([Path(word) for word in words], tmp_path / "again")
     assert (tmp_path / "s/index.html").read_bytes() == (tmp_path / "again/index.html").read_bytes()
     (board,) = made.boards.boards

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
-from support.runs.campaigns import unblind
+from support.runs.campaigns import HUMAN, unblind
 from support.runs.task_campaign import PICTURED, open_tasks, striped
 
 from labctl.errors import StateError
@@ -38,9 +38,23 @@ def test_a_campaign_of_four_measures_is_reported_by_episodes_and_only_after_unbl
     assert [step["picture"] for step in asked["neatly"]["steps"]] == ["", "figures/asked-03-02.png", ""]
     assert (tmp_path / "report/figures/asked-03-02.png").read_bytes() == striped()
     html = page.read_text(encoding="utf-8")
-    assert base64.b64encode(striped()).decode() in html and "one over, or both crumpled" in html
+    assert base64.b64encode(striped()).decode() in html and "neatly, 0.5: one over, or both crumpled</text>" in html
     assert "![neatly, 0.5: one over, or both crumpled]" in (tmp_path / "report/report.md").read_text("utf-8")
     ids = re.findall(r'<section id="([^"]+)"', html)
     parts = {"flow", "arms", "pairs", "stages", "tasks", "axes", "asked", "provenance"}
     assert len(ids) == len({*ids}) and parts <= {*ids}
     assert "SIMULATED" in html and lab["commitment"] in html and "zebra" in html
+
+
+@pytest.mark.thorough
+def test_a_person_alone_at_tasks_that_count_no_items_is_described_and_ranked_against_nobody(tmp_path: Path) -> None:
+    folder = open_tasks(tmp_path, [HUMAN], conditions=["over-base", "stages", "score"]).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    unblind(folder)
+    report_campaign(folder, tmp_path / "report", boot=20, perm=20)
+    told = json.loads((tmp_path / "report/report.json").read_text())
+    (person,) = told["result"]["arms"]
+    assert person["arm"] == "human" and person["episodes"] == 3 and told["result"]["pairs"] == []
+    assert {one["measure"] for one in told["lab"]["asked"]} >= {"success", "stages", "score"}
+    text = (tmp_path / "report/report.md").read_text("utf-8")
+    assert "No pair of arms was compared." in text and "Rank" not in text.split("## From plan to score")[0]

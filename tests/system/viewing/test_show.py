@@ -99,6 +99,7 @@ def exchanged(*given: Any) -> Schedule:
     return Schedule(tuple(replace(slot, arm=other[slot.arm]) for slot in draw(*given).slots))
 
 
+@pytest.mark.thorough
 def test_exchanging_two_arms_that_behave_alike_changes_nothing_a_masked_view_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,5 +1,6 @@
 """What a person may order at a console beside the verbs of a trial: stop, count, hold, note, guess, correct."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -191,10 +192,11 @@ def test_an_unknown_verb_is_one_line_with_the_known_ones(bench):
 
 
 def test_the_board_shows_a_console_what_it_draws_and_no_outcome(bench):
-    trial = scored(bench)
+    scored(bench)
     state = shown(bench)
+    assert re.fullmatch(r"trial 1 of \d+", state["earlier"][-1]["trial"])
     assert state["earlier"][-1] == {
-        "trial": trial,
+        "trial": state["earlier"][-1]["trial"],
         "block": 0,
         "condition": state["earlier"][-1]["condition"],
         "state": "scored",

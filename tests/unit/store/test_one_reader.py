@@ -116,6 +116,7 @@ LISTED: dict[str, dict[str, str]] = {
         "page_files: in_passing": "where the report has verified it",
         "_text: read_text": "files of the wheel",
     },
+    "labctl/pages/recorded_videos.py": {"anchor: load_photo": "of the opening, by the digest in the journal"},
     "labctl/pages/reviewing.py": {"template: read_bytes": "files of the wheel"},
     "labctl/api/campaign.py": {"frames: read_frames": "of an episode whose recording was verified a moment ago"},
     "labctl/checks/keyframe_questions.py": {"pictures_at: read_frames": "of whoever asks, which has verified it"},
@@ -150,6 +151,7 @@ LISTED: dict[str, dict[str, str]] = {
     },
     "labctl/checks/telling_words.py": {"telling_words: Ledger.open": "names of arms, to take them out of texts"},
     "labctl/checks/planner.py": {"_ask: open": "an answer over HTTP"},
+    "labctl/reporting/measured_report.py": {"asked_of: load_photo": "as above; the report was verified"},
     "labctl/reporting/interim_look.py": {"take_look: open_all": "journal and seal were verified; one word is shown"},
     "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},
     "ui/rerun/parts.py": {

@@ -16,7 +16,7 @@ from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.core.events import Kind
 from labctl.errors import InputError
 from labctl.ui.console import refusals
-from labctl.ui.console.form import Line, Options
+from labctl.ui.console.form import Form, Line, Options
 from labctl.ui.console.presses import PASTED_NS, SEEN_NS, Presses
 from labctl.ui.console.stopping import arrived_ns, with_stop_key
 
@@ -295,5 +295,20 @@ def test_a_hand_that_is_marked_is_not_marked_twice_by_a_key_that_repeats(bench):
         await desk.press("i")
         await desk.press("i", after_ns=QUICK_NS)
         assert "a hand is in it" in desk.text() and not bench.events(Kind.INTERVENTION_ENDED)
+
+    at_console(bench, play)
+
+
+def test_a_capital_that_is_bound_to_nothing_is_its_small_letter_and_a_text_keeps_it(bench):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("E", "e")
+        await desk.sealed(episode)
+        await desk.press("N", "C", "a", "m")
+        assert desk.app.screen.query_one(Line).value == "Cam"
+        await desk.press("escape", "H")
+        assert "block" in flat(desk.text()) and isinstance(desk.app.screen, Form)
+        await desk.press("escape", "enter", "A")
+        assert "all moved" in flat(desk.text())
 
     at_console(bench, play)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from support.screens.console_pictures import PICTURES, shots
 
 SAYS = {
@@ -17,6 +18,7 @@ SAYS = {
 }
 
 
+@pytest.mark.thorough
 def test_every_picture_of_the_guide_is_drawn_from_a_simulated_trial_and_fetches_nothing(tmp_path: Path):
     found = {}
     for name, svg in shots(tmp_path):

@@ -14,6 +14,7 @@ from labctl.clock import SECOND
 from labctl.core.events import EndReason, Kind
 from labctl.errors import StateError
 from labctl.ui.console import words
+from labctl.ui.console.words import words_of
 from labctl.ui.review import review
 
 ASKS = {"arming_s": "ask_guess = true\narming_s"}
@@ -26,7 +27,7 @@ def test_the_reason_of_a_void_before_go_stays_on_the_screen_until_the_trial_is_a
         await desk.press("v")
         reasons = bench.shown()["rules"]["void_reasons"]
         await desk.press("2", "ctrl+s")
-        said = f"voided before go: {reasons[1]}; run again with the same arm"
+        said = f"voided before go: {words_of(reasons[1])}; run again with the same arm"
         assert "NEXT" in desk.text() and said in flat(desk.text())
         await desk.wait(20.0)
         assert said in flat(desk.text()), "it is not a passing line"
@@ -53,7 +54,7 @@ def test_the_reason_of_a_machines_void_is_on_the_screen_and_closes_the_form_of_a
         assert not desk.asked(), "there is nothing left to void"
         assert f"the form was closed: the episode was voided meanwhile ({reason})" in flat(desk.text())
         await desk.press("question_mark", "escape", "n", "escape")
-        assert f"voided before go: {reason}; run again with the same arm" in flat(desk.text())
+        assert f"voided before go: {words_of(reason)}; run again with the same arm" in flat(desk.text())
 
     at_console(bench, play, size=size)
 
@@ -300,5 +301,17 @@ def test_the_button_of_an_acknowledgement_says_what_happened_in_whole_words(benc
         await desk.press("space")
         await desk.wait(0.5)
         assert "Acknowledge: ann stopped the robot  (enter)" in desk.text()
+
+    at_console(bench, play)
+
+
+def test_a_run_that_somebody_ended_in_order_is_not_called_gone_and_says_how_to_go_on(bench):
+    async def play(desk: Desk) -> None:
+        desk.link.there, desk.link.in_order = False, True
+        desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
+        await desk.draw()
+        text = flat(desk.text())
+        assert "RUN HAS ENDED" in text and "RUN ENDED" in text and "GONE" not in text
+        assert "ended in order" in text and f"labctl run {desk.bench.campaign.folder.name}" in text
 
     at_console(bench, play)

@@ -13,6 +13,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget
+from textual.widgets import Label
 
 from labctl.ui.console import app, asking, people
 from labctl.ui.console.form import Form, Line, Options
@@ -217,3 +218,17 @@ def test_a_click_on_a_choice_takes_it(row):
         assert form.query_one(Options).value == STATE["rules"]["void_reasons"][row]
 
     shown(FORMS["void before go"](), play)
+
+
+def test_why_a_key_did_nothing_outlives_a_change_that_was_made_before_it() -> None:
+    form = asking.AskVoid({**STATE, "trial_state": "armed"})
+
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        earlier = Options.Changed()
+        form.say("the screen has just changed: CTRL+S did nothing")
+        form.forget_wrong(earlier)
+        assert str(form.query_one("#wrong", Label).content).startswith("the screen has just changed")
+        form.forget_wrong(Options.Changed())
+        assert not str(form.query_one("#wrong", Label).content)
+
+    shown(form, play)

@@ -94,6 +94,11 @@ def test_retention_of_independent_blocks_and_of_nothing() -> None:
     variance = found.ci[0] ** 2 * train.var(ddof=1) / 30 + test.var(ddof=1) / 25
     t = (test.mean() - found.ci[0] * train.mean()) / np.sqrt(variance)
     assert t == pytest.approx(stats.t.ppf(0.975, 24))
+    # all alike: the ends of two exact intervals of 6 of 6 at .975, .0125 ** (1 / 6) = .48175 and 1
+    alike = retention(np.ones(6), np.ones(6))
+    assert alike.retention == 1 and alike.ci == pytest.approx((0.48175, 1 / 0.48175), abs=1e-4)
+    none_left = retention(np.ones(6), np.zeros(6))
+    assert none_left.retention == 0 and none_left.ci == pytest.approx((0, (1 - 0.48175) / 0.48175), abs=1e-4)
     assert retention(np.zeros(5), np.ones(5)).retention is None
     assert retention(np.array([]), np.ones(5)).train is None
     unsure = retention(np.array([1.0, 0, 0, 0]), np.array([1.0, 0, 1, 0]))

@@ -102,6 +102,13 @@ def test_an_effect_with_its_interval_stands_before_any_p(result: EpisodesResult,
         assert not p or not intervals or min(intervals) < min(p)
 
 
+def test_a_cell_says_what_the_markdown_says_and_says_it_once(report: Path) -> None:
+    html, text = ((report / f"report.{kind}").read_text(encoding="utf-8") for kind in ("html", "md"))
+    shown = [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", html, re.DOTALL)]
+    of_stages = [cell for cell in shown if re.search(r"\] \(\d+\), ", cell)]
+    assert of_stages and all(f"| {cell} |" in text for cell in of_stages)
+
+
 def test_a_radar_stands_beside_the_table_of_families_and_never_without_or_before_it(
     result: EpisodesResult, report: Path
 ) -> None:

@@ -40,7 +40,7 @@ COMMAND = re.compile(r"```console\n\$ (labctl [^\n]*roboarena_blocks[^\n]*)\n(.*
 
 @pytest.fixture(scope="module")
 def result() -> EpisodesResult:
-    return analyze(read_episodes(REAL), Plan(boot=999, perm=999))
+    return analyze(read_episodes(REAL), QUICK)
 
 
 def test_ranking_order_and_preference_are_those_of_the_table(result: EpisodesResult) -> None:

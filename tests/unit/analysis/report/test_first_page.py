@@ -52,6 +52,18 @@ def test_no_share_is_doubled_where_objects_were_met_alike():
     assert not [line for line in result["warnings"] if "pooled" in line]
 
 
+def test_where_arms_met_other_objects_the_table_says_that_its_rows_compare_nothing(unequal):
+    rows = [
+        r
+        for arm, o in (("a", "x"), ("a", "y"), ("b", "y"))
+        for r in episode(arm + o, arm, o, [20.0] * 4, staged=4, end_s=80.0)
+    ]
+    note = tables.main_table(found(rows), [], None).note
+    assert "(mean over the objects that the arm met, equal weights)" in note
+    assert "Arms met other objects, so rows of this table do not compare them" in note
+    assert "(mean over 2 objects, equal weights); smaller is quicker. No" in tables.main_table(unequal, [], None).note
+
+
 def test_robot_time_per_item_counts_the_time_without_success_and_stands_beside_rmst(unequal):
     a = unequal["arms"][0]
     assert a["seconds_per_item"] == pytest.approx((9 * 80 + 120) / 37)

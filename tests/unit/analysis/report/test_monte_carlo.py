@@ -156,6 +156,7 @@ def test_analyze_as_typed_has_the_error_beside_every_p(table: Path, capsys: pyte
     assert "± behind a p: its Monte-Carlo error" in out
 
 
+@pytest.mark.thorough
 def test_every_simulated_power_as_typed_has_its_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = TABLE.read_text(encoding="utf-8").splitlines()
     pilot = tmp_path / "pilot.csv"

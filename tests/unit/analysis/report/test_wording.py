@@ -211,3 +211,8 @@ def test_an_estimate_prints_hrt_in_percent_with_its_interval():
     assert numerals.estimate(0.138, [0.122, 0.157], scale=100) == "13.8 [12.2, 15.7]"
     assert numerals.estimate(0.138, None, scale=100) == "13.8"
     assert numerals.estimate(None, [0.1, 0.2]) == "–"
+
+
+def test_an_open_pair_names_the_episodes_at_the_objects_it_was_tested_on():
+    found = result(pair(0.31, "not resolved at this N", -0.1), objects=("cup", "pan"))
+    assert ", 12 and 12 episodes)" in wording.summary(found)[0].text, "24 of each in all, half of them at the pan"

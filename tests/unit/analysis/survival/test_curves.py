@@ -10,6 +10,7 @@ from labctl.analysis.survival.curves import (
     NEVER_NS,
     Durations,
     curve,
+    distinct,
     influence,
     quantile_ns,
     rmst_influence,
@@ -167,3 +168,9 @@ def test_the_influence_is_the_derivative_with_respect_to_an_episodes_weight() ->
 def test_curves_of_a_weighted_sample_end_where_their_rows_do() -> None:
     grid, surviving = curve(durations([1, 2, 3], [1, 0, 1]), 2 * NS)
     assert grid.tolist() == [NS] and surviving.tolist() == [pytest.approx(2 / 3)]
+
+
+@pytest.mark.parametrize("values", [[], [3], [5, 1, 5, NEVER_NS, 1], list(range(40, 0, -1))])
+def test_distinct_values_are_those_of_numpy(values: list[int]) -> None:
+    given = np.array(values, dtype=np.int64)
+    assert distinct(given).tolist() == np.unique(given).tolist()

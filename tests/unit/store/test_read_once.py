@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from labctl.errors import BrokenRecord
-from labctl.reporting.times.read_once import ReadOnce
+from labctl.store.read_once import ReadOnce
 from labctl.streams import StreamSpec
 
 SPEC = StreamSpec("policy", ("a",), "ns", 1.0, "<i8")

@@ -1,4 +1,5 @@
-"""A campaign's samples for a report, whose parts ask for the same streams: what was read a moment ago is not again.
+"""A campaign's samples for whoever asks for the same streams again and again, as the parts of a report do: what was
+read a moment ago is not read again.
 
 May not: write, or keep more than `MOST_BYTES`.
 """

@@ -17,10 +17,10 @@ from labctl.reporting.policy_software import policy_software, start_ups
 from labctl.reporting.times.answer_times import answer_times
 from labctl.reporting.times.lease_times import lease_lines
 from labctl.reporting.times.motion_lines import device_lines, motion_lines
-from labctl.reporting.times.read_once import Samples
 from labctl.reporting.times.sensor_times import sensor_columns
 from labctl.store.campaign import Campaign
 from labctl.store.opened_body import format_facts
+from labctl.store.read_once import Samples
 
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
