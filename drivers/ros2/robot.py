@@ -138,6 +138,8 @@ class Ros2Link:
         tau = np.array(message.effort)[at] if len(message.effort) == len(names) else np.full(len(q), np.nan)
         states, self._newest = self._states, (now, stamp, q, dq)
         assert states is not None
+        if self.more and not np.isfinite(self._scaling):
+            return  # recorded from when all of it is known
         more = np.array([self._scaling] if self.more else [])
         states.add(now, Sample(q, dq, tau, self._model.pose(q), stamp, more))
 
