@@ -62,8 +62,7 @@ def copy_traces(url: str, campaign: str, episodes: Sequence[str], folder: Path) 
     """
     beside, made = sealed_url(url), [folder / "traces.db"]
     _write(made[0], TRACES, _parts(url, campaign, episodes))
-    apart = None if beside is None else database_file(beside)
-    if beside is not None and apart is not None and apart.is_file():
+    if database_file(beside).is_file():
         made.append(folder / SEALED_TRACES)
         _write(made[1], TRACES, _parts(beside, campaign, episodes))
     return made

@@ -138,6 +138,7 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/publishing/cards.py": {"write_cards: read_text": "the report that was just made"},
     "labctl/publishing/shown.py": {"shown: read_text": "as above"},
     "labctl/publishing/site.py": {"_text: read_text": "files of the wheel"},
+    "labctl/cli/publishing/publish.py": {"verify_published: read_text": "certificates that whoever verifies trusts"},
     "labctl/publishing/licences.py": {"licence_of: read_text": "a licence"},
     "labctl/publishing/leaving_out.py": {
         "_salts: read_text": "salts of the lab, which show nothing",
