@@ -77,7 +77,7 @@ class _Call:
         """The address of doubles."""
         return self.kept(np.ascontiguousarray(values, dtype=np.float64))
 
-    def run(self, name: str, *arguments: int | float | ctypes.c_void_p | None) -> None:
+    def run(self, name: str, *arguments: int | float | ctypes.c_int64 | ctypes.c_void_p | None) -> None:
         """Call a function of the library. Raises MemoryError where it found no room."""
         if not getattr(self.library, name)(ctypes.byref(self.walk), ctypes.byref(self.draw), *arguments):
             raise MemoryError(f"no memory for the weights of {self.walk.units} units")

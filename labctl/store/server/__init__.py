@@ -1,1 +1,1 @@
-"""The lab's PostgreSQL server: a verified, append-only copy of journals and traces (docs/decisions/0050)."""
+"""The lab's PostgreSQL server: a verified, append-only copy of journals and traces (docs/decisions/0047)."""
