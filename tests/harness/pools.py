@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-LIVE, BUSY = "@", ""  # before the scope of what goes by the clock, and of what keeps a core busy meanwhile
+LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what keeps a core busy meanwhile
 WHERE = "harness_scopes"  # in a worker's input: the file in which it writes scopes down
 
 

@@ -26,7 +26,7 @@ def test_a_server_is_named_by_its_url(url: str) -> None:
     "url",
     [
         "postgresql+psycopg://cell1:hush-99@db.example/labctl",
-        "postgresql+psycopg://cell1:hush-99db.example/labctl",
+        "postgresql+psycopg://cell1:hush-99@@db.example/labctl",
         "postgresql+psycopg://cell1:hush/-99@db.example/labctl",
         "postgresql+psycopg://:hush-99@db.example/labctl",
         "postgresql+psycopg://cell1@db.example/labctl?password=hush-99",
