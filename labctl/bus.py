@@ -100,10 +100,13 @@ def parted(block: bytes | memoryview) -> list[bytes]:
     view = memoryview(block)
     begin = 4 + int.from_bytes(view[:4], "little")
     frames = []
-    for size in json.loads(bytes(view[4:begin])):
-        frames.append(view[begin : begin + size])
-        begin += size
-    if begin != len(view):
+    try:
+        for size in json.loads(bytes(view[4:begin])):
+            frames.append(view[begin : begin + size])
+            begin += size
+    except (TypeError, RecursionError) as error:
+        raise ValueError(f"a block without the sizes of its frames: {error}") from None
+    if begin != len(view) or not frames:
         raise ValueError(f"a block of {len(view)} bytes announced {begin}")
     return [bytes(frames[0]), *frames[1:]]  # pyright: ignore[reportReturnType]
 
@@ -123,7 +126,7 @@ def decode(frames: list[bytes]) -> Message:
         }
         for text in (to, kind, sender):
             text.encode()  # an address that UTF-8 cannot write could not be answered
-    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+    except (KeyError, TypeError, AttributeError, IndexError, OverflowError, RecursionError, SyntaxError) as error:
         raise ValueError(f"no message: {type(error).__name__}: {error}") from None
     if not isinstance(body, dict):
         raise ValueError(f"no message: its body is {ascii(body)[:80]}")

@@ -57,7 +57,10 @@ def unpack(data: bytes) -> Any:
                 raise ValueError(f"arrays of dtype {dtype} do not travel")
             return np.frombuffer(found[b"data"], dtype).reshape(found[b"shape"])
         if b"__npgeneric__" in found:
-            return np.dtype(found[b"dtype"]).type(found[b"data"])
+            dtype = np.dtype(found[b"dtype"])
+            if dtype.kind in ODD:
+                raise ValueError(f"values of dtype {dtype} do not travel")
+            return dtype.type(found[b"data"])
         return found
 
     return msgpack.unpackb(data, object_hook=restore)

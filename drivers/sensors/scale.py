@@ -44,7 +44,7 @@ def parsed(line: str) -> tuple[float, float] | None:
     state, value, unit = found.groups()
     if unit not in KG:
         raise DeviceLost(f"the scale weighs in {unit!r}; set it to one of {', '.join(KG)}")
-    return float(value.replace(" ", "")) * KG[unit], float(state == "S")
+    return float("".join(value.split())) * KG[unit], float(state == "S")
 
 
 class SerialScale:

@@ -106,7 +106,7 @@ def _of_devices(cell: Cell) -> Iterator[Contradiction]:
     tables += [(f"camera {camera.name}", camera.driver, camera.given) for camera in cell.camera]
     tables += [(f"sensor {sensor.name}", sensor.driver, sensor.given) for sensor in cell.sensor]
     if cell.teleop is not None:
-        tables.append(("teleop", f"teleop_{cell.teleop.device}", cell.teleop.options))
+        tables.append(("teleop", cell.teleop.driver, cell.teleop.options))
     first: dict[str, str] = {}
     for about, driver, given in tables:
         for device in _devices(driver, given):

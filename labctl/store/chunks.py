@@ -82,7 +82,7 @@ def _unpacked(payload: bytes) -> tuple[int, int, np.dtype, bytes]:
         if len(raw) != size or not unpacking.eof:
             raise ValueError("its length does not fit its header")
         return n, k, dtype, raw
-    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, zlib.error) as error:
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError, SyntaxError, zlib.error) as error:
         raise BrokenRecord(f"a trace chunk cannot be decoded: {error}") from error
 
 

@@ -13,14 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from labctl.core.event_bodies import CampaignOpened
 from labctl.messages.body_parts import AnchorEntry, Photo, TaskEntry
 from labctl.store.atomic_files import file_errors, replace_file, sync_names
-from labctl.store.pictures import encode_png
 
-if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
+if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas, nor for numpy
+    import numpy as np
+
     from labctl.store.lab_folder import Plan
 
 FOLDER = "photos/rubric"
@@ -46,6 +45,8 @@ def anchor_pictures(plan: Plan) -> list[AnchorPicture]:
     """The pictures that the rubrics of a protocol name, upright and no larger than WIDEST. Raises InputError with the
     protocol's line for a file that cannot be read or is no picture.
     """
+    from labctl.store.pictures import encode_png
+
     found: list[AnchorPicture] = []
     for number, task in enumerate(plan.protocol.task):
         for place, anchor in enumerate(task.rubric):
@@ -68,6 +69,7 @@ def anchor_pictures(plan: Plan) -> list[AnchorPicture]:
 
 def _read(content: bytes) -> np.ndarray:
     """A picture, (height, width, 3) uint8 RGB, turned as its camera says. Raises ValueError where it is none."""
+    import numpy as np
     from PIL import Image, ImageOps, UnidentifiedImageError
 
     try:

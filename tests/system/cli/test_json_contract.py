@@ -120,6 +120,10 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
     typed("power", "--discordant", "0.4", "--difference", "0.3", "--n", "20")
     typed("power", "--rmst", "20,40", "--tau", "60", "--items", "1", "--budget-s", "60", "--n", "4", "--runs", "20",
           "--perm", "19", "--trial-s", "60")  # fmt: skip
+    backups = tmp_path.with_name(f"{tmp_path.name}-backups")
+    for more in ([], ["--list"], ["--check"]):
+        typed("backup", backups, *more)
+    typed("restore", backups, tmp_path.with_name(f"{tmp_path.name}-again"))
     for asked in (
         ["extend", name, "none.toml", "--cell", "cells/c.toml"],
         ["look", name],

@@ -29,6 +29,7 @@ SHOWN: dict[str, list[str]] = {
     "status": [],
     "review": ["--list"],
     "report": ["--out", "{out}"],
+    "publish": ["--licence", "CC0-1.0", "--out", "{out}", "--boot", "9", "--perm", "9"],
     "scene": ["--out", "{out}"],
     "static": ["--policy", "zebra"],
 }

@@ -127,7 +127,7 @@ def test_which_of_two_was_better_is_asked_before_the_next_trial_and_answered_by_
         await desk.press("enter")
         text = flat(desk.text())
         assert "Block 1: Which of the two episodes did the task better?" in text
-        assert "the earlier one: episode 1 of the block" in text and "neither" in text
+        assert "episode 1 of the block" in text and "the earlier one: trial 1 of" in text and "neither" in text
         await desk.press("2", "ctrl+s")
         assert "the reason why is empty" in flat(desk.text())
         await desk.type("it lay flat")
