@@ -32,7 +32,10 @@ def loaded(module: str) -> dict[str, str]:
     top = module.partition(".")[0]
     file = getattr(sys.modules.get(module), "__file__", None)
     if top not in owners and file is not None:
-        versions[f"{module} (file)"] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+        try:
+            versions[f"{module} (file)"] = hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16]
+        except OSError:  # it was taken away after it was loaded
+            versions[f"{module} (file)"] = "no longer there"
     return versions
 
 

@@ -35,7 +35,7 @@ class RemotePage:
         self._url = url
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def told(self, body: Mapping[str, Any]) -> dict[str, Any]:
+    def answered(self, body: Mapping[str, Any]) -> dict[str, Any]:
         try:
             with self._opener.open(self._url + "told", data=json.dumps(body).encode()) as reply:
                 return json.loads(reply.read())
