@@ -154,7 +154,9 @@ def restore(backups: Path, to: Path, at: str | None, as_json: bool) -> int:
     """
     from labctl.backup.repository import Repository
     from labctl.backup.restoring import restore as restored
+    from labctl.extras import require
 
+    require("lab", "verifying what is restored")
     with progress("restoring", quiet=True) as say:
         made = restored(Repository(backups), to, at, say)
     if as_json:
