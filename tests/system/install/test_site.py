@@ -36,8 +36,8 @@ def test_the_site_is_built_with_every_page_and_fetches_nothing_from_elsewhere(so
     done = built(source)
     assert done.returncode == 0, done.stdout + done.stderr
     site = source.parent / "site"
-    found = (path.relative_to(source / "docs") for path in (source / "docs").rglob("*.md"))
-    pages = {path.with_suffix(".html") for path in found if path.parts[0] != "published"}  # an example's own pages
+    below = (path.relative_to(source / "docs") for path in (source / "docs").rglob("*.md"))
+    pages = {path.with_suffix(".html") for path in below if path.parts[0] != "published"}  # an example's own pages
     there = {path.relative_to(site) for path in site.rglob("*.html")}
     assert {path.with_name("index.html") if path.stem == "README" else path for path in pages} <= there
     texts = [path for path in site.rglob("*") if path.suffix in (".html", ".css")]
