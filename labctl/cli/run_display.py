@@ -55,6 +55,9 @@ class RunDisplay:
             self._write(f"{WIPE}{status}")
 
     def end(self) -> None:
+        if self._width is None:
+            for line in self._lines.last():
+                self._print(line)
         if self._status:
             self._status = ""
             self._write(WIPE)
@@ -90,11 +93,11 @@ def displayed(
             line = lines.get(timeout=TICK_S)
         except queue.Empty:
             line = ""
+        if newest.state is not None:
+            display.heard(*newest.state)
         if line is None:
             display.end()
             return False
-        if newest.state is not None:
-            display.heard(*newest.state)
         if line:
             display.report(line)
         display.tick()

@@ -129,6 +129,16 @@ class Lines:
         self._reported, self._last_ns = news, now
         return (line,)
 
+    def last(self) -> Sequence[str]:
+        """What is to be printed when the run is over, though a line may have been printed a moment ago: that all trials
+        are finished, where that was not.
+        """
+        news = self._headway.news
+        if news is None or news[0] is not None or news == self._reported:
+            return ()
+        self._reported = news
+        return (self._headway.line(),)
+
 
 def _clock(ns: float) -> str:
     """0:31, 12:40 or 1:02:05."""

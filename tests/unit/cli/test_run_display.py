@@ -47,6 +47,16 @@ def test_elsewhere_lines_are_plain():
     assert "\x1b" not in "".join(written) and "\r" not in "".join(written)
 
 
+def test_that_all_trials_are_finished_is_the_last_line_however_soon_the_run_is_over():
+    written: list[str] = []
+    display = RunDisplay(written.append, ManualClock(0), None)
+    display.heard({**state(6, "running"), "trial": None, "trial_state": None, "progress": (6, 6)}, False)
+    display.end()
+    assert written == ["all 6 trials are finished; 0:00 elapsed\n"]
+    display.end()
+    assert len(written) == 1, "once"
+
+
 def test_what_was_said_last_is_printed_before_it_is_over(capsys):
     with displayed() as (say, watch):
         watch(state(1), True)
