@@ -8,23 +8,20 @@ question that the cell file has, or nothing. Unverified on hardware.
 from __future__ import annotations
 
 import re
-import threading
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-import numpy as np
 import serial
 
-from labctl.clock import SECOND, MonotonicClock
+from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Batch, Kind
 from labctl.drivers.sensors.line_options import LinesOptions
+from labctl.drivers.sensors.serial_rows import SerialRows
 from labctl.errors import DeviceLost
 
 READ_S = 0.1  # a read waits so long at most
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 EARLY = 0.9  # of a period: a line that comes a little early is not left out
-MOST, LONGEST = 10_000, 65_536
+LONGEST = 65_536
 
 
 def reader(options: LinesOptions) -> Callable[[str], list[float] | None]:
@@ -51,70 +48,39 @@ def reader(options: LinesOptions) -> Callable[[str], list[float] | None]:
     return read
 
 
-class LineSensor:
+class LineSensor(SerialRows):
     """See `labctl.devices.Sensor`."""
 
-    kind: Kind = "real"
-    observes = False
-
     def __init__(self, options: LinesOptions) -> None:
-        self.stream = options.stream()
-        self._options, self._read, self._clock = options, reader(options), MonotonicClock()
+        super().__init__(options.stream(), options.silence_s + 1.0)
+        self._options, self._read = options, reader(options)
         self._question = None if options.ask is None else options.ask.encode() + options.ending()
         self._period_ns = round(SECOND / options.rate_hz)
         self._silence_ns = round(options.silence_s * SECOND)
-        self._rows: deque[tuple[int, list[float]]] = deque(maxlen=MOST)
-        self._lost, self._last, self._left = "", "", b""
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._line: serial.Serial | None = None
+        self._last, self._left = "", b""
 
     def connect(self, now_ns: int) -> None:
         """Open the line and wait for the first that fits. Raises DeviceLost when none comes."""
-        if self._thread is not None and not self._lost:
+        if self._serving:
             return
         self.close()
         port = self._options.port
         try:
-            self._line = serial.serial_for_url(
+            line = self._line = serial.serial_for_url(
                 port, baudrate=self._options.baud, timeout=READ_S, write_timeout=self._options.silence_s
             )
         except (serial.SerialException, OSError, ValueError) as error:
             text = f"{port} cannot be opened ({error}); check the address, or the adapter and who may use it"
             raise DeviceLost(text) from error
-        self._rows.clear()
-        self._end.clear()
-        self._lost, self._last, self._left = "", "", b""
-        self._thread = threading.Thread(target=self._serve, args=(self._line,), name="lines", daemon=True)
-        self._thread.start()
+        self._forget()
+        self._last, self._left = "", b""
+        self._begin(lambda: self._serve(line), "lines")
         while not self._rows and not self._lost:
             self._clock.sleep_until(self._clock.now_ns() + SECOND // 100)
         if self._lost:
             lost = self._lost
             self.close()
             raise DeviceLost(lost)
-
-    def sense(self, t_ns: int, observation: Mapping[str, np.ndarray]) -> None:
-        """Nothing: it measures by itself."""
-
-    def drain(self, now_ns: int) -> Batch:
-        """What it said since the last call. Raises DeviceLost once it is gone."""
-        if self._thread is None:
-            raise RuntimeError("the sensor is not connected")
-        rows = [self._rows.popleft() for _ in range(len(self._rows))]
-        if self._lost and not rows:
-            raise DeviceLost(self._lost)
-        values = np.array([row for _, row in rows], float).reshape(-1, len(self.stream.columns))
-        return Batch(self.stream.name, np.array([t_ns for t_ns, _ in rows], np.int64), values)
-
-    def close(self) -> None:
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(self._options.silence_s + 1.0)
-            self._thread = None
-        if self._line is not None:
-            self._line.close()
-            self._line = None
 
     def _serve(self, line: serial.Serial) -> None:
         fitted_ns = asked_ns = self._clock.now_ns()

@@ -10,23 +10,18 @@ from __future__ import annotations
 
 import math
 import re
-import threading
-from collections import deque
-from collections.abc import Mapping
 
-import numpy as np
 import serial
 
-from labctl.clock import SECOND, MonotonicClock
+from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Batch, Kind
 from labctl.drivers.sensors.options import SerialScaleOptions
+from labctl.drivers.sensors.serial_rows import SerialRows
 from labctl.errors import DeviceLost
 
 WEIGHT = re.compile(r"^S ([SD])\s+(-?\s*\d+(?:\.\d*)?)\s+(\S+)$")
 KG = {"g": 1e-3, "kg": 1.0, "mg": 1e-6, "lb": 0.45359237, "oz": 0.028349523125, "t": 1e3}
 TIMEOUT_S, SILENT = 0.5, 4  # an answer that does not come within this time, so many times in a row, is a lost scale
-MOST = 10_000
 
 
 def parsed(line: str) -> tuple[float, float] | None:
@@ -47,64 +42,30 @@ def parsed(line: str) -> tuple[float, float] | None:
     return float("".join(value.split())) * KG[unit], float(state == "S")
 
 
-class SerialScale:
+class SerialScale(SerialRows):
     """See `labctl.devices.Sensor`."""
 
-    kind: Kind = "real"
-    observes = False
-
     def __init__(self, options: SerialScaleOptions) -> None:
-        self.stream = options.stream()
+        super().__init__(options.stream(), SILENT * TIMEOUT_S + 1.0)
         self._port, self._baud, self._period_ns = options.port, options.baud, round(SECOND / options.rate_hz)
-        self._clock = MonotonicClock()
-        self._rows: deque[tuple[int, float, float]] = deque(maxlen=MOST)
-        self._lost = ""
-        self._end = threading.Event()
-        self._thread: threading.Thread | None = None
-        self._line: serial.Serial | None = None
 
     def connect(self, now_ns: int) -> None:
         """Open the line and ask once. Raises DeviceLost when no scale answers."""
-        if self._thread is not None and not self._lost:
+        if self._serving:
             return
         self.close()
         try:
-            self._line = serial.Serial(self._port, self._baud, timeout=TIMEOUT_S, write_timeout=TIMEOUT_S)
+            line = self._line = serial.Serial(self._port, self._baud, timeout=TIMEOUT_S, write_timeout=TIMEOUT_S)
         except (serial.SerialException, OSError, ValueError) as error:
             text = f"{self._port} cannot be opened ({error}); check the adapter and who may use it (group dialout)"
             raise DeviceLost(text) from error
-        self._rows.clear()
-        self._end.clear()
-        self._lost = ""
+        self._forget()
         try:
-            self._ask(self._line, SILENT)
+            self._ask(line, SILENT)
         except DeviceLost:
             self.close()
             raise
-        self._thread = threading.Thread(target=self._serve, args=(self._line,), name="scale", daemon=True)
-        self._thread.start()
-
-    def sense(self, t_ns: int, observation: Mapping[str, np.ndarray]) -> None:
-        """Nothing: it weighs by itself."""
-
-    def drain(self, now_ns: int) -> Batch:
-        """What it weighed since the last call. Raises DeviceLost once it is gone."""
-        if self._thread is None:
-            raise RuntimeError("the sensor is not connected")
-        rows = [self._rows.popleft() for _ in range(len(self._rows))]
-        if self._lost and not rows:
-            raise DeviceLost(self._lost)
-        values = np.array([row[1:] for row in rows], float).reshape(-1, 2)
-        return Batch(self.stream.name, np.array([row[0] for row in rows], np.int64), values)
-
-    def close(self) -> None:
-        self._end.set()
-        if self._thread is not None:
-            self._thread.join(SILENT * TIMEOUT_S + 1.0)
-            self._thread = None
-        if self._line is not None:
-            self._line.close()
-            self._line = None
+        self._begin(lambda: self._serve(line), "scale")
 
     def _serve(self, line: serial.Serial) -> None:
         due_ns = self._clock.now_ns()
@@ -132,7 +93,7 @@ class SerialScale:
         else:
             raise DeviceLost(f"no scale answers on {self._port} at {self._baud} baud")
         if answer.endswith(b"\n") and (weight := parsed(answer.decode("ascii", "replace").strip())) is not None:
-            self._rows.append((self._clock.now_ns(), *weight))
+            self._rows.append((self._clock.now_ns(), weight))
 
 
 def build(options: SerialScaleOptions, *, cell: Cell, fixture: Fixture) -> SerialScale:
