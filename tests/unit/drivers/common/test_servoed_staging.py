@@ -1,0 +1,173 @@
+"""The way home and what rest is: a robot that is not there, or does not stand, is a person's matter, in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from support.robots.servo_bench import CLOCK, HOME, Bench, near
+
+from labctl.clock import MILLISECOND
+from labctl.devices import RobotStatus
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.common.servo import hand_opening, servoed_robot, unrest
+from labctl.errors import DeviceRefused
+
+pytestmark = pytest.mark.real_time
+
+
+def test_staging_goes_home_and_is_done_only_then(bench: Bench) -> None:
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    assert not bench.arm.staged()
+    bench.until(lambda: len(bench.link.given) > 5)
+    assert not bench.arm.staged() and bench.arm.status().mode == "moving"
+    bench.until(bench.arm.staged)
+    assert np.abs(bench.arm.observe()["q"] - HOME).max() < 1e-9 and all(bench.link.by_joints)
+    assert np.abs(np.diff(bench.link.given, axis=0)).max() * bench.arm.control_hz <= 0.3
+
+
+def test_the_hand_opens_before_the_arm_goes_home(bench: Bench) -> None:
+    bench.hand.at, bench.hand.stuck = 0.02, True
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    idles = bench.link.idles
+    bench.until(lambda: bench.link.idles > idles + 5)
+    assert bench.hand.asked == [0.08] and not bench.link.given and not bench.arm.staged()
+    assert bench.arm.status().mode == "moving"
+    bench.hand.at = 0.079
+    bench.until(bench.arm.staged)
+    assert np.abs(bench.arm.observe()["q"] - HOME).max() < 1e-9
+
+
+def test_an_arm_that_stays_where_it_is_has_its_hand_opened_all_the_same(bench: Bench) -> None:
+    bench.arm._home = None
+    bench.hand.at, bench.hand.stuck = 0.02, True
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    idles = bench.link.idles
+    bench.until(lambda: bench.link.idles > idles + 5)
+    assert bench.hand.asked == [0.08] and not bench.arm.staged()
+    bench.hand.at = 0.079
+    bench.until(bench.arm.staged)
+    assert not bench.link.given
+
+
+def test_a_hand_that_does_not_open_is_told_in_words_and_the_arm_stays(bench: Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr(hand_opening, "OPEN_NS", 50 * MILLISECOND)
+    bench.hand.at, bench.hand.stuck = 0.02, True
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: bench.arm.status().mode == "safety_stop")
+    assert "the hand does not open: it stands at 20 of 80 mm" in bench.arm.status().reason
+    assert not bench.link.given and not bench.arm.staged()
+
+
+def test_an_arm_that_is_not_at_home_is_not_staged(bench: Bench) -> None:
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(bench.arm.staged)
+    bench.link.q = bench.link.q + 0.2
+    bench.link._tell()
+    assert not bench.arm.staged()
+
+
+def test_a_stop_on_the_way_home_is_obeyed_while_a_recovery_is_asked_for(bench: Bench) -> None:
+    """The node asks for a recovery every 20 ms until it is told that there is one; the last request comes too late."""
+    bench.link.sound = RobotStatus("safety_stop", "reflex")
+    bench.until(lambda: bench.arm.status().mode == "safety_stop")
+    with pytest.raises(DeviceRefused, match="reflex"):
+        bench.arm.recover()
+    bench.until(lambda: bench.link.recoveries)
+    bench.link.sound = RobotStatus("idle")
+    bench.until(lambda: bench.arm.status().mode in ("idle", "stopped"))
+    bench.arm.recover()
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: len(bench.link.given) > 5)
+    asked, bench.arm._asked.recover = bench.link.recoveries, True
+    bench.arm._recover_after_ns = 0
+    bench.until(lambda: not bench.arm._asked.recover)
+    bench.arm.stop()
+    bench.until(lambda: bench.link.halts)
+    given = len(bench.link.given)
+    bench.until(lambda: bench.link.idles)
+    assert bench.link.recoveries == asked and len(bench.link.given) == given
+    assert not bench.arm.staged()
+
+
+def test_an_arm_that_does_not_come_to_rest_is_a_persons_matter_after_five_seconds(bench: Bench, monkeypatch) -> None:
+    monkeypatch.setattr(servoed_robot, "RESTLESS_NS", 50 * MILLISECOND)
+    bench.link.trembling = 0.08 * np.eye(7)[6]
+    bench.link._tell()
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: bench.arm.status().mode == "safety_stop")
+    says = "did not reach home: it does not come to rest: joint 7 at 0.08 rad/s"
+    assert says in bench.arm.status().reason and not bench.link.given
+    with pytest.raises(DeviceRefused, match=r"still moving \(joint 7 at 0\.08 rad/s"):
+        bench.arm.recover()
+
+
+def test_nor_one_that_trembles_once_it_is_home(bench: Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr(servoed_robot, "RESTLESS_NS", 100 * MILLISECOND)
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: len(bench.link.given) > 5)
+    bench.link.trembling = 0.08 * np.eye(7)[6]
+    bench.until(lambda: bench.arm.status().mode == "safety_stop" or bench.arm.staged())
+    assert "home, and does not come to rest: joint 7 at 0.08 rad/s" in bench.arm.status().reason
+
+
+def test_a_robot_that_stands_beside_its_home_is_a_persons_matter_too(bench: Bench, monkeypatch: Any) -> None:
+    """Where it was sent home and stands 0.02 rad off, as one does whose load is not known to it, staging had no end."""
+    monkeypatch.setattr(servoed_robot, "RESTLESS_NS", 50 * MILLISECOND)
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: len(bench.link.given) > 5)
+    bench.link.off = 0.02 * np.eye(7)[3]
+    bench.until(lambda: bench.arm.status().mode == "safety_stop" or bench.arm.staged())
+    says = "the robot stands, and joint 4 is 0.020 rad from home (at most 0.010)"
+    assert says in bench.arm.status().reason and not bench.arm.staged()
+
+
+def test_a_robot_that_takes_no_setpoints_because_it_trembles_is_a_persons_matter(bench: Bench, monkeypatch) -> None:
+    """Its setpoints were left out without a word: a policy that paused while it trembled had a robot that stood."""
+    monkeypatch.setattr(unrest, "UNREST_NS", 50 * MILLISECOND)
+    bench.link.trembling = 0.08 * np.eye(7)[6]
+    bench.link._tell()
+
+    def stopped() -> bool:
+        bench.play(near(2))
+        return bench.arm.status().mode == "safety_stop"
+
+    bench.until(stopped)
+    assert "takes no setpoints while it does not come to rest: joint 7 at 0.08 rad/s" in bench.arm.status().reason
+    assert not bench.link.given
+
+
+def test_a_tremble_that_ends_in_time_is_none(bench: Bench, monkeypatch: Any) -> None:
+    monkeypatch.setattr(unrest, "UNREST_NS", 10_000 * MILLISECOND)
+    bench.link.trembling = 0.08 * np.eye(7)[6]
+    bench.link._tell()
+    bench.play(near(2))
+    assert not bench.link.given
+    bench.link.trembling = np.zeros(7)
+    bench.link._tell()
+    bench.play(near(2))
+    assert bench.link.given and bench.arm.status().mode in ("idle", "moving")
+
+
+def test_a_way_home_that_leaves_the_box_is_refused_in_words_and_nothing_moves(bench: Bench) -> None:
+    bench.link.q = FR3.home + 1.9 * np.eye(7)[0]
+    bench.arm._home = FR3.home - 1.9 * np.eye(7)[0]
+    bench.arm._limits.box_max[0] = 0.3
+    bench.link._tell()
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(lambda: bench.arm.status().mode == "safety_stop")
+    assert "did not reach home: the way home leaves the workspace box at x" in bench.arm.status().reason
+    assert not bench.link.given and not bench.arm.staged()
+
+
+def test_an_arm_that_was_sent_home_before_it_had_settled_does_not_go_back(bench: Bench) -> None:
+    bench.link.settled = False
+    bench.play(near(2))
+    bench.until(lambda: bench.link.rests)
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.link.settled = True
+    bench.until(bench.arm.staged)
+    rests, idles = bench.link.rests, bench.link.idles
+    bench.until(lambda: bench.link.idles > idles + 2 or bench.link.rests > rests)
+    assert bench.link.rests == rests
