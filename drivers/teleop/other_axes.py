@@ -54,14 +54,10 @@ def other_axes(table: TeleopTable, axes: Sequence[Axis]) -> OtherAxes:
     )
 
 
-class HandGrip:
-    """`Grip` over the axes of a hand: closed, open, `measured` and what is asked for are (h,), in each axis's unit."""
+class _Gripping:
+    """What a hand and a gripper have of `Grip`."""
 
-    def __init__(self, closed: np.ndarray, open_: np.ndarray, *, trigger: bool) -> None:
-        self._closed, self._way = closed, open_ - closed
-        self._grip = Grip(0.0, 1.0, trigger=trigger, near=NEAR)
-        self._share = 0.0
-        self._asked: np.ndarray | None = None
+    _grip: Grip
 
     @property
     def silent(self) -> bool:
@@ -70,6 +66,16 @@ class HandGrip:
     def hear(self, grip: float | None) -> None:
         """See `Grip.hear`."""
         self._grip.hear(grip)
+
+
+class HandGrip(_Gripping):
+    """`Grip` over the axes of a hand: closed, open, `measured` and what is asked for are (h,), in each axis's unit."""
+
+    def __init__(self, closed: np.ndarray, open_: np.ndarray, *, trigger: bool) -> None:
+        self._closed, self._way = closed, open_ - closed
+        self._grip = Grip(0.0, 1.0, trigger=trigger, near=NEAR)
+        self._share = 0.0
+        self._asked: np.ndarray | None = None
 
     def hold(self, values: np.ndarray) -> None:
         """Somebody else has asked for these; the hand may take over from there."""
@@ -87,19 +93,11 @@ class HandGrip:
         return self._asked
 
 
-class OpeningGrip:
+class OpeningGrip(_Gripping):
     """The same of a gripper with one opening, m: (1,)."""
 
     def __init__(self, closed_m: float, open_m: float, *, trigger: bool) -> None:
         self._grip = Grip(closed_m, open_m, trigger=trigger)
-
-    @property
-    def silent(self) -> bool:
-        return self._grip.silent
-
-    def hear(self, grip: float | None) -> None:
-        """See `Grip.hear`."""
-        self._grip.hear(grip)
 
     def hold(self, values: np.ndarray) -> None:
         """Somebody else has asked for this; the hand may take over from there."""

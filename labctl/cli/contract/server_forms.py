@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from labctl.store.server.fetching import Listed
+
 
 class SetUp(TypedDict):
     """`labctl database init`."""
@@ -61,30 +63,12 @@ class Checks(TypedDict):
     campaigns: list[CheckedCampaign]
 
 
-class ListedCampaign(TypedDict):
-    """A campaign that the server has, of whichever lab and cell. campaign: its name, @ and 16 digits of its first
-    entry's hash; trials: how many are planned; last_entry by the host's clock, witnessed by the server's.
-    """
-
-    campaign: str
-    name: str
-    writer: str
-    cell: str | None
-    trials: int | None
-    scored: int
-    phase: str
-    entries: int
-    head: str
-    last_entry: str
-    witnessed: str | None
-
-
 class Listing(TypedDict):
     """`labctl database list`."""
 
     schema: str
     does: Literal["list"]
-    campaigns: list[ListedCampaign]
+    campaigns: list[Listed]
 
 
 class FetchedCampaign(TypedDict):

@@ -5,13 +5,13 @@ May not: wait for a server while anything can move, or import what speaks to one
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
 
 from labctl.config.cell_schema import Lab
+from labctl.logs import appended
 from labctl.store.lab_folder import lab_settings
 
 LOG = "logs/store.log"
@@ -29,17 +29,14 @@ class StoreCopy:
         self._process: subprocess.Popen[bytes] | None = None
         if self._table is None:
             return
-        log = folder / LOG
-        with suppress(OSError):
-            log.parent.mkdir(exist_ok=True)
-            with os.fdopen(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "ab") as out:
-                self._process = subprocess.Popen(
-                    [sys.executable, "-P", "-c", MAIN, str(folder)],
-                    stdin=subprocess.PIPE,
-                    stdout=out,
-                    stderr=out,
-                    start_new_session=True,
-                )
+        with suppress(OSError), appended(folder / LOG) as out:
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-c", MAIN, str(folder)],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+            )
 
     def close(self) -> str:
         """After the run: the last of it is sent, waited for as long as the lab allows; a line where the server lacks

@@ -42,7 +42,10 @@ _LISTED = (
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A campaign that the server has, as its view `campaigns` says it; trials: how many are planned."""
+    """A campaign that the server has, of whichever lab and cell, as its view `campaigns` says it. campaign: its name, @
+    and 16 digits of its first entry's hash; trials: how many are planned; last_entry by the host's clock, witnessed by
+    the server's.
+    """
 
     campaign: str
     name: str
