@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import stat
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -144,20 +145,12 @@ def test_a_snapshot_that_was_changed_is_refused_and_one_that_leads_out_of_the_la
     (lab / "notes").write_text("n")
     found = take_snapshot(lab, Repository.made(tmp_path / "fresh", of=lab), NOW).snapshot
     for place in ("../notes", "/notes", "a/../../notes"):
-        moved = [one if one.path != "notes" else type(one)(place, *list(_values(one))[1:]) for one in found.files]
+        moved = [replace(one, path=place) if one.path == "notes" else one for one in found.files]
         fresh = Repository(tmp_path / "fresh")
-        fresh.keep(type(found)(**{**_fields(found), "files": moved}))
+        fresh.keep(replace(found, files=moved))
         with pytest.raises(BrokenRecord, match="is no place in a lab"):
             restore(fresh, tmp_path / "again")
     assert not (tmp_path / "again").exists()
-
-
-def _fields(of: object) -> dict[str, object]:
-    return {name: getattr(of, name) for name in of.__slots__}  # type: ignore[attr-defined]
-
-
-def _values(of: object) -> list[object]:
-    return list(_fields(of).values())
 
 
 def test_a_campaign_that_does_not_hold_is_kept_as_it_is_and_both_say_so(lab: Path, tmp_path: Path, capsys) -> None:
