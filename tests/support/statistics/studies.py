@@ -135,7 +135,7 @@ STUDIES: dict[str, Study] = {
     "shape-only": Study(
         "Share of campaigns in which two arms of equal mean item time and another shape differ, and are ordered, which "
         "is wrong; how often intervals hold the truth.",
-        2_000,
+        10_000,
         _each(
             {f"N = {n}": _told(verdicts, {"wide": WIDE, "even": EVEN}, n, tau_s=120.0, objects=1) for n in (5, 10, 20)}
         ),
@@ -152,7 +152,7 @@ STUDIES: dict[str, Study] = {
     ),
     "unequal-variance": Study(
         "Share of pairs of equal means and unequal spreads that each signed test tells apart at .05.",
-        2_000,
+        10_000,
         _each({f"{a} v {b}": _told(unequal_spreads, a, b) for a, b in ((30, 10), (10, 30), (20, 20))}),
     ),
     "unequal-budgets": Study(
