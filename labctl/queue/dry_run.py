@@ -130,9 +130,8 @@ def dry_run(
     except subprocess.TimeoutExpired:
         return _failed(source, f"it was not done within {within_s:g} s")
     finally:
-        with contextlib.suppress(ProcessLookupError):
+        with process, contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
     lines = [line for line in said.splitlines() if line.startswith("{")]
     if not lines:
         how = signal.Signals(-process.returncode).name if process.returncode < 0 else f"exit code {process.returncode}"

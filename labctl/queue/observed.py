@@ -19,7 +19,7 @@ from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import select
 from labctl.store.campaign import Campaign
 from labctl.store.database_backend import PUBLISHED
-from labctl.store.verifying.verified import refuse_unless_it_holds
+from labctl.store.verifying.verified import JOURNAL_ALONE, refuse_unless_it_holds, verified
 
 MOST_EPISODES = 8
 
@@ -35,13 +35,15 @@ class Source:
 def source_of(folder: Path) -> Source:
     """A published folder, or a campaign of a lab, verified with its recordings.
 
-    Raises BrokenRecord for what does not hold, InputError for what is neither.
+    Raises BrokenRecord for what does not hold, InputError for what is neither, StateError for sealed arms.
     """
     if (folder / PUBLISHED).is_file():
         from labctl.publishing.check import refuse_unless_it_holds as holds
 
         record = holds(folder).admitted.record
         return Source(record, record.name)
+    with verified(folder, JOURNAL_ALONE) as shown:
+        check_open(shown.campaign)
     refuse_unless_it_holds(folder)
     return Source(folder, folder.name)
 

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from websockets.sync.server import ServerConnection
+
 from support.machine.processes import end_with_parent
 from support.policies.policy_servers import FakeServer, hold
-from websockets.sync.server import ServerConnection
 
 TESTS = Path(__file__).resolve().parents[2]
 
