@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from websockets.sync.server import ServerConnection
 
 from support.machine.processes import end_with_parent
 from support.policies.policy_servers import FakeServer, hold
@@ -42,15 +41,6 @@ def short(seen: dict[str, Any]) -> dict[str, Any]:
     return {"actions": hold(seen)["actions"][:, 2:]}
 
 
-class Lending(FakeServer):
-    """Answers every visitor with a redirect."""
-
-    def _refuse(self, connection: ServerConnection, request: Any) -> Any:
-        answer = connection.respond(302, "elsewhere\n")
-        answer.headers["Location"] = os.environ["ELSEWHERE"]
-        return answer
-
-
 @contextmanager
 def serving(policy: str = "hold", **environment: str) -> Iterator[str]:
     """The address of a policy server in a process that ends with the block."""
@@ -72,8 +62,10 @@ def serving(policy: str = "hold", **environment: str) -> Iterator[str]:
 
 def main(policy: str) -> None:
     """Serve until the process is ended."""
-    server = Lending(fault="no_entry") if policy == "lend" else FakeServer(policy=globals()[policy])
-    with server:
+    kept = (
+        {"fault": "lend", "elsewhere": os.environ["ELSEWHERE"]} if policy == "lend" else {"policy": globals()[policy]}
+    )
+    with FakeServer(**kept) as server:
         print(server.port, flush=True)
         server.over.wait()
 

@@ -175,7 +175,7 @@ def test_a_container_is_asked_where_the_lab_started_it(lab: Path, typed: Typed) 
         ("leap", {}, "more speed than the cell's limits"),
         ("slow", {"deadline": 0.2}, "after deadline_s = 0.2"),
         ("short", {}, "(8, 6)"),
-        ("lend", {"ready": 1.0}, "redirect"),
+        ("lend", {"ready": 1.0}, "sends elsewhere"),
     ],
 )
 def test_what_a_dry_run_finds_wrong_fails_it_and_nothing_moves(
