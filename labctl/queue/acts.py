@@ -21,7 +21,7 @@ from labctl.plain import Json
 from labctl.queue import book
 from labctl.queue.dry_run import QUESTIONS, DryRun, dry_run
 from labctl.queue.endpoints import Network, check_card, check_endpoint
-from labctl.queue.entries import OVER, USUAL, Did, Step, may
+from labctl.queue.entries import OVER, USUAL, Did, Step, Submission, may
 from labctl.queue.lab_files import Keys, read_keys
 from labctl.queue.observed import source_of
 from labctl.queue.request import Asked, read_signed
@@ -261,7 +261,7 @@ def _unblinded(lab: Path, alias: str) -> bool:
     return False
 
 
-def _unused(begins: str, size: int, there: Mapping[str, object]) -> str:
+def _unused(begins: str, size: int, there: Mapping[str, Submission]) -> str:
     while (id := begins + secrets.token_hex(size)) in there:
         pass
     return id

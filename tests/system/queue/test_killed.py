@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from support.machine.processes import end_with_parent
 from support.runs.campaigns import make_campaign
-from support.runs.submissions import outside
+from support.submissions.outside import outside
 
 from labctl.errors import StateError
 from labctl.queue import book
@@ -27,7 +27,7 @@ MOST_STEPS = 80
 
 def killed_at(lab: Path, step: int, requests: list[Path]) -> list[str]:
     """What a process acknowledged that ended itself at this step."""
-    words = [sys.executable, "-m", "support.runs.killed_queue", str(lab), str(step), *map(str, requests)]
+    words = [sys.executable, "-m", "support.submissions.killed_queue", str(lab), str(step), *map(str, requests)]
     environment = {**os.environ, "PYTHONPATH": str(TESTS)}
     done = subprocess.run(words, capture_output=True, text=True, env=environment, preexec_fn=end_with_parent)
     assert done.returncode in (0, -9), done.stderr

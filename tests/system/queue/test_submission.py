@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from support.json_documents import judged
 from support.policies.cards import card_toml
-from support.policies.policy_process import serving
 from support.runs.campaigns import HUMAN, ROOT, make_campaign, policy, unblinded_copy
 from support.runs.recordings import Recordings
+from support.submissions.policy_process import serving
 
 from labctl.cli import call
 from labctl.runtime.campaign_run import run_campaign

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.policies.cards import card_toml
-from support.runs.submissions import DAY_NS, WORDS, Outside, changed, outside, resigned
+from support.submissions.outside import DAY_NS, WORDS, Outside, changed, outside, resigned
 
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.queue import book, lab_files

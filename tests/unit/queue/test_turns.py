@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.runs.submissions import Outside, outside
+from support.submissions.outside import Outside, outside
 
 from labctl.clock import ManualClock
 from labctl.core.events import Event

@@ -1,5 +1,5 @@
 """Acts on a queue in a process that ends itself by kill -9 at one of its steps on the disk:
-`python -m support.runs.killed_queue LAB STEP REQUEST…`. Each id that was acknowledged is printed.
+`python -m support.submissions.killed_queue LAB STEP REQUEST…`. Each id that was acknowledged is printed.
 
 STEP counts from 1: before and after each sealed file, each entry of the journal, each head and the folder's making.
 """
@@ -16,7 +16,7 @@ from typing import Any
 from labctl.clock import ManualClock
 from labctl.queue import acts, book, turns
 from labctl.store.journal import Journal
-from support.runs.submissions import DAY_NS
+from support.submissions.outside import DAY_NS
 
 
 class Steps:

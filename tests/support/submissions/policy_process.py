@@ -1,4 +1,4 @@
-"""A policy server as a process of its own: `python -m support.policies.policy_process POLICY`, which prints its port.
+"""A policy server as a process of its own: `python -m support.submissions.policy_process POLICY`; it prints its port.
 
 POLICY: hold (the arm stays where it is), leap (a metre of joint angle at once), slow (half a second an answer), short
 (six numbers an action), lend (sends whoever asks to the address in $ELSEWHERE).
@@ -44,7 +44,7 @@ def short(seen: dict[str, Any]) -> dict[str, Any]:
 @contextmanager
 def serving(policy: str = "hold", **environment: str) -> Iterator[str]:
     """The address of a policy server in a process that ends with the block."""
-    words = [sys.executable, "-m", "support.policies.policy_process", policy]
+    words = [sys.executable, "-m", "support.submissions.policy_process", policy]
     process = subprocess.Popen(
         words,
         stdout=subprocess.PIPE,
