@@ -116,7 +116,7 @@ def only_allowed(networks: Sequence[Network], *, encrypted: bool, endpoint: str)
             raise OSError(f"{endpoint} leads to {where}, an address inside, which a submitted endpoint may not name")
         return kept
 
-    socket.getaddrinfo = checked  # pyright: ignore[reportAttributeAccessIssue]
+    vars(socket).update(getaddrinfo=checked)
 
 
 def _may(host: str, networks: Sequence[Network], *, encrypted: bool) -> bool:

@@ -1,6 +1,6 @@
 """A policy server as a process of its own: `python -m support.submissions.policy_process POLICY`; it prints its port.
 
-POLICY: hold (the arm stays where it is), leap (a metre of joint angle at once), slow (half a second an answer), short
+POLICY: hold (the arm stays where it is), leap (two radians further at once), slow (half a second an answer), short
 (six numbers an action), lend (sends whoever asks to the address in $ELSEWHERE).
 """
 

@@ -156,6 +156,7 @@ def test_whose_an_arm_is_can_be_read_once_its_campaign_is_unblinded(
     assert found["dry_run"]["passed"]
 
 
+@pytest.mark.thorough
 def test_a_container_is_asked_where_the_lab_started_it(lab: Path, typed: Typed) -> None:
     known(typed, lab, "networks = []")
     id = submitted(typed, "registry.example/policy@sha256:" + "0a" * 32)
