@@ -135,6 +135,11 @@ def wall_ns(wall: str) -> int:
     return (since.days * 86_400 + since.seconds) * SECOND + since.microseconds * 1000
 
 
+def wall_of(ns: int) -> str:
+    """The reverse of `wall_ns`, to the second."""
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=ns // SECOND)).isoformat()
+
+
 def moment(wall: str, later_s: int = 0) -> datetime:
     """A wall-clock anchor, so much later, in UTC and as certificates have it."""
     return datetime.fromisoformat(wall).astimezone(UTC) + timedelta(seconds=later_s)

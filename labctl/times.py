@@ -12,8 +12,9 @@ import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from labctl.clock import SECOND, Anchor
+from labctl.clock import SECOND, Anchor, wall_ns
 
+Written = datetime  # a time as a TOML file has it, with an offset or without
 ZONE = "LABCTL_TIMEZONE"  # set by `use`, for this process and those started from here
 _LEAD = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:\+00:00|Z))(?=:? )")
 
@@ -69,6 +70,14 @@ def in_line(line: str) -> str:
     """A line of the record that begins with a time, with that time as people read it."""
     found = _LEAD.match(line)
     return f"{local(found[1])}{line[found.end() :]}" if found else line
+
+
+def written_ns(at: Written) -> int:
+    """A time as somebody wrote it, ns since 1970-01-01 UTC: without an offset it is of where the lab is."""
+    name = os.environ.get(ZONE)
+    if at.tzinfo is None and name:
+        at = at.replace(tzinfo=zone_named(name))
+    return wall_ns(at.astimezone(UTC).isoformat())
 
 
 def _there(at: datetime) -> datetime:

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.drivers.policy.codec import ANSWER_BYTES, pack, unpack
@@ -43,11 +44,14 @@ class PolicySocket:
         """
         connect, errors = _websockets()
         until_ns = self._clock.now_ns() + round(timeout_s * SECOND)
+        place = urlsplit(self.uri)
         with self._busy:
             self._drop()
             try:
                 opening = connect(
                     self.uri,
+                    # Named once more: else the library follows a redirect to whatever server it names.
+                    address=(place.hostname, place.port or (443 if place.scheme == "wss" else 80)),
                     compression=None,
                     max_size=ANSWER_BYTES,
                     ping_interval=None,
@@ -63,6 +67,8 @@ class PolicySocket:
                     text = f"{self.uri} lets nobody in (HTTP {code}); see api_key_env in the card's [server]"
                     raise DeviceRefused(text) from None
                 raise DeviceLost(f"{self.uri} answers with HTTP {code}") from None
+            except ValueError:  # of the library, for a redirect
+                raise DeviceRefused(f"{self.uri} sends elsewhere; name the server itself in the endpoint") from None
             except (OSError, TimeoutError, errors.WebSocketException, EOFError) as error:
                 raise DeviceLost(f"{self.uri} does not answer ({_short(error)})") from None
             greeting = self._receive(until_ns)

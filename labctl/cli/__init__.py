@@ -26,6 +26,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "people": ("labctl.cli.people:people", "Personal codes, which tell two people apart."),
     "plan": ("labctl.cli.planning.plan:plan", "Check a protocol and say what its size can resolve."),
     "power": ("labctl.cli.planning.power:power", "How many trials a question needs."),
+    "queue": ("labctl.cli.queueing.queue:queue", "What waits for a shared rig, and what fits into which shift."),
+    "submit": ("labctl.cli.queueing.submit:submit", "Ask a lab to try a policy: a key, a signed request."),
     "open": ("labctl.cli.lifecycle:open_", "Freeze a protocol, draw and seal its schedule."),
     "extend": ("labctl.cli.lifecycle:extend", "A linked campaign: new arms against an earlier one's, through anchors."),
     "practice": ("labctl.cli.teleop:practice", "Write down what teleoperators practised."),

@@ -12,8 +12,8 @@ from pydantic import Field, StringConstraints, model_validator
 from labctl.config.toml_text import Table
 from labctl.config.values import Text
 
-AlertKind = Literal["hold", "fault", "stop", "block", "night"]
-KINDS: tuple[AlertKind, ...] = ("hold", "fault", "stop", "block", "night")
+AlertKind = Literal["hold", "fault", "stop", "block", "night", "queue"]
+KINDS: tuple[AlertKind, ...] = ("hold", "fault", "stop", "block", "night", "queue")
 Lax = Field(strict=False)
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+\S*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]

@@ -98,6 +98,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "store",
         "store.verifying",
     ),
+    "queue": (
+        *(*BASE, "alerts", "checks", "config", *CORE, "exports", "nodes", "publishing"),
+        *("reporting.times", "store", "store.verifying"),
+    ),
     "analysis": ("errors",),
     "analysis.survival": STATISTICS,
     "analysis.binary": STATISTICS,
@@ -150,8 +154,10 @@ MAY_IMPORT["cli"] = (
     *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
     "cli.contract",
     "cli.publishing",
+    "cli.queueing",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.keeping"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.planning"] = (*MAY_IMPORT["cli"], "cli")
+MAY_IMPORT["cli.queueing"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.publishing"] = (*MAY_IMPORT["cli"], "cli")

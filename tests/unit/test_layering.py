@@ -58,7 +58,7 @@ VENDORS = {
     "mcap": ("labctl/exports/mcap.py",),
     "rosbags": ("labctl/exports/rosbag2.py",),
     "rfc3161_client": ("labctl/store/verifying/timestamps.py",),
-    "cryptography": ("labctl/store/verifying/timestamps.py", "ui/console/web.py"),
+    "cryptography": ("labctl/queue/request.py", "labctl/store/verifying/timestamps.py", "ui/console/web.py"),
     "hid": ("drivers/teleop/spacemouse.py",),
     "pygame": ("drivers/teleop/gamepad.py",),
     "dynamixel_sdk": ("drivers/teleop/gello.py",),

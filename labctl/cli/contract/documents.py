@@ -15,6 +15,7 @@ from labctl.config.reference import Schema
 FORMS = "labctl.cli.contract.forms"
 MORE = "labctl.cli.contract.more_forms"
 KEEPING = "labctl.cli.contract.keeping_forms"
+QUEUE = "labctl.cli.contract.queue_forms"
 OUTSIDE = "labctl.cli.contract.published_forms"
 
 # name and number -> where its type is; a document's `schema` is "labctl.NAME/NUMBER"
@@ -29,12 +30,14 @@ DOCUMENTS: Mapping[str, str] = {
     "database/1": "labctl.cli.contract.server_forms:Database",
     "demo/1": f"{FORMS}:DemoMade",
     "doctor/1": f"{MORE}:Doctor",
+    "dry_run/1": f"{QUEUE}:DryRunDone",
     "emulator/1": f"{FORMS}:Emulated",
     "episodes/1": "labctl.analysis.episodes_table.result:EpisodesResult",
     "error/1": f"{FORMS}:Failed",
     "experiment/1": f"{MORE}:ExperimentMade",
     "export/1": f"{FORMS}:Exported",
     "import/1": f"{FORMS}:ImportMade",
+    "key_made/1": f"{QUEUE}:KeyMade",
     "keyframe_questions/1": "labctl.checks.keyframe_questions:Asked",
     "lab_made/1": f"{FORMS}:NewLab",
     "latency/1": f"{MORE}:Latency",
@@ -47,10 +50,15 @@ DOCUMENTS: Mapping[str, str] = {
     "power/1": f"{MORE}:Power",
     "practice/1": f"{FORMS}:PracticeKept",
     "published_made/1": f"{OUTSIDE}:PublishedMade",
+    "queue/1": "labctl.queue.shown:Shown",
+    "queue_act/1": f"{QUEUE}:QueueAct",
+    "queue_key/1": f"{QUEUE}:QueueKey",
+    "queue_verify/1": f"{QUEUE}:QueueVerified",
     "rates/1": f"{MORE}:Rates",
     "recorded/1": f"{FORMS}:Recorded",
     "report_again/1": f"{OUTSIDE}:ReportAgain",
     "report_made/1": f"{FORMS}:ReportMade",
+    "request_made/1": f"{QUEUE}:RequestMade",
     "restored/1": f"{KEEPING}:LabRestored",
     "review/1": f"{FORMS}:Review",
     "run/1": f"{FORMS}:Ran",
@@ -59,6 +67,7 @@ DOCUMENTS: Mapping[str, str] = {
     "site_made/1": f"{OUTSIDE}:SiteMade",
     "static/1": f"{MORE}:Static",
     "status/2": f"{FORMS}:Status",
+    "submission/1": f"{QUEUE}:SubmissionRead",
     "teleop/1": f"{FORMS}:DriveEnded",
     "verify/1": f"{FORMS}:Verified",
     "verify_published/1": f"{OUTSIDE}:VerifiedPublished",

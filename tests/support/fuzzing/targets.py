@@ -36,6 +36,9 @@ from labctl.errors import LabctlError
 from labctl.messages import typed
 from labctl.pages.measured import preference
 from labctl.people.personal_codes import codes_of
+from labctl.queue.lab_files import KEYS, SHIFTS, key_table, read_keys, read_shifts
+from labctl.queue.making import request_of
+from labctl.queue.request import Signed, new_key, read_signed, sign
 from labctl.store.chain_heads import read_heads
 from labctl.store.chunks import decode_chunk, encode_chunk
 from labctl.streams import StreamSpec
@@ -58,6 +61,18 @@ class Target:
 def files(*patterns: str) -> Callable[[], list[bytes]]:
     """The bytes of files of the repository, some kilobytes of each."""
     return cache(lambda: [path.read_bytes()[:20_000] for one in patterns for path in sorted(ROOT.glob(one))])
+
+
+@cache
+def _requests() -> list[bytes]:
+    """A signed request."""
+    words = dict(lab="l", campaign="c", policy="p", who="w", contact="c", endpoint="wss://policy.example")
+    card = (ROOT / "protocols/cards").glob("*.toml")
+    texts = [text for path in sorted(card) if "wss" not in (text := path.read_text("utf-8")) and "start =" not in text]
+    with tempfile.TemporaryDirectory() as folder:
+        key = Path(folder) / "k.pem"
+        new_key(key)
+        return [sign(request_of(texts[0], "card.toml", "2026-01-01T00:00:00+00:00", 14, words), key)]
 
 
 def in_file(read: Callable[[Path], object], name: str) -> Parse:
@@ -184,6 +199,19 @@ TARGETS: dict[str, Target] = {
     "fixture": Target(files("fixtures/*.toml"), text(parse_fixture)),
     "lab": Target(files("labctl/templates/lab.toml"), text(parse_lab)),
     "card": Target(files("protocols/cards/*.toml"), text(parse_card)),
+    "request": Target(_requests, in_file(lambda path: read_signed(path).asked("r"), "r.json")),
+    "request's text": Target(
+        lambda: [json.loads(one)["request"].encode() for one in _requests()],
+        lambda data, _: Signed("", "", data.decode("utf-8", "replace")).asked("r"),
+    ),
+    "queue's keys": Target(
+        lambda: [b'lab = "l"\nnetworks = ["10.0.0.0/8"]\n' + key_table("0" * 64, "a", "b").encode()],
+        in_file(lambda path: read_keys(path.parent), KEYS),
+    ),
+    "shifts": Target(
+        lambda: [b'[[shift]]\nfrom = 2026-10-26T18:00:00\nto = 2026-10-26T21:00:00Z\nwho = ["p1"]\n'],
+        in_file(lambda path: read_shifts(path.parent), SHIFTS),
+    ),
     "operations": Target(lambda: [(KEPT / "operations.csv").read_bytes()], in_file(read_either, "t.csv")),
     "episodes": Target(lambda: [(KEPT / "episodes.csv").read_bytes()], in_file(read_either, "t.csv")),
     "any csv": Target(

@@ -62,7 +62,8 @@ class FakeServer:
     """A policy server in a thread. `fault` strikes from the call number `after` on (0: the first).
 
     faults: block (no answer until the end), traceback, close (1011 without an answer), cut (the line, in mid-answer),
-    wrong_shape, nan, unknown_keys, garbage, twice, text, slow_metadata, text_metadata, no_entry, busy (HTTP 503).
+    wrong_shape, nan, unknown_keys, garbage, twice, text, slow_metadata, text_metadata, no_entry, busy (HTTP 503), lend
+    (a redirect to the address `elsewhere`).
     `heard` are the questions, `resets` the sessions that were begun, `visits` the connections.
     """
 
@@ -76,7 +77,9 @@ class FakeServer:
         needs: dict[str, Any] | None = None,
         first_call_s: float = 0.0,
         port: int = 0,
+        elsewhere: str = "",
     ) -> None:
+        self._elsewhere = elsewhere
         self._dialect, self._fault, self._after, self._policy = dialect, fault, after, policy
         self._needs = {**NEEDS, **(needs or {})} if dialect == "roboarena" else (needs or {})
         self._first_call_s = first_call_s
@@ -84,7 +87,7 @@ class FakeServer:
         self.resets: list[Any] = []
         self.visits = 0
         self.over = threading.Event()
-        refuse = self._refuse if fault in ("no_entry", "busy") else None
+        refuse = self._refuse if fault in ("no_entry", "busy", "lend") else None
         self._server = serve(
             self._talk, "127.0.0.1", port, compression=None, max_size=None, ping_interval=None, process_request=refuse
         )
@@ -105,6 +108,10 @@ class FakeServer:
         self._thread.join(5)
 
     def _refuse(self, connection: ServerConnection, request: Any) -> Any:
+        if self._fault == "lend":
+            answer = connection.respond(302, "elsewhere\n")
+            answer.headers["Location"] = self._elsewhere
+            return answer
         code, text = (401, "no\n") if self._fault == "no_entry" else (503, "loading\n")
         return connection.respond(code, text)
 

@@ -28,6 +28,11 @@ ELSEWHERE = {
     "alerts/1": "tests/unit/alerts/test_sending.py",
     "bugreport/1": "tests/system/cli/test_bugreport.py",
     "database/1": "tests/system/postgres/test_store_copy.py",
+    **dict.fromkeys(
+        ("dry_run/1", "key_made/1", "queue/1", "queue_act/1", "queue_key/1", "queue_verify/1"),
+        "tests/system/queue/test_submission.py",
+    ),
+    **dict.fromkeys(("request_made/1", "submission/1"), "tests/system/queue/test_submission.py"),
     "demo/1": "test_the_demo_says_what_it_made, below",
     "emulator/1": "tests/system/devices/test_emulate.py",
     "keyframe_questions/1": "tests/system/reporting/test_static.py",
@@ -132,6 +137,8 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
         ["static", name, "--policy", "zebra"],
         ["publish", name, "--licence", "mine", "--out", "published"],
         ["site", "nowhere", "--out", "site"],
+        ["queue", "approve", "s-none", "--reason", "x"],
+        ["submit", "key", "none/k.pem", "--who", "", "--contact", "x"],
         ["emulate", "fr3", "--host", "127.0.0.9", "--stats"],
         ["teleop", "--cell", "cells/c.toml"],
         ["demo", "--dir", "."],
@@ -148,7 +155,7 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
 
 def typed_code(verb: str) -> int:
     """What each of those ends with."""
-    return {"look": 1, "stamp": 2, "emulate": 69}.get(verb, 2)
+    return {"look": 1, "queue": 1, "stamp": 2, "emulate": 69}.get(verb, 2)
 
 
 def test_a_schema_is_printed_for_every_document_and_written_where_it_is_asked_for(

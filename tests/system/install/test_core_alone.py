@@ -27,6 +27,8 @@ TYPED: dict[str, str] = {
     "people code --help": "",
     "plan lab/protocols/p.toml": "",
     "power --rates 0.7,0.9": "",
+    "queue --lab lab": "",
+    "submit key k.pem --who a --contact b": "web",
     "open lab/protocols/p.toml --cell lab/cells/c.toml --lab lab": "lab",
     "extend old lab/protocols/p.toml --cell lab/cells/c.toml --lab lab": "",
     "practice --help": "",

@@ -173,6 +173,26 @@ LISTED: dict[str, dict[str, str]] = {
         "_note_head: events_of": "the number and hash of the last entry",
         "_is_database: open": "how a file begins",
     },
+    # what a policy is asked about, and what is the queue's own
+    "labctl/queue/dry_run.py": {"dry_run_main: in_passing": "`source_of` has verified it, in the process that asks"},
+    "labctl/queue/book.py": {
+        "_looked: Journal.open": "the queue's own journal, whose chain is held against its heads each time",
+        "_looked: read_heads": "of that journal",
+        "writing: Journal.open": "as above",
+        "unsealed: read_bytes": "a file of the queue's seal, held against its digest",
+    },
+    "labctl/queue/acts.py": {"_write_arm: read_text": "a protocol that is not opened yet"},
+    "labctl/queue/lab_files.py": {
+        "read_keys: read_text": "the lab's file of keys",
+        "read_shifts: read_text": "the lab's shifts",
+        "revoke: read_text": "as above",
+        "trust: read_text": "as above, and a key's table from outside",
+    },
+    "labctl/cli/queueing/submit.py": {"sign: read_text": "the sender's own card"},
+    "labctl/queue/request.py": {
+        "read_signed: open": "a request of somebody outside",
+        "_private: open": "the sender's own key",
+    },
     # files that are no campaign's
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},

@@ -151,6 +151,16 @@ def test_what_goes_wrong_at_the_door_is_told_before_the_clock(fault: str):
         policy.close()
 
 
+def test_a_server_that_sends_elsewhere_is_not_followed():
+    """Its card names one server; observations and a key go nowhere else. websockets follows redirects by itself."""
+    with FakeServer() as elsewhere, FakeServer(fault="lend", elsewhere=elsewhere.uri) as server:
+        policy = client(server.uri, **QUICK)
+        _, why = seconds(policy.load)
+        assert "sends elsewhere" in why and "\n" not in why
+        assert elsewhere.visits == 0
+        policy.close()
+
+
 def test_a_server_that_is_not_there_is_asked_for_until_it_was_to_be_ready():
     policy = client(f"ws://127.0.0.1:{closed_port()}", **QUICK)
     took, why = seconds(policy.load)

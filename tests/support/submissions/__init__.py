@@ -1,0 +1,1 @@
+"""A policy from outside, for tests: keys and requests, its server as a process, kills of the queue."""

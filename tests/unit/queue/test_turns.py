@@ -1,0 +1,168 @@
+"""The order of the queue and the way of a submission through it, as its journal tells them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.submissions.outside import Outside, outside
+
+from labctl.clock import ManualClock
+from labctl.core.events import Event
+from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.plain import Json
+from labctl.queue import acts, book, lab_files, turns
+from labctl.queue.entries import Did, Queue, Step, after, fold
+from labctl.store.chain_heads import HEADS
+
+WHO = "p01"
+NAMES = ("a", "b", "c", "d")
+
+
+def event(did: Did, who: str = WHO, **body: Json) -> Event:
+    return Event(1, did, 0, "boot", "2026-01-02T00:00:00+00:00", who, body=body)
+
+
+def queued(*entries: tuple[str, int]) -> Queue:
+    return fold(event(Did.ADDED, name=name, kind="campaign", priority=priority) for name, priority in entries)
+
+
+def names(queue: Queue) -> list[str]:
+    return [entry.name for entry in queue.entries]
+
+
+def test_entries_stand_by_priority_and_within_one_in_the_order_they_came() -> None:
+    assert names(queued(("a", 5), ("b", 1), ("c", 5), ("d", 1))) == ["b", "d", "a", "c"]
+
+
+def test_a_move_stays_within_a_priority_and_a_new_priority_is_the_end_of_its_own() -> None:
+    queue = queued(("a", 5), ("b", 5), ("c", 5), ("d", 1))
+    queue = after(queue, event(Did.MOVED, name="c", before="a"))
+    assert names(queue) == ["d", "c", "a", "b"]
+    with pytest.raises(StateError, match="priority"):
+        after(queue, event(Did.MOVED, name="c", before="d"))
+    assert names(after(queue, event(Did.PRIORITY, name="c", priority=1))) == ["d", "c", "a", "b"]
+    assert names(after(queue, event(Did.PRIORITY, name="d", priority=5))) == ["c", "a", "b", "d"]
+
+
+def test_an_opened_campaign_takes_its_protocols_place() -> None:
+    queue = queued(("a", 5), ("b", 5), ("c", 5))
+    queue = after(queue, event(Did.ADDED, name="b", kind="campaign", priority=5, instead_of="b"))
+    assert names(queue) == ["a", "b", "c"]
+    with pytest.raises(StateError, match="already"):
+        after(queue, event(Did.ADDED, name="c", kind="campaign", priority=5, instead_of="a"))
+
+
+NAME, PRIORITY = st.sampled_from(NAMES), st.integers(1, 9)
+ACTS = st.one_of(
+    st.builds(lambda n, p: event(Did.ADDED, name=n, kind="campaign", priority=p), NAME, PRIORITY),
+    st.builds(lambda n, p: event(Did.PRIORITY, name=n, priority=p), NAME, PRIORITY),
+    st.builds(lambda n, m: event(Did.MOVED, name=n, before=m), NAME, NAME),
+    st.builds(lambda n: event(Did.PAUSED, name=n, reason="r"), NAME),
+    st.builds(lambda n: event(Did.WITHDRAWN, name=n, reason="r"), NAME),
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(ACTS, max_size=20))
+def test_whatever_is_done_each_stands_once_and_by_its_priority(done: list[Event]) -> None:
+    queue = Queue()
+    for one in done:
+        try:
+            queue = after(queue, one)
+        except StateError:
+            continue
+    assert len(set(names(queue))) == len(queue.entries)
+    priorities = [entry.priority for entry in queue.entries]
+    assert priorities == sorted(priorities)
+
+
+@pytest.fixture
+def theirs(tmp_path: Path) -> Outside:
+    return outside(tmp_path)
+
+
+def passed(theirs: Outside, id: str) -> None:
+    """As a dry run that passed leaves it."""
+    with book.writing(theirs.lab, "dry-run", theirs.clock, WHO) as writer:
+        kept = writer.seal(f"{id}.dry-run-001.json", {"endpoint": "wss://gnu.okapi.example:8443", "result": "{}"})
+        writer.log(Did.DRY_RUN, {"id": id, "passed": True, "read": True, "sealed": kept})
+
+
+def test_nothing_is_approved_before_its_dry_run_passed_and_nothing_twice(theirs: Outside) -> None:
+    id, clock = theirs.taken_in(), theirs.clock
+    with pytest.raises(StateError, match="labctl queue dry-run"):
+        acts.approve(theirs.lab, id, "it fits", clock, WHO)
+    passed(theirs, id)
+    acts.approve(theirs.lab, id, "it fits", clock, WHO, 2)
+    found = book.read(theirs.lab).queue
+    assert found.submission(id).step == Step.APPROVED and names(found) == [id]
+    for again in (acts.approve, acts.refuse):
+        with pytest.raises(StateError, match="approved"):
+            again(theirs.lab, id, "again", clock, WHO)
+    acts.withdraw(theirs.lab, id, "asked for", clock, WHO)
+    assert book.read(theirs.lab).queue.entries == ()
+    with pytest.raises(StateError, match="withdrawn"):
+        acts.withdraw(theirs.lab, id, "again", clock, WHO)
+
+
+def test_a_key_that_was_revoked_since_and_a_request_that_is_over_are_not_approved(theirs: Outside) -> None:
+    id, late = theirs.taken_in(), theirs.taken_in(days=1)
+    passed(theirs, id)
+    passed(theirs, late)
+    theirs.clock.sleep_until(3 * 86_400 * 10**9)
+    with pytest.raises(StateError, match="expired"):
+        acts.approve(theirs.lab, late, "it fits", theirs.clock, WHO)
+    lab_files.revoke(theirs.lab, theirs.public[:8], "stolen", theirs.clock.anchor().wall)
+    with pytest.raises(StateError, match="revoked"):
+        acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+
+
+def test_who_reads_the_seal_is_kept_and_reasons_are_in_the_seal(theirs: Outside) -> None:
+    id = theirs.taken_in()
+    passed(theirs, id)
+    acts.read_seal(theirs.lab, id, theirs.clock, "p07")
+    acts.refuse(theirs.lab, id, "the okapi people ask too much", theirs.clock, "p03")
+    assert book.read(theirs.lab).queue.submission(id).read_by == (WHO, "p07", "p03")
+    assert b"okapi people" not in (theirs.lab / book.FOLDER / book.DATABASE).read_bytes()
+    assert acts.read_seal(theirs.lab, id, theirs.clock, "p07")[1]["refusal"]["reason"].startswith("the okapi")
+
+
+def test_the_queues_record_is_held_against_its_chain_heads_and_seal(theirs: Outside) -> None:
+    id = theirs.taken_in()
+    assert book.verify(theirs.lab)[2] == []
+    sealed = theirs.lab / book.FOLDER / book.SEAL / f"{id}.request.json"
+    whole = sealed.read_bytes()
+    sealed.write_bytes(whole.replace(b"okapi", b"zorse"))
+    assert [problem.what for problem in book.verify(theirs.lab)[2]] == ["broken seal"]
+    with pytest.raises(BrokenRecord, match="not what was sealed"):
+        acts.read_seal(theirs.lab, id, theirs.clock, WHO)
+    sealed.write_bytes(whole)
+    heads = theirs.lab / book.FOLDER / HEADS
+    lines = heads.read_text()
+    heads.write_text(lines + f"9 {'0' * 64} 2026-01-02T00:00:00+00:00\n")
+    assert [problem.what for problem in book.verify(theirs.lab)[2]] == ["cut tail"]
+    with pytest.raises(BrokenRecord, match="labctl queue verify"):
+        book.read(theirs.lab)
+    with pytest.raises(BrokenRecord, match="nothing more is written"):
+        theirs.taken_in()
+
+
+def test_one_writes_at_a_time_and_readers_wait_for_nobody(theirs: Outside) -> None:
+    theirs.taken_in()
+    with book.writing(theirs.lab, "approve", theirs.clock, WHO):
+        assert len(book.read(theirs.lab).queue.submissions) == 1
+        with pytest.raises(StateError, match="in use by `queue approve`"):
+            theirs.taken_in()
+
+
+def test_a_protocol_outside_of_the_lab_and_a_priority_that_is_none_do_not_wait(theirs: Outside, tmp_path: Path) -> None:
+    clock = ManualClock()
+    with pytest.raises(InputError, match="outside of the lab"):
+        turns.add(theirs.lab, str(tmp_path / "p.toml"), clock, WHO)
+    with pytest.raises(InputError, match="1, the first, to 9"):
+        turns.checked(0)
+    with pytest.raises(StateError, match="there waits: nothing"):
+        turns.pause(theirs.lab, "first", "why", clock, WHO)
