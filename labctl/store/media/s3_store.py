@@ -39,11 +39,14 @@ _MEANINGS: Mapping[str, str] = {
     "InvalidRequest": "it refuses this request; a bucket without object lock refuses lock_days",
     "ObjectLockConfigurationNotFoundError": "its bucket has no object lock; take lock_days out, or use one that has",
 }
+TRIES = 3  # of an upload that others end
 Answer = Mapping[str, Any]  # what botocore gives
 
 
 class _Server(Protocol):
-    """What is used here of s3fs, which has no types."""
+    """What is used here of s3fs, which has no types. retries: its own, around those of botocore."""
+
+    retries: int
 
     def call_s3(self, verb: str, **given: object) -> Answer: ...
     def open(self, path: str, mode: str, **given: object) -> BinaryIO: ...
@@ -78,6 +81,7 @@ class S3Store:
             skip_instance_cache=True,
             use_listings_cache=False,
         )
+        self._fs.retries = 1
         if self._ask("head_bucket", missing=True) is None:
             raise StorageError(f"{self.where}: there is no such bucket; make it, with versions and object lock")
 
@@ -146,11 +150,24 @@ class S3Store:
         return found
 
     def _in_parts(self, path: Path, name: str, size: int, locked: Mapping[str, object], say: Say) -> None:
-        upload, there = self._begun(name)
-        if not upload:
-            made = self._ask("create_multipart_upload", {"Key": name, **locked})
-            assert made is not None
-            upload = str(made["UploadId"])
+        """Send what is missing of an upload. One that somebody else, uploading the same file, has ended meanwhile is
+        gone: then the object is there.
+        """
+        for _ in range(TRIES):
+            upload, there = self._begun(name)
+            if not upload:
+                made = self._ask("create_multipart_upload", {"Key": name, **locked})
+                assert made is not None
+                upload = str(made["UploadId"])
+            if self._sent(path, name, upload, there, size, say):
+                return
+            kept = self._ask("head_object", {"Key": name}, missing=True)
+            if kept is not None and _object(kept).bytes == size:
+                return
+        raise StorageError(f"{self.where}: an upload was ended there before it was whole, {TRIES} times; later again")
+
+    def _sent(self, path: Path, name: str, upload: str, there: Mapping[int, str], size: int, say: Say) -> bool:
+        """Whether an upload could be ended; False where there is none of this number any more."""
         parts: list[dict[str, object]] = []
         with file_errors(str(path)), path.open("rb") as file:
             for number in range(1, -(-size // PART) + 1):
@@ -158,16 +175,15 @@ class S3Store:
                 tag = hashlib.md5(data, usedforsecurity=False).hexdigest()
                 if there.get(number) != tag:
                     given = {"Key": name, "UploadId": upload, "PartNumber": number}
-                    self._ask("upload_part", {**given, "Body": data, "ContentMD5": _md5(data)})
+                    if (
+                        self._ask("upload_part", {**given, "Body": data, "ContentMD5": _md5(data)}, missing=True)
+                        is None
+                    ):
+                        return False
                 parts.append({"PartNumber": number, "ETag": f'"{tag}"'})
                 say(min(number * PART, size))
-        try:
-            given = {"Key": name, "UploadId": upload, "MultipartUpload": {"Parts": parts}}
-            self._ask("complete_multipart_upload", given)
-        except StorageError:
-            # somebody else, uploading the same file, was quicker; `put` looks whether it is there
-            if self._ask("head_object", {"Key": name}, missing=True) is None:
-                raise
+        given = {"Key": name, "UploadId": upload, "MultipartUpload": {"Parts": parts}}
+        return self._ask("complete_multipart_upload", given, missing=True) is not None
 
     def _begun(self, name: str) -> tuple[str, dict[int, str]]:
         """The upload of this object that got furthest before it was broken off, and the MD5 of its parts."""
