@@ -26,6 +26,12 @@ class Anchor:
     boot: str
 
 
+def days_later(wall: str, days: float) -> str:
+    """A wall time (ISO 8601) some days after another, in UTC: two of them compare as texts."""
+    there = datetime.fromisoformat(wall) + timedelta(days=days)
+    return there.astimezone(UTC).isoformat(timespec="microseconds")
+
+
 class Clock(Protocol):
     """A monotonic clock in integer nanoseconds with a wall-clock anchor."""
 

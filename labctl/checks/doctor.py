@@ -44,6 +44,7 @@ EXTRAS = {
     "rerun": ("rerun", "`labctl show` and Rerun exports"),
     "parquet": ("pyarrow", "Parquet tables"),
     "postgres": ("psycopg", "a copy of records on the lab's PostgreSQL server"),
+    "media": ("s3fs", "videos in a media store: a folder elsewhere, or a bucket"),
     "franka": ("franky", "Franka robots"),
     "ur": ("rtde_control", "Universal Robots"),
     "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),

@@ -51,6 +51,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "labctl.cli.keeping.database:database",
         "A verified copy on the lab's PostgreSQL server.",
     ),
+    "media": ("labctl.cli.keeping.media:media", "Videos in the lab's media store, and what is kept of them here."),
     "bugreport": ("labctl.cli.bugreport:bugreport", "An archive for a bug's report, without arms and people."),
     "export": ("labctl.cli.export:export", "Write a campaign as a table other tools read."),
     "import": ("labctl.cli.export:import_", "Other people's results as a table of episodes."),

@@ -14,6 +14,7 @@ from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
 from labctl.config.axes import AxisTable, TeleopAxis, check_axes, one_robot
+from labctl.config.media import MediaTable
 from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.server import StoreTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
@@ -297,6 +298,7 @@ class Lab(Document):
     timestamps: TimestampsTable | None = None
     alerts: AlertsTable | None = None
     store: StoreTable | None = None
+    media: MediaTable | None = None
 
 
 def parse_lab(text: str, where: str) -> Lab:

@@ -47,6 +47,7 @@ from labctl.messages.body_parts import (
 )
 from labctl.messages.historical import HistoricalEntry
 from labctl.messages.judgements import PreferenceAsked, PreferenceStated, WitnessEntry, WitnessStated
+from labctl.messages.media import MediaStored, MediaTrimmed
 from labctl.plain import Json, RobotAbout
 
 Form = TypeVar("Form")
@@ -348,6 +349,8 @@ FORMS: Mapping[Kind, type] = {
     Kind.PRACTICE_RECORDED: PracticeRecorded,
     Kind.ARM_GUESSED: ArmGuessed,
     Kind.LOOK_TAKEN: LookTaken,
+    Kind.MEDIA_STORED: MediaStored,
+    Kind.MEDIA_TRIMMED: MediaTrimmed,
     Kind.CAMPAIGN_CLOSED: CampaignClosed,
     Kind.CAMPAIGN_REVIEWED: CampaignReviewed,
     Kind.CAMPAIGN_FROZEN: CampaignFrozen,

@@ -70,6 +70,8 @@ class Kind(StrEnum):
     PRACTICE_RECORDED = "PracticeRecorded"
     ARM_GUESSED = "ArmGuessed"
     LOOK_TAKEN = "LookTaken"
+    MEDIA_STORED = "MediaStored"
+    MEDIA_TRIMMED = "MediaTrimmed"
     CAMPAIGN_CLOSED = "CampaignClosed"
     CAMPAIGN_REVIEWED = "CampaignReviewed"
     CAMPAIGN_FROZEN = "CampaignFrozen"

@@ -323,6 +323,8 @@ _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = 
     Kind.PRACTICE_RECORDED: _noted,
     Kind.REFERENCE_SET: _noted,
     Kind.LOOK_TAKEN: _noted,
+    Kind.MEDIA_STORED: _noted,
+    Kind.MEDIA_TRIMMED: _noted,
     Kind.SESSION_OPENED: _session_opened,
     Kind.SESSION_CHANGED: _session_changed,
     Kind.SESSION_CLOSED: _session_closed,

@@ -187,6 +187,8 @@ CANNOT: Mapping[Kind, str] = {
     Kind.PRACTICE_RECORDED: "no practice can be recorded",
     Kind.ARM_GUESSED: "no guess can be recorded",
     Kind.LOOK_TAKEN: "no look can be taken",
+    Kind.MEDIA_STORED: "no copy in a media store can be noted",
+    Kind.MEDIA_TRIMMED: "no local copy can be removed",
     Kind.CAMPAIGN_CLOSED: "the campaign cannot be closed",
     Kind.CAMPAIGN_REVIEWED: "the review cannot be finished",
     Kind.CAMPAIGN_FROZEN: "the campaign cannot be frozen",

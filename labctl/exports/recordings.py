@@ -24,6 +24,7 @@ from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
+from labctl.store.media.reading import local_file
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import samples_of
 from labctl.streams import StreamSpec, unit_of
@@ -179,7 +180,7 @@ class Recordings:
             if columns is None or not video["frames"]:
                 continue
             t_ns, values = self._store.read(episode.id, CAMERA + camera)
-            path = self._folder / video["file"]
+            path = local_file(self._folder, video)
             if not path.is_file():
                 raise BrokenRecord(f"the video {path} is missing; `labctl verify` says what else is")
             if len(t_ns):

@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from labctl.core.record import Episode, Record
-from labctl.errors import BrokenRecord
+from labctl.errors import BrokenRecord, Unreachable
 from labctl.pages.playable import played
 from labctl.pages.recorded_videos import Reel, reels_of
 from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.media.looking import bytes_elsewhere
 from labctl.store.verifying.verified import in_passing, sealed_video, verified
 from labctl.viewing.status import recorded
 
@@ -74,6 +75,11 @@ class _Campaign:
     masked: bool
     notes: list[str] = field(default_factory=list)
     rows: list[tuple[Mapping[str, Value], list[EpisodeVideo]]] = field(default_factory=list)
+
+    def note(self, line: str) -> None:
+        """Say it once."""
+        if line not in self.notes:
+            self.notes.append(line)
 
 
 def write_page(
@@ -159,7 +165,7 @@ def page_files(
 
 def _size(folder: Path) -> int:
     with file_errors(str(folder)):
-        return sum(path.stat().st_size for path in (folder / "video").rglob("*.mp4"))
+        return sum(path.stat().st_size for path in (folder / "video").rglob("*.mp4")) + bytes_elsewhere(folder)
 
 
 def _rows(record: Record, masked: bool, *, explore: bool = False) -> Iterator[Mapping[str, Value]]:
@@ -195,13 +201,21 @@ def _shown_videos(
     for reel in reels:
         entry = episode.videos[reel.camera]
         if out is not None:
+            if not (folder / entry["file"]).is_file():
+                campaign.note(
+                    f"some videos are in a media store alone: labctl media fetch {folder.name} brings them back"
+                )
+                continue
             source = Path(os.path.relpath(folder / entry["file"], out.resolve())).as_posix()
         else:
             source = f"{videos}/{episode.id}-{reel.camera}.mp4"
             try:
                 files[source] = played(sealed_video(folder, entry))
             except BrokenRecord as error:  # only of a record that is shown unverified
-                campaign.notes.append(str(error))
+                campaign.note(str(error))
+                continue
+            except Unreachable as error:
+                campaign.note(f"no video of some episodes: {error}")
                 continue
         yield EpisodeVideo(reel.camera, source, round(max(0.0, -reel.zero_s), 6))
 

@@ -15,6 +15,8 @@ from labctl.publishing.leaving_out import files_of, sealed_episodes
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign, journal_url
 from labctl.store.ledger import OPENED
+from labctl.store.media.held import held
+from labctl.store.media.reading import local_file
 from labctl.store.opened_body import HISTORICAL
 from labctl.store.published_files import copy_journal, copy_traces
 from labctl.store.verifying.timestamps import FOLDER as TIMESTAMPS
@@ -35,9 +37,14 @@ def copy_record(campaign: Campaign, record: Record, events: Sequence[Event], wit
         for kind in ("tsr", "ots"):
             for path in kept(source, kind).values():
                 _copy(source, f"{TIMESTAMPS}/{path.name}", to)
+        away = {file.file: file for file in held(events).files if not (source / file.file).is_file()}
         for _, _, name in files_of(events):
             if name not in withheld.files:
-                _copy(source, name, to)
+                if name in away:
+                    (to / name).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(local_file(source, {"file": name, "sha256": away[name].sha256}), to / name)
+                else:
+                    _copy(source, name, to)
     copy_journal(journal_url(source), campaign.opened["campaign"], to / "journal.db")
     recorded = [episode for episode in sealed_episodes(events) if episode not in withheld.traces]
     copy_traces(campaign.traces_url, campaign.opened["campaign"], recorded, to)

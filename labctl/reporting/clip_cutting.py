@@ -20,9 +20,10 @@ from labctl.clock import SECOND
 from labctl.core.record import Episode
 from labctl.core.recorded.projection import previous_index
 from labctl.core.trial import Phase
-from labctl.errors import StateError
+from labctl.errors import StateError, Unreachable
 from labctl.reporting.clip_choice import ClipKind, choose
 from labctl.store.campaign import Campaign
+from labctl.store.media.reading import local_file
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import in_passing, samples_of
 from labctl.store.video import read_frames
@@ -100,7 +101,11 @@ def _source(campaign: Campaign, store: TraceStore, episode: Episode) -> tuple[st
             _, values = store.read(episode.id, spec.name)
             column = {name: values[:, i] for i, name in enumerate(spec.columns)}
             if len(values):
-                return camera, Source(campaign.folder / entry["file"], column["pts_us"], column["host_ns"])
+                try:
+                    path = local_file(campaign.folder, entry)
+                except Unreachable:  # said on the page of episodes
+                    return "", None
+                return camera, Source(path, column["pts_us"], column["host_ns"])
     return "", None
 
 

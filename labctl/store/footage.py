@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,9 +94,11 @@ def file_gaps(found: Footage, written: Mapping[str, int]) -> list[GapBody]:
     ]
 
 
-def check_files(folder: Path, video: VideoEntry | Photo, whose: str, *, what: str = "video") -> list[Problem]:
+def check_files(
+    folder: Path, video: VideoEntry | Photo, whose: str, *, what: str = "video", elsewhere: Collection[str] = ()
+) -> list[Problem]:
     """Which of a camera's journalled files are gone or have changed. `video`: its entry in RecordingSealed, or a photo
-    (what).
+    (what). elsewhere: digests of files that a media store has and that were removed here.
     """
     found: list[Problem] = []
     for entry in (video, video.get("depth"), video.get("about")):
@@ -105,7 +107,8 @@ def check_files(folder: Path, video: VideoEntry | Photo, whose: str, *, what: st
         path, where = folder / entry["file"], f"{entry['file']} ({whose})"
         kind = "side file" if entry is video.get("about") else what
         if not path.is_file():
-            found.append(Problem(f"missing {kind}", where, "the file is gone"))
+            if entry["sha256"] not in elsewhere:
+                found.append(Problem(f"missing {kind}", where, "the file is gone"))
             continue
         with file_errors(str(path)):
             sha256 = file_digest(path)

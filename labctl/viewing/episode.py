@@ -28,6 +28,7 @@ from labctl.errors import InputError, LabctlError
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.footage import note_beside
+from labctl.store.media.reading import local_file
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import in_passing, samples_of
@@ -200,17 +201,22 @@ def _videos(
         index = streams.get(f"camera/{camera}")
         if index is None or not entry["frames"] or not len(index.values):
             continue
-        path = folder / entry["file"]
+        path, depth = folder / entry["file"], entry.get("depth")
         columns = {name: index.values[:, i] for i, name in enumerate(index.columns)}
         times_ns = capture_ns(columns["host_ns"], latency_s.get(camera, 0.0))
         note = note_beside(path.with_suffix(".json"))
         about = note.get("about")
         found[camera] = Video(
-            path,
+            local_file(folder, entry),
             times_ns,
             columns["pts_us"],
             about if isinstance(about, Mapping) else {},
-            _depth(path.with_suffix(".depth.mkv"), note.get("depth"), times_ns, columns.get("depth_ms")),
+            _depth(
+                local_file(folder, depth) if depth else path.with_suffix(".depth.mkv"),
+                note.get("depth"),
+                times_ns,
+                columns.get("depth_ms"),
+            ),
         )
     return found
 

@@ -42,6 +42,7 @@ DOCUMENTS: Mapping[str, str] = {
     "lab_made/1": f"{FORMS}:NewLab",
     "latency/1": f"{MORE}:Latency",
     "look/1": f"{FORMS}:Look",
+    "media/1": "labctl.cli.contract.media_forms:Media",
     "opened/1": f"{FORMS}:Opened",
     "page/1": f"{FORMS}:PageMade",
     "people/1": f"{FORMS}:People",

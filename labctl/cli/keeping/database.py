@@ -95,7 +95,7 @@ def copy_(campaign: str | None, url: str | None, lab: Path | None, as_json: bool
     found: list[dict[str, str | int | None]] = []
     codes: list[int] = []
     with _server(url, lab, campaign) as server:
-        for folder in _folders(campaign, lab):
+        for folder in folders(campaign, lab):
             try:
                 copied = copy(HostRecord(folder), server)
             except BrokenRecord as error:
@@ -138,7 +138,7 @@ def check(campaign: str | None, url: str | None, lab: Path | None, as_json: bool
 
     found = []
     with _server(url, lab, campaign) as server:
-        for folder in _folders(campaign, lab):
+        for folder in folders(campaign, lab):
             compared = compare(HostRecord(folder), server)
             found.append({**asdict(compared), "whole": compared.whole})
             for problem in () if as_json else compared.problems:
@@ -235,7 +235,8 @@ def _server(url: str | None, lab: Path | None, campaign: str | None = None) -> I
         server.close()
 
 
-def _folders(campaign: str | None, lab: Path | None) -> list[Path]:
+def folders(campaign: str | None, lab: Path | None) -> list[Path]:
+    """The campaign that was named, or all of the lab. Raises InputError."""
     from labctl.errors import InputError
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
 

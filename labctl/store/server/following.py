@@ -1,114 +1,35 @@
-"""The process that copies a campaign to the lab's server while it is run. The run never waits for it: what the server
-has not yet lies in the campaign's folder, whole.
+"""The process that copies a campaign to the lab's server while it is run (`labctl.store.following`).
 
 May not: hold up or end a run, write into the folder but its log, or give up on a server that is away.
 """
 
 from __future__ import annotations
 
-import os
-import select
-import sys
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
-from labctl.clock import MonotonicClock
-from labctl.errors import BrokenRecord, LabctlError, MissingExtra, StorageError
+from labctl.store.following import Following, follow_until_closed
 from labctl.store.lab_folder import lab_settings
 from labctl.store.server.connecting import Server
 from labctl.store.server.copying import Copied, copy
 from labctl.store.server.host_record import HostRecord
 
-PERIOD_S = 1.0  # between looks; traces come in chunks of about a second
-LONGEST_S = 10.0  # between tries of a server that is away
-NICER = 10
 MAIN = "from labctl.store.server.following import main; main()"
 
 
-class Follower:
-    """What is known of one campaign's copy. `look` sends what is new; after a failure the next look is at all of it."""
+class Follower(Following[Server, Copied]):
+    """Of journal and traces."""
 
     def __init__(self, folder: Path, connect: Callable[[], Server], log: Callable[[str], None]) -> None:
-        self._host, self._connect, self._log = HostRecord(folder), connect, log
-        self._server: Server | None = None
-        self._first = True  # or the first since the server was away: what it has of all episodes is looked at
-        self._away = ""
-        self._broken: set[str] = set()
-        self.wait_s = PERIOD_S
-
-    def look(self, *, all_of_it: bool = False) -> Copied | None:
-        """Send what is missing; None when the server did not take it. Raises BrokenRecord: nothing more is sent."""
-        try:
-            server = self._server = self._server or self._connect()
-            copied = copy(self._host, server, everything=all_of_it or self._first)
-        except StorageError as error:
-            self._leave(str(error))
-            return None
-        except BaseException:
-            self.close()
-            raise
-        if self._first:
-            self._log(f"{server.where}: {copied}")
-        for line in copied.broken:
-            if line not in self._broken:
-                self._log(f"not copied: {line}")
-        self._broken |= set(copied.broken)
-        self._first, self._away, self.wait_s = False, "", PERIOD_S
-        return copied
-
-    def _leave(self, why: str) -> None:
-        if why != self._away:
-            self._log(f"{why}; it is tried again")
-        self._away, self._first = why, True
-        self.wait_s = min(2 * self.wait_s, LONGEST_S)
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the server. Idempotent."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-
-
-def follow(follower: Follower, over: Callable[[float], bool]) -> bool:
-    """Look until `over`, which waits so many seconds at most and says whether the run has ended; then once at all of
-    it. Whether the server has everything. Raises BrokenRecord.
-    """
-    try:
-        while not over(follower.wait_s):
-            follower.look()
-        last = follower.look(all_of_it=True)
-        return last is not None and not last.broken
-    finally:
-        follower.close()
+        host = HostRecord(folder)
+        super().__init__(connect, lambda server, everything: copy(host, server, everything=everything), log)
 
 
 def main() -> None:
-    """The process: the campaign's folder is its argument; it ends once standard input is closed, with 0 if the server
-    has everything then.
-    """
-    folder, clock = Path(sys.argv[1]), MonotonicClock()
-    with suppress(OSError):
-        os.nice(NICER)
+    """The process, as `follow_until_closed` has it."""
 
-    def log(text: str) -> None:
-        sys.stdout.write(f"{clock.anchor().wall} {text}\n")
-        sys.stdout.flush()
-
-    def over(seconds: float) -> bool:
-        ready, _, _ = select.select([sys.stdin], [], [], seconds)
-        return bool(ready) and not os.read(sys.stdin.fileno(), 4096)
-
-    try:
+    def make(folder: Path, log: Callable[[str], None]) -> Follower | None:
         table = lab_settings(folder).store
-        if table is None:
-            return
-        whole = follow(Follower(folder, lambda: Server(table.url, table.timeout_s), log), over)
-    except (BrokenRecord, MissingExtra) as error:
-        log(f"nothing more is copied: {error}")
-        sys.exit(int(error.exit_code))
-    except LabctlError as error:
-        log(str(error))
-        sys.exit(int(error.exit_code))
-    sys.exit(0 if whole else int(StorageError.exit_code))
+        return table and Follower(folder, lambda: Server(table.url, table.timeout_s), log)
+
+    follow_until_closed(make)

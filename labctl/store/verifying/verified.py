@@ -21,6 +21,7 @@ from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.ledger import Ledger
+from labctl.store.media.reading import local_file
 from labctl.store.problem import Problem
 from labctl.store.verifying.verify import NOTHING, read_all_but, recording_problems, verify_campaign
 from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld
@@ -136,10 +137,11 @@ def sealed_video(folder: Path, video: VideoEntry) -> bytes:
     """The bytes of a camera's video, read once: those that were sealed and no others, whatever becomes of the file
     meanwhile. `video`: its entry in the record, of which the journal was verified.
 
-    Raises BrokenRecord when the file is gone, lies elsewhere or has changed, StorageError when the disk refuses.
+    Raises BrokenRecord when the file is gone, lies elsewhere or has changed, StorageError when the disk refuses,
+    Unreachable for one that a media store alone has, and does not give.
     """
-    path = (folder / video["file"]).resolve()
-    if not path.is_relative_to(folder.resolve()) or not path.is_file():
+    path = local_file(folder, video)
+    if not path.is_file():
         raise BrokenRecord(f"the video {video['file']} is gone; see: labctl verify {folder.name}")
     with file_errors(str(path)):
         data = path.read_bytes()

@@ -42,6 +42,7 @@ from labctl.store.ledger import (
     check_roots,
     sealed_values,
 )
+from labctl.store.media.looking import media_of
 from labctl.store.opened_body import check_format, format_of, historical_problems, not_bound
 from labctl.store.opened_list import OPENED, problems_of
 from labctl.store.problem import Found, Problem
@@ -275,17 +276,21 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: Found, chose
     found.of = 2 * len(sealed)  # traces, and then videos
     if sealed or chosen is None:
         found.guard("unreadable traces", "traces.db", lambda: _check_traces(folder, events, sealed, found))
-    found.each(sealed, lambda event, own: _check_videos(folder, event, own))
+    elsewhere, notes = media_of(folder, events)
+    found.notes += notes
+    found.each(sealed, lambda event, own: _check_videos(folder, event, own, elsewhere))
 
 
-def _check_videos(folder: Path, event: Event, found: Found) -> None:
+def _check_videos(folder: Path, event: Event, found: Found, elsewhere: Collection[str]) -> None:
     for camera, video in event.body.get("videos", {}).items():
         whose = f"episode {event.episode}, {camera}"
         found.videos += 1
         found.guard(
             "unreadable video",
             f"{video['file']} ({whose})",
-            lambda v=video, w=whose: found.of_recording(event.episode or "", check_files(folder, v, w)),
+            lambda v=video, w=whose: found.of_recording(
+                event.episode or "", check_files(folder, v, w, elsewhere=elsewhere)
+            ),
             episode=event.episode or "",
         )
 
