@@ -138,10 +138,9 @@ def build_report(
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
-    a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn, or while `beside`
-    draws;
-    `supplement` is what stands beside the headline numbers, of the same table; `counting` what counts as what, and
-    every other way; `beside` draws the figures; `made_by` is the version that computes. An earlier
+    a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn, or
+    while `beside` draws; `supplement` is what stands beside the headline numbers, of the same table; `counting` what
+    counts as what, and every other way; `beside` draws the figures; `made_by` is the version that computes. An earlier
     report at `out` is replaced. Raises `ReportError` if `out` is a file or holds anything that no report wrote, and
     `TableError` on a row that breaks a rule of the table.
     """
