@@ -5,10 +5,11 @@ May not: know what the work is, or serve a run: the processes of a robot have a 
 
 from __future__ import annotations
 
+import importlib
 import os
 import signal
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import connection, get_context, parent_process
@@ -38,13 +39,22 @@ def processes(count: int) -> Generator[ProcessPoolExecutor, None, None]:
 
 
 @contextmanager
-def one_beside(read_bytes: int) -> Generator[ProcessPoolExecutor | None, None, None]:
-    """A process beside this one; None where there is no core for it, or too little to read."""
+def one_beside(read_bytes: int, *, imports: Sequence[str] = ()) -> Generator[ProcessPoolExecutor | None, None, None]:
+    """A process beside this one; None where there is no core for it, or too little to read. imports: the modules that
+    its work will need, which it begins with, before there is any.
+    """
     if cores() < 2 or read_bytes < WORTH_BYTES:
         yield None
         return
     with processes(1) as pool:
+        if imports:
+            pool.submit(_import, tuple(imports))
         yield pool
+
+
+def _import(names: tuple[str, ...]) -> None:
+    for name in names:
+        importlib.import_module(name)
 
 
 def _start(parent: int) -> None:

@@ -138,9 +138,9 @@ def build_report(
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
-    a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn;
-    `supplement` is what stands beside the headline numbers, of the same table; `counting` what counts as what, and
-    every other way; `beside` draws some of the figures meanwhile; `made_by` is the version that computes. An earlier
+    a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn, or
+    while `beside` draws; `supplement` is what stands beside the headline numbers, of the same table; `counting` what
+    counts as what, and every other way; `beside` draws the figures; `made_by` is the version that computes. An earlier
     report at `out` is replaced. Raises `ReportError` if `out` is a file or holds anything that no report wrote, and
     `TableError` on a row that breaks a rule of the table.
     """
@@ -203,11 +203,15 @@ def build_page(
     looks = figures.looks([*order, *(c["arm"] for c in result.get("cells") or [])], reference)
     bands, band_note = curve_bands(result, rows)
     risk = success_curves.risk_times(result, rows)
+    # All of them by whoever is beside: the library that draws takes as long to import as a dozen figures.
+    sections = _meanwhile(beside, supplementary_sections.sections, supplement, result, looks) if supplement else list
     curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
+    against = _meanwhile(beside, success_curves.pp_figures, result, looks)
     hrt_figure = _meanwhile(beside, figures.hrt_figure, result, looks)
-    more = supplementary_sections.sections(supplement, result, looks) if supplement else []
-    pp = success_curves.pp_figures(result, looks)
-    hrt, drawn = hrt_figure(), curves()
+    files = cache(files)
+    if beside is not None:
+        files()
+    more, drawn, pp, hrt = sections(), curves(), against(), hrt_figure()
     made = files()  # which may add to `lab`
     arms = tables.arms_of(result)
     facts: Lab = lab or {}

@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from labctl.cli.completing import campaigns
-from labctl.cli.options import CONTEXT, example, lab_option, who_option
+from labctl.cli.options import CONTEXT, example, has_terminal, lab_option, need_terminal, who_option
 
 EPILOG = example("labctl console first --who p07", "labctl console first --read-only", "labctl console first --web")
 START_S = 60
@@ -72,7 +72,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     from labctl.viewing.status import standing
 
     folders = campaigns(find_lab(lab))
-    if len(folders) < 2 or not sys.stdout.isatty():
+    if len(folders) < 2 or not (sys.stdout.isatty() and has_terminal()):
         return False
     entries = []
     for folder in folders:
@@ -111,6 +111,7 @@ def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
     settings = lab_settings(folder).console
     link = Attachment(folder, read_only=read_only)
     try:
+        need_terminal("console", f"labctl console {folder.name} --web in a browser, or labctl status {folder.name}")
         from labctl.ui.console import app as module
 
         known = [key.id for key in module.KEYS if key.id]
@@ -138,7 +139,9 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     from labctl.runtime.campaign_run import nothing_left
     from labctl.store.verifying.verified import in_passing
 
+    otherwise = f"labctl run {folder.name} --headless, with --attended where people score"
     if is_running(folder):
+        need_terminal("run", otherwise)
         _join(folder, who)
         return
     with in_passing(folder) as campaign:
@@ -146,6 +149,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     if over:
         click.echo(over)
         return
+    need_terminal("run", otherwise)  # before a run begins that nobody would see
     click.echo(f"starting the run of {folder.name}: its console opens once it answers", err=True)
     log = folder / "logs" / "run.out"  # what it prints, kept until the next one; logs/run.log has it with times
     log.parent.mkdir(exist_ok=True)

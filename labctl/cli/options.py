@@ -6,6 +6,7 @@ May not: import a verb, or anything heavy before it is printed.
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -229,6 +230,26 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     Console(highlight=False, width=None if sys.stdout.isatty() else WIDE).print(table)
+
+
+def has_terminal() -> bool:
+    """Whether a screen can be drawn and keys can be read: on a terminal, or by a server that has put itself in its
+    place (textual-serve hands a screen on by pipes).
+    """
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return True
+    return all(stream is not None and stream.isatty() for stream in (sys.__stdin__, sys.__stderr__))
+
+
+def need_terminal(verb: str, otherwise: str) -> None:
+    """Raises InputError where the screen of `labctl {verb}` would wait for keys that nobody can press. otherwise: what
+    does without.
+    """
+    from labctl.errors import InputError
+
+    if not has_terminal():
+        where = "standard input and standard error must be a terminal"
+        raise InputError(f"labctl {verb} draws a screen and waits for keys: {where}; without one: {otherwise}")
 
 
 def campaign_argument(*, required: bool = True) -> Callable[[F], F]:

@@ -41,6 +41,12 @@ EPILOG = example(
     "labctl report episodes.csv --out report              # success, scores, stages of any task",
 )
 
+BESIDE = (
+    *("labctl.reporting.clip_cutting", "labctl.analysis.report.page", "av", "matplotlib.figure"),
+    *("matplotlib.layout_engine", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
+)
+"""What the process that cuts clips and draws figures imports, while this one does so too and verifies."""
+
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
 @click.argument(
@@ -109,12 +115,8 @@ def report(
 
     if len(what) == 1 and is_published(what[0]):
         return report_published(what[0], out, as_json=as_json)
-    from labctl.analysis.episodes_table.cohort import Plan
-    from labctl.analysis.episodes_table.reading import read_either
-    from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.errors import InputError
-    from labctl.reporting.campaign_report import report_campaign, report_linked, report_table
-    from labctl.reporting.measured_report import report_episodes
+    from labctl.processes import one_beside
     from labctl.store.chain_heads import noted
     from labctl.store.lab_folder import campaign_folder
 
@@ -128,6 +130,12 @@ def report(
             raise InputError("--head and --commitment are for a campaign; a table has no chain")
         if labels is not None:
             raise InputError("--labels is for a campaign; the rows of a table are of one stream already")
+        from labctl.analysis.episodes_table.cohort import Plan
+        from labctl.analysis.episodes_table.reading import read_either
+        from labctl.analysis.episodes_table.table import EpisodesTable
+        from labctl.reporting.campaign_report import report_table
+        from labctl.reporting.measured_report import report_episodes
+
         read = read_either(tables[0])
         if isinstance(read, EpisodesTable):
             further = (family, estimator, margin, non_inferior_to, random or None)
@@ -156,8 +164,12 @@ def report(
     else:
         known = noted(head, commitment)
         folders = [campaign_folder(name, lab) for name in what]
-        with progress("report", quiet=as_json) as say:
+        read_bytes = max(map(_recorded, folders))
+        with progress("report", quiet=as_json) as say, one_beside(read_bytes, imports=BESIDE) as beside:
+            from labctl.reporting.campaign_report import report_campaign, report_linked  # while the other one imports
+
             more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say, "noted": known}
+            more["beside"] = beside
             alone = len(what) == 1
             page = report_campaign(folders[0], out, lost=lost, **more) if alone else report_linked(folders, out, **more)
     if as_json:
@@ -166,3 +178,9 @@ def report(
         return None
     click.echo(f"report: {page}")
     return None
+
+
+def _recorded(folder: Path) -> int:
+    """Bytes of a campaign's traces, which say how long its report takes; 0 where there are none."""
+    traces = folder / "traces.db"
+    return traces.stat().st_size if traces.is_file() else 0

@@ -21,6 +21,7 @@ from labctl.cli.options import (
     example,
     json_option,
     lab_option,
+    need_terminal,
     print_json,
     print_table,
     who_option,
@@ -171,6 +172,7 @@ def review(
 
         _serve(routes, port)
         return
+    need_terminal("review", f"labctl review {folder.name} --list, or --page in a browser")
     from labctl.logs import appended
     from labctl.store.pictures import load_photo
     from labctl.ui.rerun.viewer_process import need_display
@@ -221,6 +223,7 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
 
         _serve(routes, port)
     else:
+        need_terminal("review --second", f"labctl review {folder.name} --second --page in a browser")
         from labctl.store.pictures import load_photo
         from labctl.ui.review.second import SecondReview
 

@@ -152,7 +152,7 @@ def page_files(
                 episode = record.episodes[str(cells["episode"])]
                 clips: list[EpisodeVideo] = []
                 if episode.id not in without:
-                    reels = reels_of(campaign, record, episode.id)[:cameras]
+                    reels = reels_of(campaign, record, episode.id, cameras)
                     clips = list(
                         _shown_videos(folder, episode, reels, files, videos, None if size <= COPIED_BYTES else out, one)
                     )

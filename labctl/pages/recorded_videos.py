@@ -103,18 +103,22 @@ class RecordedVideos:
         return reel.camera, list(zip(times, pictures(self.video(episode, reel.camera), at_us, width), strict=True))
 
 
-def reels_of(campaign: Campaign, record: Record, name: str) -> list[Reel]:
-    """The cameras of a verified episode that got to go, in the cell's order. Raises InputError for an unknown one."""
+def reels_of(campaign: Campaign, record: Record, name: str, most: int | None = None) -> list[Reel]:
+    """The cameras of a verified episode that got to go, in the cell's order, no more than `most`. Raises InputError for
+    an unknown one.
+    """
     episode: Episode | None = record.episodes.get(name)
     if episode is None:
         raise InputError(f"no episode {name!r} in {campaign.folder.name}; list them with: labctl episodes")
     if episode.go_ns is None:
         return []
-    found = []
-    store = samples_of(campaign)
+    found: list[Reel] = []
+    store = samples_of(campaign, held=True)
     try:
         specs = {spec.name: spec for spec in store.streams(name)}
         for camera in campaign.cell.camera:
+            if len(found) == most:
+                break
             entry, spec = episode.videos.get(camera.name), specs.get(f"camera/{camera.name}")
             if entry is None or not entry["frames"] or spec is None:
                 continue

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,12 +80,14 @@ def report_campaign(
     lost: Collection[str] = (),
     noted: Noted = NOTHING,
     published: Published = IN_A_LAB,
+    beside: Executor | None = None,
 ) -> Path:
     """Write the report of an unblinded campaign into `out`; return the path of its HTML page. labels: the stream that
     says when items were moved, one of `label_streams.STREAMS`. `say` hears each step as it begins ("2/4 …"); pairing:
     as `report_linked` has it. lost: episodes whose recordings do not hold: nothing of those is read, and the report
     names each. Their outcomes are in the journal and count. noted: what binds the record from outside its folder.
-    published: what a published record leaves out, and where the report of it is read.
+    published: what a published record leaves out, and where the report of it is read. beside: a process to cut clips
+    and draw figures, which whoever waits for this has begun already; None: one is begun here.
 
     Raises BrokenRecord when anything else recorded or noted does not hold, StateError before unblinding, for mixed
     kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
@@ -101,14 +104,14 @@ def report_campaign(
         protocol = protocol_of(campaign)
         lab = _lab(campaign, protocol, record, published.read_at or out, missing, rows, published)
         say("2/4 clips are cut")
-        beside = at_end.enter_context(one_beside((folder / "traces.db").stat().st_size))
+        beside = beside or at_end.enter_context(one_beside((folder / "traces.db").stat().st_size))
         # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
         cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
         cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(unseen))
-        recorded = samples_of(campaign)
+        recorded = samples_of(campaign, held=True)
         at_end.callback(recorded.close)
         samples = ReadOnce(recorded)
-        add_measured(lab, samples, campaign, protocol, record, unheard, rows)
+        measure = add_measured(lab, samples, campaign, protocol, record, unheard, rows)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
@@ -121,20 +124,27 @@ def report_campaign(
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels)
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        lab["stress"] = stress_of(campaign, samples, record, names, rows, human, unheard)
+        lab["stress"] = None
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
         beside_it = pairing.earlier if pairing else None
-        page = cutter.submit(page_of, folder, published.read_at or out, lab.get("linked"), beside_it, unseen)
+        page = partial(page_of, folder, published.read_at or out, lab.get("linked"), beside_it, unseen)
+        tasks = by_episodes(record.state.opened)
+        if tasks:  # whose figures are drawn here
+            page = cutter.submit(page).result
 
         def files() -> dict[str, bytes]:
+            """What is read from recordings."""
+            measure()
+            lab["stress"] = stress_of(campaign, samples, record, names, rows, human, unheard)
+            episodes = page()
             made = lab["clips"] = cutting.result()
-            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **page.result()}
+            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **episodes}
 
         sizes = (boot, perm, seed)
-        if by_episodes(record.state.opened):
+        if tasks:
             say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
             reference = terms_of(analysis, alpha, rows, unblinding["schedule"]).reference
             from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
@@ -159,9 +169,10 @@ def report_linked(
     labels: str = "best",
     say: Callable[[str], None] = lambda line: None,
     noted: Noted = NOTHING,
+    beside: Executor | None = None,
 ) -> Path:
     """Write the report of the later of two linked campaigns, with its arms held against the earlier's through anchors.
-    noted: of the later, whose first entry holds the head that the earlier had then.
+    noted: of the later, whose first entry holds the head that the earlier had then. beside: as `report_campaign`.
 
     Raises what `report_campaign` and `linking.pair_up` raise, and LinkError where nothing may be compared.
     """
@@ -169,9 +180,8 @@ def report_linked(
     for folder in folders:
         with in_passing(folder) as campaign:
             opened_seal(campaign.record(), folder)
-    return report_campaign(
-        pairing.later, out, boot=boot, perm=perm, seed=seed, labels=labels, say=say, pairing=pairing, noted=noted
-    )
+    given = {"boot": boot, "perm": perm, "seed": seed, "labels": labels, "say": say, "noted": noted}
+    return report_campaign(pairing.later, out, pairing=pairing, beside=beside, **given)
 
 
 def _add_linked(
@@ -286,7 +296,7 @@ def _write(
     every: Sequence[Row] | None = None,
     beside: Executor | None = None,
 ) -> Path:
-    """files: asked for when all is drawn. every: the rows with each stop by hand counted, where some are not: the
+    """files: as `build_report` has them. every: the rows with each stop by hand counted, where some are not: the
     verdict is repeated on them. beside: as `build_report` has it.
     """
     from labctl.analysis.episodes.random_factors import anew

@@ -65,7 +65,7 @@ def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str
         if campaign.state.phase != Phase.UNBLINDED:
             raise StateError(f"campaign {folder.name} is {campaign.state.phase}; clips name arms, so unblind it first")
         record = campaign.record()
-        store = samples_of(campaign)
+        store = samples_of(campaign, held=True)
         try:
             for number, choice in enumerate(choose(rows)):
                 if choice.episode in without:

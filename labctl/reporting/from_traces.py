@@ -6,7 +6,7 @@ May not: be asked before unblinding, or read a recording that is lost.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab, SensorColumn
@@ -25,6 +25,9 @@ from labctl.store.read_once import Samples
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
+SOFTWARE, LEASE = "software of policies", "motion lease"
+MOTION, CONTROLLER = "motion achieved over commanded", "robot's controller"
+
 
 def add_measured(
     lab: Lab,
@@ -34,15 +37,23 @@ def add_measured(
     record: Record,
     lost: Collection[str],
     rows: Sequence[Row],
-) -> None:
-    """Put into `lab` what is read from traces, or from a file of earlier results: it takes as long as clips do."""
+) -> Callable[[], None]:
+    """Make room in `lab` for what is read from traces, and put what a file of earlier results says there. What is given
+    back fills that room, and takes as long as clips do.
+    """
     provenance = lab.setdefault("provenance", {})
-    lab["answer_times"], lab["sensors"], measured = _timing(samples, protocol, record, lost)
-    provenance.update(measured)
+    lab["answer_times"], lab["sensors"] = [], []
+    provenance.update(dict.fromkeys((SOFTWARE, LEASE, MOTION, CONTROLLER)))
     provenance.update(format_facts(record.state.opened))
     if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
         lab["historical"] = then
         provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
+
+    def fill() -> None:
+        lab["answer_times"], lab["sensors"], measured = _timing(samples, protocol, record, lost)
+        provenance.update(measured)
+
+    return fill
 
 
 def _timing(
@@ -59,9 +70,9 @@ def _timing(
     answers = answer_times(samples, went, arms, start_ups(record))
     for entry in answers:
         entry["by_hand"] = entry["arm"] in people
-    lines = {"software of policies": policy_software(record, arms), "motion lease": lease_lines(samples, went, arms)}
-    lines["motion achieved over commanded"] = motion_lines(samples, went, arms)
-    lines["robot's controller"] = device_lines(samples, list(went))
+    lines = {SOFTWARE: policy_software(record, arms), LEASE: lease_lines(samples, went, arms)}
+    lines[MOTION] = motion_lines(samples, went, arms)
+    lines[CONTROLLER] = device_lines(samples, list(went))
     return (
         answers,
         sensor_columns(samples, went, record.episodes),

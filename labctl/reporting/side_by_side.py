@@ -7,6 +7,7 @@ May not: compare campaigns that share no anchor, or any while one of them is bli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -51,4 +52,7 @@ def _compared(pairing: Pairing) -> list[Grid]:
     label_facts(LABELS, witnesses(record))
     link = next(link for link in opened_links(opened, unblinding) if link.campaign == pairing.link["campaign"])
     rows = operations(record, labels=LABELS)
-    return grids(linked_with(pairing.earlier, link, record, rows, protocol, LABELS)[0])
+    both = f"{pairing.earlier.name} {pairing.later.name}"
+    found = grids(linked_with(pairing.earlier, link, record, rows, protocol, LABELS)[0])
+    there = f"All digits, in the report of both (labctl report {both} --out DIR): "  # beside this page there is no file
+    return [replace(grid, note=grid.note.replace("All digits: ", there)) for grid in found]

@@ -81,12 +81,15 @@ def _refuse_missing(path: Path) -> None:
 
 class Reader:
     """Answers questions in SQL, connecting for each. The file is asked directly: the import of SQLAlchemy alone takes
-    longer than all that `labctl status` wants to know.
+    longer than all that `labctl status` wants to know. Several threads may ask.
     """
 
-    def __init__(self, url: str) -> None:
-        """Raises StorageError when the file is missing."""
-        self._file = database_file(url)
+    def __init__(self, url: str, *, held: bool = False) -> None:
+        """held: whoever asks thousands of questions stays connected from one to the next, until `close`; a writer who
+        leaves meanwhile leaves its log to this one. Raises StorageError when the file is missing.
+        """
+        self._file, self._held = database_file(url), held
+        self._idle: list[sqlite3.Connection] = []  # as many as ever asked at once
         _refuse_missing(self._file)
 
     def rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
@@ -94,13 +97,25 @@ class Reader:
         StorageError, and what `make` raises.
         """
         with storage_errors(str(self._file)):
-            raw = _open_sqlite(self._file, "read", "FULL")
             try:
-                raw.execute("BEGIN")
-                found = raw.execute(question, values).fetchall()
-            finally:
+                raw = self._idle.pop()
+            except IndexError:
+                raw = _open_reader(self._file)
+            try:
+                found = raw.execute(question, values).fetchall()  # one question, one state of the database
+            except BaseException:
+                raw.close()
+                raise
+            if self._held:
+                self._idle.append(raw)
+            else:
                 raw.close()
         return [make(*row) for row in found]
+
+    def close(self) -> None:
+        """Give back what is held. Idempotent; asked again, it connects again."""
+        while self._idle:
+            self._idle.pop().close()
 
 
 def insert_rows(

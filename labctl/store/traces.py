@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from itertools import pairwise
@@ -85,9 +85,9 @@ _STORED = f"SELECT stream, seq, t0_ns, t1_ns, n, sha256, payload FROM chunk {_MI
 class _Database:
     """One database of streams and chunks. A writer keeps one connection, a reader connects for every question."""
 
-    def __init__(self, url: str, mode: database_backend.Mode, *, durable: bool) -> None:
+    def __init__(self, url: str, mode: database_backend.Mode, *, durable: bool, held: bool = False) -> None:
         self.url, self.where = url, database_backend.place(url)
-        self._reader = database_backend.Reader(url) if mode == "read" else None
+        self._reader = database_backend.Reader(url, held=held) if mode == "read" else None
         self._engine: Engine | None = None
         self._writer: Connection | None = None
         if mode == "read":
@@ -128,6 +128,8 @@ class _Database:
                 database_backend.sync_log(self._writer, self.url)
 
     def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -160,12 +162,16 @@ class TraceStore:
         return cls(campaign, [_Database(each, "create", durable=durable) for each in urls], durable=durable)
 
     @classmethod
-    def open(cls, url: str, campaign: str, readonly: bool = False, *, durable: bool = True) -> TraceStore:
-        """An existing store; readers work beside a writer and create no file. Raises StorageError when missing."""
+    def open(
+        cls, url: str, campaign: str, readonly: bool = False, *, durable: bool = True, held: bool = False
+    ) -> TraceStore:
+        """An existing store; readers work beside a writer and create no file. held: as `database_backend.Reader`, for
+        whoever reads a whole campaign and then closes it. Raises StorageError when missing.
+        """
         mode: database_backend.Mode = "read" if readonly else "write"
         beside = sealed_url(url)
         urls = [url, *([beside] if database_backend.database_file(beside).is_file() else [])]
-        return cls(campaign, [_Database(each, mode, durable=durable) for each in urls], durable=durable)
+        return cls(campaign, [_Database(each, mode, durable=durable, held=held) for each in urls], durable=durable)
 
     def declare(self, episode: str, specs: Iterable[StreamSpec]) -> None:
         """Say which streams an episode has, before anything connects. A stream declared already stays as it is."""
@@ -281,7 +287,16 @@ class TraceStore:
         """What differs between an episode's declarations and chunks, re-hashed and re-read, and what `seal` said about
         them. Of a recording that was sealed before declarations were, they are not compared.
         """
+        return self.check_and_read(episode, sealed, ())[0]
+
+    def check_and_read(
+        self, episode: str, sealed: Mapping[str, StreamEntry], streams: Collection[str]
+    ) -> tuple[list[Problem], dict[str, list[np.ndarray]]]:
+        """As `check`, and the values of these streams, which are unpacked for it anyhow: (n, columns) of each chunk.
+        One that holds a chunk which does not match its digest is left out.
+        """
         found = self._check_declarations(episode, sealed)
+        read: dict[str, list[np.ndarray]] = {name: [] for name in streams}
         seen: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in sealed}
         for row in self._rows(f"{_STORED} {_IN_ORDER}", _Chunk, episode=episode):
             where = f"{self._where} episode {episode} stream {row.stream} chunk {row.seq}"
@@ -289,8 +304,13 @@ class TraceStore:
             seen.setdefault(row.stream, []).append((row.t0_ns, row.t1_ns, row.n, sha256))
             if sha256 != row.sha256:
                 found.append(Problem("changed trace chunk", where, "its bytes do not match its digest"))
+                read.pop(row.stream, None)
                 continue
-            t_ns = chunk_times(row.payload)
+            if row.stream in read:
+                t_ns, values = decode_chunk(row.payload)
+                read[row.stream].append(values)
+            else:
+                t_ns = chunk_times(row.payload)
             if (int(t_ns[0]), int(t_ns[-1]), len(t_ns)) != (row.t0_ns, row.t1_ns, row.n):
                 found.append(Problem("changed trace index", where, "its times or count are not those of its samples"))
         damaged = {problem.where.rsplit(" chunk ", 1)[0] for problem in found}
@@ -306,7 +326,7 @@ class TraceStore:
                 found.append(Problem("missing or added trace chunk", where, counts))
             elif where not in damaged and any(now[key] != then.get(key) for key in ("root", "n")):
                 found.append(Problem("changed trace chunk", where, "its chunks are not the ones that were sealed"))
-        return found
+        return found, read
 
     def _check_declarations(self, episode: str, sealed: Mapping[str, StreamEntry]) -> list[Problem]:
         found: list[Problem] = []

@@ -272,17 +272,19 @@ def frame_times(path: Path) -> np.ndarray:
     """When each frame of a video stands in it, (n,) int64 us, by reading its packets. Raises StorageError."""
     import av.error
 
-    times: list[int] = []
+    places: list[int | None] = []
     with open_video(path) as container:
         stream = container.streams.video[0]
         base = stream.time_base  # asked once: each packet would make a fraction of it anew
         try:
             for packet in container.demux(stream):
                 if packet.size:
-                    times.append(place_us(packet.pts, base))
+                    places.append(packet.pts)
         except av.error.InvalidDataError:  # as in `_decoded`
             pass
-    return np.array(times, dtype=np.int64)
+    if base != TIME_BASE:
+        places = [place_us(place, base) for place in places]
+    return np.array(places, dtype=np.int64)
 
 
 def count_frames(path: Path) -> int:

@@ -98,11 +98,13 @@ def in_passing(folder: Path) -> Campaign:
     return Campaign.open(folder)
 
 
-def samples_of(campaign: Campaign) -> TraceStore:
-    """The recorded samples of a campaign, to read. Whoever asks closes it. Raises StorageError."""
+def samples_of(campaign: Campaign, *, held: bool = False) -> TraceStore:
+    """The recorded samples of a campaign, to read. Whoever asks closes it; held: soon, and asks much until then. Raises
+    StorageError.
+    """
     from labctl.store.traces import TraceStore
 
-    return TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True)
+    return TraceStore.open(campaign.traces_url, campaign.opened["campaign"], readonly=True, held=held)
 
 
 def protocol_of(campaign: Campaign) -> Protocol:

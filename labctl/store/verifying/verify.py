@@ -49,6 +49,8 @@ from labctl.store.problem import Found, Problem
 from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld, but_withheld
 
 if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
+    import numpy as np
+
     from labctl.store.traces import TraceStore
 
 DAMAGED_SEAL = "damaged seal"
@@ -348,7 +350,7 @@ def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event]
     from labctl.store.traces import TraceStore
 
     campaign = events[0].body["campaign"]
-    store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True)
+    store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True, held=True)
     try:
         hidden: dict[str, Streams] = {}
         found.guard(DAMAGED_SEAL, "sealed stream summaries", lambda: hidden.update(_hidden_streams(folder, events)))
@@ -368,27 +370,38 @@ def _check_recording(
     if roots != event.body.get("root"):
         where = f"journal seq {event.seq} ({event.kind})"
         found.problems.append(Problem("broken recording root", where, "it is not the digest of its streams' roots"))
-    _check_indexes(folder, store, event, found)
-    _check_clocks(event, found)
     where, episode = f"traces.db episode {event.episode}", event.episode or ""
-    found.guard(
-        "unreadable traces",
-        where,
-        lambda: found.of_recording(episode, store.check(episode, all_streams)),
-        episode=episode,
-    )
+    indexes: dict[str, list[np.ndarray]] = {}
+
+    def traces() -> None:
+        cameras = [f"camera/{camera}" for camera in event.body.get("videos", {})]
+        problems, read = store.check_and_read(episode, all_streams, cameras)
+        found.of_recording(episode, problems)
+        indexes.update(read)
+
+    found.guard("unreadable traces", where, traces, episode=episode)
+    _check_indexes(folder, store, event, indexes, found)
+    _check_clocks(event, found)
 
 
-def _check_indexes(folder: Path, store: TraceStore, event: Event, found: Found) -> None:
-    """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering."""
+def _check_indexes(
+    folder: Path, store: TraceStore, event: Event, indexes: Mapping[str, Sequence[np.ndarray]], found: Found
+) -> None:
+    """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering.
+    indexes: the streams of cameras that could be read, chunk by chunk.
+    """
+    import numpy as np
+
     episode = event.episode or ""
     specs = {spec.name: spec for spec in store.streams(episode)}
     for camera, video in event.body.get("videos", {}).items():
         spec = specs.get(f"camera/{camera}")
-        if spec is None or not (folder / video["file"]).is_file():
+        chunks = indexes.get(f"camera/{camera}")
+        if spec is None or chunks is None or not (folder / video["file"]).is_file():
             continue
+        index = np.concatenate(chunks) if chunks else np.empty((0, len(spec.columns)))
         try:
-            notes = index_notes(folder, video, spec.columns, store.read(episode, spec.name)[1])
+            notes = index_notes(folder, video, spec.columns, index)
         except LabctlError:
             continue  # what cannot be read is named where the files and the chunks themselves are checked
         found.notes += [f"episode {episode}: {note}" for note in notes]

@@ -148,3 +148,20 @@ def test_a_copy_that_may_not_be_written_is_read(url, tmp_path, monkeypatch, clos
     with connect(url, mode="read", synchronous="FULL").connect() as reader:
         assert rows(reader) == [0] * ROWS
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.db"]
+
+
+def test_who_asks_a_thousand_questions_connects_once_sees_each_commit_and_leaves_no_log(url, tmp_path, monkeypatch):
+    """Issue 18.28: connecting took a tenth of a report's time."""
+    connected: list[Path] = []
+    connects = database_backend._open_reader
+    monkeypatch.setattr(database_backend, "_open_reader", lambda path: connected.append(path) or connects(path))
+    reader = database_backend.Reader(url, held=True)
+    question = "SELECT generation FROM d WHERE n >= :least"
+    assert reader.rows(question, int, least=0) == [0] * ROWS
+    write(url, 1)
+    assert reader.rows(question, int, least=ROWS - 1) == [1]
+    assert len(connected) == 1
+    reader.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d.db"]
+    assert reader.rows(question, int, least=ROWS - 1) == [1]
+    reader.close()

@@ -172,6 +172,19 @@ def test_untouched_traces_match_their_seal(store):
     assert store.check("e-1", store.seal("e-1")) == []
 
 
+def test_what_is_checked_need_not_be_read_again_unless_it_was_changed(store, url):
+    store.write("e-1", [chunk(0), chunk(1)])
+    sealed = store.seal("e-1")
+    problems, read = store.check_and_read("e-1", sealed, ["robot", "camera/top"])
+    assert problems == []
+    np.testing.assert_array_equal(np.concatenate(read["robot"]), store.read("e-1", "robot")[1])
+    assert read["camera/top"] == []
+    edit(url, "UPDATE chunk SET sha256 = 'x' WHERE seq = 1")
+    problems, read = store.check_and_read("e-1", sealed, ["robot"])
+    assert [p.what for p in problems] == ["changed trace chunk"]
+    assert read == {}
+
+
 def test_each_change_of_the_traces_is_named(store, url):
     store.write("e-1", [chunk(0), chunk(1), chunk(2)])
     sealed = store.seal("e-1")

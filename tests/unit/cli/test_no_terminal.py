@@ -1,0 +1,74 @@
+"""A verb that draws a screen says so where there is no terminal, and waits for nobody's keys (issue 18)."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import labctl.cli
+from labctl.cli import call
+from labctl.cli.console import run_with_console
+from labctl.cli.options import has_terminal
+from labctl.errors import InputError
+from labctl.runtime import campaign_run
+
+OLD = Path(__file__).resolve().parents[2] / "campaigns" / "at_88dea84" / "lab"
+NOBODY = "draws a screen and waits for keys"
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    shutil.copytree(OLD, tmp_path / "lab")
+    return tmp_path / "lab"
+
+
+@pytest.fixture(autouse=True)
+def no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEXTUAL_DRIVER", raising=False)
+    monkeypatch.setattr(sys, "__stdin__", None)  # as `<&-` leaves it
+
+
+@pytest.mark.parametrize("more", [(), ("--second",)])
+def test_a_review_without_a_terminal_is_one_line_that_says_what_does_without(
+    more: tuple[str, ...], lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["review", "old", "--who", "zed", "--register", *more, "--lab", str(lab)]) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    assert NOBODY in line and "--page" in line
+
+
+def test_a_run_without_a_terminal_is_refused_before_it_begins(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign_run, "nothing_left", lambda *_, **__: "")
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a run was started"))
+    with pytest.raises(InputError, match="--headless"):
+        run_with_console(lab / "campaigns" / "old", "zed")
+
+
+def test_a_server_that_hands_a_screen_on_by_pipes_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not has_terminal()
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")  # what textual-serve sets
+    assert has_terminal()
+
+
+def test_whatever_function_draws_a_screen_asks_for_a_terminal_first() -> None:
+    """In it or, of the chooser of campaigns, by `has_terminal`."""
+    without, found = [], 0
+    for path in sorted(Path(labctl.cli.__path__[0]).rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            names = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
+            runs = any(
+                isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "run"
+                and not (isinstance(node.func.value, ast.Name) and node.func.value.id == "subprocess")
+                for node in ast.walk(function)
+            )  # fmt: skip
+            found += runs
+            if runs and not names & {"need_terminal", "has_terminal"}:
+                without.append(f"{path.name}: {function.name}")
+    assert found >= 4 and not without
