@@ -33,6 +33,7 @@ BROUGHT_BY = {
     "rfc3161_client": "timestamps",
     **dict.fromkeys(("aiohttp", "cryptography", "textual_serve"), "web"),
     "psycopg": "postgres",
+    "distributed": "cluster",
 }
 """A module that labctl imports (its first part) -> the extra that brings it."""
 
