@@ -44,6 +44,7 @@ EXTRAS = {
     "rerun": ("rerun", "`labctl show` and Rerun exports"),
     "parquet": ("pyarrow", "Parquet tables"),
     "postgres": ("psycopg", "a copy of records on the lab's PostgreSQL server"),
+    "cluster": ("distributed", "exports on the workers of a Dask cluster"),
     "franka": ("franky", "Franka robots"),
     "ur": ("rtde_control", "Universal Robots"),
     "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),

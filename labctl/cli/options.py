@@ -60,7 +60,7 @@ def place_options(command: F) -> F:
         "--cluster",
         default=None,
         metavar="ADDRESS",
-        help="Have the workers of a Dask scheduler do it, such as tcp://10.0.0.5:8786; docs/clusters.md.",
+        help="Have the workers of a Dask scheduler do it, such as tcp://10.0.0.5:8786; docs/exports.md.",
     )
     return workers(cluster(command))
 
