@@ -16,7 +16,7 @@ ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all test-rest test-lowest test-root lint claims docs site release calibration gallery pictures fuzz bench-robots clean
+.PHONY: demo test test-all test-rest test-lowest test-root lint claims docs site release calibration gallery pictures fuzz limits bench-robots clean
 
 demo: $(VENV)/.installed
 	$(VENV)/bin/labctl demo --dir labctl-demo
@@ -83,14 +83,23 @@ pictures: $(VENV)/.installed-test
 gallery: $(VENV)/.installed-test
 	PYTHONPATH=tests $(VENV)/bin/python -P tests/support/statistics/gallery.py
 
-# The tables of docs/statistics-calibration.md: studies without figures, or STUDIES="looks …" again; RUNS= for fewer runs.
+# The tables of docs/statistics-calibration.md: studies without figures, or STUDIES="looks …" again; RUNS= for fewer runs,
+# WORKERS= studies at once, CLUSTER= the address of a Dask scheduler whose workers do them.
 calibration: $(VENV)/.installed-test
-	PYTHONPATH=tests nice $(VENV)/bin/python -P -m support.statistics.calibration_page $(if $(RUNS),--runs $(RUNS)) $(STUDIES)
+	PYTHONPATH=tests nice $(VENV)/bin/python -P -m support.statistics.calibration_page $(if $(RUNS),--runs $(RUNS)) \
+	$(if $(WORKERS),--workers $(WORKERS)) $(if $(CLUSTER),--cluster $(CLUSTER)) $(STUDIES)
 
 # What is read from outside, spoilt, for as long as one likes: ARGS="--seconds 60 --inputs 1000 operations". What fails
 # is kept and tried in every run of the tests.
 fuzz: $(VENV)/.installed-test
 	$(VENV)/bin/python -P tests/fuzz.py $(ARGS)
+
+# The figures of docs/limits.md, some hours of CPU and 25 GB below WORK: every size and verb, then the page.
+WORK ?= build/limits
+limits: $(VENV)/.installed-test
+	nice $(VENV)/bin/python -P tests/limits/measure.py $(WORK) $(ARGS)
+	nice $(VENV)/bin/python -P tests/limits/long_campaign.py $(WORK)
+	$(VENV)/bin/python -P tests/limits/page.py
 
 # How soon and how closely the drivers follow, printed; needs a quiet machine and a reader.
 bench-robots: $(VENV)/.installed-test

@@ -14,6 +14,7 @@ LabctlError                 one line for a person, with the remedy
 ├── StorageError            full disk, unreadable folder, a database that does not answer
 │   └── Busy                another program holds the database: nothing is said of what is in it
 ├── Unreachable             a server of somebody else's does not answer
+├── WorkersLost             processes or a cluster that worked for a command are gone; what they finished is kept
 ├── MissingExtra            an optional dependency is not installed
 └── DeviceError             a device refused, stopped or vanished
     ├── DeviceLost          no answer: link, process or power
@@ -162,6 +163,12 @@ class Busy(StorageError):
 
 class Unreachable(LabctlError):
     """A server does not answer, or not now."""
+
+    exit_code = Exit.UNAVAILABLE
+
+
+class WorkersLost(LabctlError):
+    """Processes that worked for a command were killed again and again, or their scheduler went away."""
 
     exit_code = Exit.UNAVAILABLE
 

@@ -34,6 +34,7 @@ BROUGHT_BY = {
     **dict.fromkeys(("aiohttp", "cryptography", "textual_serve"), "web"),
     "psycopg": "postgres",
     **dict.fromkeys(("botocore", "fsspec", "s3fs"), "media"),
+    "distributed": "cluster",
 }
 """A module that labctl imports (its first part) -> the extra that brings it."""
 

@@ -45,6 +45,7 @@ EXTRAS = {
     "parquet": ("pyarrow", "Parquet tables"),
     "postgres": ("psycopg", "a copy of records on the lab's PostgreSQL server"),
     "media": ("s3fs", "videos in a media store: a folder elsewhere, or a bucket"),
+    "cluster": ("distributed", "exports on the workers of a Dask cluster"),
     "franka": ("franky", "Franka robots"),
     "ur": ("rtde_control", "Universal Robots"),
     "robotiq": ("pymodbus", "Robotiq grippers on a serial line"),

@@ -23,6 +23,8 @@ from labctl.cli.options import (
     example,
     json_option,
     lab_option,
+    place_of,
+    place_options,
     print_json,
     progress,
     unverified_option,
@@ -40,6 +42,7 @@ EPILOG = example(
     "labctl export first --to parquet --where outcome=failure --out failures",
     "labctl export first --to lerobot-v3 --fps 15 --where outcome=failure --out failures",
     "labctl export first --to parquet --for-arm policy-a --out for-policy-a",
+    "labctl export first --to mcap --out logs --cluster tcp://10.0.0.5:8786",
 )
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -84,6 +87,7 @@ F = TypeVar("F", bound=Callable[..., object])
     is_flag=True,
     help="lerobot: code every picture again, a keyframe every other frame: slower to write, quicker to read anywhere.",
 )
+@place_options
 @unverified_option
 @json_option
 @lab_option
@@ -99,6 +103,8 @@ def export(
     action: str | None,
     skip_inexact: bool,
     recode: bool,
+    workers: int | None,
+    cluster: str | None,
     unverified: bool,
     as_json: bool,
     lab: Path | None,
@@ -118,7 +124,8 @@ def export(
     Before unblinding there is no arm, and nothing that could tell one from another. --where outcome=failure keeps the
     episodes in which an item was left. --for-arm keeps the recordings of that arm's episodes; the others' rows stay in
     the table as other-1, other-2, … What is written is verified first. With --unverified a record that does not hold is
-    written too: its table has a column that says so, a folder's labctl.json an entry.
+    written too: its table has a column that says so, a folder's labctl.json an entry. --workers and --cluster change
+    where a folder is written, and not a byte of it.
     """
     from labctl.exports.writing import TABLES, Grid, Request, export_campaign
     from labctl.store.lab_folder import campaign_folder
@@ -135,6 +142,7 @@ def export(
             views=drawing,
             grid=Grid(fps, max_error_ms, action, skip_inexact, recode),
             unverified=unverified,
+            place=place_of(workers, cluster),
         )
         quiet = as_json or place != out or sys.stderr.isatty()
         with progress(f"exporting {form}", quiet=quiet) as say:

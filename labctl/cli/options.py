@@ -21,6 +21,7 @@ from labctl.cli.completing import campaigns
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
+    from labctl.pieces import Place
 
 F = TypeVar("F", bound=Callable[..., object])
 _DONE = re.compile(r"^\s*(\d+)/(\d+)\s")
@@ -45,6 +46,34 @@ def unverified_option(command: F) -> F:
     return click.option(
         "--unverified", is_flag=True, help="Also of a record that does not hold; what comes out says so."
     )(command)
+
+
+def place_options(command: F) -> F:
+    """--workers N and --cluster ADDRESS: where heavy work is done."""
+    workers = click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=None,
+        metavar="N",
+        help="Processes here [default: by its size].",
+    )
+    cluster = click.option(
+        "--cluster",
+        default=None,
+        metavar="ADDRESS",
+        help="Have the workers of a Dask scheduler do it, such as tcp://10.0.0.5:8786; docs/exports.md.",
+    )
+    return workers(cluster(command))
+
+
+def place_of(workers: int | None, cluster: str | None) -> Place:
+    """The place of --workers and --cluster. Raises InputError for both."""
+    from labctl.errors import InputError
+    from labctl.pieces import Place
+
+    if workers is not None and cluster is not None:
+        raise InputError("--workers are processes here, and --cluster is elsewhere; give one of them")
+    return Place(workers, cluster)
 
 
 def lab_option(command: F) -> F:

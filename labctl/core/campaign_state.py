@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -49,7 +50,8 @@ class CampaignState:
     `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
     before freezing. `alike`: why the last episodes are void, for a reason of the machine's own, and how many in a row
     for that one since one was scored, a run was started or a hold for them was acknowledged. `order` are the trial ids
-    in schedule order, of which the first `finished` need no more attention.
+    in schedule order, of which the first `finished` need no more attention. `episodes`: every episode that any trial
+    ever had.
     """
 
     phase: Phase = Phase.DRAFT
@@ -63,6 +65,7 @@ class CampaignState:
     alike: tuple[str, int] = ("", 0)
     order: tuple[str, ...] = ()
     finished: int = 0
+    episodes: AbstractSet[str] = frozenset()
     last_seq: int = 0
     head: str = GENESIS
 

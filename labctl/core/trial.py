@@ -91,10 +91,10 @@ def fold(events: Iterable[Event]) -> CampaignState:
     Of CampaignOpened's body it reads `schedule` (the public slots: trial, block, position, condition), `max_voids` and
     `void_reasons`; the rest is kept in `opened`. Raises as `advance` does.
     """
-    trials: dict[str, Trial] = {}
-    state = CampaignState(trials=trials)
+    trials, episodes = dict[str, Trial](), set[str]()
+    state = CampaignState(trials=trials, episodes=episodes)
     for event in events:
-        state = _step(state, trials, event)
+        state = _step(state, trials, episodes, event)
     return state
 
 
@@ -109,7 +109,7 @@ def advance(state: CampaignState, event: Event) -> CampaignState:
     Raises StateError for an event that may not follow, BrokenRecord for one out of order, InputError for a
     contradictory outcome.
     """
-    return _step(state, dict(state.trials), event)
+    return _step(state, dict(state.trials), set(state.episodes), event)
 
 
 def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Role) -> tuple[Verb, ...]:
@@ -134,8 +134,8 @@ def allowed(state: CampaignState, trial: Trial, holds: Sequence[Hold], role: Rol
     return tuple(verb for verb in Verb if verb in verbs)
 
 
-def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> CampaignState:
-    """One event. Writes into `trials`, which is the new state's; writes nothing when it raises."""
+def _step(state: CampaignState, trials: dict[str, Trial], episodes: set[str], event: Event) -> CampaignState:
+    """One event. Writes into `trials` and `episodes`, which are the new state's; writes nothing when it raises."""
     if event.seq <= state.last_seq:
         raise BrokenRecord(f"entry {event.seq} comes after entry {state.last_seq}; the journal is out of order")
     if (state.phase == Phase.DRAFT) != (event.kind == Kind.CAMPAIGN_OPENED):
@@ -151,8 +151,18 @@ def _step(state: CampaignState, trials: dict[str, Trial], event: Event) -> Campa
         state = _CAMPAIGN_WIDE[event.kind](state, event)
     else:
         _about_a_trial(state, trials, event)
-        state = replace(state, finished=_finished(state, trials), alike=_alike(state.alike, event))
-    return replace(state, trials=trials, last_seq=event.seq, head=event.hash)
+        if event.kind == Kind.ARM_REVEALED and event.episode is not None:
+            episodes.add(event.episode)
+        return replace(
+            state,
+            trials=trials,
+            episodes=episodes,
+            finished=_finished(state, trials),
+            alike=_alike(state.alike, event),
+            last_seq=event.seq,
+            head=event.hash,
+        )
+    return replace(state, trials=trials, episodes=episodes, last_seq=event.seq, head=event.hash)
 
 
 def _phase(state: CampaignState, event: Event) -> CampaignState:
@@ -230,8 +240,7 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     open_to = state.phase == Phase.OPEN or (state.phase == Phase.CLOSED and (event.kind in _WHEN_CLOSED or by_recovery))
     _need(event, open_to, f"the campaign is {state.phase}")
     if event.kind == Kind.ARM_REVEALED:
-        known = any(event.episode in other.episodes for other in state.trials.values())
-        _need(event, not known, f"episode {event.episode} belongs to a trial already")
+        _need(event, event.episode not in state.episodes, f"episode {event.episode} belongs to a trial already")
     if event.kind == Kind.EPISODE_VOIDED and event.body.get("after_go"):
         listed = state.opened["void_reasons"]
         _need(event, event.body.get("reason") in listed, f"after go the protocol allows only: {', '.join(listed)}")

@@ -20,6 +20,7 @@ from labctl.exports.episode_files import write_each_of
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Selection
 from labctl.exports.units import column_units
+from labctl.pieces import HERE, Place
 from labctl.plain import Json
 from labctl.reporting.operations_table import parquet_bytes
 from labctl.streams import StreamSpec
@@ -30,7 +31,12 @@ EVENT_UNITS = {"at_ns": "ns of the host's monotonic clock"}
 
 
 def write_columnar(
-    campaign: Path, recordings: Recordings, selection: Selection, folder: Path, say: Callable[[str], None]
+    campaign: Path,
+    recordings: Recordings,
+    selection: Selection,
+    folder: Path,
+    say: Callable[[str], None],
+    place: Place = HERE,
 ) -> dict[str, int]:
     """Fill a folder: operations.parquet, episodes.parquet, events.parquet, streams/NAME.parquet. Rows written, by file.
 
@@ -54,6 +60,7 @@ def write_columnar(
         _write_stream,
         sum(recordings.stored_bytes()[:1]),
         say,
+        place=place,
     )
     (folder / "operations.parquet").write_bytes(parquet_bytes(selection.rows))
     _write(folder / "episodes.parquet", pa.Table.from_pylist(episodes), selection.about, EPISODE_UNITS)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from labctl.core.events import digest
-from labctl.errors import InputError, StorageError
+from labctl.errors import InputError, StorageError, WorkersLost
 from labctl.exports.workers import DONE
 from labctl.plain import Json
 from labctl.store.atomic_files import file_errors, sync_folder
@@ -58,8 +58,9 @@ def whole_folder(
     """A folder beside `path` to fill; it takes the place of `path` when the block ends well, else it is gone.
 
     Empty, or what an export of the same `about` and `asked` that was broken off has left. Whoever breaks one off
-    (KeyboardInterrupt) is told what is kept for the next. `about` is written into it as labctl.json. What was there
-    before is removed only once the new one stands. Raises StorageError when the disk refuses.
+    (KeyboardInterrupt) is told what is kept for the next; so is whoever lost what worked for it (WorkersLost). `about`
+    is written into it as labctl.json. What was there before is removed only once the new one stands. Raises
+    StorageError when the disk refuses.
     """
     building = _beside(path, "part")
     with file_errors(str(path)):
@@ -79,7 +80,7 @@ def whole_folder(
             (building / MARK).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
             _to_disk(building)
             _put(building, path)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, WorkersLost):
             finished = len(list((building / DONE).glob("*.json")))
             if finished:
                 say(

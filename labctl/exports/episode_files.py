@@ -13,6 +13,7 @@ from typing import TypeVar
 from labctl.exports.recordings import Recordings
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.workers import Job, Result, processes_for, write_all
+from labctl.pieces import HERE, Place
 from labctl.store.verifying.verified import in_passing
 
 Say = Callable[[str], None]
@@ -26,16 +27,23 @@ _open: dict[str, Recordings] = {}  # in each process, of the export that it work
 
 
 def write_each(
-    campaign: Path, selection: Selection, folder: Path, file: str, write: Write[Result], read_bytes: int, say: Say
+    campaign: Path,
+    selection: Selection,
+    folder: Path,
+    file: str,
+    write: Write[Result],
+    read_bytes: int,
+    say: Say,
+    place: Place = HERE,
 ) -> Sequence[Result]:
     """Write `file` ("{}.mcap": its name round the episode's) for every chosen episode; what `write` said of each.
 
-    read_bytes: how much is read in all.
+    read_bytes: how much is read in all; place: where it is written.
 
-    Raises what `write` raises.
+    Raises what `write` and `write_all` raise.
     """
     parts = [(one, file.format(one.episode)) for one in selection.episodes]
-    return write_each_of(campaign, selection, folder, parts, write, read_bytes, say, lambda one: one.episode)
+    return write_each_of(campaign, selection, folder, parts, write, read_bytes, say, lambda one: one.episode, place)
 
 
 def write_each_of(
@@ -47,6 +55,7 @@ def write_each_of(
     read_bytes: int,
     say: Say,
     called: Callable[[Part], str] = str,
+    place: Place = HERE,
 ) -> Sequence[Result]:
     """Write the file of every part, in order; what `write` said of each. called: what a part is called in what is said.
     Else as `write_each`.
@@ -54,19 +63,24 @@ def write_each_of(
     jobs = [Job(file, (write, campaign, selection, part)) for part, file in files]
     found: list[Result] = []
     try:
-        every = write_all(folder, jobs, _write, processes_for(len(jobs), read_bytes))
+        every = write_all(folder, jobs, _write, processes_for(len(jobs), read_bytes), place)
         for number, ((part, _), result) in enumerate(zip(files, every, strict=True), 1):
             found.append(result)
             say(f"{number}/{len(files)} {called(part)}")
     finally:
-        while _open:
-            _open.popitem()[1].close()
+        _close()
     return found
 
 
 def _write(path: Path, write: WriteOne[Part, Result], campaign: Path, selection: Selection, part: Part) -> Result:
     same = f"{campaign} {selection.about}"
     if same not in _open:
+        _close()  # a worker of a cluster outlives the export that it worked for
         with in_passing(campaign) as opened:
             _open[same] = Recordings(opened, selection)
     return write(_open[same], part, path)
+
+
+def _close() -> None:
+    while _open:
+        _open.popitem()[1].close()

@@ -35,6 +35,7 @@ from labctl.exports.retime import retime
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
 from labctl.exports.workers import Job, processes_for, write_all
+from labctl.pieces import HERE, Place
 from labctl.plain import Json, count
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
@@ -80,6 +81,7 @@ def write_dataset(
     skip_inexact: bool,
     recode: bool,
     say: Say,
+    place: Place = HERE,
 ) -> dict[str, Json]:
     """Fill a folder; frames, tasks, resampling errors and what was left out.
 
@@ -92,7 +94,7 @@ def write_dataset(
     made = Written()
     info: dict[str, FeatureEntry] = {}
     units: dict[str, str] = {}
-    videos = _videos(recordings, folder, layout, plans, terms, recode=recode)
+    videos = _videos(recordings, folder, layout, plans, terms, recode=recode, place=place)
     for number, found in enumerate(plans):
         chosen = found.recording.chosen
         tasks, of_frame = _tasks(found, instruction(chosen) or chosen.object)
@@ -118,7 +120,14 @@ def write_dataset(
 
 
 def _videos(
-    recordings: Recordings, folder: Path, layout: Layout, plans: Sequence[Plan], terms: Terms, *, recode: bool
+    recordings: Recordings,
+    folder: Path,
+    layout: Layout,
+    plans: Sequence[Plan],
+    terms: Terms,
+    *,
+    recode: bool,
+    place: Place,
 ) -> Iterator[statistics.Levels]:
     """Every video of every episode, and of each the levels of its pictures."""
     jobs: list[Job[Path, list[int], int, Coding | None]] = []
@@ -133,7 +142,7 @@ def _videos(
             same = digest([str(source), places_us, terms.fps, repr(video)])
             work = (source, places_us, terms.fps, video)
             jobs.append(Job(target.relative_to(folder).as_posix(), work, same))
-    return write_all(folder, jobs, _video, processes_for(len(jobs), read_bytes))
+    return write_all(folder, jobs, _video, processes_for(len(jobs), read_bytes), place)
 
 
 def _video(target: Path, source: Path, places: list[int], fps: int, video: Coding | None) -> statistics.Levels:

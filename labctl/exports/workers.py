@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Generic, TypeVar, TypeVarTuple
 
-from labctl.processes import WORTH_BYTES, cores, processes
+from labctl.pieces import HERE, Place, each
+from labctl.processes import WORTH_BYTES, cores
 from labctl.store.atomic_files import replace_file, sync_file
 
 DONE = ".done"  # in a folder that is being built: an entry for each file of it that is whole
@@ -37,24 +37,22 @@ def processes_for(count: int, read_bytes: int) -> int:
 
 
 def write_all(
-    folder: Path, jobs: Sequence[Job[*Given]], work: Callable[[Path, *Given], Result], count: int = 1
+    folder: Path,
+    jobs: Sequence[Job[*Given]],
+    work: Callable[[Path, *Given], Result],
+    count: int = 1,
+    place: Place = HERE,
 ) -> Iterator[Result]:
-    """Do the jobs that are not done yet, `work(path, *given)` each, in `count` processes; their results in order.
+    """Do the jobs that are not done yet, `work(path, *given)` each, in `count` processes or where `place` says; their
+    results in order.
 
-    Raises what a job raised; no other is begun then, and those under way are waited for.
+    Raises what a job raised (no other is begun then, and those under way are waited for), and what `pieces.each` does.
     """
     waiting = [(job, _finished(folder, job)) for job in jobs]
-    left = [job for job, done in waiting if done is None]
-    if count < 2 or len(left) < 2:
-        for job, done in waiting:
-            yield _do(work, folder, job) if done is None else json.loads(done)["result"]
-        return
-    with processes(min(count, len(left))) as pool:
-        coming: list[Future[Result] | str] = [
-            pool.submit(_do, work, folder, job) if done is None else done for job, done in waiting
-        ]
-        for one in coming:
-            yield one.result() if isinstance(one, Future) else json.loads(one)["result"]
+    left = [(work, folder, job) for job, done in waiting if done is None]
+    coming = each(place, _do, left, count, folder) if left else iter(())
+    for _, done in waiting:
+        yield next(coming) if done is None else json.loads(done)["result"]
 
 
 def _finished(folder: Path, job: Job[*Given]) -> str | None:

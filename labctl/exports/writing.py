@@ -18,6 +18,7 @@ from labctl.exports.recordings import Recordings
 from labctl.exports.rrd import Drawing
 from labctl.exports.selection import Selection, select
 from labctl.exports.workers import Result
+from labctl.pieces import HERE, Place
 from labctl.plain import Json, count
 from labctl.reporting.operations_table import Row
 from labctl.store.campaign import Campaign
@@ -52,6 +53,7 @@ class Request:
     views: Callable[[], Drawing] | None = None
     grid: Grid = field(default_factory=Grid)
     unverified: bool = False
+    place: Place = HERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +164,9 @@ def _written(out: Path) -> dict[str, int]:
 def _parquet(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
     from labctl.exports.columnar import write_columnar
 
-    return {"rows_of": write_columnar(job.campaign.folder, job.recordings, job.selection, folder, say)}
+    return {
+        "rows_of": write_columnar(job.campaign.folder, job.recordings, job.selection, folder, say, job.request.place)
+    }
 
 
 def _mcap(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
@@ -195,6 +199,7 @@ def _lerobot(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
         skip_inexact=grid.skip_inexact,
         recode=grid.recode,
         say=say,
+        place=job.request.place,
     )
 
 
@@ -215,7 +220,7 @@ def _npz(job: Job, folder: Path, say: Say) -> Mapping[str, Json]:
 
 def _each(job: Job, folder: Path, file: str, write: Write[Result], say: Say) -> Sequence[Result]:
     read_bytes = sum(job.recordings.stored_bytes())
-    return write_each(job.campaign.folder, job.selection, folder, file, write, read_bytes, say)
+    return write_each(job.campaign.folder, job.selection, folder, file, write, read_bytes, say, job.request.place)
 
 
 TABLES = ("table", "episodes")

@@ -56,10 +56,10 @@ class Campaign:
     """A campaign folder, attached. Use as a context manager; only a writer has `ledger` and `protocol`."""
 
     def __init__(self, folder: Path, journal: Journal, ledger: Ledger | None) -> None:
-        self.folder = folder
-        self.journal = journal
+        self.folder, self.journal = folder, journal
         self._ledger = ledger
         events = journal.events()
+        self._read = events if ledger is None else None
         check_format(body_of(events[0], CampaignOpened), folder.name)
         if ledger is not None:
             problems = chain_and_head_problems(folder, events)
@@ -127,8 +127,11 @@ class Campaign:
         return with_cards(self.protocol, self.ledger.cards())
 
     def events(self) -> list[Event]:
-        """All events of the journal so far."""
-        return self.journal.events()
+        """All events of the journal so far. A reader reads each of them once."""
+        if self._read is None:
+            return self.journal.events()
+        self._read += self.journal.events(after=self._read[-1].seq)
+        return list(self._read)
 
     def record(self) -> Record:
         """What the journal records so far."""

@@ -80,7 +80,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("reporting.times", "store", "store.media", "store.verifying"),
     ),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
-    "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "store.media", "store.verifying", "viewing"),
+    "exports": (
+        *(*BASE, "pieces", "processes", "config", *CORE, "reporting", "store", "store.media", "store.verifying"),
+        "viewing",
+    ),
     "publishing": (
         *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting"),
         *("store", "store.media", "store.verifying", "viewing"),

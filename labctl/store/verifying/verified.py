@@ -20,6 +20,7 @@ from labctl.messages.body_parts import VideoEntry
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
+from labctl.store.database_backend import uncollected
 from labctl.store.ledger import Ledger
 from labctl.store.media.reading import local_file
 from labctl.store.problem import Problem
@@ -75,7 +76,7 @@ def verified(
     """A campaign to read from, once `refuse_unless_it_holds` has let it pass, whose terms and errors these are."""
     looked = verify_campaign(folder, recordings=recordings)
     broken = _why_broken(folder, looked.problems, unverified=unverified)
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         _as_verified(campaign, looked.events)
         yield Verified(campaign, broken, unverified)
 
@@ -88,14 +89,15 @@ def verified_but(
     published, its events, and what is wrong with each of those lost. Errors as `verify.read_all_but`.
     """
     events, missing = read_all_but(folder, lost, noted, withheld)
-    with Campaign.open(folder) as campaign:
+    with in_passing(folder) as campaign:
         _as_verified(campaign, events)
         yield campaign, events, missing
 
 
 def in_passing(folder: Path) -> Campaign:
     """A campaign as it is, not verified: for what was verified a moment ago, and for what shows nothing of a record."""
-    return Campaign.open(folder)
+    with uncollected():
+        return Campaign.open(folder)
 
 
 def samples_of(campaign: Campaign, *, held: bool = False) -> TraceStore:

@@ -29,7 +29,7 @@ from labctl.store.chain_heads import (
     outside,
     read_heads,
 )
-from labctl.store.database_backend import sqlite_url
+from labctl.store.database_backend import sqlite_url, uncollected
 from labctl.store.footage import check_files, index_notes
 from labctl.store.journal import events_of
 from labctl.store.ledger import (
@@ -124,8 +124,9 @@ def verify_campaign(
     found.guard("unreadable journal", "journal.db", lambda: events.extend(events_of(folder)))
     unbound: list[str] = []
     if events:
-        found.problems += chain_and_head_problems(folder, events, heads)
-        found.guard("illegal history", "journal.db", lambda: _check_history(events))
+        with uncollected():
+            found.problems += chain_and_head_problems(folder, events, heads)
+            found.guard("illegal history", "journal.db", lambda: _check_history(events))
     if events and events[0].kind == Kind.CAMPAIGN_OPENED:  # else the chain has been named as broken
         opened = body_of(events[0], CampaignOpened)
         check_format(opened, folder.name)

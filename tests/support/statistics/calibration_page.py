@@ -3,6 +3,10 @@
     make calibration                          every study whose figures are not those of the page's runs, then the page
     make calibration STUDIES="looks margins"  those again
     make calibration RUNS=200                 fewer runs of each
+    make calibration WORKERS=4                that many studies at once; CLUSTER=tcp://10.0.0.5:8786 on a Dask cluster,
+                                              whose workers have this checkout's tests on their PYTHONPATH
+
+Each run of a study has a number, which is its seed: where a study is done changes no figure.
 
 Figures lie in docs/statistics-calibration.json, a study at a time, so that what was cut off goes on where it stopped.
 A table of the page stands between two comments that name its study; the words around it are written by hand.
@@ -21,6 +25,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from labctl.pieces import Place, each
 from support.statistics.studies import STUDIES
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -93,6 +98,8 @@ def main(words: list[str] | None = None) -> None:
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     asked.add_argument("studies", nargs="*", metavar="STUDY", help="run these again, figures or not")
     asked.add_argument("--runs", type=int, help="of each study, at most")
+    asked.add_argument("--workers", type=int, help="studies at once [default: 1]")
+    asked.add_argument("--cluster", help="do them on the workers of this Dask scheduler")
     asked.add_argument("--quick", action="store_true", help="two runs of each: whether it works")
     asked.add_argument("--only-page", action="store_true", help="write the page from the figures that are there")
     asked.add_argument("--page", type=Path, default=PAGE)
@@ -105,8 +112,9 @@ def main(words: list[str] | None = None) -> None:
     due = told.studies or [
         name for name in STUDIES if name not in store or store[name]["runs"] < (runs or STUDIES[name].runs)
     ]
-    for name in [] if told.only_page else due:
-        store[name] = measured(name, runs)
+    due, place = [] if told.only_page else due, Place(told.workers, told.cluster)
+    for name, found in zip(due, each(place, measured, [(n, runs) for n in due], 1, told.store.parent), strict=True):
+        store[name] = found
         _replace(told.store, json.dumps({n: store[n] for n in STUDIES if n in store}, indent=1) + "\n")
         print(f"{name}: {store[name]['runs']} runs, {store[name]['cpu_s']} s of CPU", flush=True)
     _replace(told.page, written(told.page.read_text(), store))
