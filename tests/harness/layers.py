@@ -82,7 +82,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "store.verifying", "viewing"),
     "publishing": (
         *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting"),
-        *("store", "store.verifying", "viewing"),
+        *("store", "store.verifying", "ui.rerun", "viewing"),
     ),
     "checks": (
         *BASE,
