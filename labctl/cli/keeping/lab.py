@@ -18,7 +18,7 @@ MOVE = example(
 )
 
 
-@click.group(context_settings=CONTEXT)
+@click.group(epilog=MOVE, context_settings=CONTEXT)
 def lab() -> None:
     """What concerns a lab as a whole. To make one: labctl new; to keep one: labctl backup."""
 
