@@ -58,6 +58,7 @@ def status(
     from labctl.reporting.judgements import second_assessor
     from labctl.reporting.times.hours import hours
     from labctl.reporting.times.hours_page import write_page
+    from labctl.reporting.times.timeline import timeline
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
@@ -73,9 +74,10 @@ def status(
                 entry["second_assessor"] = second
             if with_hours or page is not None:
                 entry["hours"] = hours(shown.campaign.record())
+            if page is not None:
+                lines = timeline(shown.campaign.record())
+                write_page(entry["hours"], page, broken=entry.get("unverified", ""), lines=lines)
             found.append(entry)
-    if page is not None:
-        write_page(found[0]["hours"], page, broken=found[0].get("unverified", ""))
     if as_json:
         print_json({"schema": "labctl.status/2", "campaigns": found, **({"page": str(page)} if page else {})})
         return
