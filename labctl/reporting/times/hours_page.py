@@ -119,7 +119,8 @@ def _of_block(line: BlockLine, longest: float) -> str:
         at_s, before = at_s + one.seconds, one.trial
     trials = len({one.trial for one in line.stretches})
     name = f"block {line.block}: {count(trials, 'trial')}, {clock(line.seconds)}; its sums stand in the table above"
-    drawing = f'<svg viewBox="0 0 1000 38" preserveAspectRatio="none" role="img" aria-label="{escape(name)}">{"".join(shapes)}</svg>'
+    said = f'role="img" aria-label="{escape(name)}"'
+    drawing = f'<svg viewBox="0 0 1000 38" preserveAspectRatio="none" {said}>{"".join(shapes)}</svg>'
     time = f'<span class="time">{clock(line.seconds)}</span>'
     return f'<div class="row"><span>block {line.block}</span>{drawing}{time}</div>'
 
