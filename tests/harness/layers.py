@@ -96,6 +96,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "runtime",
         "runtime.hosting",
         "store",
+        "store.server",
         "store.verifying",
     ),
     "analysis": ("errors",),

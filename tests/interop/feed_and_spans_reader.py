@@ -1,4 +1,4 @@
-"""Run by another interpreter: a site's feed as feedparser reads it, and spans as OpenTelemetry's own messages hold them.
+"""Run by another interpreter: a site's feed as feedparser reads it, and spans as OpenTelemetry's messages hold them.
 
 Prints JSON: feed (bozo: what is wrong with it, version, entries) and spans (name, parent, seconds).
 """

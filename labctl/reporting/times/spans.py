@@ -16,7 +16,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from urllib.parse import urlsplit
 
 from labctl.core.record import Record
@@ -24,12 +23,12 @@ from labctl.errors import InputError, Unreachable, in_words
 from labctl.plain import Json
 from labctl.reporting.times.hours import hours
 from labctl.reporting.times.timeline import Stretch, timeline, trials_of
+from labctl.times import epoch_ns
 from labctl.version import version
 
 PATH = "/v1/traces"
 PATIENCE_S = 30.0
 INTERNAL = 1  # SPAN_KIND_INTERNAL
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Attributes = Mapping[str, str | int | float]
 
 
@@ -96,13 +95,13 @@ def _of_trials(record: Record) -> Iterator[_Span]:
             yield _around((block, trial), f"trial {position}", stretches, about)
             for number, one in enumerate(stretches):
                 held = {"labctl.hold": one.hold} if one.hold else {}
-                begin = _ns(one.wall)
+                begin = epoch_ns(one.wall)
                 yield _Span((block, trial, str(number)), one.doing, begin, begin + _whole(one.seconds), held)
 
 
 def _around(place: tuple[str, ...], name: str, stretches: Sequence[Stretch], about: Attributes) -> _Span:
-    begin = min(_ns(one.wall) for one in stretches)
-    end = max(_ns(one.wall) + _whole(one.seconds) for one in stretches)
+    begin = min(epoch_ns(one.wall) for one in stretches)
+    end = max(epoch_ns(one.wall) + _whole(one.seconds) for one in stretches)
     return _Span(place, name, begin, end, about)
 
 
@@ -111,17 +110,13 @@ def _of_blocks(record: Record) -> Iterator[_Span]:
     lines = {line["of"]: line for line in hours(record)["blocks"] if line["of"].isdigit()}
     for of, line in lines.items():
         own = [
-            (_ns(one.began.wall), _whole(one.seconds))
+            (epoch_ns(one.began.wall), _whole(one.seconds))
             for one in record.spent
             if one.trial is not None and record.state.trials[one.trial].block + 1 == int(of)
         ]
         sums = {f"labctl.{doing}_s": seconds for doing, seconds in line["by"].items()}
         about = {"labctl.block": int(of), "labctl.cost_s": line["total_s"], **sums}
         yield _Span((f"block {of}",), f"block {of}", min(own)[0], max(begin + took for begin, took in own), about)
-
-
-def _ns(wall: str) -> int:
-    return (datetime.fromisoformat(wall) - EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def _whole(seconds: float) -> int:

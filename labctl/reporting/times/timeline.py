@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
 
 from labctl.core.record import Record, Spent
 from labctl.reporting.times.hours import standing
+from labctl.times import epoch_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,7 @@ _NONE_S, _PAUSE_S = 0.001, 1.0
 def _gap_s(before: Stretch, after: Stretch) -> float:
     if before.boot == after.boot:
         return (after.mono_ns - before.mono_ns) / 1e9 - before.seconds
-    began, ended = (datetime.fromisoformat(one.wall) for one in (after, before))
-    return (began - ended - timedelta(seconds=before.seconds)).total_seconds()
+    return (epoch_ns(after.wall) - epoch_ns(before.wall)) / 1e9 - before.seconds
 
 
 def trials_of(line: BlockLine) -> Iterator[tuple[str, int, list[Stretch]]]:
