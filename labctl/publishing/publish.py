@@ -10,7 +10,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labctl import times
@@ -40,6 +40,7 @@ from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.footage import file_digest
 from labctl.store.lab_folder import lab_settings
+from labctl.store.linking import Pairing
 from labctl.store.verifying.verified import verified
 from labctl.store.verifying.withheld import Published, Withheld
 
@@ -140,15 +141,23 @@ def made_report(
     say: Callable[[str], None] = lambda line: None,
     *,
     linked: bool = True,
+    pairing: Pairing | None = None,
+    earlier: Manifest | None = None,
 ) -> Path:
     """The report of a published record, made of nothing but it and its manifest, into `out`; its links are for one that
-    lies at `read_at`, where, unless `linked`, the record is not. Errors as of `report_campaign`.
+    lies at `read_at`, where, unless `linked`, the record is not. pairing, earlier: with the published campaign that it
+    was opened linked to, and its manifest. Errors as of `report_campaign`.
     """
     samples, pictures = by_episode(manifest.withheld)
     asked = manifest.report
     published = Published(
         withheld_of(manifest.withheld), samples, {**pictures, **samples}, manifest.stated or {"": {}}, read_at, linked
     )
+    if earlier is not None:
+        its_samples, its_pictures = by_episode(earlier.withheld)
+        published = replace(
+            published, earlier=withheld_of(earlier.withheld), earlier_unseen={**its_pictures, **its_samples}
+        )
     before = os.environ.get(times.ZONE)
     times.use(asked.timezone)
     try:
@@ -161,6 +170,7 @@ def made_report(
             labels=asked.labels,
             say=say,
             published=published,
+            pairing=pairing,
         )
     finally:
         times.use(before)
@@ -234,8 +244,6 @@ def _files(folder: Path) -> Iterator[tuple[str, int, str]]:
 
 
 def _with_files(manifest: Manifest, files: dict[str, FileListed]) -> Manifest:
-    from dataclasses import replace
-
     return replace(manifest, files=files)
 
 

@@ -5,8 +5,8 @@ May not: decide what may leave, or open a published folder past `labctl.publishi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -230,3 +230,11 @@ def report_published(named: str, out: Path, *, as_json: bool) -> int:
         click.echo(f"report: {again.page}")
         click.echo(again.words)
     return 1 if again.numbers else 0
+
+
+def report_two_published(named: Sequence[str], out: Path) -> Path:
+    """`labctl report DIR DIR`, of linked campaigns."""
+    from labctl.publishing.again import report_linked_published
+
+    with ExitStack() as stack, progress("report", quiet=True) as say:
+        return report_linked_published([stack.enter_context(opened(one)) for one in named], out, say)
