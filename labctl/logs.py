@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import faulthandler
 import io
+import json
 import logging
 import logging.handlers
 import os
@@ -23,6 +24,7 @@ from typing import BinaryIO, TextIO
 
 LEVEL = "LABCTL_LOG"  # debug, info, warning or error: what is kept, in this process and those started from here
 LEVELS = ("debug", "info", "warning", "error")
+AS_JSON = "LABCTL_LOG_FORMAT"  # json: each line of a log's file is a JSON document
 BYTES, FILES = 5_000_000, 4  # a log's file, and how many older ones lie beside it as NAME.log.1 …
 WAITING = 1000  # lines that wait for the disk; further ones are dropped
 PATIENCE_S = 2.0
@@ -38,6 +40,19 @@ class _Form(logging.Formatter):
         super().__init__(FORM, "%Y-%m-%dT%H:%M:%S")
 
 
+class _Lines(_Form):
+    """Each record as a JSON document in a line: time (UTC), level, logger, process and text, with an error's trace."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {"time": f"{self.formatTime(record, self.datefmt)}.{int(record.msecs):03d}Z", "level": record.levelname}
+        said |= {"logger": record.name, "process": record.process, "text": record.getMessage()}
+        return json.dumps(said, ensure_ascii=False)
+
+
+def _form() -> logging.Formatter:
+    return _Lines() if os.environ.get(AS_JSON, "").lower() == "json" else _Form()
+
+
 class LogFile(logging.handlers.RotatingFileHandler):
     """A log that its owner alone reads. A disk that takes nothing costs lines, and never the process: they are counted
     in `failed`.
@@ -47,7 +62,7 @@ class LogFile(logging.handlers.RotatingFileHandler):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.failed = 0
         super().__init__(path, maxBytes=most, backupCount=FILES, encoding="utf-8", delay=True, errors="replace")
-        self.setFormatter(_Form())
+        self.setFormatter(_form())
 
     def _open(self) -> io.TextIOWrapper:
         def private(name: str, flags: int) -> int:

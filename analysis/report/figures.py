@@ -11,6 +11,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING, Literal
 
 from labctl.analysis.numerals import number, percent
@@ -80,7 +81,8 @@ class Figure:
         body = self.svg[self.svg.index("<svg") :]
         body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
         body = re.sub(r'(<svg[^>]*?) width="[^"]*"', r"\1", body, count=1, flags=re.DOTALL)
-        body = re.sub(r'(<svg[^>]*?) height="[^"]*"', r'\1 role="img"', body, count=1, flags=re.DOTALL)
+        label = f' role="img" aria-label="{escape(self.title)}"'
+        body = re.sub(r'(<svg[^>]*?) height="[^"]*"', lambda found: found[1] + label, body, count=1, flags=re.DOTALL)
         body = re.sub(r'\bid="', f'id="{self.name}-', body)
         return re.sub(r'(url\(|href=")#', rf"\1#{self.name}-", body)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -87,8 +87,10 @@ class _Taking:
 
     def look(self) -> list[Path]:
         """What there is to keep, in the order in which it is read."""
-        with file_errors(str(self._lab)):
-            found = list(self._walk(self._lab))
+        found, folders, self.left_out = what_is_there(self._lab)
+        for path in folders:
+            name = path.relative_to(self._lab).as_posix()
+            self.folders.append(FolderKept(path=name, mode=stat.S_IMODE(path.stat().st_mode)))
         order = {name: place for place, name in enumerate(FIRST)}
         return sorted(found, key=lambda path: (order.get(path.name, len(order)), path))
 
@@ -139,30 +141,43 @@ class _Taking:
             head = events[-1]
             self.heads.append(HeadKept(campaign=campaign.name, seq=head.seq, hash=head.hash, phase=phase))
 
-    def _walk(self, folder: Path) -> Iterator[Path]:
+
+def what_is_there(lab: Path, *, everything: bool = False) -> tuple[list[Path], list[Path], list[str]]:
+    """Files and folders of a lab, and what is neither or can be made again, a line each. everything: with what SQLite
+    keeps beside a database, for who copies bytes and not by SQLite. Raises StorageError.
+    """
+    files: list[Path] = []
+    folders: list[Path] = []
+    left: list[str] = []
+
+    def walk(folder: Path) -> None:
         for entry in sorted(os.scandir(folder), key=lambda one: one.name):
             path = Path(entry.path)
-            name = path.relative_to(self._lab).as_posix()
+            name = path.relative_to(lab).as_posix()
             if entry.is_symlink() or not (entry.is_file() or entry.is_dir()):
-                self.left_out.append(f"{name}: a link or a device, not a file")
+                left.append(f"{name}: a link or a device, not a file")
             elif entry.is_dir():
                 if entry.name in LEFT_OUT:
                     continue
                 if (path / ENVIRONMENT).is_file():
-                    self.left_out.append(f"{name}: a Python environment")
+                    left.append(f"{name}: a Python environment")
                     continue
-                self.folders.append(FolderKept(path=name, mode=stat.S_IMODE(entry.stat().st_mode)))
-                yield from self._walk(path)
-            elif not _passing(path):
-                yield path
+                folders.append(path)
+                walk(path)
+            elif not _passing(path, beside=("shm",) if everything else ("wal", "shm")):
+                files.append(path)
+
+    with file_errors(str(lab)):
+        walk(lab)
+    return files, folders, left
 
 
-def _passing(path: Path) -> bool:
+def _passing(path: Path, beside: Sequence[str]) -> bool:
     """Whether a file is of a moment: a lock, one that is being replaced, what SQLite keeps beside a database."""
     if path.name == CAMPAIGN_LOCK or (path.name.startswith(".") and path.name.endswith(".part")):
         return True
-    database, _, beside = path.name.rpartition("-")
-    return beside in ("wal", "shm") and (path.with_name(database)).is_file()
+    database, _, what = path.name.rpartition("-")
+    return what in beside and (path.with_name(database)).is_file()
 
 
 def _is_database(path: Path) -> bool:

@@ -47,6 +47,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "stamp": ("labctl.cli.verify:stamp", "Have the newest head dated by a time-stamping authority."),
     "backup": ("labctl.cli.keeping.backup:backup", "A snapshot of the whole lab, also while it runs."),
     "restore": ("labctl.cli.keeping.backup:restore", "A lab made from a snapshot, and verified."),
+    "lab": ("labctl.cli.keeping.lab:lab", "Move the lab to another disk or computer, with proof."),
     "database": (
         "labctl.cli.keeping.database:database",
         "A verified copy on the lab's PostgreSQL server.",

@@ -68,8 +68,9 @@ def doctor(
     if protocol is not None and cell is None:
         raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
     from labctl.checks.doctor import check_cell, runnable, software
+    from labctl.checks.store_server import check_store
 
-    checks = software(Path.cwd()) + (check_cell(cell, Path.cwd()) if cell else [])
+    checks = [*software(Path.cwd()), *check_store(lab), *(check_cell(cell, Path.cwd()) if cell else ())]
     if cell is not None and protocol is not None:
         from labctl.checks.policy_check import check_protocol
 

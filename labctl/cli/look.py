@@ -28,6 +28,7 @@ from labctl.cli.options import (
 
 if TYPE_CHECKING:
     from labctl.analysis.report.lab_facts import Hours
+    from labctl.core.record import Record
 
 
 @click.command(
@@ -36,17 +37,29 @@ if TYPE_CHECKING:
         "labctl status first --json",
         "labctl status first --hours",
         "labctl status first --page hours.html",
+        "labctl status first --spans http://localhost:4318",
     ),
     context_settings=CONTEXT,
 )
 @campaign_argument(required=False)
 @click.option("--hours", "with_hours", is_flag=True, help="Also where the hours of its runs went.")
 @click.option("--page", type=PATH, metavar="F.html", help="Write where the hours went as a page; needs CAMPAIGN.")
+@click.option(
+    "--spans",
+    metavar="F.json|URL",
+    help="Write where the hours went as spans of OpenTelemetry, or give them to a collector; needs CAMPAIGN.",
+)
 @unverified_option
 @lab_option
 @json_option
 def status(
-    campaign: str | None, with_hours: bool, page: Path | None, unverified: bool, lab: Path | None, as_json: bool
+    campaign: str | None,
+    with_hours: bool,
+    page: Path | None,
+    spans: str | None,
+    unverified: bool,
+    lab: Path | None,
+    as_json: bool,
 ) -> None:
     """Where a campaign stands: phase, progress, the trial whose turn it is, holds. Without CAMPAIGN, all of the lab's.
 
@@ -58,13 +71,15 @@ def status(
     from labctl.reporting.judgements import second_assessor
     from labctl.reporting.times.hours import hours
     from labctl.reporting.times.hours_page import write_page
+    from labctl.reporting.times.timeline import timeline
     from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
 
     folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
-    if page is not None and not campaign:
-        raise InputError("--page is of one campaign: labctl status CAMPAIGN --page F.html")
+    for option, given in (("--page F.html", page), ("--spans F.json", spans)):
+        if given is not None and not campaign:
+            raise InputError(f"{option.split()[0]} is of one campaign: labctl status CAMPAIGN {option}")
     found: list[dict[str, Any]] = []
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
@@ -73,9 +88,12 @@ def status(
                 entry["second_assessor"] = second
             if with_hours or page is not None:
                 entry["hours"] = hours(shown.campaign.record())
+            if page is not None:
+                lines = timeline(shown.campaign.record())
+                write_page(entry["hours"], page, broken=entry.get("unverified", ""), lines=lines)
+            if spans is not None:
+                _give_spans(shown.campaign.record(), spans)
             found.append(entry)
-    if page is not None:
-        write_page(found[0]["hours"], page, broken=found[0].get("unverified", ""))
     if as_json:
         print_json({"schema": "labctl.status/2", "campaigns": found, **({"page": str(page)} if page else {})})
         return
@@ -89,6 +107,19 @@ def status(
             _print_hours(entry["hours"])
     if page is not None:
         click.echo(f"wrote {page}")
+    if spans is not None:
+        click.echo(f"{'sent to' if '://' in spans else 'wrote'} {spans}")
+
+
+def _give_spans(record: Record, to: str) -> None:
+    from labctl.reporting.times.spans import document, send
+    from labctl.store.atomic_files import file_errors, replace_file
+
+    if "://" in to:
+        send(document(record), to)
+        return
+    with file_errors(to):
+        replace_file(Path(to), document(record))
 
 
 def _print_hours(found: Hours) -> None:

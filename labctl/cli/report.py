@@ -109,9 +109,10 @@ def report(
     Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
     earlier through the anchors that ran in both. --head and --commitment are the later's, as `labctl verify` takes
     them; the report's provenance says what it was held against, or that it was not.
-    Of a folder that `labctl publish` wrote it is made anew from the record in it, and held against the one in it.
+    Of a folder that `labctl publish` wrote it is made anew from the record in it, and held against the one in it; two
+    such folders of linked campaigns give the report of both.
     """
-    from labctl.cli.publishing.publish import is_published, report_published
+    from labctl.cli.publishing.publish import is_published, report_published, report_two_published
 
     if len(what) == 1 and is_published(what[0]):
         return report_published(what[0], out, as_json=as_json)
@@ -163,15 +164,25 @@ def report(
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
-        folders = [campaign_folder(name, lab) for name in what]
-        read_bytes = max(map(_recorded, folders))
+        published = [name for name in what if is_published(name)]
+        if published and len(published) != len(what):
+            raise InputError(f"{published[0]} was published, the other was not; publish both, or name both in the lab")
+        folders = [campaign_folder(name, lab) for name in what if not published]
+        read_bytes = max(map(_recorded, folders), default=0)
         with progress("report", quiet=as_json) as say, one_beside(read_bytes, imports=BESIDE) as beside:
             from labctl.reporting.campaign_report import report_campaign, report_linked  # while the other one imports
 
             more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say, "noted": known}
             more["beside"] = beside
             alone = len(what) == 1
-            page = report_campaign(folders[0], out, lost=lost, **more) if alone else report_linked(folders, out, **more)
+            if published:
+                page = report_two_published(what, out)
+            else:
+                page = (
+                    report_campaign(folders[0], out, lost=lost, **more)
+                    if alone
+                    else report_linked(folders, out, **more)
+                )
     if as_json:
         files = sorted(str(path.relative_to(page.parent)) for path in page.parent.rglob("*") if path.is_file())
         print_json({"schema": "labctl.report_made/1", "report": str(page), "files": files})

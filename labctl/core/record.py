@@ -180,7 +180,7 @@ class Spent:
 
     doing: reset (nobody ordered the next trial yet), staging (until its scene was committed), arming (until go),
     running (until its end) or scoring; held: codes of the holds that stood; trial: the one it was for, of a reset the
-    one that was staged next, None after the last.
+    one that was staged next, None after the last; began: when.
     """
 
     doing: str
@@ -188,6 +188,7 @@ class Spent:
     trial: str | None
     operators: tuple[str, ...]
     seconds: float
+    began: Anchor
 
 
 @dataclass(frozen=True, slots=True)

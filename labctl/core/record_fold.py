@@ -167,7 +167,7 @@ class _Hours:
         if self._doing is not None and last is not None and last.boot == now.boot:
             seconds = (now.mono_ns - last.mono_ns) / SECOND
             if 0 <= seconds <= _SILENT_S:
-                self.spent.append(Spent(self._doing, tuple(self._held), self._trial, operators, seconds))
+                self.spent.append(Spent(self._doing, tuple(self._held), self._trial, operators, seconds, last))
                 self._tail += 1
         if kind in (Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED) and self._doing is not None:
             self._forget_dead_time()

@@ -125,17 +125,23 @@ def page_files(
     beside: Sequence[Grid] = (),
     explore: bool = False,
     up: tuple[str, str] | None = None,
+    views: Mapping[tuple[str, str], str] | None = None,
+    put: Callable[[str, bytes], None] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, bytes]:
     """The page and its videos by their names below the folder `out`. sure: who asks has verified the campaigns;
     without: episodes whose recordings are not looked at; cameras: so many of each episode, of the cell's first.
-    explore: with object and axes in columns of their own; up: another page, and what it is called.
+    explore: with object and axes in columns of their own; up: another page, and what it is called; views: (campaign,
+    episode) -> address of another view of it; put: takes each video as it is read, so that none is kept in memory.
 
-    Where the videos are more than COPIED_BYTES in all the page leads to those in the campaigns' folders.
+    Where the videos are more than COPIED_BYTES in all the page leads to those in the campaigns' folders, unless `put`
+    takes them.
     """
     files: dict[str, bytes] = {}
     shown = []
     size = sum(_size(folder) for folder in folders)
+    copies = put is not None or size <= COPIED_BYTES
+    take = put or files.__setitem__
     for folder in folders:
         with ExitStack() as opened:
             if sure:
@@ -145,6 +151,7 @@ def page_files(
                 campaign, broken = found.campaign, found.broken
             record = campaign.record()
             one = _Campaign(folder.name, masked or record.unblinding is None)
+            within = f"{folder.name}/" if put is not None else ""  # ids of strangers' campaigns may be the same
             if broken:
                 one.notes.append(f"{folder.name}: {broken}")
             for number, cells in enumerate(_rows(record, one.masked, explore=explore), 1):
@@ -154,11 +161,12 @@ def page_files(
                 if episode.id not in without:
                     reels = reels_of(campaign, record, episode.id, cameras)
                     clips = list(
-                        _shown_videos(folder, episode, reels, files, videos, None if size <= COPIED_BYTES else out, one)
+                        _shown_videos(folder, episode, reels, take, videos, None if copies else out, one, within)
                     )
-                one.rows.append(({**cells, "campaign": folder.name}, clips))
+                view = (views or {}).get((folder.name, episode.id), "")
+                one.rows.append(({**cells, "campaign": folder.name, "view": view}, clips))
         shown.append(one)
-    linked = "" if size <= COPIED_BYTES else f"the videos are {size / 1e6:.0f} MB: they are shown from the lab's folder"
+    linked = "" if copies else f"the videos are {size / 1e6:.0f} MB: they are shown from the lab's folder"
     files[page] = render(shown, [linked] if linked else [], beside, up)
     return files
 
@@ -192,10 +200,11 @@ def _shown_videos(
     folder: Path,
     episode: Episode,
     reels: Sequence[Reel],
-    files: dict[str, bytes],
+    take: Callable[[str, bytes], None],
     videos: str,
     out: Path | None,
     campaign: _Campaign,
+    within: str,
 ) -> Iterator[EpisodeVideo]:
     """The videos of an episode: copies below `videos`, or, with `out`, where they lie as seen from there."""
     for reel in reels:
@@ -208,9 +217,9 @@ def _shown_videos(
                 continue
             source = Path(os.path.relpath(folder / entry["file"], out.resolve())).as_posix()
         else:
-            source = f"{videos}/{episode.id}-{reel.camera}.mp4"
+            source = f"{videos}/{within}{episode.id}-{reel.camera}.mp4"
             try:
-                files[source] = played(sealed_video(folder, entry))
+                take(source, played(sealed_video(folder, entry)))
             except BrokenRecord as error:  # only of a record that is shown unverified
                 campaign.note(str(error))
                 continue
@@ -252,6 +261,7 @@ def render(
             notes=[*notes, *(note for one in campaigns for note in one.notes)],
             beside=beside,
             up=up,
+            seen=any(cells.get("view") for cells, _ in rows),
             css=Markup(texts["episodes.css"]),
             script=Markup(script),
             digest=digest,

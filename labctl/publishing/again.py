@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from labctl.plain import Json, count
 from labctl.publishing.check import Checked, refuse_unless_it_holds
 from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
+from labctl.store.linking import pair_up
 
 CLOSE = 1e-9  # relative: what another version of a library may make of a sum
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
@@ -63,6 +64,25 @@ def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda li
     checked = refuse_unless_it_holds(folder)
     page = made_report(checked.admitted.record, checked.admitted.manifest, out, folder / "report", say)
     return held_against(checked, page)
+
+
+def report_linked_published(folders: Sequence[Path], out: Path, say: Callable[[str], None] = lambda line: None) -> Path:
+    """Verify two published folders of linked campaigns and write the report of the later into `out`, with its arms held
+    against the earlier's through anchors; the numbers of draws, seed and zone are those of the later's manifest. The
+    same folders give the same bytes, by the same versions.
+
+    Raises BrokenRecord for a folder that does not hold, ReportError for an `out` in one, and as `linking.pair_up`.
+    """
+    for folder in folders:
+        if out.resolve().is_relative_to(folder.resolve()):
+            raise ReportError(f"--out {out} lies in a published folder, which nobody changes; give another")
+    checked = [refuse_unless_it_holds(folder) for folder in folders]
+    by_record = {one.admitted.record: one.admitted.manifest for one in checked}
+    if len(by_record) != len(folders):
+        raise ReportError("one folder is given twice; name the two of linked campaigns")
+    pairing = pair_up(list(by_record))
+    later, earlier = by_record[pairing.later], by_record[pairing.earlier]
+    return made_report(pairing.later, later, out, out, say, pairing=pairing, earlier=earlier)
 
 
 def held_against(checked: Checked, page: Path) -> Again:

@@ -13,6 +13,7 @@ from pathlib import Path
 from labctl.core.record import Record
 from labctl.plain import Json, count
 from labctl.publishing.croissant import croissant
+from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.eval_results import results_of
 from labctl.publishing.manifest import Manifest
 from labctl.store.atomic_files import replace_file
@@ -37,7 +38,7 @@ def write_cards(folder: Path, manifest: Manifest, campaign: Campaign, record: Re
         entries = results_of(report["result"]["arms"], name, manifest)
         if entries and arm.kind != "human":
             _write(folder / "eval_results" / f"{_file(name)}.yaml", entries)
-    text = _data_card(manifest, record, streams, trained)
+    text = _data_card(manifest, record, streams, trained, drawn=(folder / RECORDINGS).is_dir())
     replace_file(folder / "README.md", text.encode(), durable=False)
     _write(folder / "croissant.json", croissant(manifest, text, folder))
 
@@ -69,7 +70,9 @@ def plain(text: str) -> str:
     return _MARKS.sub(r"\\\1", " ".join(text.split())).replace("\\<", "&lt;").replace("\\>", "&gt;")
 
 
-def _data_card(manifest: Manifest, record: Record, streams: Sequence[str], trained: Sequence[str]) -> str:
+def _data_card(
+    manifest: Manifest, record: Record, streams: Sequence[str], trained: Sequence[str], *, drawn: bool
+) -> str:
     opened, scored = record.state.opened, len(record.scored)
     licence = manifest.licence
     front = {"license": licence.id.lower() if licence.url else "other", "tags": ["robotics", "labctl"]}
@@ -113,6 +116,7 @@ def _data_card(manifest: Manifest, record: Record, streams: Sequence[str], train
         f"* `campaigns/{manifest.campaign}/`: the record: journal, traces, video, photos, opened seal, protocol, "
         "cell, fixture with its pictures, timestamps",
         "* `cards/`, `eval_results/`, `croissant.json`: policy cards, results for model cards, metadata",
+        *(["* `recordings/`: each episode for Rerun's viewer, as `rerun FILE.rrd` opens it"] if drawn else []),
         "* `published.json`: size and digest of every file, what is withheld, versions",
         "",
         "## What is withheld",

@@ -15,6 +15,7 @@ from pathlib import Path
 from labctl.core.events import Event, Kind
 from labctl.errors import BrokenRecord, in_words
 from labctl.plain import count
+from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.guard import Admitted, admit
 from labctl.publishing.leaving_out import files_of, sealed_episodes
 from labctl.publishing.manifest import LeftOut, withheld_of
@@ -196,5 +197,7 @@ def _unchecked(admitted: Admitted, outside: Outside | None) -> list[str]:
         found.append(f"what is in the {things} withheld; the lab can show later that a thing is the one, by its salt")
     if admitted.manifest.stated:
         found.append(f"what stands there on the lab's word alone: {', '.join(admitted.manifest.stated)}")
+    if any(name.startswith(f"{RECORDINGS}/") for name in admitted.manifest.files):
+        found.append(f"whether {RECORDINGS}/ shows what the record has: labctl site draws them anew from it")
     found.append("whether report/ is what the record gives: labctl report of this folder makes it anew and compares")
     return found

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from labctl import times
@@ -18,7 +18,8 @@ from labctl.core.record import Record
 from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import InputError, StateError
 from labctl.publishing.cards import write_cards
-from labctl.publishing.leaving_out import Choice, free_texts, left_out
+from labctl.publishing.drawing import RECORDINGS, draw
+from labctl.publishing.leaving_out import Choice, free_texts, left_out, sealed_episodes
 from labctl.publishing.licences import licence_of
 from labctl.publishing.manifest import (
     FileListed,
@@ -39,8 +40,9 @@ from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.footage import file_digest
 from labctl.store.lab_folder import lab_settings
+from labctl.store.linking import Pairing
 from labctl.store.verifying.verified import verified
-from labctl.store.verifying.withheld import Published
+from labctl.store.verifying.withheld import Published, Withheld
 
 UTC = "UTC"
 TITLE = 200  # characters
@@ -48,7 +50,9 @@ TITLE = 200  # characters
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is asked for. title, creator, dataset: as the metadata names them; labels: as `report_campaign` has it."""
+    """What is asked for. title, creator, dataset: as the metadata names them; labels: as `report_campaign` has it;
+    rerun: with each episode's recording for Rerun's viewer.
+    """
 
     licence: str
     title: str = ""
@@ -60,6 +64,7 @@ class Request:
     seed: int = 0
     labels: str = "best"
     force: bool = False
+    rerun: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +119,8 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         (building / "tables").mkdir()
         streams = write_tables(record, events, building / "tables")
         made_report(copied, manifest, building / "report", building / "report", lambda line: say(_within(line)))
+        if request.rerun:
+            _draw(copied, withheld_of(entries), sealed_episodes(events), building / RECORDINGS, say)
         say("5/5 cards and the manifest are written")
         replace_file(building / "LICENSE.txt", licence_text.encode(), durable=False)
         write_cards(building, manifest, campaign, record, streams)
@@ -134,15 +141,23 @@ def made_report(
     say: Callable[[str], None] = lambda line: None,
     *,
     linked: bool = True,
+    pairing: Pairing | None = None,
+    earlier: Manifest | None = None,
 ) -> Path:
     """The report of a published record, made of nothing but it and its manifest, into `out`; its links are for one that
-    lies at `read_at`, where, unless `linked`, the record is not. Errors as of `report_campaign`.
+    lies at `read_at`, where, unless `linked`, the record is not. pairing, earlier: with the published campaign that it
+    was opened linked to, and its manifest. Errors as of `report_campaign`.
     """
     samples, pictures = by_episode(manifest.withheld)
     asked = manifest.report
     published = Published(
         withheld_of(manifest.withheld), samples, {**pictures, **samples}, manifest.stated or {"": {}}, read_at, linked
     )
+    if earlier is not None:
+        its_samples, its_pictures = by_episode(earlier.withheld)
+        published = replace(
+            published, earlier=withheld_of(earlier.withheld), earlier_unseen={**its_pictures, **its_samples}
+        )
     before = os.environ.get(times.ZONE)
     times.use(asked.timezone)
     try:
@@ -155,9 +170,18 @@ def made_report(
             labels=asked.labels,
             say=say,
             published=published,
+            pairing=pairing,
         )
     finally:
         times.use(before)
+
+
+def _draw(record: Path, withheld: Withheld, episodes: Sequence[str], to: Path, say: Callable[[str], None]) -> None:
+    """A recording for Rerun of each episode whose samples go along."""
+    going = [episode for episode in episodes if episode not in withheld.traces]
+    for number, episode in enumerate(going, 1):
+        say(f"4/5 {episode} is drawn for Rerun ({number} of {len(going)})")
+        draw(record, episode, withheld, to / f"{episode}.rrd")
 
 
 def _within(line: str) -> str:
@@ -220,8 +244,6 @@ def _files(folder: Path) -> Iterator[tuple[str, int, str]]:
 
 
 def _with_files(manifest: Manifest, files: dict[str, FileListed]) -> Manifest:
-    from dataclasses import replace
-
     return replace(manifest, files=files)
 
 

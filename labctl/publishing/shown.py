@@ -16,6 +16,7 @@ from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError
 from labctl.publishing.check import Checked, refuse_unless_it_holds
+from labctl.publishing.leaving_out import sealed_episodes
 from labctl.publishing.manifest import Manifest, by_episode, withheld_of
 from labctl.publishing.publish import made_report
 from labctl.reporting.facts import by_episodes
@@ -27,7 +28,8 @@ from labctl.store.verifying.verified import protocol_of, verified_but
 @dataclass(frozen=True, slots=True)
 class Shown:
     """One campaign. report: the folder of its report in the site; result: what the report's JSON holds; hashes: of its
-    chain; of_items: whether its tasks are counted in items, as linked comparisons have it.
+    chain; of_items: whether its tasks are counted in items, as linked comparisons have it; sealed: episodes whose
+    recordings were sealed, in that order.
     """
 
     checked: Checked
@@ -41,6 +43,7 @@ class Shown:
     estimator: str
     alpha: float
     of_items: bool
+    sealed: Sequence[str]
 
     @property
     def manifest(self) -> Manifest:
@@ -91,4 +94,5 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
         analysis.estimator,
         analysis.alpha,
         not by_episodes(record.state.opened),
+        sealed_episodes(events),
     )

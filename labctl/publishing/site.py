@@ -17,6 +17,7 @@ from labctl.errors import InputError
 from labctl.pages.episodes import page_files
 from labctl.publishing.feed import feed
 from labctl.publishing.leaderboard import Boards, boards_of
+from labctl.publishing.rerun_views import Views, write_views
 from labctl.publishing.shown import Shown, shown
 from labctl.store.atomic_files import file_errors, replace_file
 
@@ -27,12 +28,13 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site that was made."""
+    """A site that was made. views: Rerun's, None where none were asked for."""
 
     index: Path
     campaigns: Sequence[Shown]
     boards: Boards
     episodes: int
+    views: Views | None = None
 
 
 def make_site(
@@ -42,12 +44,15 @@ def make_site(
     title: str = "Published campaigns",
     address: str = "",
     force: bool = False,
+    rerun: int = 0,
     say: Callable[[str], None] = lambda line: None,
 ) -> Site:
     """Write a site of these published folders into `out`, whole or not at all. address: where it will be read, for the
-    feed's links; say: hears each campaign as it begins.
+    feed's links; rerun: bytes that recordings for Rerun's viewer may take, 0 for none; say: hears each campaign as it
+    begins.
 
-    Raises BrokenRecord for a folder that does not hold, InputError, StorageError.
+    Raises BrokenRecord for a folder that does not hold, MissingExtra where Rerun is asked for and not there,
+    InputError, StorageError.
     """
     _check_out(out, force=force)
     with _whole(out) as building:
@@ -55,21 +60,32 @@ def make_site(
         for number, folder in enumerate(folders, 1):
             say(f"{number}/{len(folders) + 1} {folder.name}: verified, its report made anew")
             campaigns.append(shown(folder, building / REPORTS, lambda line: None))
-        say(f"{len(folders) + 1}/{len(folders) + 1} pages are written")
         campaigns.sort(key=lambda one: (one.manifest.frozen, one.name))
         boards = boards_of(campaigns)
         _write(building / INDEX, _index(title, campaigns, boards).encode())
+        views = write_views(campaigns, building, title, rerun, say) if rerun else None
+        say(f"{len(folders) + 1}/{len(folders) + 1} pages are written")
         without = {episode for one in campaigns for episode in one.unseen}
         records = [one.folder for one in campaigns]
         pages = page_files(
-            records, RUNS, VIDEOS, building, sure=True, without=without, cameras=1, explore=True, up=(INDEX, title)
+            records,
+            RUNS,
+            VIDEOS,
+            building,
+            sure=True,
+            without=without,
+            cameras=1,
+            explore=True,
+            up=(INDEX, title),
+            views=views.links if views else {},
+            put=lambda name, data: _write(building / name, data),
         )
         for name, data in pages.items():
             _write(building / name, data)
         _write(building / FEED, feed(title, address, campaigns).encode())
         _write(building / MARK, b'{"schema": "labctl.site/1"}\n')
         episodes = sum(len(one.record.scored) for one in campaigns)
-    return Site(out / INDEX, campaigns, boards, episodes)
+    return Site(out / INDEX, campaigns, boards, episodes, views)
 
 
 def _index(title: str, campaigns: Sequence[Shown], boards: Boards) -> str:

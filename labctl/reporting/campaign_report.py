@@ -57,7 +57,7 @@ from labctl.store.verifying.verified import (
     verified_but,
 )
 from labctl.store.verifying.verify import NOTHING
-from labctl.store.verifying.withheld import IN_A_LAB, Published
+from labctl.store.verifying.withheld import IN_A_LAB, NOTHING_WITHHELD, Published, Withheld
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
@@ -121,7 +121,7 @@ def report_campaign(
         lab.setdefault("notes", []).extend(link_note(link, folder.name) for link in links)
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
-            _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels)
+            _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels, published.earlier)
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
         lab["stress"] = None
@@ -130,7 +130,8 @@ def report_campaign(
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
         beside_it = pairing.earlier if pairing else None
-        page = partial(page_of, folder, published.read_at or out, lab.get("linked"), beside_it, unseen)
+        without = {**unseen, **published.earlier_unseen}
+        page = partial(page_of, folder, published.read_at or out, lab.get("linked"), beside_it, without)
         tasks = by_episodes(record.state.opened)
         if tasks:  # whose figures are drawn here
             page = cutter.submit(page).result
@@ -185,10 +186,17 @@ def report_linked(
 
 
 def _add_linked(
-    lab: Lab, earlier: Path, link: Linked, record: Record, rows: Sequence[Row], protocol: Protocol, labels: str
+    lab: Lab,
+    earlier: Path,
+    link: Linked,
+    record: Record,
+    rows: Sequence[Row],
+    protocol: Protocol,
+    labels: str,
+    withheld: Withheld,
 ) -> None:
     """Put the linked comparison into `lab`; what is provisional of the earlier campaign is so of this report."""
-    lab["linked"], before = linked_with(earlier, link, record, rows, protocol, labels)
+    lab["linked"], before = linked_with(earlier, link, record, rows, protocol, labels, withheld)
     given_up = before.get("abandoned", [])
     lab.setdefault("abandoned", []).extend(given_up)
     lab.setdefault("unreviewed", []).extend(before.get("unreviewed", []))
@@ -199,15 +207,21 @@ def _add_linked(
 
 
 def linked_with(
-    earlier: Path, link: Linked, later: Record, rows: Sequence[Row], protocol: Protocol, labels: str
+    earlier: Path,
+    link: Linked,
+    later: Record,
+    rows: Sequence[Row],
+    protocol: Protocol,
+    labels: str,
+    withheld: Withheld = NOTHING_WITHHELD,
 ) -> tuple[LinkedPairs, Lab]:
     """`linked.linked_pairs` of an earlier campaign and a later one (its record, rows and protocol), and the earlier's
-    facts. Raises as `report_linked`.
+    facts. withheld: of the earlier, where it was published. Raises as `report_linked`.
     """
     from labctl.analysis.episodes import linked as pairs
 
     alpha = judged_at(later.state, protocol)[0]
-    with verified_but(earlier) as (campaign, events, _):
+    with verified_but(earlier, withheld=withheld) as (campaign, events, _):
         record = record_of(events)
         refuse_mixed(record, earlier.name)
         label_facts(labels, witnesses(record))

@@ -26,7 +26,7 @@ from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal, campaigns_in
-from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
+from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text, refuse_moved
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.locks import campaign_lock
 from labctl.store.opened_body import Frozen, check_format, freeze, opened_body
@@ -72,10 +72,12 @@ class Campaign:
     def open(cls, folder: Path, *, writer: bool = False) -> Self:
         """Attach to a campaign. A writer holds the campaign's lock first (`locks.campaign_lock`); readers need none.
 
-        Raises StorageError when the folder is no campaign, BrokenRecord when its journal or seal contradicts itself or,
-        for a writer, when the chain does not hold.
+        Raises StateError for a writer where the lab was moved away from, StorageError when the folder is no campaign,
+        BrokenRecord when its journal or seal contradicts itself or, for a writer, when the chain does not hold.
         """
         folder = folder.resolve()
+        if writer:
+            refuse_moved(folder)
         url = journal_url(folder)
         name = _only(campaigns_in(url), folder)
         durable = writer and read_cell(folder / "cell.toml").cell.durable

@@ -6,6 +6,7 @@ May not: understand what a file says (`labctl.config` does), or write into a cam
 from __future__ import annotations
 
 import importlib.resources
+import json
 import os
 import shlex
 import sys
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl import times
-from labctl.errors import InputError
+from labctl.errors import InputError, StateError
 from labctl.store.database_backend import PUBLISHED
 
 if TYPE_CHECKING:  # whoever finds a campaign to read does not wait for the schemas
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # whoever finds a campaign to read does not wait for the sche
     from labctl.config.protocol_schema import Protocol
 
 MARK = "lab.toml"
+MOVED = "lab.moved"  # where a lab was, which is elsewhere now (`labctl lab move`)
 JOURNAL = "journal.db"
 MODULES = "LABCTL_MODULES"  # read by `labctl.drivers`: PYTHONPATH would go before the standard library
 
@@ -59,17 +61,31 @@ def find_lab(
 ) -> Path:
     """The lab folder: the one given, else $LABCTL_LAB, else the nearest parent of `start` that holds a lab.toml.
 
-    `start` is the current folder unless given. Raises InputError when there is no lab.
+    `start` is the current folder unless given. Raises InputError when there is no lab, StateError where one was moved
+    away from.
     """
     folder = _find_lab(given, environment, start)
     admit_zone(folder)
     return folder
 
 
+def refuse_moved(folder: Path) -> None:
+    """Raises StateError where a lab was that has been moved: what lies there still must not go on."""
+    for place in (folder, *folder.parents):
+        if (place / MOVED).is_file():
+            where = ""
+            with suppress(OSError, ValueError, KeyError, TypeError):
+                where = f" to {json.loads((place / MOVED).read_text('utf-8'))['to']}"
+            raise StateError(f"{place}: this lab was moved{where} ({MOVED}); go on there")
+        if (place / MARK).is_file():
+            return
+
+
 def _find_lab(given: Path | None, environment: Mapping[str, str] | None, start: Path | None) -> Path:
     environment = os.environ if environment is None else environment
     named = given or (Path(environment["LABCTL_LAB"]) if environment.get("LABCTL_LAB") else None)
     if named is not None:
+        refuse_moved(named.resolve())
         if not (named / MARK).is_file():
             source = "--lab" if given else "$LABCTL_LAB"
             raise InputError(
@@ -80,6 +96,7 @@ def _find_lab(given: Path | None, environment: Mapping[str, str] | None, start: 
         here = (start or Path.cwd()).resolve()
     except FileNotFoundError as error:
         raise InputError("the current folder is gone; go into a lab folder, or name one with --lab DIR") from error
+    refuse_moved(here)
     for folder in (here, *here.parents):
         if (folder / MARK).is_file():
             return folder
@@ -158,6 +175,7 @@ def campaign_folder(named: str | None, lab: Path | None = None) -> Path:
 
 def _campaign_folder(named: str | None, lab: Path | None) -> Path:
     if named is not None and (Path(named) / JOURNAL).is_file():
+        refuse_moved(Path(named).resolve())
         return Path(named).resolve()
     folder = find_lab(lab)
     known = campaigns(folder)

@@ -86,7 +86,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "publishing": (
         *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting"),
-        *("store", "store.media", "store.verifying", "viewing"),
+        *("store", "store.media", "store.verifying", "ui.rerun", "viewing"),
     ),
     "checks": (
         *BASE,
@@ -100,6 +100,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "runtime",
         "runtime.hosting",
         "store",
+        "store.server",
         "store.verifying",
     ),
     "queue": (

@@ -38,8 +38,8 @@ peer-pylibfranka: $(VENV)/.installed-test
 	$(AGAINST) tests/interop/test_pylibfranka.py
 
 peer-metadata: $(VENV)/.installed-test
-	$(PYTHON) -m venv $(PEERS)/metadata && $(PEERS)/metadata/bin/pip install -q mlcroissant huggingface_hub pyyaml
-	METADATA_PYTHON=$(abspath $(PEERS))/metadata/bin/python $(AGAINST) tests/interop/test_metadata.py
+	$(PYTHON) -m venv $(PEERS)/metadata && $(PEERS)/metadata/bin/pip install -q mlcroissant huggingface_hub pyyaml feedparser opentelemetry-proto
+	METADATA_PYTHON=$(abspath $(PEERS))/metadata/bin/python $(AGAINST) tests/interop/test_metadata.py tests/interop/test_feed_and_spans.py
 
 peer-lerobot: $(VENV)/.installed-test
 	$(call needs,ffmpeg,/usr/bin/ffmpeg,ffmpeg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -163,3 +164,18 @@ def test_verbose_prints_what_is_logged_with_its_time(
     assert (
         LINE.match(printed.err) and printed.err.endswith("Z DEBUG   arm: said\n") and "labctl.status/2" in printed.out
     )
+
+
+def test_with_json_asked_for_each_line_of_a_log_is_a_document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LABCTL_LOG_FORMAT", "json")
+    log = logs.begin(tmp_path / "run.log")
+    logging.getLogger("run").info("3 of %d arms\nanswer", 3)
+    try:
+        raise ValueError("no such arm")
+    except ValueError:
+        logging.getLogger("run").exception("it failed")
+    log.end()
+    first, second = map(json.loads, (tmp_path / "run.log").read_text().splitlines())
+    assert first["time"].endswith("Z") and first["process"] == os.getpid()
+    assert (first["level"], first["logger"], first["text"]) == ("INFO", "run", "3 of 3 arms\nanswer")
+    assert second["text"].startswith("it failed\n") and second["text"].endswith("ValueError: no such arm")

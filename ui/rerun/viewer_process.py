@@ -121,6 +121,19 @@ def web(files: Sequence[Path], ports: tuple[int, int], folder: Path) -> Iterator
 
 
 @contextmanager
+def program(folder: Path) -> Iterator[int]:
+    """The port of loopback at which the viewer hands out its own files while the block runs, without a recording.
+
+    Raises LabctlError when it does not begin to answer.
+    """
+    data, page_port = free_port(), free_port()
+    words = ["--serve-web", "--bind", LOOPBACK, "--port", str(data), "--web-viewer-port", str(page_port)]
+    with _running(words, folder) as viewer:
+        _await_ports(viewer, (data, page_port), folder)
+        yield page_port
+
+
+@contextmanager
 def window(
     files: Sequence[Path], folder: Path, *, port: int | None = None, extra: Sequence[str] = ()
 ) -> Iterator[subprocess.Popen[bytes]]:

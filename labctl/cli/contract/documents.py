@@ -25,6 +25,7 @@ DOCUMENTS: Mapping[str, str] = {
     "backup/1": f"{KEEPING}:BackupTaken",
     "backup_check/1": f"{KEEPING}:BackupsRead",
     "backups/1": f"{KEEPING}:Backups",
+    "lab_moved/1": f"{KEEPING}:LabMoved",
     "bugreport/1": f"{FORMS}:Bugreport",
     "compare/1": f"{MORE}:Compared",
     "database/1": "labctl.cli.contract.server_forms:Database",

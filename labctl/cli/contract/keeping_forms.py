@@ -72,3 +72,21 @@ class LabRestored(TypedDict):
     campaigns: list[CampaignRestored]
     missing: list[str]
     open: list[str]
+
+
+class LabMoved(TypedDict):
+    """`labctl lab move`, which exits with 1 where a campaign does not hold (its bytes are those of the old place). to:
+    the new folder, or the snapshot that is to be restored elsewhere; digest: sha256 over the lines that `sha256sum`
+    writes of every file, by path; heads: campaign -> its newest entry, N:HASH, the same before and after; left: what
+    stayed, since it is no file of a lab.
+    """
+
+    schema: str
+    lab: str
+    to: str
+    files: int
+    bytes: int
+    digest: str
+    heads: dict[str, str]
+    problems: list[str]
+    left: list[str]

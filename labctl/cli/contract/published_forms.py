@@ -74,11 +74,14 @@ class ReportAgain(TypedDict):
 
 
 class SiteMade(TypedDict):
-    """`labctl site`. episodes: scored ones; boards: the campaigns of each leaderboard; not_ranked: campaign -> why."""
+    """`labctl site`. episodes: scored ones; rerun: how many it shows in Rerun's viewer; boards: the campaigns of each
+    leaderboard; not_ranked: campaign -> why.
+    """
 
     schema: str
     index: str
     campaigns: list[str]
     episodes: int
+    rerun: int
     boards: list[list[str]]
     not_ranked: dict[str, str]

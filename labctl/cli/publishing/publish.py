@@ -5,8 +5,8 @@ May not: decide what may leave, or open a published folder past `labctl.publishi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,6 +63,7 @@ EPILOG = example(
 )
 @click.option("--why", default="", metavar="TEXT", help="Why the pictures of --withhold are left out.")
 @click.option("--no-pictures", is_flag=True, help="Leave out every video and photo.")
+@click.option("--rerun", is_flag=True, help="Also each episode as a recording for Rerun's viewer (.rrd).")
 @click.option("--archive", is_flag=True, help="Also as one archive beside it, DIR.zip.")
 @click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
 @click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
@@ -81,6 +82,7 @@ def publish(
     withhold: tuple[str, ...],
     why: str,
     no_pictures: bool,
+    rerun: bool,
     archive: bool,
     boot: int,
     perm: int,
@@ -99,7 +101,7 @@ def publish(
     from labctl.store.lab_folder import campaign_folder
 
     choice = _choice(episodes, withhold, why, no_pictures)
-    request = Request(licence, title, creator, dataset, choice, boot, perm, seed, force=force)
+    request = Request(licence, title, creator, dataset, choice, boot, perm, seed, force=force, rerun=rerun)
     with progress("publish", quiet=as_json) as say:
         made = publish(campaign_folder(campaign, lab), out, request, say)
         packed = out.with_name(out.name + ARCHIVE) if archive else None
@@ -228,3 +230,11 @@ def report_published(named: str, out: Path, *, as_json: bool) -> int:
         click.echo(f"report: {again.page}")
         click.echo(again.words)
     return 1 if again.numbers else 0
+
+
+def report_two_published(named: Sequence[str], out: Path) -> Path:
+    """`labctl report DIR DIR`, of linked campaigns."""
+    from labctl.publishing.again import report_linked_published
+
+    with ExitStack() as stack, progress("report", quiet=True) as say:
+        return report_linked_published([stack.enter_context(opened(one)) for one in named], out, say)

@@ -107,7 +107,7 @@ def _line(of: str, spent: Iterable[Spent], record: Record) -> Line:
     holds: dict[str, float] = {}
     of_trials: set[str] = set()
     for one in spent:
-        codes = _standing(one, record)
+        codes = standing(one, record)
         doing = "hold" if codes and one.doing in ("reset", "staging") else one.doing
         found[doing] += one.seconds
         if doing == "hold":
@@ -138,7 +138,7 @@ def _console(trials: Iterable[str], record: Record) -> AtConsole:
     return found
 
 
-def _standing(one: Spent, record: Record) -> list[str]:
+def standing(one: Spent, record: Record) -> list[str]:
     """The holds that kept this trial, by reason; one asked for after a trial or block waits until that is over."""
     waiting: Sequence[str] = ()
     if one.trial is not None:

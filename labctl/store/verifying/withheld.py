@@ -38,7 +38,8 @@ NOTHING_WITHHELD = Withheld()
 class Published:
     """withheld: what is not there; untraced, unseen: why the samples, or the pictures, of an episode are not; stated:
     rows of the provenance that are the lab's word; read_at: the folder that the report's links are made for, which the
-    one it is written to need not be; linked: whether that folder leads to the record's own files.
+    one it is written to need not be; linked: whether that folder leads to the record's own files; earlier,
+    earlier_unseen: what is not there of the campaign that this one was linked to, where the report is of both.
     """
 
     withheld: Withheld = NOTHING_WITHHELD
@@ -47,6 +48,8 @@ class Published:
     stated: Mapping[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     read_at: Path | None = None
     linked: bool = True
+    earlier: Withheld = NOTHING_WITHHELD
+    earlier_unseen: Mapping[str, str] = field(default_factory=dict[str, str])
 
     def lines(self) -> list[str]:
         """What a report says of it: a line for each reason."""

@@ -12,8 +12,8 @@ from xml.etree import ElementTree
 import pytest
 from support.json_documents import judged
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
-from support.runs.published import altered, listed, request
-from support.runs.recordings import Recordings, copied
+from support.runs.published import FEW, altered, listed, request
+from support.runs.recordings import Recordings, copied, digests
 
 from labctl.cli import call
 from labctl.errors import BrokenRecord, InputError
@@ -160,3 +160,23 @@ def test_a_folder_that_does_not_hold_makes_no_site(folders: Path, tmp_path: Path
     with pytest.raises(InputError, match=r"no site of labctl's"):
         make_site([folders / "june"], tmp_path / "thesis", force=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["may", "thesis"]
+
+
+def test_two_linked_campaigns_are_reported_from_their_folders_as_in_the_lab(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same comparison through anchors, and the same bytes from the same folders, whichever is named first."""
+    lab, may, june = folders.parent, str(folders / "may"), str(folders / "june")
+    assert call(["report", may, june, "--out", str(tmp_path / "a")]) == 0
+    assert call(["report", june, may, "--out", str(tmp_path / "b")]) == 0
+    assert digests(tmp_path / "a") == digests(tmp_path / "b")
+    words = ["report", "may", "june", "--lab", str(lab), "--out", str(tmp_path / "lab")]
+    assert call([*words, "--boot", str(FEW), "--perm", str(FEW)]) == 0
+    here, there = (json.loads((tmp_path / name / "report.json").read_text()) for name in ("a", "lab"))
+    assert here["lab"]["linked"] == there["lab"]["linked"] and here["lab"]["linked"]
+    assert here["result"] == there["result"]
+    assert call(["report", may, "june", "--lab", str(lab), "--out", str(tmp_path / "c")]) == 2
+    assert "publish both, or name both in the lab" in capsys.readouterr().err
+    assert call(["report", may, str(folders / "elsewhere"), "--out", str(tmp_path / "c")]) == 1
+    assert "share no anchor" in capsys.readouterr().err
+    assert call(["report", may, june, "--out", str(folders / "may/report/x")]) == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,9 @@ from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.reporting.times.hours import COLUMNS, DOING, NOBODY, UNDER_WAY, cells, clock, hold_lines, hours
 from labctl.reporting.times.hours_page import html_of
+from labctl.reporting.times.timeline import timeline
+
+WHOLE = (("reset", 60), ("staging", 30), ("arming", 6), ("running", 100), ("scoring", 20))
 
 SCHEDULE = [{"trial": f"t-{n}", "block": n // 2, "position": n % 2, "condition": "towels/layout-1"} for n in range(4)]
 OPENED = {
@@ -189,3 +193,34 @@ def test_keys_and_the_operators_time_stand_beside_the_robots_for_a_mean_trial(ni
 
 def test_times_are_told_as_people_tell_them():
     assert [clock(s) for s in (41, 725, 3900)] == ["41 s", "12 min 05 s", "1 h 05 min"]
+
+
+def test_what_a_block_cost_is_told_stretch_by_stretch_once_arms_are_open(night: Night):
+    night.whole("t-0")
+    night.tell(0, Kind.HOLD_RAISED, code="clock_skew", text="a clock")
+    night.tell(40, Kind.HOLD_CLEARED, code="clock_skew", acknowledged_by="ana")
+    night.whole("t-1")
+    assert timeline(night.record) == [], "a trial's time may tell an arm"
+    assert "stretch by stretch" not in html_of(hours(night.record), lines=timeline(night.record))
+    record = replace(night.record, unblinding={})  # type: ignore[arg-type]
+    (line,) = timeline(record)
+    told = [(one.position, one.doing, one.hold, round(one.seconds)) for one in line.stretches]
+    assert told == [
+        *((1, doing, "", seconds) for doing, seconds in WHOLE),
+        (2, "hold", "clock_skew", 40),
+        *((2, doing, "", seconds) for doing, seconds in WHOLE),
+    ]
+    assert line.seconds == pytest.approx(hours(record)["blocks"][0]["total_s"])
+    page = html_of(hours(record), lines=[line])
+    assert "block 1: 2 trials, 7 min 52 s" in page and "trial 2: hold (clock_skew) 40 s, from " in page
+    assert "<script" not in page and "http" not in page
+
+
+def test_time_between_runs_is_a_pause_of_a_block_and_no_cost(night: Night):
+    night.whole("t-0")
+    night.tell(0, Kind.RUN_STOPPED)
+    night.start(3600)
+    night.whole("t-1")
+    (line,) = timeline(replace(night.record, unblinding={}))  # type: ignore[arg-type]
+    assert line.seconds == pytest.approx(432) and list(line.pauses_s.values()) == [pytest.approx(3600)]
+    assert "pause of 1 h 00 min" in html_of(hours(night.record), lines=[line])

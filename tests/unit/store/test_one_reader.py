@@ -193,6 +193,12 @@ LISTED: dict[str, dict[str, str]] = {
         "read_signed: open": "a request of somebody outside",
         "_private: open": "the sender's own key",
     },
+    "labctl/backup/moving.py": {
+        "_copy: open": "every file, byte by byte",
+        "_digest: open": "the same",
+        "_finished: read_text": "the mark of a lab that was moved",
+        "_heads: events_of": "the number and hash of the last entry",
+    },
     # files that are no campaign's
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
@@ -202,6 +208,8 @@ LISTED: dict[str, dict[str, str]] = {
     },
     "labctl/checks/usage_reports.py": {"_rerun: read_text": "Rerun's settings"},
     "labctl/checks/clock_page.py": {"__init__: read_bytes": "a file of the wheel"},
+    "labctl/publishing/rerun_views.py": {"page: read_text": "templates"},
+    "ui/rerun/viewer_files.py": {"_licences: read_bytes": "of the viewer's package"},
     "ui/rerun/viewer_process.py": {"log_of: read_text": "what the viewer printed"},
 }
 

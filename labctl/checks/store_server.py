@@ -1,0 +1,41 @@
+"""Whether the lab's PostgreSQL server answers, where lab.toml names one: a line of `labctl doctor`.
+
+May not: write to it, wait longer than lab.toml lets a copy wait, or call a server that is away a failure: no run waits
+for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from labctl.checks.doctor import Check
+from labctl.clock import MILLISECOND, Clock, MonotonicClock
+from labctl.errors import InputError, LabctlError, MissingExtra, StateError
+from labctl.store.lab_folder import find_lab, settings_of
+from labctl.store.server.connecting import FORM, Server, place
+
+NAME = "store server"
+
+
+def check_store(lab: Path | None, clock: Clock | None = None) -> list[Check]:
+    """One line for [store] url, none without it or without a lab. Raises InputError for a lab.toml that is wrong."""
+    clock = clock or MonotonicClock()
+    try:
+        folder = find_lab(lab)
+    except (InputError, StateError):
+        if lab is not None:
+            raise
+        return []
+    table = settings_of(folder).store
+    if table is None:
+        return []
+    where, began_ns = place(table.url), clock.now_ns()
+    try:
+        Server(table.url, table.timeout_s, reading=True).close()
+    except MissingExtra as error:
+        return [Check(NAME, "warn", f"{where} cannot be asked here: {error}", "pip install 'labctl[postgres]'")]
+    except LabctlError as error:
+        said = str(error).removeprefix(f"{where}: ")
+        return [Check(NAME, "warn", f"{where}: {said}", "runs go on without it; then: labctl database copy")]
+    took = (clock.now_ns() - began_ns) // MILLISECOND
+    return [Check(NAME, "ok", f"{where} answers in {took} ms, its tables are {FORM!r}")]

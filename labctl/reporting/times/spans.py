@@ -1,0 +1,152 @@
+"""Where the hours went as spans of OpenTelemetry: OTLP/JSON, as a collector takes it from a file or by HTTP.
+
+    campaign › block › trial › reset, staging, arming, running, scoring, hold
+
+May not: name an arm, or tell a trial's times, while arms are sealed: then each finished block is one span, with sums.
+
+Format: OTLP 1.x, JSON encoding (opentelemetry.io/docs/specs/otlp): ids in hex, whole numbers as text, times in ns
+since 1970 UTC. The same record gives the same ids, so that a collector that is told twice has it once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from labctl.core.record import Record
+from labctl.errors import InputError, Unreachable, in_words
+from labctl.plain import Json
+from labctl.reporting.times.hours import hours
+from labctl.reporting.times.timeline import Stretch, timeline, trials_of
+from labctl.times import epoch_ns
+from labctl.version import version
+
+PATH = "/v1/traces"
+PATIENCE_S = 30.0
+INTERNAL = 1  # SPAN_KIND_INTERNAL
+Attributes = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """place: its names from the campaign down; its parent has all but the last. Times in ns since 1970."""
+
+    place: tuple[str, ...]
+    name: str
+    begin_ns: int
+    end_ns: int
+    attributes: Attributes
+
+
+def spans_of(record: Record) -> Json:
+    """The document (ExportTraceServiceRequest) of a campaign's runs; without spans where nothing was run."""
+    campaign, commitment = str(record.state.opened["campaign"]), str(record.state.opened["commitment"])
+    made = list(_of_trials(record) if record.unblinding else _of_blocks(record))
+    if made:
+        begin, end = min(one.begin_ns for one in made), max(one.end_ns for one in made)
+        made.insert(0, _Span((), f"campaign {campaign}", begin, end, {"labctl.trials": len(record.scored)}))
+    resource = {"service.name": "labctl", "labctl.campaign": campaign, "labctl.commitment": commitment}
+    scope = {"name": "labctl.hours", "version": version()}
+    spans = [_span(one, commitment) for one in made]
+    return {
+        "resourceSpans": [
+            {
+                "resource": {"attributes": _attributes(resource)},
+                "scopeSpans": [{"scope": scope, "spans": spans}],
+            }
+        ]
+    }
+
+
+def document(record: Record) -> bytes:
+    """The same as a line of JSON, which a file receiver reads."""
+    return json.dumps(spans_of(record), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+
+
+def send(data: bytes, url: str) -> None:
+    """Give a document to a collector (OTLP over HTTP, port 4318 by custom). Raises InputError for what is no address,
+    Unreachable where it does not take it.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise InputError(f"{url} is no address of a collector; give http://HOST:4318, or a file")
+    whole = url if parts.path not in ("", "/") else url.rstrip("/") + PATH
+    asked = urllib.request.Request(whole, data, {"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
+            answer.read(1 << 16)
+    except (OSError, ValueError) as error:  # HTTPError and URLError are OSErrors
+        said = f"status {error.code}" if isinstance(error, urllib.error.HTTPError) else in_words(error)
+        raise Unreachable(f"the collector at {whole} did not take it: {said}; is its OTLP/HTTP receiver on?") from error
+
+
+def _of_trials(record: Record) -> Iterator[_Span]:
+    for line in timeline(record):
+        block = f"block {line.block}"
+        yield _around((block,), block, line.stretches, {"labctl.block": line.block, "labctl.cost_s": line.seconds})
+        for trial, position, stretches in trials_of(line):
+            about = {"labctl.trial": trial, "labctl.position": position}
+            about |= {"labctl.condition": record.state.trials[trial].condition, "labctl.arm": record.arms[trial]}
+            yield _around((block, trial), f"trial {position}", stretches, about)
+            for number, one in enumerate(stretches):
+                held = {"labctl.hold": one.hold} if one.hold else {}
+                begin = epoch_ns(one.wall)
+                yield _Span((block, trial, str(number)), one.doing, begin, begin + _whole(one.seconds), held)
+
+
+def _around(place: tuple[str, ...], name: str, stretches: Sequence[Stretch], about: Attributes) -> _Span:
+    begin = min(epoch_ns(one.wall) for one in stretches)
+    end = max(epoch_ns(one.wall) + _whole(one.seconds) for one in stretches)
+    return _Span(place, name, begin, end, about)
+
+
+def _of_blocks(record: Record) -> Iterator[_Span]:
+    """Finished blocks, each as a whole."""
+    lines = {line["of"]: line for line in hours(record)["blocks"] if line["of"].isdigit()}
+    for of, line in lines.items():
+        own = [
+            (epoch_ns(one.began.wall), _whole(one.seconds))
+            for one in record.spent
+            if one.trial is not None and record.state.trials[one.trial].block + 1 == int(of)
+        ]
+        sums = {f"labctl.{doing}_s": seconds for doing, seconds in line["by"].items()}
+        about = {"labctl.block": int(of), "labctl.cost_s": line["total_s"], **sums}
+        yield _Span((f"block {of}",), f"block {of}", min(own)[0], max(begin + took for begin, took in own), about)
+
+
+def _whole(seconds: float) -> int:
+    return round(seconds * 1e9)
+
+
+def _span(one: _Span, commitment: str) -> dict[str, Json]:
+    made: dict[str, Json] = {
+        "traceId": hashlib.sha256(commitment.encode()).hexdigest()[:32],
+        "spanId": _id(commitment, one.place),
+        "name": one.name,
+        "kind": INTERNAL,
+        "startTimeUnixNano": str(one.begin_ns),
+        "endTimeUnixNano": str(one.end_ns),
+        "attributes": _attributes(one.attributes),
+    }
+    if one.place:
+        made["parentSpanId"] = _id(commitment, one.place[:-1])
+    return made
+
+
+def _id(commitment: str, place: Sequence[str]) -> str:
+    return hashlib.sha256("/".join((commitment, *place)).encode()).hexdigest()[:16]
+
+
+def _attributes(found: Attributes) -> list[Json]:
+    return [{"key": key, "value": _value(value)} for key, value in found.items()]
+
+
+def _value(value: str | float) -> dict[str, Json]:
+    if isinstance(value, str):
+        return {"stringValue": value}
+    return {"intValue": str(value)} if isinstance(value, int) else {"doubleValue": value}

@@ -1,0 +1,158 @@
+"""A lab is moved to another disk or computer with proof, and never is in two places."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import signal
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.json_documents import judged
+from support.runs.campaigns import recorded_with_cameras
+from support.runs.recordings import copied, digests
+
+from labctl.backup import moving
+from labctl.backup.moving import move
+from labctl.cli import call
+from labctl.clock import ManualClock
+from labctl.errors import BrokenRecord, InputError, StateError, StorageError
+from labctl.store.campaign import Campaign
+from labctl.store.lab_folder import MARK, MOVED, find_lab
+from labctl.store.locks import campaign_lock, cell_lock_in
+from labctl.store.verifying.verify import verify_campaign
+
+NOW = ManualClock(0).anchor()
+
+
+@pytest.fixture
+def lab(tmp_path: Path, recordings) -> Path:
+    """A copy of a lab with one campaign that was run, with videos."""
+    return copied(recordings.of(recorded_with_cameras).parents[1], tmp_path / "lab")
+
+
+def test_a_moved_lab_has_every_byte_and_right_and_the_old_place_is_none_any_more(
+    lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lab / "notes.txt").write_text("the left camera was changed\n")
+    (lab / "data").symlink_to("/")
+    rights = {name: stat.S_IMODE((lab / name).stat().st_mode) for name in digests(lab)}
+    before = {
+        name: sha256 for name, sha256 in digests(lab).items() if not name.startswith(".locks") and ".lock" not in name
+    }
+    new = tmp_path / "new"
+    assert call(["lab", "move", str(new), "--lab", str(lab), "--json"]) == 0
+    said = judged(capsys.readouterr().out)
+    lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(before.items()))
+    assert said["digest"] == hashlib.sha256(lines.encode()).hexdigest()
+    there = {name: sha256 for name, sha256 in digests(new).items() if not name.endswith(("-wal", "-shm"))}
+    assert {name: sha256 for name, sha256 in there.items() if name in before} == before
+    assert all(stat.S_IMODE((new / name).stat().st_mode) == rights[name] for name in before)
+    assert said["left"] == ["data: a link or a device, not a file"]
+    (folder,) = (new / "campaigns").iterdir()
+    assert verify_campaign(folder).head.split() == said["heads"][folder.name].split(":")
+    assert (lab / "notes.txt").is_file(), "nothing was deleted"
+    old = lab / "campaigns" / folder.name
+    for words in (
+        ["status", "--lab", str(lab)],
+        ["run", str(old)],
+        ["verify", str(old)],
+        ["plan", str(lab / "p.toml")],
+    ):
+        assert call(words) != 0
+    assert f"this lab was moved to {new}" in capsys.readouterr().err
+    with pytest.raises(StateError, match="this lab was moved to"):
+        Campaign.open(old, writer=True)
+    assert find_lab(new) == new
+
+
+def test_nothing_is_moved_while_anything_of_the_lab_runs(lab: Path, tmp_path: Path) -> None:
+    (folder,) = (lab / "campaigns").iterdir()
+    for held in (campaign_lock(folder, "run trial-run"), cell_lock_in(lab, "sim_fr3", "teleop")):
+        with held, pytest.raises(StateError, match="is in use by"):
+            move(lab, tmp_path / "new", NOW)
+        assert find_lab(lab) == lab and not (tmp_path / "new").exists()
+
+
+def killed(act: Callable[[], object]) -> None:
+    child = os.fork()
+    if not child:
+        try:
+            act()
+        finally:
+            os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+def dead(*_: object, **__: object) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.mark.parametrize("at", ["_copy", "_digest", "verify_campaign", "_mark", "_arrive", "rename"])
+def test_a_move_that_is_killed_anywhere_leaves_one_lab_at_most_and_the_next_ends_it(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    """After the mark is written and before the new place has it neither is a lab: no command goes on in either."""
+    new = tmp_path / "new"
+    with monkeypatch.context() as patched:
+        if at == "rename":  # between the mark and the old place's lab.toml
+            true = moving.replace_file
+            patched.setattr(moving, "replace_file", lambda *given: (true(*given), dead()))
+        else:
+            patched.setattr(moving, at, dead)
+        killed(lambda: move(lab, new, NOW))
+    marked = (lab / MOVED).is_file()
+    assert marked == (at in ("_arrive", "rename"))
+    assert (new / MARK).is_file() is False, "never a second lab"
+    if not marked and new.exists():
+        with pytest.raises(InputError, match="is there already"):
+            move(lab, new, NOW)
+        new = tmp_path / "other"
+    moved = move(lab, new, NOW)
+    assert not moved.problems and find_lab(new) == new and (lab / MOVED).is_file() and not (lab / MARK).exists()
+
+
+def test_what_arrives_changed_is_refused_and_the_old_place_stays_the_lab(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = moving._copy
+
+    def spoiled(path: Path, target: Path) -> str:
+        found = true(path, target)
+        if path.name == "journal.db":
+            data = bytearray(target.read_bytes())
+            data[len(data) // 2] ^= 1
+            target.write_bytes(data)
+        return found
+
+    monkeypatch.setattr(moving, "_copy", spoiled)
+    with pytest.raises(BrokenRecord, match="what was read back"):
+        move(lab, tmp_path / "new", NOW)
+    assert find_lab(lab) == lab and not list(tmp_path.glob("*new*")) and not list(tmp_path.glob(".new*"))
+
+
+def test_places_that_will_not_do_are_named_in_a_line(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, said in ((lab / "in", "lies in the lab"), (tmp_path, "there already"), (tmp_path / "a/b", "mount the")):
+        with pytest.raises(InputError, match=said):
+            move(lab, place, NOW)
+    monkeypatch.setattr(moving, "SPARE_BYTES", 1 << 60)
+    with pytest.raises(StorageError, match="MB free, the lab takes"):
+        move(lab, tmp_path / "new", NOW)
+    assert call(["lab", "move", "--lab", str(lab)]) == 2
+    assert find_lab(lab) == lab
+
+
+def test_a_lab_goes_to_another_computer_by_a_last_snapshot(
+    lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert call(["lab", "move", "--by", str(tmp_path / "b"), "--lab", str(lab), "--json"]) == 0
+    said = judged(capsys.readouterr().out)
+    assert call(["status", "--lab", str(lab)]) == 1
+    assert "was moved to snapshot" in capsys.readouterr().err
+    assert call(["restore", str(tmp_path / "b"), str(tmp_path / "new")]) == 0
+    (folder,) = (tmp_path / "new/campaigns").iterdir()
+    assert verify_campaign(folder).head.split() == said["heads"][folder.name].split(":")
