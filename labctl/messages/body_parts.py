@@ -124,11 +124,12 @@ class Opening(TypedDict):
 
 
 class Unsealed(TypedDict):
-    """What a seal held: all slots with their arms, the secret that they were drawn from, and every sealed value."""
+    """What a seal held: all slots and their arms, what they were drawn from and, in a joint campaign, bound with."""
 
     schedule: Sequence[SlotWithArm]
     secret_hex: str
     openings: Sequence[Opening]
+    nonce_hex: NotRequired[str]
 
 
 class OutcomeBody(TypedDict):

@@ -15,6 +15,7 @@ from labctl.config.reference import Schema
 FORMS = "labctl.cli.contract.forms"
 MORE = "labctl.cli.contract.more_forms"
 KEEPING = "labctl.cli.contract.keeping_forms"
+JOINT = "labctl.cli.contract.joint_forms"
 QUEUE = "labctl.cli.contract.queue_forms"
 OUTSIDE = "labctl.cli.contract.published_forms"
 
@@ -38,6 +39,9 @@ DOCUMENTS: Mapping[str, str] = {
     "experiment/1": f"{MORE}:ExperimentMade",
     "export/1": f"{FORMS}:Exported",
     "import/1": f"{FORMS}:ImportMade",
+    "joint_opened/1": f"{JOINT}:JointMade",
+    "joint_status/1": f"{JOINT}:JointStatus",
+    "joint_verification/1": f"{JOINT}:JointVerified",
     "key_made/1": f"{QUEUE}:KeyMade",
     "keyframe_questions/1": "labctl.checks.keyframe_questions:Asked",
     "lab_made/1": f"{FORMS}:NewLab",
