@@ -95,16 +95,16 @@ def draw(
         raise ValueError("a schedule needs distinct arms and at least one condition, each named once")
     if blocks_per_condition < 1 or len(secret) != 32:
         raise ValueError("a schedule needs at least one block per condition and a secret of 32 bytes")
-    words = _words(secret, "schedule")
-    orders = _orders(arms, words)
-    ids = _trial_ids(secret)
+    words = words_of(secret, "schedule")
+    rows = arm_orders(arms, words)
+    ids = trial_ids(secret)
     lone = [] if alone is None else _lone(names, len(sets), blocks_per_condition, alone[1], secret)
     blocks: list[tuple[str, Sequence[str]]] = []
     for turn in range(blocks_per_condition):
-        shuffled = [_shuffled(together, words) for together in _shuffled(sets, words)]
+        turned = [shuffled(together, words) for together in shuffled(sets, words)]
         for place in range(len(sets) + 1):
             blocks += [(name, [alone[0]]) for name in lone[turn][place]] if alone else []
-            blocks += [(name, next(orders)) for name in (shuffled[place] if place < len(sets) else ())]
+            blocks += [(name, next(rows)) for name in (turned[place] if place < len(sets) else ())]
     slots: list[Slot] = []
     for block, (condition, order) in enumerate(blocks):
         for position, arm in enumerate(order):
@@ -116,11 +116,11 @@ def _lone(names: Sequence[str], sets: int, turns: int, blocks: int, secret: byte
     """For each turn through the conditions, before each set and after the last: at which conditions an arm has a block
     by itself there. Those of a condition are spread evenly over the turns, those of a turn anywhere between its sets.
     """
-    words = _words(secret, "alone")
+    words = words_of(secret, "alone")
     found: list[list[list[str]]] = [[[] for _ in range(sets + 1)] for _ in range(turns)]
     for number in range(blocks):
-        for name in _shuffled(names, words):
-            found[(2 * number + 1) * turns // (2 * blocks)][_below(sets + 1, words)].append(name)
+        for name in shuffled(names, words):
+            found[(2 * number + 1) * turns // (2 * blocks)][below(sets + 1, words)].append(name)
     return found
 
 
@@ -143,10 +143,10 @@ def compared_positions(arms: int, blocks: int, secret: bytes) -> list[tuple[int,
     """
     if arms < 2:
         raise ValueError("a pair is of two arms")
-    words, rows = _words(secret, "preference"), len(williams(arms))
+    words, rows = words_of(secret, "preference"), len(williams(arms))
     found: list[tuple[int, int]] = []
     while len(found) < blocks:
-        for pair in _shuffled(list(itertools.combinations(range(arms), 2)), words):
+        for pair in shuffled(list(itertools.combinations(range(arms), 2)), words):
             found += [pair] * rows
     return found[:blocks]
 
@@ -208,24 +208,28 @@ def _of_one_square(rows: Sequence[tuple[str, ...]], design: Sequence[tuple[int, 
     return False
 
 
-def _orders(arms: Sequence[str], words: Iterator[int]) -> Iterator[list[str]]:
+def arm_orders(arms: Sequence[str], words: Iterator[int]) -> Iterator[list[str]]:
+    """Endless orders of the arms, those of one Williams square after the other: labels permuted and rows shuffled for
+    each.
+    """
     while True:
-        labels = _shuffled(arms, words)
-        for row in _shuffled(williams(len(arms)), words):
+        labels = shuffled(arms, words)
+        for row in shuffled(williams(len(arms)), words):
             yield [labels[entry] for entry in row]
 
 
-def _trial_ids(secret: bytes) -> Iterator[str]:
-    words = _words(secret, "trial-ids")
+def trial_ids(secret: bytes) -> Iterator[str]:
+    """Endless opaque ids, no two alike."""
+    words = words_of(secret, "trial-ids")
     used: set[str] = set()
     while True:
-        found = "t-" + "".join(_ID_LETTERS[_below(len(_ID_LETTERS), words)] for _ in range(6))
+        found = "t-" + "".join(_ID_LETTERS[below(len(_ID_LETTERS), words)] for _ in range(6))
         if found not in used:
             used.add(found)
             yield found
 
 
-def _words(secret: bytes, label: str) -> Iterator[int]:
+def words_of(secret: bytes, label: str) -> Iterator[int]:
     """Endless unsigned 64-bit integers for a label."""
     number = 0
     while True:
@@ -234,16 +238,16 @@ def _words(secret: bytes, label: str) -> Iterator[int]:
         number += 1
 
 
-def _below(n: int, words: Iterator[int]) -> int:
+def below(n: int, words: Iterator[int]) -> int:
     """A uniform integer in [0, n): words beyond the last whole multiple of n are rejected, so no value is favoured."""
     limit = 2**64 - 2**64 % n
     return next(word for word in words if word < limit) % n
 
 
-def _shuffled(items: Sequence[T], words: Iterator[int]) -> list[T]:
+def shuffled(items: Sequence[T], words: Iterator[int]) -> list[T]:
     """A uniform permutation (Fisher-Yates)."""
     result = list(items)
     for last in range(len(result) - 1, 0, -1):
-        other = _below(last + 1, words)
+        other = below(last + 1, words)
         result[last], result[other] = result[other], result[last]
     return result

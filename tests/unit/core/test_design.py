@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from labctl.core.design import Schedule, _below, compared_positions, deducible_share, draw, drbg, williams
+from labctl.core.design import Schedule, below, compared_positions, deducible_share, draw, drbg, williams
 
 secrets = st.binary(min_size=32, max_size=32)
 small = st.integers(2, 5)
@@ -68,7 +68,7 @@ def test_the_order_of_conditions_is_drawn_anew_for_each_replicate():
 
 def test_words_that_would_favour_small_numbers_are_rejected():
     """2**64 - 1 is a multiple of 3, so of the 64-bit words exactly one, the largest, has to go."""
-    assert _below(3, iter([2**64 - 1, 2**64 - 2])) == (2**64 - 2) % 3
+    assert below(3, iter([2**64 - 1, 2**64 - 2])) == (2**64 - 2) % 3
 
 
 @given(secret=secrets, other=secrets)
