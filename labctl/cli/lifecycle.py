@@ -271,12 +271,13 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
 @json_option
 def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Reveal which arm was which, for good. Before freezing it needs a reason, which every report will print."""
+    from labctl.joint.cell import opening_of
     from labctl.people.acting import acting
     from labctl.store.campaign import unblind_campaign
     from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
-    lines = unblind_campaign(folder, who=acting(who, folder), reason=reason)
+    lines = unblind_campaign(folder, who=acting(who, folder), reason=reason, opening=opening_of(folder))
     _say_phase(folder, lines, reason, f"labctl report {campaign} --out report", as_json)
 
 

@@ -23,6 +23,7 @@ from labctl.config.cell_schema import (
     refuse_repeats,
     refuse_unknown,
 )
+from labctl.config.cells import Cells, check_cells
 from labctl.config.human import HumanRules, check_person
 from labctl.config.interim_analyses import Looks, check_looks
 from labctl.config.margin import Margin
@@ -204,6 +205,7 @@ class Protocol(Document):
     pools: Pools = Pools()
     preference: Preference | None = None
     witness: Witness | None = None
+    cells: Cells | None = None
 
     @property
     def tasks(self) -> tuple[Task, ...]:
@@ -313,6 +315,10 @@ def parse_protocol(text: str, where: str) -> Protocol:
         check_looks(found, ("analysis", "looks", "fractions"), found.analysis.looks, blocks, names)
     if found.analysis.margin is not None and (to := found.analysis.margin.non_inferior_to) is not None:
         refuse_unknown(found, ("analysis", "margin", "non_inferior_to"), "arm", [to], "arms", names)
+    if found.cells is not None:
+        extra = bool(found.human and found.human.extra_blocks)
+        there = {"looks": found.analysis.looks is not None, "link": bool(found.link), "extra_blocks": extra}
+        check_cells(found, found.cells, found.design.blocks_per_condition, there)
     for index, link in enumerate(found.link):
         refuse_repeats(found, ("link", index, "anchors"), link.anchors)
         refuse_unknown(found, ("link", index, "anchors"), "anchor", link.anchors, "arms", names)

@@ -46,6 +46,7 @@ from labctl.messages.body_parts import (
     VideoEntry,
 )
 from labctl.messages.historical import HistoricalEntry
+from labctl.messages.joint import JointPart, SealAnswer
 from labctl.messages.judgements import PreferenceAsked, PreferenceStated, WitnessEntry, WitnessStated
 from labctl.plain import Json, RobotAbout
 
@@ -57,7 +58,8 @@ Result = Literal["success", "lost", "safety_stop"]
 class CampaignOpened(TypedDict):
     """What a blind role sees of the protocol, and the commitment to the schedule. format: of the folder, 1 if missing.
     tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty. preference:
-    the question. alone: extra blocks, of the person by itself; historical: what is frozen of a person of another time.
+    the question. alone: extra blocks, of the person by itself; historical: what is frozen of a person of another time;
+    joint: where the campaign is one cell's part of a joint one.
     """
 
     campaign: str
@@ -95,6 +97,7 @@ class CampaignOpened(TypedDict):
     links: NotRequired[Sequence[Link]]
     alone: NotRequired[Sequence[int]]
     historical: NotRequired[HistoricalEntry]
+    joint: NotRequired[JointPart]
     commitment: str
     schedule: Sequence[Slot]
 
@@ -114,9 +117,12 @@ class SceneCommitted(TypedDict):
 
 
 class ArmRevealed(TypedDict):
-    """The arm was revealed to the run process; the episode's id is new here. sealed: digest of the arm's name."""
+    """The arm was revealed to the run process; the episode's id is new here. sealed: digest of the arm's name. joint:
+    of a part of a joint campaign, what the seal host answered beside it.
+    """
 
     sealed: str
+    joint: NotRequired[SealAnswer]
     openings_root: NotRequired[str]
 
 

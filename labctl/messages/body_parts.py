@@ -124,11 +124,14 @@ class Opening(TypedDict):
 
 
 class Unsealed(TypedDict):
-    """What a seal held: all slots with their arms, the secret that they were drawn from, and every sealed value."""
+    """What a seal held: all slots with their arms, the secret that they were drawn from, and every sealed value.
+    nonce_hex: of a cell's part of a joint campaign, what the seal host bound its slots with; the secret is the cell's.
+    """
 
     schedule: Sequence[SlotWithArm]
     secret_hex: str
     openings: Sequence[Opening]
+    nonce_hex: NotRequired[str]
 
 
 class OutcomeBody(TypedDict):

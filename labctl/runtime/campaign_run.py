@@ -40,6 +40,7 @@ from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
+from labctl.runtime.seal import OwnSeal, joint_seal
 from labctl.runtime.startup_recovery import recover
 from labctl.software import collect_pins
 from labctl.store.atomic_files import replace_file
@@ -193,6 +194,7 @@ def _prepare(
     if unready:
         writer.log(Kind.DEVIATION, {"text": "this run began without asking whether every arm answers (--unready)"})
     sequencer = EpisodeSequencer(writer, liveness, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
+    seal = OwnSeal(writer, sequencer) if not campaign.ledger.joint else joint_seal(writer, sequencer, live=live)
     return RunNode(
         writer,
         sequencer,
@@ -201,6 +203,7 @@ def _prepare(
         free_gb=lambda: free_gb(campaign.folder),
         until_done=True,
         readiness=readiness,
+        seal=seal,
         attended=attended,
         watch=lambda state: watch(state, live),
     )

@@ -29,6 +29,7 @@ from labctl.runtime.readiness import Readiness
 from labctl.runtime.recorded_orders import Given, RecordedOrders, words
 from labctl.runtime.robot_watch import BAD_MODES, STOPPED, RobotWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
+from labctl.runtime.seal import OwnSeal
 from labctl.runtime.staging import Staging
 from labctl.store.lab_folder import lab_with
 
@@ -48,8 +49,10 @@ class Orders(RecordedOrders):
         scene: SceneWatch,
         readiness: Readiness,
         holds: Callable[[int, Verb], Sequence[Hold]],
+        seal: OwnSeal,
     ) -> None:
         super().__init__(writer)
+        self._seal = seal
         self._sequencer = sequencer
         self._liveness = liveness
         self._staging = staging
@@ -243,7 +246,7 @@ class Orders(RecordedOrders):
         self._staging.forget()  # what happens from here on changes the scene
         self._writer.log(Kind.SCENE_COMMITTED, {**scene, "snapshot": snapshot}, trial=trial.id, **given.by)
         there = [f"camera:{name}" for name in request.cameras if self._liveness.alive(f"camera:{name}")]
-        self._sequencer.reveal(self._trial(trial), given.now_ns, there, given.step)
+        self._seal.ask(self._trial(trial), given.now_ns, there, given.step)
 
     def _end(self, trial: Trial, args: commands.End, given: Given) -> None:
         rollout, reason = self._sequencer.rollout, args.reason

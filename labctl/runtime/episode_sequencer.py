@@ -20,6 +20,7 @@ from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, 
 from labctl.core.trial import Trial, numbered
 from labctl.messages import driving
 from labctl.messages.body_parts import GapBody
+from labctl.messages.joint import SealAnswer
 from labctl.messages.motion import DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
@@ -54,10 +55,12 @@ class EpisodeSequencer:
         self._epoch = 0
         self.next_lease_ns = 0
 
-    def reveal(self, trial: Trial, committed_ns: int, cameras: Sequence[str], step: Step) -> None:
-        """The committed scene's arm, to the controller alone; the episode begins to exist."""
+    def reveal(
+        self, trial: Trial, committed_ns: int, cameras: Sequence[str], step: Step, beside: SealAnswer | None = None
+    ) -> None:
+        """The committed scene's arm, to the controller alone; the episode begins to exist. beside: from a seal host."""
         self.rollout = rollout = revealed(
-            self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch(), self._liveness.alive
+            self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch(), self._liveness.alive, beside
         )
         episode = rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))

@@ -16,6 +16,7 @@ from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.body_parts import Driver
 from labctl.messages.edits import delay_s
+from labctl.messages.joint import SealAnswer
 from labctl.runtime.campaign_writer import CampaignWriter
 
 
@@ -27,9 +28,10 @@ def revealed(
     cameras: Sequence[str],
     epoch: int,
     there: Callable[[str], bool],
+    beside: SealAnswer | None = None,
 ) -> Rollout:
     """Journals ArmRevealed; the episode starts `arming_s` after the commit, whichever arm it is. there: whether a
-    node's process is, of a sensor that need not be.
+    node's process is, of a sensor that need not be. beside: of a part of a joint campaign, its seal host's answer.
     """
     opened, ledger = writer.opened, writer.ledger
     arm, wanted = arms[ledger.reveal(trial.id)], writer.tasks[trial.condition]
@@ -37,7 +39,8 @@ def revealed(
     attempt = len(trial.episodes)
     episode = "e-" + format(ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
     sealed = ledger.seal_value(episode, "arm", arm.name)
-    writer.log(Kind.ARM_REVEALED, {"sealed": sealed}, trial=trial.id, episode=episode)
+    joint = {} if beside is None else {"joint": beside}
+    writer.log(Kind.ARM_REVEALED, {"sealed": sealed, **joint}, trial=trial.id, episode=episode)
     task = driving.Prepare(
         driver=arm.controller,
         options=arm.options,

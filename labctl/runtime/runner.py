@@ -38,6 +38,7 @@ from labctl.runtime.readiness import ASKED, Readiness
 from labctl.runtime.recording_seal import late_gap
 from labctl.runtime.robot_watch import RobotWatch
 from labctl.runtime.scene_watch import SceneWatch
+from labctl.runtime.seal import SEAL, OwnSeal
 from labctl.runtime.sensor_watch import SensorWatch
 from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
@@ -66,6 +67,7 @@ class RunNode:
         free_gb: Callable[[], float],
         until_done: bool,
         readiness: Readiness,
+        seal: OwnSeal,
         attended: bool = True,
         watch: Callable[[PublishedState], None] = lambda state: None,
     ) -> None:
@@ -76,7 +78,7 @@ class RunNode:
         self._free_gb = free_gb
         self._free_now = free_gb()
         self._until_done, self._attended = until_done, attended
-        self._readiness = readiness
+        self._readiness, self._seal = readiness, seal
         self._tell = watch
         cell = writer.campaign.cell
         self._setting = setting_of(cell, writer.campaign.fixture, writer.campaign.protocol)
@@ -88,7 +90,7 @@ class RunNode:
         old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
         self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
         self._orders = Orders(
-            writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds
+            writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds, seal
         )
         self._next_disk_ns = 0
         self._due_ns = 0  # when this node is to turn next, if no mail comes before
@@ -129,6 +131,7 @@ class RunNode:
                 self._staging.advance(self._writer.current(), now_ns, step)
         self._scene.advance(self._writer.current(), self._staging.done, self._liveness.alive, step)
         self._readiness.advance(step)
+        self._seal.advance(self._writer.current(), now_ns, step)
         self._readiness.look()
         if not self._attended:
             self._leave_unattended(now_ns, step)
@@ -194,6 +197,9 @@ class RunNode:
     def _asked(self, message: Message, now_ns: int, step: Step) -> None:
         self._readiness.hear(message)
 
+    def _seal_answered(self, message: Message, now_ns: int, step: Step) -> None:
+        self._seal.hear(message, now_ns, step, partial(self._holds, now_ns, Verb.REVEAL))
+
     def _command(self, message: Message, now_ns: int, step: Step) -> None:
         self._answer(message, lambda: self._orders.obey(message, now_ns, step), step)
 
@@ -222,6 +228,8 @@ class RunNode:
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
         if (hold := self._readiness.hold) is not None:
+            found.append(hold)
+        if (hold := self._seal.hold) is not None:
             found.append(hold)
         if self._ended_by:
             again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
@@ -296,7 +304,7 @@ class RunNode:
         """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry. False when it
         was asked to end. Raises Held for one without a person that ends at a hold.
         """
-        held = "" if self._attended else self._readiness.unattended()
+        held = "" if self._attended else self._readiness.unattended() or self._seal.unattended()
         reason = "held" if held else "asked" if self._shutting_down else "no trial is left"
         self._writer.log(Kind.RUN_STOPPED, {"reason": reason}, who=self._ended_by or None)
         name = self._writer.campaign.folder.name
@@ -307,7 +315,7 @@ class RunNode:
         return not self._shutting_down
 
     def _leave_unattended(self, now_ns: int, step: Step) -> None:
-        why = self._readiness.unattended()
+        why = self._readiness.unattended() or self._seal.unattended()
         if why and not self._shutting_down and not self._awaited():
             self._shut_down(now_ns, step)
 
@@ -360,6 +368,7 @@ MESSAGES = by_kind(
         on(DeviceReport, RunNode._reported),
         on(Suspended, RunNode._suspended),
         on_raw(ASKED, RunNode._asked),
+        on_raw(SEAL, RunNode._seal_answered),
         on(Exited, RunNode._exited),
         on(Late, RunNode._came_late),
         on_raw("command", RunNode._command),

@@ -25,6 +25,7 @@ from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
+from labctl.store.dealing import Dealt, Opening, joint_body, schedule_of, seal, unsealed
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment, check_roots
@@ -187,16 +188,17 @@ def open_campaign(
     extends: Path | None = None,
     anchors: Sequence[str] = (),
     further: Callable[[Plan, Cell], Frozen | None] = lambda plan, cell: None,
+    dealt: Dealt | None = None,
 ) -> Opened:
     """Freeze a protocol, draw and seal its schedule from 32 bytes of entropy, start the journal in LAB/campaigns/NAME.
 
     The name is the protocol's unless given; a taken one gets -2, -3, … `extends` is the folder of an earlier campaign
     and `anchors` the arms run in both (see `linking.links_of`). further: looks at plan and cell when everything that
-    files alone can tell is in order, may refuse, and returns the rows of a historical reference. Everything is checked
-    first and the folder appears whole or not at all. Raises InputError, StorageError, and what `links_of` raises.
+    files alone can tell is in order, may refuse, and returns the rows of a historical reference. dealt: the part of a
+    joint campaign that this is; its schedule is not drawn here. Everything is checked first and the folder appears
+    whole or not at all. Raises InputError, StorageError, and what `links_of` raises.
     """
-    from labctl.config.conditions import protocol_conditions, sets_of
-    from labctl.core.design import draw
+    from labctl.config.conditions import protocol_conditions
     from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers
     from labctl.store.frozen_cards import check_policies, with_cards
     from labctl.store.linking import links_of, sealed_links
@@ -218,13 +220,7 @@ def open_campaign(
         raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
     links = links_of(plan, cell, lab, extends, anchors)
     person_then = further(plan, cell)
-    schedule = draw(
-        sets_of(conditions),
-        [arm.name for arm in plan.protocol.arm],
-        plan.protocol.design.blocks_per_condition,
-        entropy,
-        plan.protocol.alone,
-    )
+    schedule = schedule_of(plan, conditions, entropy, dealt)
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"
     name = _free_name(campaigns, name or plan.protocol.protocol.name, given=name is not None)
@@ -233,7 +229,7 @@ def open_campaign(
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
         keep_given(pictures, folder)
         keep_anchors(anchors_shown, folder)
-        commitment = Ledger.create(folder, schedule, entropy, plan.protocol_text, plan.cards)
+        commitment = seal(folder, plan, schedule, entropy, dealt)
         TraceStore.create(sqlite_url(folder / "traces.db"), name, apart=True).close()
         journal = Journal.create(journal_url(folder), name)
         try:
@@ -243,6 +239,7 @@ def open_campaign(
                 "references": given_body(pictures),
                 "links": tied,
                 **freeze(plan, person_then, folder),
+                **joint_body(dealt),
             }
             event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=body)
             fold([event])
@@ -336,11 +333,14 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
         return [how_frozen(campaign.record(), reviewed=reviewed), _head_line(campaign)]
 
 
-def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None) -> list[str]:
+def unblind_campaign(
+    folder: Path, *, who: str, reason: str = "", anchor: Anchor | None = None, opening: Opening | None = None
+) -> list[str]:
     """Open the seal into the journal: schedule, secret and every sealed value, so that it alone proves the commitment.
 
-    Before freezing it needs a reason and is recorded as early. Returns lines to print.
-    Raises StateError, BrokenRecord when the seal does not give the published commitment (nothing is written then).
+    Before freezing it needs a reason and is recorded as early. opening: of a part of a joint campaign, what its seal
+    host opened. Returns lines to print. Raises StateError, BrokenRecord when the seal does not give the published
+    commitment (nothing is written then).
     """
     with writing(folder, "unblind", anchor) as (campaign, now):
         phase = campaign.state.phase
@@ -350,7 +350,7 @@ def unblind_campaign(folder: Path, *, who: str, reason: str = "", anchor: Anchor
         if early and not reason:
             before = TO_UNBLINDED[phase].removesuffix(" and unblind").removesuffix(", unblind")
             raise StateError(f"campaign {folder.name} is {phase}; {before} it first, or give a --reason TEXT")
-        opened = campaign.ledger.open_all()
+        opened = unsealed(campaign.ledger, folder.name, opening)
         problems = check_commitment(campaign.opened["commitment"], opened) or check_roots(campaign.events(), opened)
         if problems:
             raise BrokenRecord(f"the seal of {folder.name} is broken, not unblinded: {problems[0]}")

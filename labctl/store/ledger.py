@@ -26,6 +26,7 @@ FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
 TRACES = "traces.db"  # of the campaign, beside the seal; of streams that tell arms apart, in it
 CARDS = "cards.json"  # there only when the protocol names policy cards
+REVEALS = "reveals.jsonl"  # of a cell of a joint campaign: the arms that its seal host gave it, one trial at a time
 SEALED_TRACES = f"{FOLDER}/{TRACES}"  # its path in a campaign's folder
 OPENED = tuple(f"{FOLDER}/{name}" for name in (SCHEDULE, PROTOCOL, OPENINGS, CARDS))  # what may leave once unblinded
 _PRIVATE = 0o600
@@ -50,6 +51,7 @@ class Ledger:
         self._seal = folder / FOLDER
         self._slots = slots
         self._arms = {slot["trial"]: slot["arm"] for slot in slots}
+        self.joint = bool(slots) and not any(self._arms.values())  # the arms are at the seal host
         self._secret = secret
         self._durable = durable
         self._root: bytes | None = None  # of the openings so far, once it was asked for
@@ -64,7 +66,8 @@ class Ledger:
         cards: Mapping[str, str] | None = None,
     ) -> str:
         """Seal a schedule, the 32 secret bytes it was drawn from, the protocol and its cards; return the commitment to
-        publish.
+        publish. A schedule whose arms are all empty is a cell's part of a joint campaign: the secret is the cell's own,
+        and what binds the arms is at the seal host.
 
         Raises StateError when the campaign is sealed already, StorageError.
         """
@@ -140,10 +143,40 @@ class Ledger:
         return path
 
     def reveal(self, trial: str) -> str:
-        """The arm of one trial. Raises StateError for a trial that is not in the schedule."""
+        """The arm of one trial. Raises StateError for a trial that is not in the schedule, or that the seal host has
+        not revealed yet.
+        """
         if trial not in self._arms:
             raise StateError(f"trial {trial} is not in the sealed schedule")
-        return self._arms[trial]
+        arm = self._arms[trial] or self.revealed().get(trial)
+        if arm is None:
+            raise StateError(f"trial {trial}: the seal host has not revealed its arm")
+        return arm
+
+    def learn(self, trial: str, arm: str) -> None:
+        """Keep what the seal host revealed of one trial; on the disk when this returns. The same again changes nothing.
+
+        Raises BrokenRecord for another arm than before, StateError as `reveal`, StorageError.
+        """
+        if trial not in self._arms:
+            raise StateError(f"trial {trial} is not in the sealed schedule")
+        before = self.revealed().get(trial)
+        if before is not None and before != arm:
+            raise BrokenRecord(f"trial {trial}: the seal host revealed another arm than before; nothing is run by it")
+        if before is None:
+            line = canonical({"trial": trial, "arm": arm}).decode()
+            append_line(self._seal / REVEALS, line, mode=_PRIVATE, durable=self._durable)
+
+    def revealed(self) -> dict[str, str]:
+        """Of a part of a joint campaign the arms that were revealed, by trial. Raises BrokenRecord."""
+        found: dict[str, str] = {}
+        for number, line in enumerate(whole_lines(self._seal / REVEALS), 1):
+            try:
+                one = json.loads(line)
+                found[str(one["trial"])] = str(one["arm"])
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise BrokenRecord(f"broken seal: {self._seal / REVEALS}:{number} cannot be read") from error
+        return found
 
     def compared(self) -> dict[int, tuple[str, str]]:
         """Of each block with several arms the two trials that are compared by preference, in the order they run."""
@@ -198,6 +231,11 @@ class Ledger:
 def commitment_of(slots: Sequence[SlotWithArm], secret: bytes) -> str:
     """sha256 hex over the canonical schedule followed by a 32-byte nonce made from the secret."""
     return hashlib.sha256(canonical(list(slots)) + drbg(secret, "commitment")).hexdigest()
+
+
+def part_commitment(slots: Sequence[SlotWithArm], nonce: bytes) -> str:
+    """sha256 hex over a cell's canonical part of a joint schedule followed by the 32 bytes that the seal host keeps."""
+    return hashlib.sha256(canonical(list(slots)) + nonce).hexdigest()
 
 
 def compared_trials(slots: Sequence[SlotWithArm], secret: bytes) -> dict[int, tuple[str, str]]:
@@ -282,6 +320,8 @@ def sealed_values(opened: Unsealed, field: str, form: type[Form]) -> dict[str, F
 def check_commitment(commitment: str, opened: Unsealed) -> list[str]:
     """What is wrong between the commitment published at opening and what unblinding opened (`Ledger.open_all`)."""
     found = commitment_of(opened["schedule"], bytes.fromhex(opened["secret_hex"]))
+    if "nonce_hex" in opened:
+        found = part_commitment(opened["schedule"], bytes.fromhex(opened["nonce_hex"]))
     if found == commitment:
         return []
     return [

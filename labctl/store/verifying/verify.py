@@ -257,7 +257,8 @@ def _check_closed_seal(folder: Path, events: Sequence[Event], found: Found) -> N
 
 def _check_commitment(events: Sequence[Event], seal: Unsealed, found: Found) -> None:
     opened = body_of(events[0], CampaignOpened)
-    texts = check_commitment(opened["commitment"], seal)
+    sealed_elsewhere = "joint" in opened and "nonce_hex" not in seal  # at the seal host, until it opens it
+    texts = [] if sealed_elsewhere else check_commitment(opened["commitment"], seal)
     public = [{key: value for key, value in slot.items() if key != "arm"} for slot in seal["schedule"]]
     if not texts and public != list(opened["schedule"]):
         texts.append("the schedule published at opening is not the one that was sealed")

@@ -1,0 +1,157 @@
+"""A cell asks its seal host: one question at a time over a link that may lose, delay or cut, until there is an answer.
+
+May not: keep an arm, guess one, or wait longer than it was told to.
+
+Each try has a socket of its own, so that a link that died is left behind. A question that is asked again is the same
+question: the seal host gives the same answer, and journals that it did.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from labctl.clock import SECOND, MonotonicClock
+from labctl.core.joint import ClockBody, HeadBody
+from labctl.errors import BrokenRecord, StateError, Unreachable
+from labctl.joint.keys import Invitation
+from labctl.joint.wire import MOST_BYTES, Question, read_answer
+from labctl.messages.body_parts import SlotWithArm
+
+TRY_S = 2.0
+PATIENCE_S = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """What the seal host says of a cell: trials that are another cell's now, whether it is declared gone, how many
+    parts it has; the clock as compared (this host's wall clock less the seal host's).
+    """
+
+    clock: ClockBody
+    not_yours: Sequence[str]
+    gone: bool
+    parts: int
+    limit_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Revealed:
+    """One arm; head: the seal host's, clock: as it was compared before."""
+
+    trial: str
+    arm: str
+    head: HeadBody
+    clock: ClockBody
+
+
+class SealLink:
+    """Asks as one cell. patience_s: how long a question may take in all, with its tries of `try_s` each."""
+
+    def __init__(
+        self,
+        invitation: Invitation,
+        *,
+        part: int = 1,
+        patience_s: float = PATIENCE_S,
+        try_s: float = TRY_S,
+    ) -> None:
+        self._invitation, self._part = invitation, part
+        self._patience_ns, self._try_ns = round(patience_s * SECOND), round(try_s * SECOND)
+        self._clock = MonotonicClock()
+
+    @property
+    def address(self) -> str:
+        return self._invitation.address
+
+    def hello(self) -> Hello:
+        """Is it there? Compares the clocks. Raises Unreachable, StateError and what else the seal host raises."""
+        answer, sent_ns, came_ns = self._ask("hello")
+        try:
+            mine_ns = (sent_ns + came_ns) // 2 + self._clock.wall_ahead_ns()
+            its_ns = (int(answer["came_ns"]) + int(answer["left_ns"])) // 2
+            away_ns = max(0, (came_ns - sent_ns) - (int(answer["left_ns"]) - int(answer["came_ns"])))
+            clock = ClockBody(offset_s=round((mine_ns - its_ns) / SECOND, 6), bound_s=round(away_ns / 2 / SECOND, 6))
+            others = [str(trial) for trial in answer["not_yours"]]
+            return Hello(clock, others, bool(answer["gone"]), int(answer["parts"]), float(answer["limit_s"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise _no_answer(error) from error
+
+    def reveal(self, trial: str, head: HeadBody, skipped: Sequence[str] = ()) -> Revealed:
+        """The arm of the next trial. Raises as `hello`."""
+        clock = self.hello().clock
+        answer, _, _ = self._ask("reveal", trial=trial, head=head, clock=clock, skipped=tuple(skipped))
+        try:
+            arm, at = answer["arm"], answer["head"]
+            return Revealed(trial, str(arm), HeadBody(seq=int(at["seq"]), hash=str(at["hash"])), clock)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _no_answer(error) from error
+
+    def part(self, files: Mapping[str, str]) -> dict[str, Any]:
+        """What a cell opens its campaign with. files: sha256 of protocol, fixture and cards. Raises as `hello`."""
+        return self._ask("part", files=files)[0]
+
+    def join(self, head: HeadBody) -> None:
+        """From here on the cell's chain is the one that begins so. Raises as `hello`."""
+        self._ask("join", head=head)
+
+    def close(self, head: HeadBody, phase: str) -> None:
+        """The cell's campaign is over. Raises as `hello`."""
+        self._ask("close", head=head, phase=phase)
+
+    def opening(self) -> tuple[list[SlotWithArm], str, bool]:
+        """The slots of the part with their arms, the nonce that binds them, and whether all was unblinded early. Raises
+        as `hello`.
+        """
+        answer = self._ask("opening")[0]
+        try:
+            return [SlotWithArm(**slot) for slot in answer["slots"]], str(answer["nonce_hex"]), bool(answer["early"])
+        except (KeyError, TypeError) as error:
+            raise _no_answer(error) from error
+
+    def _ask(self, asks: str, **given: Any) -> tuple[dict[str, Any], int, int]:
+        """The answer, when the try that brought it was sent and when it came, ns of this host's monotonic clock."""
+        question = replace(Question(uuid.uuid4().hex, asks, self._part), **given)
+        until_ns = self._clock.now_ns() + self._patience_ns
+        while True:
+            sent_ns = self._clock.now_ns()
+            raw = self._try(question.encoded(), min(self._try_ns, until_ns - sent_ns))
+            came_ns = self._clock.now_ns()
+            if raw is not None:
+                answer = read_answer(raw)
+                if answer.get("id") != question.id:
+                    raise BrokenRecord("the seal host answered another question than the one that was asked")
+                return answer, sent_ns, came_ns
+            if came_ns >= until_ns:
+                after = self._patience_ns / SECOND
+                raise Unreachable(
+                    f"the seal host at {self.address} does not answer within {after:g} s; see that `labctl joint "
+                    "serve` runs there, and that this cell's key is the one it invited"
+                )
+
+    def _try(self, raw: bytes, patience_ns: int) -> bytes | None:
+        import zmq
+
+        context = zmq.Context()
+        try:
+            with context.socket(zmq.DEALER) as socket:
+                socket.linger = 0
+                socket.curve_serverkey = self._invitation.host_key.encode()
+                socket.curve_publickey = self._invitation.public_key.encode()
+                socket.curve_secretkey = self._invitation.secret_key.encode()
+                socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES << 4)
+                socket.connect(self.address)
+                socket.send(raw, zmq.NOBLOCK)
+                if not socket.poll(max(1, patience_ns // 10**6)):
+                    return None
+                return socket.recv()
+        except zmq.ZMQError as error:
+            raise StateError(f"the seal host at {self.address} cannot be asked: {str(error).lower()}") from None
+        finally:
+            context.term()
+
+
+def _no_answer(error: Exception) -> BrokenRecord:
+    return BrokenRecord(f"the seal host's answer lacks what it must say ({error}); is it of another version?")

@@ -1,0 +1,210 @@
+"""Does the record of a joint campaign hold: the seal host's chain, each cell's chain, and that the two agree?
+
+May not: print an arm, or write anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from labctl.core.event_bodies import CampaignOpened, body_of
+from labctl.core.events import Event, Kind
+from labctl.core.joint import (
+    ArmGiven,
+    CellHead,
+    HeadBody,
+    JointKind,
+    JointState,
+    Part,
+    advance_joint,
+    check_clock,
+    may_give,
+)
+from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
+from labctl.joint.seal_host import part_nonce
+from labctl.messages.body_parts import SlotWithArm
+from labctl.store.chain_heads import chain_and_head_problems
+from labctl.store.journal import events_of
+from labctl.store.ledger import commitment_of, part_commitment
+from labctl.store.problem import Problem
+from labctl.store.verifying.verify import verify_campaign
+
+
+@dataclass
+class JointVerification:
+    """What was found. problems: nothing may be built on; notes: what they do not break; cells: those that were read."""
+
+    problems: list[Problem] = field(default_factory=list[Problem])
+    notes: list[str] = field(default_factory=list[str])
+    cells: list[str] = field(default_factory=list[str])
+    entries: int = 0
+    given: int = 0
+    head: str = ""
+
+
+def verify_joint(folder: Path, campaigns: Sequence[Path], *, recordings: bool = True) -> JointVerification:
+    """Verify the seal host's folder, and against it each campaign folder of a cell that is here. recordings: also what
+    each of those recorded. Raises InputError for a folder that holds no seal host's journal.
+    """
+    if not (folder / "journal.db").is_file():
+        raise InputError(f"{folder} holds no journal of a joint campaign")
+    found = JointVerification()
+    try:
+        events = events_of(folder)
+        found.problems += chain_and_head_problems(folder, events)
+        state = _history(events, found)
+    except LabctlError as error:
+        found.problems.append(Problem("broken journal of the seal host", str(folder), str(error)))
+        return found
+    found.entries, found.head = len(events), f"{events[-1].seq}:{events[-1].hash}"
+    found.given = sum(event.kind == JointKind.GIVEN for event in events)
+    _check_opened(events, state, found)
+    seen: dict[tuple[str, int], list[Event]] = {}
+    for campaign in campaigns:
+        _check_cell(campaign, state, events, found, seen, recordings=recordings)
+    for part in state.parts.values():
+        if (part.cell, part.number) not in seen:
+            found.notes.append(f"cell {part.name}: its campaign is not here; only the seal host's side was checked")
+    _check_once(seen, found)
+    return found
+
+
+def _history(events: Sequence[Event], found: JointVerification) -> JointState:
+    """Each entry is held to the rule by which the seal host answers."""
+    state: JointState | None = None
+    for event in events:
+        if state is not None and event.kind == JointKind.GIVEN:
+            body = body_of(event, ArmGiven)
+            try:
+                part = state.part(body["cell"], body["part"])
+                again = may_give(state, part, str(event.trial), body["head"], body["skipped"])
+                check_clock(body["clock"], state.opened["clock_limit_s"])
+                if again != body["again"]:
+                    raise BrokenRecord("whether the arm was given before is not as the entries before it have it")
+            except LabctlError as error:
+                where = f"seal host's journal seq {event.seq}"
+                found.problems.append(Problem("given against the rule", where, str(error)))
+            except (KeyError, TypeError, ValueError) as error:
+                raise BrokenRecord(f"entry {event.seq} lacks what its kind must say: {in_words(error)}") from error
+        state = advance_joint(state, event)
+    if state is None:
+        raise BrokenRecord("the journal is empty")
+    return state
+
+
+def _check_opened(events: Sequence[Event], state: JointState, found: JointVerification) -> None:
+    opened = next((event for event in events if event.kind == JointKind.UNBLINDED), None)
+    if opened is None:
+        found.notes.append("not unblinded: the commitments can be checked after that")
+        return
+    try:
+        slots: Sequence[SlotWithArm] = opened.body["schedule"]
+        secret = bytes.fromhex(opened.body["secret_hex"])
+        if commitment_of(slots, secret) != state.opened["commitment"]:
+            what = "the schedule that was opened is not the one that was sealed"
+            found.problems.append(Problem("broken commitment", f"seal host's journal seq {opened.seq}", what))
+        arms = {slot["trial"]: slot["arm"] for slot in slots}
+        for part in state.parts.values():
+            own = [SlotWithArm(**slot, arm=arms[slot["trial"]]) for slot in state.slots(part)]
+            if part_commitment(own, part_nonce(secret, part.cell, part.number)) != part.commitment:
+                what = "what binds its arms is not made of the sealed schedule"
+                found.problems.append(Problem("broken commitment", f"cell {part.name}", what))
+        for number, block in state.blocks.items():
+            if len({arms[trial] for trial in block["trials"]}) != len(block["trials"]):
+                found.problems.append(Problem("unbalanced block", f"block {number}", "an arm appears twice in it"))
+    except (KeyError, TypeError, ValueError) as error:
+        where = f"seal host's journal seq {opened.seq}"
+        found.problems.append(Problem("broken commitment", where, f"it cannot be read: {in_words(error)}"))
+
+
+def _check_cell(
+    folder: Path,
+    state: JointState,
+    joint: Sequence[Event],
+    found: JointVerification,
+    seen: dict[tuple[str, int], list[Event]],
+    *,
+    recordings: bool,
+) -> None:
+    looked = verify_campaign(folder, recordings=None if recordings else (), lab=False)
+    found.problems += [Problem(p.what, f"{folder.name}: {p.where}", p.detail) for p in looked.problems]
+    events = list(looked.events)
+    entry = body_of(events[0], CampaignOpened).get("joint") if events else None
+    if entry is None:
+        found.problems.append(Problem("another campaign", folder.name, "it is no part of a joint campaign"))
+        return
+    key = (entry["cell"], entry["part"])
+    part = state.parts.get(key)
+    if part is None or entry["commitment"] != state.opened["commitment"]:
+        found.problems.append(Problem("another campaign", folder.name, "it is not a part of this joint campaign"))
+        return
+    if key in seen:
+        found.problems.append(Problem("twice", folder.name, f"cell {part.name} is there in two folders"))
+        return
+    seen[key] = events
+    found.cells.append(part.name)
+    opened = body_of(events[0], CampaignOpened)
+    if opened["commitment"] != part.commitment or list(opened["schedule"]) != state.slots(part):
+        what = "its schedule or what binds its arms is not what the seal host dealt"
+        found.problems.append(Problem("another part", folder.name, what))
+    _check_heads(folder.name, part, events, joint, found)
+    _check_reveals(folder.name, part, events, joint, found)
+
+
+def _check_heads(
+    name: str, part: Part, events: Sequence[Event], joint: Sequence[Event], found: JointVerification
+) -> None:
+    """Every head that the seal host noted stands in the cell's chain."""
+    hashes = {event.seq: event.hash for event in events}
+    for event in joint:
+        heads: list[HeadBody] = []
+        if event.kind in (JointKind.GIVEN, JointKind.JOINED, JointKind.CLOSED):
+            body = body_of(event, CellHead)
+            heads = [body["head"]] if (body["cell"], body["part"]) == (part.cell, part.number) else []
+        elif event.kind == JointKind.HEADS:
+            mine = [one for one in event.body["heads"] if (one["cell"], one["part"]) == (part.cell, part.number)]
+            heads = [one["head"] for one in mine]
+        for head in heads:
+            if hashes.get(head["seq"]) != head["hash"]:
+                what = f"the seal host noted entry {head['seq']} as {head['hash'][:16]}… (its entry {event.seq})"
+                found.problems.append(Problem("chains disagree", f"{name}: journal seq {head['seq']}", what))
+
+
+def _check_reveals(
+    name: str, part: Part, events: Sequence[Event], joint: Sequence[Event], found: JointVerification
+) -> None:
+    """Every arm that a cell used was given to it, for that trial, after the head that it had then."""
+    given = {(event.seq, event.hash): event for event in joint if event.kind == JointKind.GIVEN}
+    for event in events:
+        if event.kind != Kind.ARM_REVEALED:
+            continue
+        beside = event.body.get("joint") or {}
+        mine = given.get((beside.get("seq"), beside.get("hash")))  # pyright: ignore[reportArgumentType]
+        where = f"{name}: journal seq {event.seq}"
+        if mine is None or mine.trial != event.trial:
+            what = "the seal host's journal has no such answer for this trial"
+            found.problems.append(Problem("not given", where, what))
+            continue
+        body = body_of(mine, ArmGiven)
+        if (body["cell"], body["part"]) != (part.cell, part.number) or body["head"]["seq"] >= event.seq:
+            what = "the arm was given to another cell, or at another time"
+            found.problems.append(Problem("not given", where, what))
+
+
+def _check_once(seen: dict[tuple[str, int], list[Event]], found: JointVerification) -> None:
+    """No trial begins in two cells, and none is scored twice."""
+    begun: dict[str, tuple[str, int]] = {}
+    scored: dict[str, int] = {}
+    for key, events in seen.items():
+        for event in events:
+            trial = event.trial or ""
+            if event.kind == Kind.ARM_REVEALED and begun.setdefault(trial, key) != key:
+                what = f"it began in cell {begun[trial][0]} and in cell {key[0]}"
+                found.problems.append(Problem("run twice", f"trial {trial}", what))
+            if event.kind == Kind.OUTCOME_RECORDED:
+                scored[trial] = scored.get(trial, 0) + 1
+    for trial, times in scored.items():
+        if times > 1:
+            found.problems.append(Problem("run twice", f"trial {trial}", f"it was scored {times} times"))

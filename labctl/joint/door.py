@@ -1,0 +1,177 @@
+"""The seal host's door: a socket that only paired cells get through (CurveZMQ), and what is answered to each.
+
+May not: answer a key that is not paired, let one cell ask for another, log an arm, or end for what a cell sends.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from labctl.clock import MonotonicClock
+from labctl.core.joint import not_yours
+from labctl.errors import Busy, InputError, LabctlError, StorageError
+from labctl.joint.keys import HOST_KEYS, HostKeys, read_host_keys
+from labctl.joint.seal_host import SealHost, writing
+from labctl.joint.wire import MOST_BYTES, Question, answered, read_question, refused
+
+if TYPE_CHECKING:
+    import zmq
+
+_log = logging.getLogger("joint")
+VERB = "joint serve"
+
+
+def answer(folder: Path, cell: str, raw: bytes, clock: MonotonicClock) -> bytes:
+    """The answer to what a cell sent. What may not be, or cannot be now, is answered in one line too."""
+    came_ns = clock.now_ns() + clock.wall_ahead_ns()
+    question_id = ""
+    try:
+        question = read_question(raw)
+        question_id = question.id
+        with writing(folder, VERB, clock) as host:
+            values = _ANSWERS[question.asks](host, cell, question)
+    except LabctlError as error:
+        _log.warning("%s of cell %s refused: %s", "a question", cell, error)
+        return refused(question_id, StorageError(str(error)) if isinstance(error, Busy) else error)
+    return answered(question_id, {**values, "came_ns": came_ns, "left_ns": clock.now_ns() + clock.wall_ahead_ns()})
+
+
+def _hello(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+    part = host.state.part(cell, question.part)
+    given = {"last": host.state.last, "gone": cell in host.state.gone, "not_yours": not_yours(host.state, part)}
+    return {**given, "parts": len(host.state.parts_of(cell)), "limit_s": host.state.opened["clock_limit_s"]}
+
+
+def _part(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+    """What a cell needs to open its campaign, if it has the same files."""
+    opened = host.state.opened
+    part = host.state.part(cell, question.part)
+    for name in ("protocol", "fixture", "cards"):
+        mine = {"protocol": opened["protocol"], "fixture": opened["fixture"], "cards": opened["cards"]}[name]
+        if (question.files or {}).get(name) != mine:
+            what = "policy cards are" if name == "cards" else f"{name} is"
+            raise InputError(f"the {what} not the seal host's, byte for byte; copy what it was made from")
+    return {
+        "joint": {
+            "name": opened["name"],
+            "cell": cell,
+            "part": part.number,
+            "cells": list(opened["cells"]),
+            "blocks": list(part.dealt),
+            "commitment": opened["commitment"],
+            "head": host.state.last,
+        },
+        "slots": host.state.slots(part),
+        "commitment": part.commitment,
+    }
+
+
+def _join(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+    host.join(cell, question.part, _needed(question.head))
+    return {}
+
+
+def _reveal(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+    if question.clock is None:
+        raise InputError("a reveal needs the clock as it was compared")
+    given = host.give(cell, question.part, question.trial, _needed(question.head), question.clock, question.skipped)
+    return {"arm": given.arm, "head": given.head}
+
+
+def _close(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+    host.close(cell, question.part, _needed(question.head), question.phase or "closed")
+    return {}
+
+
+def _opening(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+    slots, nonce = host.opening(cell, question.part)
+    return {"slots": slots, "nonce_hex": nonce, "early": host.state.early, "head": host.state.last}
+
+
+_ANSWERS: Mapping[str, Callable[[SealHost, str, Question], Mapping[str, object]]] = {
+    "hello": _hello,
+    "part": _part,
+    "join": _join,
+    "reveal": _reveal,
+    "close": _close,
+    "opening": _opening,
+}
+
+
+def _needed(head: Any) -> Any:
+    if head is None:
+        raise InputError("the head of the cell's journal is missing")
+    return head
+
+
+class Door:
+    """The bound socket. `turn` answers what is there. Close it at the end; a context manager does."""
+
+    def __init__(self, folder: Path, address: str | None = None) -> None:
+        """address: tcp://HOST:PORT to bind; None: as the keys have it. Raises InputError, StorageError."""
+        import zmq
+        from zmq.auth.thread import ThreadAuthenticator
+
+        self._folder, self._clock = folder, MonotonicClock()
+        keys = read_host_keys(folder / HOST_KEYS)
+        self._names = {key: cell for cell, key in keys.cells.items()}
+        self._context = zmq.Context()
+        self._guard = ThreadAuthenticator(self._context, log=logging.getLogger("joint.keys"))
+        self._guard.start()
+        self._guard.configure_curve_callback(domain="*", credentials_provider=_Paired(keys))
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.curve_server = True
+        self._socket.curve_publickey, self._socket.curve_secretkey = keys.public_key.encode(), keys.secret_key.encode()
+        self._socket.linger = 0
+        self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
+        self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        self._socket.setsockopt(zmq.HEARTBEAT_IVL, 2000)
+        try:
+            self._socket.bind(address or keys.address)
+        except zmq.ZMQError as error:
+            self.close()
+            where = address or keys.address
+            raise StorageError(f"{where}: {str(error).lower()}; name a free one with --bind") from None
+        self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+    def turn(self, patience_ms: int) -> None:
+        """Answer one question, or wait as long for one."""
+        import zmq
+
+        if not self._socket.poll(patience_ms):
+            return
+        frames: list[zmq.Frame] = self._socket.recv_multipart(copy=False)
+        cell = self._names.get(str(frames[-1].get("User-Id")))
+        if cell is None or len(frames) != 2:
+            _log.warning("a message that is no question was dropped")
+            return
+        reply = answer(self._folder, cell, bytes(frames[1].buffer), self._clock)
+        with suppress(zmq.ZMQError):  # whoever asked is gone: it asks again
+            self._socket.send_multipart([bytes(frames[0].buffer), reply], zmq.NOBLOCK)
+
+    def close(self) -> None:
+        """Idempotent."""
+        self._socket.close()
+        if self._guard.is_alive():
+            self._guard.stop()
+        self._context.term()
+
+    def __enter__(self) -> Door:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class _Paired:
+    """Which keys get in: those of the invitations, and no other."""
+
+    def __init__(self, keys: HostKeys) -> None:
+        self._known = {key.encode() for key in keys.cells.values()}
+
+    def callback(self, domain: str, key: bytes) -> bool:
+        return key in self._known
