@@ -30,7 +30,7 @@ class PairOverCells(TypedDict):
     their blocks, Welch's F = `f` on `df`; tau2: variance between cells beyond that, REML; i2 its share of a typical
     cell's. opposed: one arm leads in a cell and the other in another, each at the level after Holm over cells.
 
-    ci, prediction: of the mean over cells like these, and of one further cell of about as many blocks, by t on cells
+    fixed_ci: of the mean over these very cells. ci, prediction: of the mean over cells like these, and of one further cell of about as many blocks, by t on cells
     less one; None below five cells, which are then all that is claimed of.
     """
 
@@ -44,6 +44,7 @@ class PairOverCells(TypedDict):
     tau2_ci: Bounds
     i2: float | None
     opposed: bool
+    fixed_ci: Bounds
     ci: Bounds
     prediction: Bounds
     cells: list[PairInCell]

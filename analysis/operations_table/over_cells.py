@@ -49,7 +49,7 @@ def _pair(cohort: Cohort, cells: Sequence[str], pair: PairResult, plan: Plan) ->
         row["without"] = float(np.mean(others)) if others else None
     made: PairOverCells = {
         "a": a, "b": b, "mean": float(values.mean()) if len(values) else None, "f": None, "df": None, "p_alike": None,
-        "tau2": None, "tau2_ci": None, "i2": None, "opposed": False, "ci": None, "prediction": None, "cells": rows,
+        "tau2": None, "tau2_ci": None, "i2": None, "opposed": False, "fixed_ci": pair["log_rmst_ratio_ci"], "ci": None, "prediction": None, "cells": rows,
     }  # fmt: skip
     sure = [row for row in known if row["se"]]
     if len(sure) == len(known) and len(known) > 1:

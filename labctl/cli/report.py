@@ -37,15 +37,15 @@ EPILOG = example(
     "labctl report first --out report --head 120:3f9a...  # a head noted outside the lab",
     "labctl report first --labels detector --out by-detector",
     "labctl report first second --out report  # second was opened with: labctl extend first ...",
+    "labctl report two --out report           # a joint campaign: all cells whose folders are in this lab",
+    "labctl report two-a two-b --out report   # the same, by its cells' folders",
     "labctl report operations.csv --reference human --out report",
     "labctl report episodes.csv --out report              # success, scores, stages of any task",
 )
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument(
-    "what", nargs=-1, required=True, metavar="CAMPAIGN [CAMPAIGN]|TABLE.csv", shell_complete=completing.campaigns
-)
+@click.argument("what", nargs=-1, required=True, metavar="CAMPAIGN...|TABLE.csv", shell_complete=completing.campaigns)
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
 @click.option("--reference", default=None, metavar="ARM", help="For a table: the arm the others are compared with.")
 @click.option("--tau", type=float, default=None, metavar="S", help="For a table: the horizon [default: the budget].")
@@ -103,6 +103,7 @@ def report(
     Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
     earlier through the anchors that ran in both. --head and --commitment are the later's, as `labctl verify` takes
     them; the report's provenance says what it was held against, or that it was not.
+    Of a joint campaign (labctl joint) it is one report of all cells: named by its own name, or by their folders.
     Of a folder that `labctl publish` wrote it is made anew from the record in it, and held against the one in it.
     """
     from labctl.cli.publishing.publish import is_published, report_published
@@ -114,6 +115,7 @@ def report(
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.errors import InputError
     from labctl.reporting.campaign_report import report_campaign, report_linked, report_table
+    from labctl.reporting.cells_report import parts_named, report_cells
     from labctl.reporting.measured_report import report_episodes
     from labctl.store.chain_heads import noted
     from labctl.store.lab_folder import campaign_folder
@@ -155,11 +157,19 @@ def report(
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
-        folders = [campaign_folder(name, lab) for name in what]
+        parts = parts_named(what, lab)
+        folders = parts or [campaign_folder(name, lab) for name in what]
+        if parts and (lost or head is not None or commitment is not None):
+            raise InputError("--lost, --head and --commitment are of one chain; verify each cell by itself")
         with progress("report", quiet=as_json) as say:
             more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say, "noted": known}
-            alone = len(what) == 1
-            page = report_campaign(folders[0], out, lost=lost, **more) if alone else report_linked(folders, out, **more)
+            if parts:
+                del more["noted"]
+                page = report_cells(parts, out, **more)
+            elif len(what) == 1:
+                page = report_campaign(folders[0], out, lost=lost, **more)
+            else:
+                page = report_linked(folders, out, **more)
     if as_json:
         files = sorted(str(path.relative_to(page.parent)) for path in page.parent.rglob("*") if path.is_file())
         print_json({"schema": "labctl.report_made/1", "report": str(page), "files": files})

@@ -146,7 +146,7 @@ def report_campaign(
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = terms_of(analysis, alpha, rows, unblinding["schedule"])
         ways = ways_of(record, labels)
-        return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every, beside)
+        return write_report(rows, out, lab, folder.name, asked, sizes, ways, files, say, every, beside)
 
 
 def report_linked(
@@ -238,7 +238,7 @@ def report_table(
     reading.read_table(table)
     rows = [row for _, row in lines]
     asked = AnalysisTerms(tau, reference, alpha, tuple(family), {}, margin, estimator, tuple(random_factors))
-    return _write(rows, out, None, table.stem, asked, (boot, perm, seed), ways_of_table(rows))
+    return write_report(rows, out, None, table.stem, asked, (boot, perm, seed), ways_of_table(rows))
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,7 @@ def terms_of(
     return AnalysisTerms(analysis.tau_s, reference, alpha, analysis.family, design, margin, analysis.estimator, further)
 
 
-def _write(
+def write_report(
     rows: Sequence[Row],
     out: Path,
     lab: Lab | None,
@@ -286,8 +286,8 @@ def _write(
     every: Sequence[Row] | None = None,
     beside: Executor | None = None,
 ) -> Path:
-    """files: asked for when all is drawn. every: the rows with each stop by hand counted, where some are not: the
-    verdict is repeated on them. beside: as `build_report` has it.
+    """Analyse rows and write their page. files: asked for when all is drawn. every: the rows with each stop by hand
+    counted, where some are not: the verdict is repeated on them. beside: as `build_report` has it.
     """
     from labctl.analysis.episodes.random_factors import anew
     from labctl.analysis.episodes.supplement import supplement
