@@ -30,15 +30,15 @@ class PairOverCells(TypedDict):
     their blocks, Welch's F = `f` on `df`; tau2: variance between cells beyond that, REML; i2 its share of a typical
     cell's. opposed: one arm leads in a cell and the other in another, each at the level after Holm over cells.
 
-    fixed_ci: of the mean over these very cells. ci, prediction: of the mean over cells like these, and of one further cell of about as many blocks, by t on cells
-    less one; None below five cells, which are then all that is claimed of.
+    fixed_ci: of the mean over these very cells. ci, prediction: of the mean over cells like these, and of one further
+    cell of about as many blocks, by t on cells less one; None below five cells, which are then all that is claimed of.
     """
 
     a: str
     b: str
     mean: float | None
     f: float | None
-    df: tuple[float, float] | None
+    df: list[float] | None
     p_alike: float | None
     tau2: float | None
     tau2_ci: Bounds

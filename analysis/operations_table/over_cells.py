@@ -49,14 +49,16 @@ def _pair(cohort: Cohort, cells: Sequence[str], pair: PairResult, plan: Plan) ->
         row["without"] = float(np.mean(others)) if others else None
     made: PairOverCells = {
         "a": a, "b": b, "mean": float(values.mean()) if len(values) else None, "f": None, "df": None, "p_alike": None,
-        "tau2": None, "tau2_ci": None, "i2": None, "opposed": False, "fixed_ci": pair["log_rmst_ratio_ci"], "ci": None, "prediction": None, "cells": rows,
+        "tau2": None, "tau2_ci": None, "i2": None, "opposed": False,
+        "fixed_ci": pair["log_rmst_ratio_ci"], "ci": None, "prediction": None, "cells": rows,
     }  # fmt: skip
     sure = [row for row in known if row["se"]]
     if len(sure) == len(known) and len(known) > 1:
         variance = np.array([(row["se"] or 0.0) ** 2 for row in known])
         df = np.array([float(row["df"]) for row in known])
         spread = reml(values, variance, [np.arange(len(known))])
-        made["f"], made["df"], made["p_alike"] = welch(values, variance, df)
+        made["f"], freedom, made["p_alike"] = welch(values, variance, df)
+        made["df"] = [*freedom]
         made["tau2"], made["i2"] = spread.tau2[0], spread.i2[0]
         made["tau2_ci"] = listed(q_profile(values, variance))
         made["opposed"] = opposed(values, variance, df, plan.alpha)

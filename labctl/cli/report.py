@@ -115,7 +115,7 @@ def report(
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.errors import InputError
     from labctl.reporting.campaign_report import report_campaign, report_linked, report_table
-    from labctl.reporting.cells_report import parts_named, report_cells
+    from labctl.reporting.cells.report import parts_named, report_cells
     from labctl.reporting.measured_report import report_episodes
     from labctl.store.chain_heads import noted
     from labctl.store.lab_folder import campaign_folder

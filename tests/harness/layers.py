@@ -80,6 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *(*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised"),
         *("reporting.times", "store", "store.verifying"),
     ),
+    "reporting.cells": (*BASE, *MEASURES, "config", *CORE, "reporting", "store", "store.verifying"),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
     "exports": (*BASE, "processes", "config", *CORE, "reporting", "store", "store.verifying", "viewing"),
     "publishing": (

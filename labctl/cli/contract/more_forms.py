@@ -12,6 +12,7 @@ from labctl.analysis.binary.rates import Rate
 from labctl.analysis.episodes.offline import Screened
 from labctl.analysis.planning.answers import Answer
 from labctl.analysis.planning.axis_design import Needed
+from labctl.analysis.planning.cells_design import PlannedCells
 from labctl.analysis.planning.experiments import Rejections
 from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
@@ -124,6 +125,7 @@ class Plan(TypedDict):
     drops: NotRequired[list[Needed]]
     trained: NotRequired[list[TrainedOn]]
     disk: NotRequired[Disk]
+    cells: NotRequired[PlannedCells]
     times: str
     evenings: float | None
     resolution: ResolutionOf | WidthsOf
