@@ -28,7 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "power": ("labctl.cli.planning.power:power", "How many trials a question needs."),
     "open": ("labctl.cli.lifecycle:open_", "Freeze a protocol, draw and seal its schedule."),
     "extend": ("labctl.cli.lifecycle:extend", "A linked campaign: new arms against an earlier one's, through anchors."),
-    "joint": ("labctl.cli.joint:joint", "Several cells that share one campaign, under one seal."),
+    "joint": ("labctl.cli.keeping.joint:joint", "Several cells that share one campaign, under one seal."),
     "practice": ("labctl.cli.teleop:practice", "Write down what teleoperators practised."),
     "run": ("labctl.cli.run:run", "Run the trials of a campaign."),
     "stop": ("labctl.cli.run:stop", "End a run from another shell, at the next safe point."),

@@ -9,15 +9,29 @@ question: the seal host gives the same answer, and journals that it did.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
+from labctl.bus import Body
 from labctl.clock import SECOND, MonotonicClock
-from labctl.core.joint import ClockBody, HeadBody
 from labctl.errors import BrokenRecord, StateError, Unreachable
 from labctl.joint.keys import Invitation
-from labctl.joint.wire import MOST_BYTES, Question, read_answer
+from labctl.joint.state import ClockBody, HeadBody
+from labctl.joint.wire import (
+    MOST_BYTES,
+    Answer,
+    Asks,
+    Compared,
+    Files,
+    Found,
+    Head,
+    HelloAnswer,
+    OpeningAnswer,
+    PartAnswer,
+    Question,
+    RevealAnswer,
+    read_answer,
+)
 from labctl.messages.body_parts import SlotWithArm
 
 TRY_S = 2.0
@@ -68,60 +82,49 @@ class SealLink:
 
     def hello(self) -> Hello:
         """Is it there? Compares the clocks. Raises Unreachable, StateError and what else the seal host raises."""
-        answer, sent_ns, came_ns = self._ask("hello")
-        try:
-            mine_ns = (sent_ns + came_ns) // 2 + self._clock.wall_ahead_ns()
-            its_ns = (int(answer["came_ns"]) + int(answer["left_ns"])) // 2
-            away_ns = max(0, (came_ns - sent_ns) - (int(answer["left_ns"]) - int(answer["came_ns"])))
-            clock = ClockBody(offset_s=round((mine_ns - its_ns) / SECOND, 6), bound_s=round(away_ns / 2 / SECOND, 6))
-            others = [str(trial) for trial in answer["not_yours"]]
-            return Hello(clock, others, bool(answer["gone"]), int(answer["parts"]), float(answer["limit_s"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise _no_answer(error) from error
+        answer, sent_ns, came_ns = self._ask(HelloAnswer, "hello")
+        mine_ns = (sent_ns + came_ns) // 2 + self._clock.wall_ahead_ns()
+        its_ns, its_took_ns = (answer.came_ns + answer.left_ns) // 2, answer.left_ns - answer.came_ns
+        bound_ns = max(0, came_ns - sent_ns - its_took_ns) // 2
+        clock = ClockBody(offset_s=round((mine_ns - its_ns) / SECOND, 6), bound_s=round(bound_ns / SECOND, 6))
+        return Hello(clock, answer.not_yours, answer.gone, answer.parts, answer.limit_s)
 
     def reveal(self, trial: str, head: HeadBody, skipped: Sequence[str] = ()) -> Revealed:
         """The arm of the next trial. Raises as `hello`."""
         clock = self.hello().clock
-        answer, _, _ = self._ask("reveal", trial=trial, head=head, clock=clock, skipped=tuple(skipped))
-        try:
-            arm, at = answer["arm"], answer["head"]
-            return Revealed(trial, str(arm), HeadBody(seq=int(at["seq"]), hash=str(at["hash"])), clock)
-        except (KeyError, TypeError, ValueError) as error:
-            raise _no_answer(error) from error
+        about = {"trial": trial, "head": Head.of(head), "clock": Compared.of(clock), "skipped": tuple(skipped)}
+        answer, _, _ = self._ask(RevealAnswer, "reveal", about)
+        return Revealed(trial, answer.arm, answer.head.body(), clock)
 
-    def part(self, files: Mapping[str, str]) -> dict[str, Any]:
-        """What a cell opens its campaign with. files: sha256 of protocol, fixture and cards. Raises as `hello`."""
-        return self._ask("part", files=files)[0]
+    def part(self, files: Files) -> PartAnswer:
+        """What a cell opens its campaign with. Raises as `hello`."""
+        return self._ask(PartAnswer, "part", {"files": files})[0]
 
     def join(self, head: HeadBody) -> None:
         """From here on the cell's chain is the one that begins so. Raises as `hello`."""
-        self._ask("join", head=head)
+        self._ask(Answer, "join", {"head": Head.of(head)})
 
     def close(self, head: HeadBody, phase: str) -> None:
         """The cell's campaign is over. Raises as `hello`."""
-        self._ask("close", head=head, phase=phase)
+        self._ask(Answer, "close", {"head": Head.of(head), "phase": phase})
 
-    def opening(self) -> tuple[list[SlotWithArm], str, bool]:
-        """The slots of the part with their arms, the nonce that binds them, and whether all was unblinded early. Raises
-        as `hello`.
-        """
-        answer = self._ask("opening")[0]
-        try:
-            return [SlotWithArm(**slot) for slot in answer["slots"]], str(answer["nonce_hex"]), bool(answer["early"])
-        except (KeyError, TypeError) as error:
-            raise _no_answer(error) from error
+    def opening(self) -> tuple[list[SlotWithArm], str]:
+        """The slots of the part with their arms, and the nonce that binds them. Raises as `hello`."""
+        answer = self._ask(OpeningAnswer, "opening")[0]
+        return [slot.sealed() for slot in answer.slots], answer.nonce_hex
 
-    def _ask(self, asks: str, **given: Any) -> tuple[dict[str, Any], int, int]:
+    def _ask(self, form: type[Found], asks: Asks, about: Body | None = None) -> tuple[Found, int, int]:
         """The answer, when the try that brought it was sent and when it came, ns of this host's monotonic clock."""
-        question = replace(Question(uuid.uuid4().hex, asks, self._part), **given)
+        question = Question(id=uuid.uuid4().hex, asks=asks, part=self._part, **(about or {}))
+        raw_question = question.model_dump_json(exclude_defaults=True).encode()
         until_ns = self._clock.now_ns() + self._patience_ns
         while True:
             sent_ns = self._clock.now_ns()
-            raw = self._try(question.encoded(), min(self._try_ns, until_ns - sent_ns))
+            raw = self._try(raw_question, min(self._try_ns, until_ns - sent_ns))
             came_ns = self._clock.now_ns()
             if raw is not None:
-                answer = read_answer(raw)
-                if answer.get("id") != question.id:
+                answer = read_answer(raw, form)
+                if answer.id != question.id:
                     raise BrokenRecord("the seal host answered another question than the one that was asked")
                 return answer, sent_ns, came_ns
             if came_ns >= until_ns:
@@ -151,7 +154,3 @@ class SealLink:
             raise StateError(f"the seal host at {self.address} cannot be asked: {str(error).lower()}") from None
         finally:
             context.term()
-
-
-def _no_answer(error: Exception) -> BrokenRecord:
-    return BrokenRecord(f"the seal host's answer lacks what it must say ({error}); is it of another version?")

@@ -11,18 +11,17 @@ from pathlib import Path
 from labctl.clock import Anchor
 from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import digest
-from labctl.core.joint import HeadBody, check_clock
 from labctl.errors import BrokenRecord, InputError, LabctlError
 from labctl.joint.asking import SealLink
 from labctl.joint.keys import Invitation, read_invitation
-from labctl.messages.joint import JointPart
+from labctl.joint.state import HeadBody, check_clock
+from labctl.joint.wire import Files
 from labctl.store.campaign import Campaign, Opened, open_campaign
 from labctl.store.chain_heads import head_text
-from labctl.store.dealing import INVITATION, Dealt, Opening
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import campaigns, read_plan, read_text
 from labctl.store.ledger import FOLDER
-from labctl.store.opened_body import text_digest
+from labctl.store.opened_body import INVITATION, Dealt, Opening, text_digest
 
 Asks = Callable[[Invitation, int], SealLink]
 
@@ -68,20 +67,14 @@ def join(
         found = _again(before)
         link.join(_head_of(found))
         return found, True
-    files = {
-        "protocol": text_digest(plan.protocol_text),
-        "fixture": text_digest(plan.fixture_text),
-        "cards": digest(dict(plan.cards)),
-    }
-    answer = link.part(files)
-    try:
-        entry = JointPart(**answer["joint"])
-        dealt = Dealt(entry, list(answer["slots"]), str(answer["commitment"]), read_text(invitation_path))
-        as_invited = (entry["name"], entry["cell"], entry["commitment"], entry["part"])
-    except (KeyError, TypeError) as error:
-        raise BrokenRecord(f"the seal host's answer lacks what it must say: {error}") from error
+    digests = text_digest(plan.protocol_text), text_digest(plan.fixture_text), digest(dict(plan.cards))
+    answer = link.part(Files(protocol=digests[0], fixture=digests[1], cards=digests[2]))
+    entry = answer.joint.body()
+    as_invited = (entry["name"], entry["cell"], entry["commitment"], entry["part"])
     if as_invited != (invitation.joint, invitation.cell, invitation.commitment, part):
         raise BrokenRecord("the seal host's commitment is not the one of the invitation: it is another joint campaign")
+    slots = [slot.body() for slot in answer.slots]
+    dealt = Dealt(entry, slots, answer.commitment, read_text(invitation_path))
     wanted = name or f"{invitation.joint}-{invitation.cell}" + (f"-{part}" if part > 1 else "")
     opened = open_campaign(protocol, cell, lab, entropy=entropy, anchor=anchor, who=who, name=wanted, dealt=dealt)
     link.join(_head_of(opened))
@@ -107,7 +100,7 @@ def opening_of(folder: Path, asks: Asks = _link) -> Opening | None:
     opened = body_of(events_of(folder)[0], CampaignOpened)
     if "joint" not in opened:
         return None
-    slots, nonce, _ = link_of(folder, opened, asks).opening()
+    slots, nonce = link_of(folder, opened, asks).opening()
     return Opening(slots, nonce)
 
 

@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labctl.core.event_bodies import CampaignOpened, body_of
+from labctl.core.event_bodies import ArmRevealed, CampaignOpened, body_of
 from labctl.core.events import Event, Kind
-from labctl.core.joint import (
+from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
+from labctl.joint.seal_host import part_nonce
+from labctl.joint.state import (
     ArmGiven,
     CellHead,
     HeadBody,
@@ -22,8 +24,6 @@ from labctl.core.joint import (
     check_clock,
     may_give,
 )
-from labctl.errors import BrokenRecord, InputError, LabctlError, in_words
-from labctl.joint.seal_host import part_nonce
 from labctl.messages.body_parts import SlotWithArm
 from labctl.store.chain_heads import chain_and_head_problems
 from labctl.store.journal import events_of
@@ -180,8 +180,8 @@ def _check_reveals(
     for event in events:
         if event.kind != Kind.ARM_REVEALED:
             continue
-        beside = event.body.get("joint") or {}
-        mine = given.get((beside.get("seq"), beside.get("hash")))  # pyright: ignore[reportArgumentType]
+        beside = body_of(event, ArmRevealed).get("joint")
+        mine = None if beside is None else given.get((beside["seq"], beside["hash"]))
         where = f"{name}: journal seq {event.seq}"
         if mine is None or mine.trial != event.trial:
             what = "the seal host's journal has no such answer for this trial"

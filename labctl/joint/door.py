@@ -6,17 +6,31 @@ May not: answer a key that is not paired, let one cell ask for another, log an a
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Self
 
 from labctl.clock import MonotonicClock
-from labctl.core.joint import not_yours
 from labctl.errors import Busy, InputError, LabctlError, StorageError
 from labctl.joint.keys import HOST_KEYS, HostKeys, read_host_keys
 from labctl.joint.seal_host import SealHost, writing
-from labctl.joint.wire import MOST_BYTES, Question, answered, read_question, refused
+from labctl.joint.state import HeadBody, not_yours
+from labctl.joint.wire import (
+    MOST_BYTES,
+    Answer,
+    Head,
+    HelloAnswer,
+    OpeningAnswer,
+    Part,
+    PartAnswer,
+    PublicSlot,
+    Question,
+    RevealAnswer,
+    SealedSlot,
+    read_question,
+    refused,
+)
 
 if TYPE_CHECKING:
     import zmq
@@ -33,66 +47,74 @@ def answer(folder: Path, cell: str, raw: bytes, clock: MonotonicClock) -> bytes:
         question = read_question(raw)
         question_id = question.id
         with writing(folder, VERB, clock) as host:
-            values = _ANSWERS[question.asks](host, cell, question)
+            found = _ANSWERS[question.asks](host, cell, question)
     except LabctlError as error:
-        _log.warning("%s of cell %s refused: %s", "a question", cell, error)
+        _log.warning("a question of cell %s is refused: %s", cell, error)
         return refused(question_id, StorageError(str(error)) if isinstance(error, Busy) else error)
-    return answered(question_id, {**values, "came_ns": came_ns, "left_ns": clock.now_ns() + clock.wall_ahead_ns()})
+    times = {"id": question_id, "came_ns": came_ns, "left_ns": clock.now_ns() + clock.wall_ahead_ns()}
+    return found.model_copy(update=times).model_dump_json().encode()
 
 
-def _hello(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+def _hello(host: SealHost, cell: str, question: Question) -> Answer:
     part = host.state.part(cell, question.part)
-    given = {"last": host.state.last, "gone": cell in host.state.gone, "not_yours": not_yours(host.state, part)}
-    return {**given, "parts": len(host.state.parts_of(cell)), "limit_s": host.state.opened["clock_limit_s"]}
+    return HelloAnswer(
+        gone=cell in host.state.gone,
+        not_yours=tuple(not_yours(host.state, part)),
+        parts=len(host.state.parts_of(cell)),
+        limit_s=host.state.opened["clock_limit_s"],
+    )
 
 
-def _part(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+def _part(host: SealHost, cell: str, question: Question) -> Answer:
     """What a cell needs to open its campaign, if it has the same files."""
-    opened = host.state.opened
+    opened, files = host.state.opened, question.files
     part = host.state.part(cell, question.part)
-    for name in ("protocol", "fixture", "cards"):
-        mine = {"protocol": opened["protocol"], "fixture": opened["fixture"], "cards": opened["cards"]}[name]
-        if (question.files or {}).get(name) != mine:
-            what = "policy cards are" if name == "cards" else f"{name} is"
+    if files is None:
+        raise InputError("a part needs the digests of protocol, fixture and cards")
+    for what, its, mine in (
+        ("protocol is", files.protocol, opened["protocol"]),
+        ("fixture is", files.fixture, opened["fixture"]),
+        ("policy cards are", files.cards, opened["cards"]),
+    ):
+        if its != mine:
             raise InputError(f"the {what} not the seal host's, byte for byte; copy what it was made from")
-    return {
-        "joint": {
-            "name": opened["name"],
-            "cell": cell,
-            "part": part.number,
-            "cells": list(opened["cells"]),
-            "blocks": list(part.dealt),
-            "commitment": opened["commitment"],
-            "head": host.state.last,
-        },
-        "slots": host.state.slots(part),
-        "commitment": part.commitment,
-    }
+    entry = Part(
+        name=opened["name"],
+        cell=cell,
+        part=part.number,
+        cells=tuple(opened["cells"]),
+        blocks=part.dealt,
+        commitment=opened["commitment"],
+        head=Head.of(host.state.last),
+    )
+    slots = tuple(PublicSlot(**slot) for slot in host.state.slots(part))
+    return PartAnswer(joint=entry, slots=slots, commitment=part.commitment)
 
 
-def _join(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+def _join(host: SealHost, cell: str, question: Question) -> Answer:
     host.join(cell, question.part, _needed(question.head))
-    return {}
+    return Answer()
 
 
-def _reveal(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
-    if question.clock is None:
-        raise InputError("a reveal needs the clock as it was compared")
-    given = host.give(cell, question.part, question.trial, _needed(question.head), question.clock, question.skipped)
-    return {"arm": given.arm, "head": given.head}
+def _reveal(host: SealHost, cell: str, question: Question) -> Answer:
+    if question.clock is None or question.trial is None:
+        raise InputError("a reveal needs the trial, and the clock as it was compared")
+    head, clock = _needed(question.head), question.clock.body()
+    given = host.give(cell, question.part, question.trial, head, clock, question.skipped)
+    return RevealAnswer(arm=given.arm, head=Head.of(given.head))
 
 
-def _close(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+def _close(host: SealHost, cell: str, question: Question) -> Answer:
     host.close(cell, question.part, _needed(question.head), question.phase or "closed")
-    return {}
+    return Answer()
 
 
-def _opening(host: SealHost, cell: str, question: Question) -> Mapping[str, object]:
+def _opening(host: SealHost, cell: str, question: Question) -> Answer:
     slots, nonce = host.opening(cell, question.part)
-    return {"slots": slots, "nonce_hex": nonce, "early": host.state.early, "head": host.state.last}
+    return OpeningAnswer(slots=tuple(SealedSlot(**slot) for slot in slots), nonce_hex=nonce, early=host.state.early)
 
 
-_ANSWERS: Mapping[str, Callable[[SealHost, str, Question], Mapping[str, object]]] = {
+_ANSWERS: Mapping[str, Callable[[SealHost, str, Question], Answer]] = {
     "hello": _hello,
     "part": _part,
     "join": _join,
@@ -102,14 +124,14 @@ _ANSWERS: Mapping[str, Callable[[SealHost, str, Question], Mapping[str, object]]
 }
 
 
-def _needed(head: Any) -> Any:
+def _needed(head: Head | None) -> HeadBody:
     if head is None:
         raise InputError("the head of the cell's journal is missing")
-    return head
+    return head.body()
 
 
 class Door:
-    """The bound socket. `turn` answers what is there. Close it at the end; a context manager does."""
+    """The bound socket. `turn` answers what is there. `open` closes it at the end."""
 
     def __init__(self, folder: Path, address: str | None = None) -> None:
         """address: tcp://HOST:PORT to bind; None: as the keys have it. Raises InputError, StorageError."""
@@ -160,11 +182,13 @@ class Door:
             self._guard.stop()
         self._context.term()
 
-    def __enter__(self) -> Door:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    @contextmanager
+    def open(self) -> Generator[Self, None, None]:
+        """The door until the end of the block."""
+        try:
+            yield self
+        finally:
+            self.close()
 
 
 class _Paired:

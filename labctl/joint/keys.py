@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import shlex
 import tomllib
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from labctl.errors import InputError
+from labctl.plain import Json
 from labctl.store.atomic_files import file_errors, replace_file
 
 PRIVATE = 0o600
@@ -64,14 +66,11 @@ def write_invitation(path: Path, invitation: Invitation) -> None:
 def read_invitation(path: Path) -> Invitation:
     """Raises InputError for a file that others may read or that is no invitation, StorageError."""
     found = _read(path)
-    try:
-        given = {name: found[name] for name in Invitation.__dataclass_fields__}
-    except KeyError as error:
-        raise InputError(f"{path}: no invitation to a joint campaign: it lacks {error.args[0]!r}") from None
-    wrong = [name for name, value in given.items() if not isinstance(value, str) or not value]
-    if wrong or set(found) != set(given):
-        what = wrong[0] if wrong else min(set(found) - set(given))
-        raise InputError(f"{path}: no invitation to a joint campaign: {what!r} is not as the seal host writes it")
+    given = {name: value for name, value in found.items() if isinstance(value, str) and value}
+    wanted = Invitation.__dataclass_fields__
+    wrong = sorted((set(wanted) | set(found)) - (set(wanted) & set(given)))
+    if wrong:
+        raise InputError(f"{path}: no invitation to a joint campaign: {wrong[0]!r} is not as the seal host writes it")
     check_address(given["address"], str(path))
     return Invitation(**given)
 
@@ -87,9 +86,11 @@ def read_host_keys(path: Path) -> HostKeys:
     """Raises InputError for a file that others may read or that is damaged, StorageError."""
     found = _read(path)
     try:
-        cells = {str(name): str(key) for name, key in found["cells"].items()}
-        return HostKeys(str(found["address"]), str(found["public_key"]), str(found["secret_key"]), cells)
-    except (KeyError, AttributeError, TypeError) as error:
+        cells = found["cells"]
+        assert isinstance(cells, Mapping)
+        address, public, secret = (str(found[name]) for name in ("address", "public_key", "secret_key"))
+        return HostKeys(address, public, secret, {name: str(key) for name, key in cells.items()})
+    except (KeyError, AssertionError) as error:
         raise InputError(f"{path}: the seal host's keys are damaged ({error}); restore the file from a copy") from None
 
 
@@ -101,14 +102,14 @@ def check_address(address: str, where: str) -> None:
         raise InputError(f"{where}: address {address!r}; give tcp://HOST:PORT")
 
 
-def _read(path: Path) -> dict[str, object]:
+def _read(path: Path) -> dict[str, Json]:
     with file_errors(str(path)):
         if not path.is_file():
             raise InputError(f"{path}: there is no such file")
         others, text = path.stat().st_mode & 0o077, path.read_text("utf-8", errors="replace")
     if others:
-        named = shlex.quote(str(path))
-        raise InputError(f"{path}: other accounts may read this key; chmod 600 {named}, unless somebody has read it")
+        remedy = f"chmod 600 {shlex.quote(str(path))}, unless somebody has read it"
+        raise InputError(f"{path}: other accounts may read this key; {remedy}")
     try:
         return tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:

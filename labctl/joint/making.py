@@ -15,7 +15,6 @@ from labctl.clock import Anchor
 from labctl.core.cell_allocation import Allocation, allocate
 from labctl.core.design import Schedule, Slot
 from labctl.core.events import digest
-from labctl.core.joint import BlockBody, JointKind, JointOpened, PartBody, fold_joint, slots_of
 from labctl.errors import InputError
 from labctl.joint.keys import (
     HOST_KEYS,
@@ -27,6 +26,7 @@ from labctl.joint.keys import (
     write_invitation,
 )
 from labctl.joint.seal_host import JOINT, part_nonce
+from labctl.joint.state import BlockBody, JointKind, JointOpened, PartBody, fold_joint, slots_of
 from labctl.messages.body_parts import SlotWithArm
 from labctl.store.atomic_files import file_errors, sync_folder
 from labctl.store.chain_heads import append_head, head_text

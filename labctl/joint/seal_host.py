@@ -18,7 +18,8 @@ from labctl.clock import SECOND, Anchor, Clock, MonotonicClock
 from labctl.core.cell_allocation import Allocation, CellBlock, redistribute
 from labctl.core.design import drbg
 from labctl.core.events import Event
-from labctl.core.joint import (
+from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.joint.state import (
     ArmGiven,
     CellHead,
     ClockBody,
@@ -33,7 +34,6 @@ from labctl.core.joint import (
     fold_joint,
     may_give,
 )
-from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.messages.body_parts import SlotWithArm
 from labctl.store.chain_heads import append_head, chain_and_head_problems
 from labctl.store.database_backend import sqlite_url

@@ -5,135 +5,213 @@ May not: open a socket, or decide anything.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from typing import Annotated, Literal, TypeVar
 
-from labctl.core.joint import ClockBody, HeadBody
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
 from labctl.errors import BrokenRecord, InputError, LabctlError, StateError, StorageError
+from labctl.joint.state import ClockBody, HeadBody
+from labctl.messages.body_parts import Slot, SlotWithArm
+from labctl.messages.joint import JointPart
 
 MOST_BYTES = 1 << 20
-ASKED = ("hello", "part", "join", "reveal", "close", "opening")
 KINDS: Mapping[str, type[LabctlError]] = {
     kind.__name__: kind for kind in (BrokenRecord, InputError, StateError, StorageError)
 }
-_HEX = frozenset("0123456789abcdef")
+Short = Annotated[str, StringConstraints(max_length=64, pattern=r"^[A-Za-z0-9._-]+$")]
+Hash = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Text = Annotated[str, StringConstraints(max_length=200)]
+Whole = Annotated[int, Field(ge=0, le=2**62)]
+Seconds = Annotated[float, Field(ge=-1e9, le=1e9)]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+Asks = Literal["hello", "part", "join", "reveal", "close", "opening"]
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Head(_Form):
+    """The last entry of a chain."""
+
+    seq: Annotated[int, Field(ge=1, le=2**53)]
+    hash: Hash
+
+    @classmethod
+    def of(cls, head: HeadBody) -> Head:
+        return cls(seq=head["seq"], hash=head["hash"])
+
+    def body(self) -> HeadBody:
+        return HeadBody(seq=self.seq, hash=self.hash)
+
+
+class Compared(_Form):
+    """A cell's wall clock less the seal host's, in s, and how far that may be wrong."""
+
+    offset_s: Seconds
+    bound_s: Annotated[float, Field(ge=0, le=1e9)]
+
+    @classmethod
+    def of(cls, clock: ClockBody) -> Compared:
+        return cls(offset_s=clock["offset_s"], bound_s=clock["bound_s"])
+
+    def body(self) -> ClockBody:
+        return ClockBody(offset_s=self.offset_s, bound_s=self.bound_s)
+
+
+class Files(_Form):
+    """sha256 of what a cell opens its part with."""
+
+    protocol: Hash
+    fixture: Hash
+    cards: Hash
+
+
+class Question(_Form):
     """One question. part: of the asking cell; head: of its journal, None where it has none yet; clock: as it was just
-    compared; skipped: trials that it does not run; phase: of its campaign; files: sha256 of protocol, fixture, cards.
+    compared; skipped: trials that it does not run; phase: of its campaign; files: what it has.
     """
 
-    id: str
-    asks: str
-    part: int = 1
-    trial: str = ""
-    head: HeadBody | None = None
-    clock: ClockBody | None = None
-    skipped: Sequence[str] = ()
-    phase: str = ""
-    files: Mapping[str, str] | None = None
+    id: Short
+    asks: Asks
+    part: Annotated[int, Field(ge=1, le=10**4)] = 1
+    trial: Short | None = None
+    head: Head | None = None
+    clock: Compared | None = None
+    skipped: tuple[Short, ...] = ()
+    phase: Literal["closed", "reviewed", "frozen", "unblinded"] | None = None
+    files: Files | None = None
 
-    def encoded(self) -> bytes:
-        values = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return json.dumps({name: value for name, value in values.items() if value not in (None, "", ())}).encode()
+
+class PublicSlot(_Form):
+    """A slot as it was published."""
+
+    index: Whole
+    trial: Short
+    block: Whole
+    position: Whole
+    condition: Text
+
+    def body(self) -> Slot:
+        return Slot(
+            index=self.index, trial=self.trial, block=self.block, position=self.position, condition=self.condition
+        )
+
+
+class SealedSlot(PublicSlot):
+    """A slot as it was sealed."""
+
+    arm: Text
+
+    def sealed(self) -> SlotWithArm:
+        return SlotWithArm(**self.body(), arm=self.arm)
+
+
+class Part(_Form):
+    """Which part it is, as the cell's first entry will have it (`messages.joint.JointPart`)."""
+
+    name: Text
+    cell: Text
+    part: Whole
+    cells: tuple[Text, ...]
+    blocks: tuple[Whole, ...]
+    commitment: Hash
+    head: Head
+
+    def body(self) -> JointPart:
+        return JointPart(
+            name=self.name,
+            cell=self.cell,
+            part=self.part,
+            cells=list(self.cells),
+            blocks=list(self.blocks),
+            commitment=self.commitment,
+            head={"seq": self.head.seq, "hash": self.head.hash},
+        )
+
+
+class Answer(_Form):
+    """What every answer has: whose it is, and when its question came and it left, ns of the host's wall clock."""
+
+    id: str = ""
+    came_ns: Whole = 0
+    left_ns: Whole = 0
+
+
+class HelloAnswer(Answer):
+    """not_yours: trials that another cell has now; gone: declared so; limit_s: of the clocks."""
+
+    gone: bool
+    not_yours: tuple[Short, ...]
+    parts: Whole
+    limit_s: float
+
+
+class PartAnswer(Answer):
+    """What a cell opens its campaign with; commitment: of the part."""
+
+    joint: Part
+    slots: tuple[PublicSlot, ...]
+    commitment: Hash
+
+
+class RevealAnswer(Answer):
+    """One arm; head: the seal host's, after it journalled that."""
+
+    arm: Text
+    head: Head
+
+
+class OpeningAnswer(Answer):
+    """A part, opened."""
+
+    slots: tuple[SealedSlot, ...]
+    nonce_hex: Hash
+    early: bool
+
+
+class Refusal(_Form):
+    """Why not, in one line."""
+
+    id: str
+    kind: str
+    error: str
+
+
+Found = TypeVar("Found", bound=Answer)
 
 
 def read_question(raw: bytes) -> Question:
     """Raises InputError for anything that no cell of this version sends."""
     try:
-        found: Any = json.loads(raw)
-    except (ValueError, RecursionError):
-        raise InputError("not a question: it is not JSON") from None
-    if not isinstance(found, dict) or set(found) - set(Question.__dataclass_fields__):
-        raise InputError("not a question: not an object of the known keys")
-    question = Question(
-        id=_text(found, "id", 64),
-        asks=_text(found, "asks", 16),
-        part=_whole(found.get("part", 1), 1, 10**4),
-        trial=_text(found, "trial", 64, empty=True),
-        head=_head(found["head"]) if "head" in found else None,
-        clock=_clock(found["clock"]) if "clock" in found else None,
-        skipped=_texts(found.get("skipped", [])),
-        phase=_text(found, "phase", 16, empty=True),
-        files=_digests(found["files"]) if "files" in found else None,
-    )
-    if question.asks not in ASKED:
-        raise InputError(f"no question {question.asks!a}; there are {', '.join(ASKED)}")
-    if question.phase not in ("", "closed", "reviewed", "frozen", "unblinded"):
-        raise InputError("phase is closed, reviewed, frozen or unblinded")
-    return question
+        return Question.model_validate_json(raw)
+    except (ValidationError, ValueError, RecursionError) as error:
+        raise InputError(f"not a question that a cell asks: {_first(error)}") from None
 
 
-def answered(question_id: str, values: Mapping[str, object]) -> bytes:
-    """The bytes of an answer."""
-    return json.dumps({"id": question_id, "ok": True, **values}).encode()
+def read_answer(raw: bytes, form: type[Found]) -> Found:
+    """An answer of a form; raises what the seal host raised, or BrokenRecord for what is no answer."""
+    try:
+        refusal = Refusal.model_validate_json(raw)
+    except (ValidationError, ValueError, RecursionError):
+        try:
+            return form.model_validate_json(raw)
+        except (ValidationError, ValueError, RecursionError) as error:
+            text = f"the seal host's answer is of another form ({_first(error)}); is it of another version?"
+            raise BrokenRecord(text) from None
+    raise KINDS.get(refusal.kind, StateError)(f"the seal host refuses: {refusal.error}")
 
 
 def refused(question_id: str, error: LabctlError) -> bytes:
-    """The bytes of a refusal, in one line."""
-    return json.dumps({"id": question_id, "ok": False, "kind": type(error).__name__, "error": str(error)}).encode()
+    """The bytes of a refusal."""
+    return Refusal(id=question_id, kind=type(error).__name__, error=str(error)).model_dump_json().encode()
 
 
-def read_answer(raw: bytes) -> dict[str, Any]:
-    """An answer; raises what the seal host raised, or BrokenRecord for what is no answer."""
-    try:
-        found: Any = json.loads(raw)
-        if found["ok"] is True:
-            return dict(found)
-        kind, error = KINDS.get(str(found["kind"]), StateError), str(found["error"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise BrokenRecord("the seal host answered what is no answer; is it of another version?") from None
-    raise kind(f"the seal host refuses: {error}")
-
-
-def _text(found: Mapping[str, Any], name: str, most: int, *, empty: bool = False) -> str:
-    value = found.get(name, "")
-    if not isinstance(value, str) or len(value) > most or not (value or empty) or not value.isprintable():
-        raise InputError(f"not a question: {name} is no text of at most {most} characters")
-    return value
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or any(not isinstance(one, str) or len(one) > 64 for one in value):
-        raise InputError("not a question: skipped is no list of trials")
-    return tuple(value)
-
-
-def _whole(value: Any, least: int, most: int) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise InputError(f"not a question: {ascii(value)[:40]} is no whole number from {least} to {most}")
-    return value
-
-
-def _head(value: Any) -> HeadBody:
-    if not isinstance(value, dict) or set(value) != {"seq", "hash"}:
-        raise InputError("not a question: head is no seq and hash")
-    return HeadBody(seq=_whole(value["seq"], 1, 2**53), hash=_digest(value["hash"]))
-
-
-def _digest(value: Any) -> str:
-    if not isinstance(value, str) or len(value) != 64 or not _HEX.issuperset(value):
-        raise InputError("not a question: a hash has 64 hexadecimal digits")
-    return value
-
-
-def _digests(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict) or set(value) != {"protocol", "fixture", "cards"}:
-        raise InputError("not a question: files are protocol, fixture and cards")
-    return {name: _digest(one) for name, one in value.items()}
-
-
-def _clock(value: Any) -> ClockBody:
-    if not isinstance(value, dict) or set(value) != {"offset_s", "bound_s"}:
-        raise InputError("not a question: clock is no offset_s and bound_s")
-    offset, bound = value["offset_s"], value["bound_s"]
-    for one in (offset, bound):
-        if not isinstance(one, int | float) or isinstance(one, bool) or not -1e9 < one < 1e9:
-            raise InputError("not a question: an offset and its bound are seconds")
-    if bound < 0:
-        raise InputError("not a question: a bound is not negative")
-    return ClockBody(offset_s=float(offset), bound_s=float(bound))
+def _first(error: Exception) -> str:
+    """Where the first thing stands that is wrong, and what."""
+    if not isinstance(error, ValidationError):
+        return type(error).__name__
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'all of it'}: {first['msg'].lower()}"

@@ -124,9 +124,7 @@ class Opening(TypedDict):
 
 
 class Unsealed(TypedDict):
-    """What a seal held: all slots with their arms, the secret that they were drawn from, and every sealed value.
-    nonce_hex: of a cell's part of a joint campaign, what the seal host bound its slots with; the secret is the cell's.
-    """
+    """What a seal held: all slots and their arms, what they were drawn from and, in a joint campaign, bound with."""
 
     schedule: Sequence[SlotWithArm]
     secret_hex: str

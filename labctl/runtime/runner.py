@@ -38,7 +38,7 @@ from labctl.runtime.readiness import ASKED, Readiness
 from labctl.runtime.recording_seal import late_gap
 from labctl.runtime.robot_watch import RobotWatch
 from labctl.runtime.scene_watch import SceneWatch
-from labctl.runtime.seal import SEAL, OwnSeal
+from labctl.runtime.seal import ANSWERED, OwnSeal
 from labctl.runtime.sensor_watch import SensorWatch
 from labctl.runtime.staging import Staging
 from labctl.store.journal import DuplicateCommand
@@ -368,7 +368,7 @@ MESSAGES = by_kind(
         on(DeviceReport, RunNode._reported),
         on(Suspended, RunNode._suspended),
         on_raw(ASKED, RunNode._asked),
-        on_raw(SEAL, RunNode._seal_answered),
+        on_raw(ANSWERED, RunNode._seal_answered),
         on(Exited, RunNode._exited),
         on(Late, RunNode._came_late),
         on_raw("command", RunNode._command),

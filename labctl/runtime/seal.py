@@ -13,17 +13,17 @@ from labctl.bus import Message, Step, Work
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold
-from labctl.core.joint import HeadBody, check_clock
 from labctl.core.trial import State, Trial
 from labctl.errors import StateError
 from labctl.joint.asking import Hello, Revealed, SealLink
 from labctl.joint.cell import link_of
+from labctl.joint.state import HeadBody, check_clock
 from labctl.messages.joint import SealAnswer
 from labctl.plain import Json
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 
-SEAL = "seal"
+ANSWERED = "arm_host"
 GIVEN_AWAY = "another cell has this block"
 REFUSES = "the seal host refuses"
 GREET_NS, GREET_AGAIN_NS = 5 * SECOND, 2 * SECOND  # between questions whether it is there: while it is, while it is not
@@ -77,13 +77,13 @@ class JointSeal(OwnSeal):
         skipped = [one.id for one in self._writer.state.trials.values() if one.state == State.NOT_RUN]
         self._cameras, head = cameras, HeadBody(seq=seq, hash=own)
         link = self._link
-        step.work.append(Work(lambda: link.reveal(trial.id, head, skipped), SEAL, tag=trial.id, alone=True))
+        step.work.append(Work(lambda: link.reveal(trial.id, head, skipped), ANSWERED, tag=trial.id, alone=True))
 
     def advance(self, trial: Trial | None, now_ns: int, step: Step) -> None:
         self._now_ns = now_ns
         if not self._asking and now_ns >= self._greet_ns:
             self._asking = True
-            step.work.append(Work(self._link.hello, SEAL, alone=True))
+            step.work.append(Work(self._link.hello, ANSWERED, alone=True))
         if trial is not None and trial.id in self._not_mine and trial.state in (State.PLANNED, State.STAGING):
             if trial.state == State.STAGING:
                 self._writer.log(Kind.TRIAL_RELEASED, {"reason": GIVEN_AWAY}, trial=trial.id)

@@ -25,18 +25,18 @@ from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
-from labctl.store.dealing import Dealt, Opening, joint_body, schedule_of, seal, unsealed
 from labctl.store.journal import Journal, campaigns_in
 from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.locks import campaign_lock
-from labctl.store.opened_body import Frozen, check_format, freeze, opened_body
+from labctl.store.opened_body import check_format, freeze, joint_body, opened_body, schedule_of, seal, unsealed
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.bus import Body
     from labctl.config.cell_schema import Cell, Fixture
     from labctl.config.protocol_schema import Arm, Protocol
     from labctl.store.linking import Linked
+    from labctl.store.opened_body import Dealt, Frozen, Opening
 
 PRIVATE = 0o700
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

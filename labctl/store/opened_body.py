@@ -1,7 +1,8 @@
-"""What a campaign's first entry states of its protocol, cell and fixture, the number of its format, and the rows of a
-person of another time that it names, which are frozen beside it (`labctl.reporting.historical` looks them up).
+"""What a campaign's first entry states of its protocol, cell and fixture, the number of its format, the rows of a
+person of another time that are frozen beside it (`labctl.reporting.historical` looks them up), and where its schedule
+comes from: drawn here, or dealt by the seal host of a joint campaign, which keeps the arms until each trial's turn.
 
-May not: name an arm, an endpoint or the order of the arms; what the seal adds, `open_campaign` adds.
+May not: name an arm, an endpoint or the order of the arms in that entry; what the seal adds, `open_campaign` adds.
 """
 
 from __future__ import annotations
@@ -15,20 +16,34 @@ from typing import TYPE_CHECKING, TypedDict
 
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import digest
-from labctl.errors import BrokenRecord, InputError
-from labctl.messages.body_parts import ConditionEntry, Plateau, SceneRules, Slot, SwitchEntry, TaskEntry
+from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.messages.body_parts import (
+    ConditionEntry,
+    Plateau,
+    SceneRules,
+    Slot,
+    SlotWithArm,
+    SwitchEntry,
+    TaskEntry,
+    Unsealed,
+)
 from labctl.messages.historical import HistoricalEntry
+from labctl.messages.joint import JointPart
 from labctl.messages.judgements import WitnessEntry
 from labctl.store.atomic_files import file_errors, replace_file
 from labctl.store.lab_folder import Plan
+from labctl.store.ledger import Ledger
 from labctl.store.problem import Problem
 from labctl.store.rubric_pictures import AnchorPicture, with_pictures
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.config.cell_schema import Cell
+    from labctl.config.conditions import Condition
     from labctl.config.protocol_schema import Protocol
+    from labctl.core.design import Schedule
 
 FORMAT = 2
+INVITATION = "invitation.toml"  # beside the seal of a cell's part: how its seal host is reached
 HISTORICAL = "historical.csv"  # in a campaign's folder: rows of a person of another time
 # What is bound from a format on, in words for whoever verifies a campaign of an earlier one.
 _BOUND_SINCE: Mapping[int, tuple[str, ...]] = {
@@ -211,3 +226,82 @@ def historical_problems(folder: Path, opened: CampaignOpened) -> list[Problem]:
         return []
     finding = "its rows are not the ones that were frozen at opening" if there else "the file is gone"
     return [Problem("changed historical reference", entry["file"], finding)]
+
+
+@dataclass(frozen=True, slots=True)
+class Dealt:
+    """A cell's part as its seal host dealt it: public slots, what binds their arms, and the text of the invitation."""
+
+    entry: JointPart
+    slots: Sequence[Slot]
+    commitment: str
+    invitation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """What a seal host says of a part once all is unblinded: its slots with their arms, and what binds them."""
+
+    slots: Sequence[SlotWithArm]
+    nonce_hex: str
+
+
+class JointBody(TypedDict, total=False):
+    """What a campaign's first entry has of it; nothing of a campaign by itself."""
+
+    joint: JointPart
+
+
+def schedule_of(plan: Plan, conditions: tuple[Condition, ...], entropy: bytes, dealt: Dealt | None) -> Schedule:
+    """The schedule to seal, drawn from the entropy or as it was dealt, without arms then. Raises InputError."""
+    from labctl.config.conditions import sets_of
+    from labctl.core import design
+
+    protocol = plan.protocol
+    if protocol.cells is not None and dealt is None:
+        text = "several cells share this protocol: labctl joint open seals it, labctl joint join opens each part"
+        raise protocol.refusal(("cells",), text, str(plan.path))
+    if dealt is None:
+        arms = [arm.name for arm in protocol.arm]
+        return design.draw(sets_of(conditions), arms, protocol.design.blocks_per_condition, entropy, protocol.alone)
+    known = {condition.id for condition in conditions}
+    strange = next((slot["condition"] for slot in dealt.slots if slot["condition"] not in known), None)
+    if strange is not None:
+        raise InputError(f"the seal host dealt condition {strange!r}, which {plan.path} does not have")
+    return design.Schedule(
+        tuple(
+            design.Slot(number, slot["trial"], slot["block"], slot["position"], slot["condition"], "")
+            for number, slot in enumerate(dealt.slots)
+        )
+    )
+
+
+def seal(folder: Path, plan: Plan, schedule: Schedule, entropy: bytes, dealt: Dealt | None) -> str:
+    """The seal of a campaign, and what binds its arms. Raises StateError, StorageError."""
+    commitment = Ledger.create(folder, schedule, entropy, plan.protocol_text, plan.cards)
+    if dealt is None:
+        return commitment
+    path = Ledger.open(folder).private_file(INVITATION)
+    replace_file(path, dealt.invitation.encode(), mode=0o600)
+    return dealt.commitment
+
+
+def joint_body(dealt: Dealt | None) -> JointBody:
+    """What the first entry says of the joint campaign."""
+    return {} if dealt is None else {"joint": dealt.entry}
+
+
+def unsealed(ledger: Ledger, name: str, opening: Opening | None) -> Unsealed:
+    """Everything in a seal, for unblinding. Raises StateError for a part whose seal host has not opened it,
+    BrokenRecord where that opens another arm than it revealed.
+    """
+    found = ledger.open_all()
+    if not ledger.joint:
+        return found
+    if opening is None:
+        raise StateError(f"campaign {name} is a part of a joint one; its arms are at the seal host: labctl unblind")
+    revealed: Mapping[str, str] = ledger.revealed()
+    for slot in opening.slots:
+        if revealed.get(slot["trial"], slot["arm"]) != slot["arm"]:
+            raise BrokenRecord(f"trial {slot['trial']}: the seal host opens another arm than it revealed")
+    return {**found, "schedule": list(opening.slots), "nonce_hex": opening.nonce_hex}

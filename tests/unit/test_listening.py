@@ -18,6 +18,7 @@ LISTENS = frozenset(
 # file -> where it listens
 WHERE = {
     "labctl/runtime/hosting/transport.py": "sockets that are files",
+    "labctl/joint/door.py": "loopback unless its address says otherwise; CURVE: tests/system/joint/test_joint_door.py",
     "labctl/checks/clock_page.py": "LOOPBACK",
     "labctl/pages/server.py": "LOOPBACK",
     "ui/rerun/viewer_page.py": "LOOPBACK",

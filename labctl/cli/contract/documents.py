@@ -15,6 +15,7 @@ from labctl.config.reference import Schema
 FORMS = "labctl.cli.contract.forms"
 MORE = "labctl.cli.contract.more_forms"
 KEEPING = "labctl.cli.contract.keeping_forms"
+JOINT = "labctl.cli.contract.joint_forms"
 OUTSIDE = "labctl.cli.contract.published_forms"
 
 # name and number -> where its type is; a document's `schema` is "labctl.NAME/NUMBER"
@@ -35,6 +36,9 @@ DOCUMENTS: Mapping[str, str] = {
     "experiment/1": f"{MORE}:ExperimentMade",
     "export/1": f"{FORMS}:Exported",
     "import/1": f"{FORMS}:ImportMade",
+    "joint_opened/1": f"{JOINT}:JointMade",
+    "joint_status/1": f"{JOINT}:JointStatus",
+    "joint_verification/1": f"{JOINT}:JointVerified",
     "keyframe_questions/1": "labctl.checks.keyframe_questions:Asked",
     "lab_made/1": f"{FORMS}:NewLab",
     "latency/1": f"{MORE}:Latency",

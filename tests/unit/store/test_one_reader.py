@@ -17,6 +17,7 @@ NOTHING_SHOWN = {
     "alerts": "tells what a run publishes, not what is recorded",
     "config": "reads what people write",
     "core": "pure",
+    "joint": "asks for arms and gives them; `checking` verifies both sides",
     "messages": "between processes",
     "nodes": "of a run, which looks at the seal when it begins",
     "runtime": "the same; what it writes for a review is among ALSO",
@@ -75,6 +76,7 @@ LISTED: dict[str, dict[str, str]] = {
         "run: in_passing": "the same, for --json",
     },
     "labctl/cli/export.py": {"export: read_text": "the table that was just written, for --out -"},
+    "labctl/cli/keeping/joint.py": {"status: events_of": "counts of a seal host's journal"},
     "labctl/cli/lifecycle.py": {"_say_phase: in_passing": "the phase that this command has just written"},
     "labctl/cli/demo.py": {
         "last_ns: in_passing": "a time, to unblind at",

@@ -22,9 +22,10 @@ from labctl.cli.options import (
     print_json,
     who_option,
 )
+from labctl.plain import count
 
 if TYPE_CHECKING:
-    from labctl.core.joint import JointState
+    from labctl.joint.state import JointState
 
 NAMED = "[default: the joint campaign's and the cell's]"
 ADDRESS = click.option(
@@ -88,7 +89,7 @@ def open_(protocol: Path, name: str | None, address: str, who: str | None, lab: 
         found = {"schema": "labctl.joint_opened/1", "joint": made.folder.name, "folder": str(made.folder)}
         print_json({**found, "commitment": made.commitment, "head": made.head, "invitations": invitations})
         return
-    click.echo(f"sealed {made.folder.name} for {len(made.invitations)} cells")
+    click.echo(f"sealed {made.folder.name} for {count(len(made.invitations), 'cell')}")
     click.echo(f"commitment {made.commitment}")
     click.echo("It binds every cell's schedule: publish it or note it down.")
     click.echo(f"head {made.head}")
@@ -103,6 +104,7 @@ def open_(protocol: Path, name: str | None, address: str, who: str | None, lab: 
 @lab_option
 def serve(name: str, bind: str | None, lab: Path | None) -> None:
     """Answer the cells until Ctrl-C. Killed and started again it goes on: each answer was journalled before it left."""
+    from labctl.bus import Message
     from labctl.joint.door import Door
     from labctl.joint.keys import check_address
     from labctl.runtime.hosting.ending import on_signals
@@ -110,9 +112,9 @@ def serve(name: str, bind: str | None, lab: Path | None) -> None:
     folder = _folder(name, lab)
     if bind is not None:
         check_address(bind, "--bind")
-    with Door(folder, bind) as door:
+    with Door(folder, bind).open() as door:
         click.echo(f"the seal of {folder.name} answers at {door.address}; Ctrl-C ends it")
-        asked: list[object] = []
+        asked: list[Message] = []
         put_back = on_signals(asked.append)
         while not asked:
             door.turn(200)
@@ -126,7 +128,7 @@ def serve(name: str, bind: str | None, lab: Path | None) -> None:
 @json_option
 def status(name: str, lab: Path | None, as_json: bool) -> None:
     """Which cell has how many blocks, and how far it was given arms. No arm is shown."""
-    from labctl.core.joint import fold_joint
+    from labctl.joint.state import fold_joint
     from labctl.store.journal import events_of
 
     folder = _folder(name, lab)
@@ -139,8 +141,8 @@ def status(name: str, lab: Path | None, as_json: bool) -> None:
         return
     for row in rows:
         click.echo(
-            f"{row['cell']:<12} part {row['part']}  {row['blocks']:>4} blocks  "
-            f"{row['given']:>4} of {row['trials']} trials given  {row['stands']}"
+            f"{row['cell']:<12} part {row['part']}  blocks {row['blocks']:>4}  "
+            f"given {row['given']:>4} of {row['trials']}  {row['stands']}"
         )
     click.echo(f"head {state.last['seq']}:{state.last['hash']}")
 
@@ -160,7 +162,7 @@ def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
     with writing(folder, "joint gone") as host:
         host.gone(cell, who=acting(who, folder), reason=reason)
         free = len(host.free_blocks())
-    click.echo(f"cell {cell} is gone; {free} of its blocks nobody has begun")
+    click.echo(f"cell {cell} is gone; nobody has begun {count(free, 'of its blocks', 'of its blocks')}")
     click.echo(f"next: labctl joint give {name}, or labctl joint back {name} {cell} when it returns")
 
 
@@ -178,8 +180,8 @@ def back(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
     folder = _folder(name, lab)
     with writing(folder, "joint back") as host:
         host.back(cell, who=acting(who, folder), reason=reason)
-        left = [part for part in host.state.parts_of(cell)]
-    click.echo(f"cell {cell} is back; {sum(len(part.blocks) for part in left)} blocks are its own")
+        left = sum(len(part.blocks) for part in host.state.parts_of(cell))
+    click.echo(f"cell {cell} is back, with {count(left, 'block')}")
 
 
 @joint.command(epilog=example("labctl joint give two --reason 'b will not return'"), context_settings=CONTEXT)
@@ -200,7 +202,7 @@ def give(name: str, reason: str, who: str | None, lab: Path | None) -> None:
     with writing(folder, "joint give") as host:
         parts = host.move(host.dealt_anew(), who=acting(who, folder), reason=reason)
     for part in parts:
-        click.echo(f"cell {part['cell']}: part {part['part']} with {len(part['blocks'])} blocks")
+        click.echo(f"cell {part['cell']}: part {part['part']} with {count(len(part['blocks']), 'block')}")
         click.echo(f"next, at that cell: labctl joint join INVITATION PROTOCOL --cell CELL --part {part['part']}")
 
 
@@ -252,7 +254,9 @@ def verify(name: str, campaigns: tuple[Path, ...], lab: Path | None, as_json: bo
     for note in found.notes:
         click.echo(f"note: {note}")
     cells = ", ".join(found.cells) or "none"
-    click.echo(f"{found.entries} entries at the seal host, {found.given} arms given; cells read: {cells}")
+    given = count(found.given, "arm")
+    entries = count(found.entries, "entry", "entries")
+    click.echo(f"{entries} at the seal host, {given} given; cells read: {cells}")
     click.echo(f"head {found.head}")
     click.echo("broken" if found.problems else "the record holds")
     return int(bool(found.problems))

@@ -183,7 +183,7 @@ def fold_joint(events: Iterable[Event]) -> JointState:
         try:
             state = advance_joint(state, event)
         except (KeyError, TypeError) as error:
-            text = f"entry {event.seq} ({event.kind}) of the seal host's journal lacks what its kind must say"
+            text = f"entry {event.seq} of the seal host's journal lacks what its kind must say"
             raise BrokenRecord(f"{text}: {error}") from error
     if state is None:
         raise BrokenRecord("the seal host's journal is empty")
@@ -193,7 +193,7 @@ def fold_joint(events: Iterable[Event]) -> JointState:
 def advance_joint(state: JointState | None, event: Event) -> JointState:
     """The state after one more entry; None: before the first. Raises BrokenRecord for one that does not follow."""
     if (state is None) != (event.kind == JointKind.OPENED):
-        raise BrokenRecord(f"entry {event.seq} ({event.kind}): a joint campaign is opened first, and once")
+        raise BrokenRecord(f"entry {event.seq}: a joint campaign is opened first, and once")
     if state is None:
         opened = body_of(event, JointOpened)
         blocks = {block["number"]: block for block in opened["blocks"]}
@@ -220,7 +220,7 @@ def advance_joint(state: JointState | None, event: Event) -> JointState:
         case JointKind.HEADS:
             pass
         case _:
-            raise BrokenRecord(f"entry {event.seq}: {event.kind} is no kind of a seal host's journal")
+            raise BrokenRecord(f"entry {event.seq} is of no kind that a seal host's journal has")
     return replace(state, last=HeadBody(seq=event.seq, hash=event.hash))
 
 

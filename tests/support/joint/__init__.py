@@ -1,0 +1,1 @@
+"""Joint campaigns: labs, and a relay between them."""

@@ -1,0 +1,69 @@
+"""The seal host's door: encrypted, for invited keys alone, and it goes on whatever comes through it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import zmq
+from support.joint.joint_labs import Labs, answering, make_labs
+
+from labctl.errors import Unreachable
+from labctl.joint.asking import SealLink
+from labctl.joint.keys import new_pair, read_host_keys, read_invitation
+
+
+def link(labs: Labs, **changes: str) -> SealLink:
+    invitation = replace(read_invitation(labs.invitation("a")), **changes)
+    return SealLink(invitation, patience_s=0.6 if changes else 8.0, try_s=0.3 if changes else 4.0)
+
+
+def test_a_key_that_was_not_invited_gets_no_answer_and_neither_does_one_without(tmp_path: Path) -> None:
+    labs = make_labs(tmp_path)
+    public, secret = new_pair()
+    with answering(labs):
+        with pytest.raises(Unreachable, match="this cell's key is the one it invited"):
+            link(labs, public_key=public, secret_key=secret).hello()
+        with pytest.raises(Unreachable):
+            link(labs, host_key=public).hello()
+        with zmq.Context() as context, context.socket(zmq.DEALER) as plain:
+            plain.linger = 0
+            plain.connect(read_host_keys(labs.made.folder / "keys.toml").address)
+            plain.send(b'{"id": "q", "asks": "hello"}')
+            assert not plain.poll(300)
+        assert link(labs).hello().parts == 1
+
+
+def test_bytes_that_are_no_question_are_refused_and_the_next_question_is_answered(tmp_path: Path) -> None:
+    labs = make_labs(tmp_path)
+    invitation = read_invitation(labs.invitation("b"))
+    with answering(labs):
+        with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+            socket.linger = 0
+            socket.curve_serverkey = invitation.host_key.encode()
+            socket.curve_publickey, socket.curve_secretkey = (
+                invitation.public_key.encode(),
+                invitation.secret_key.encode(),
+            )
+            socket.connect(invitation.address)
+            socket.send_multipart([b"two", b"frames"])
+            socket.send(b"\xff" * 1000)
+            assert socket.poll(5000) and b"not a question" in socket.recv()
+        found = link(labs).hello()
+    assert abs(found.clock["offset_s"]) <= found.clock["bound_s"]
+
+
+def test_the_address_is_loopback_unless_one_is_named(tmp_path: Path) -> None:
+    from click.testing import CliRunner
+
+    from labctl.cli.keeping.joint import joint
+
+    labs = make_labs(tmp_path)
+    found = CliRunner().invoke(
+        joint, ["open", str(labs.host / "protocols/two.toml"), "--name", "three", "--lab", str(labs.host)]
+    )
+    assert found.exit_code == 0, found.output
+    keys = read_host_keys(labs.host / "joint/three/keys.toml")
+    assert keys.address == "tcp://127.0.0.1:7441"
+    assert keys.secret_key not in found.output and "policy-a" not in found.output
