@@ -51,6 +51,8 @@ DOCUMENTS: Mapping[str, str] = {
     "power/1": f"{MORE}:Power",
     "practice/1": f"{FORMS}:PracticeKept",
     "published_made/1": f"{OUTSIDE}:PublishedMade",
+    "qualifications/1": f"{MORE}:Qualifications",
+    "qualify/1": f"{MORE}:Qualified",
     "rates/1": f"{MORE}:Rates",
     "recorded/1": f"{FORMS}:Recorded",
     "report_again/1": f"{OUTSIDE}:ReportAgain",

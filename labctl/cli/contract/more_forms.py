@@ -17,6 +17,8 @@ from labctl.analysis.planning.experiments import Rejections
 from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
+from labctl.checks.site_checks import Judged
+from labctl.people.qualifications import Calibrated
 from labctl.reporting.times.lab_times import Disk
 
 
@@ -26,6 +28,32 @@ class Doctor(TypedDict):
     schema: str
     runnable: bool
     checks: list[Check]
+
+
+class Qualified(TypedDict):
+    """`labctl qualify site` (checks) and `assessor` (person, assessor), which exit with 1 where it is not passed."""
+
+    schema: str
+    passed: bool
+    checks: NotRequired[list[Check]]
+    person: NotRequired[str]
+    assessor: NotRequired[Judged]
+
+
+class SiteState(TypedDict):
+    """A check of a site: by its cell file, when."""
+
+    cell: str
+    passed: bool
+    wall: str
+
+
+class Qualifications(TypedDict):
+    """`labctl qualify list`."""
+
+    schema: str
+    assessors: list[Calibrated]
+    sites: list[SiteState]
 
 
 class AlertTried(TypedDict):

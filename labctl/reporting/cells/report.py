@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labctl.analysis.report.lab_facts import Counts, Flow, Lab
+from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded, body_of
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.messages.joint import JointPart
+from labctl.people.qualifications import calibrated, qualifications
 from labctl.reporting.campaign_report import BOOT, PERM, opened_seal, terms_of, write_report
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -24,7 +26,7 @@ from labctl.reporting.operations_table import Row, operations
 from labctl.reporting.other_ways import ways_of_table
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.store.journal import events_of
-from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, lab_with
 from labctl.store.verifying.verified import protocol_of, verified_but
 
 
@@ -39,6 +41,7 @@ class _Part:
     protocol: Protocol
     rows: Sequence[Row]
     lab: Lab
+    early: Sequence[str]
 
 
 def part_of(folder: Path) -> JointPart | None:
@@ -138,7 +141,32 @@ def _read(folder: Path, labels: str) -> _Part:
         rows = operations(record, labels=labels)
         names = [arm.name for arm in protocol.arm]
         lab = facts(record, names, alpha=protocol.analysis.alpha, robot=campaign.cell.robot.driver, rows=rows)
-    return _Part(folder.name, joint, record, unblinding, protocol, rows, lab)
+    early = scored_too_early(folder, record)
+    return _Part(folder.name, joint, record, unblinding, protocol, rows, lab, early)
+
+
+def scored_too_early(folder: Path, record: Record) -> list[str]:
+    """A line for each assessor who scored before passing the calibration on common videos, by the lab's own journal of
+    it (`labctl qualify`); none where the lab has none.
+    """
+    home = lab_with(folder)
+    events = [] if home is None else qualifications(home)
+    if not events:
+        return []
+    passed = {name: one["since"] for name, one in calibrated(events).items() if one["passed"]}
+    lines: list[str] = []
+    scored: dict[str, list[str]] = {}
+    for _, episode in record.scored:
+        if episode.scored_by and episode.scored:
+            scored.setdefault(episode.scored_by, []).append(episode.scored.wall)
+    for who, walls in sorted(scored.items()):
+        since = passed.get(who)
+        early = sum(since is None or wall_ns(wall) < wall_ns(since) for wall in walls)
+        if early:
+            lines.append(
+                f"{who} scored {early} of {len(walls)} episodes before passing the calibration on common videos"
+            )
+    return lines
 
 
 def _refuse_strangers(parts: Sequence[_Part]) -> None:
@@ -167,8 +195,8 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "question": first.lab["question"],
         "phase": ", ".join(dict.fromkeys(one["phase"] for one in labs)),
         "alpha": first.lab["alpha"],
-        "provisional": any(one["provisional"] for one in labs),
-        "provisional_why": _each(cells, [one["provisional_why"] for one in labs]),
+        "provisional": any(one["provisional"] for one in labs) or any(part.early for part in parts),
+        "provisional_why": _each(cells, [[*p.lab["provisional_why"], *p.early] for p in parts]),
         "unreviewed": _each(cells, [one["unreviewed"] for one in labs]),
         "kind": first.lab["kind"],
         "cell": ", ".join(dict.fromkeys(cells)),
@@ -180,7 +208,11 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "sessions": [session for one in labs for session in one["sessions"]],
         "flow": _flow([one["flow"] for one in labs]),
         "abandoned": _each(cells, [one["abandoned"] for one in labs]),
-        "deviations": [*_missing(parts), *_each(cells, [one["deviations"] for one in labs])],
+        "deviations": [
+            *_missing(parts),
+            *_each(cells, [part.early for part in parts]),
+            *_each(cells, [one["deviations"] for one in labs]),
+        ],
         "blinding": {
             "deducible_share": max(one["blinding"]["deducible_share"] for one in labs),
             "shared_uid": any(one["blinding"]["shared_uid"] for one in labs),

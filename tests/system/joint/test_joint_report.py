@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from support.joint.joint_labs import answering, finish, make_labs, unblind
 from labctl.cli import call
 from labctl.errors import InputError
 from labctl.joint.seal_host import writing
+from labctl.people.qualifications import FOLDER, Kind, write_down
 from labctl.reporting.cells.report import parts_named, report_cells
 from labctl.runtime.campaign_run import run_campaign
 
@@ -67,3 +69,18 @@ def test_exports_name_the_cell_in_both_tables(parts: list[Path], tmp_path: Path)
         assert call(["export", str(parts[1]), "--to", what, "--out", str(out)]) == 0
         rows = list(csv.DictReader(io.StringIO(out.read_text())))
         assert {row["cell"] for row in rows} == {"b"}
+
+
+def test_whoever_scored_before_passing_on_common_videos_makes_the_report_provisional(
+    parts: list[Path], tmp_path: Path
+) -> None:
+    lab = parts[1].parents[1]
+    write_down(lab, Kind.ASSESSOR, {"person": "p9", "passed": False}, who="lee")
+    try:
+        page = report_cells(parts, tmp_path / "out", boot=19, perm=19)
+        body = json.loads((page.parent / "report.json").read_text())["lab"]
+        early = [line for line in body["deviations"] if "before passing the calibration on common videos" in line]
+        assert [line.split(" ", 1)[0] for line in early] == ["b:"] and "scored 4 of 4 episodes" in early[0]
+        assert body["provisional"] and early[0] in body["provisional_why"]
+    finally:
+        shutil.rmtree(lab / FOLDER)
