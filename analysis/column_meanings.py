@@ -30,6 +30,7 @@ OF_OPERATIONS: Mapping[str, str] = {
     "void": "1 for an episode that was voided after go: left out unless the protocol counts it.",
     "interventions": "How often a person touched the episode while it ran.",
     "alone": "1 for one of an extra block of the person alone: in its arm's own numbers and HRT, in no pair.",
+    "cell": "The robot's cell it was run in, of a campaign in several; a block is in one.",
 }
 OF_EPISODES: Mapping[str, str] = {
     "block": "Episodes that are compared with each other: at most one of each arm.",
@@ -41,6 +42,7 @@ OF_EPISODES: Mapping[str, str] = {
     "position": "Place in its block in order of running, from 1.",
     "session": "Evening or sitting in which it was run.",
     "site": "Where it was run, one for a block.",
+    "cell": "The robot's cell it was run in, of a campaign in several; one for a block.",
     "operator": "Opaque id of who operated.",
     "evaluator": "Opaque id of who judged.",
     "task": "Name of the task, one for a block.",

@@ -18,11 +18,11 @@ from labctl.errors import TableError
 REQUIRED = ("episode", "arm", "object", "kind", "time_s")
 OPTIONAL = (
     *("op_index", "items_staged", "end_s", "budget_s", "block", "session", "trial", "condition", "cause", "stage"),
-    *("operator", "tote_side", "camera_side", "axis", "void", "interventions", "alone"),
+    *("operator", "tote_side", "camera_side", "axis", "void", "interventions", "alone", "cell"),
 )
 OF_EPISODE = (
     *("episode", "arm", "object", "items_staged", "end_s", "budget_s", "block", "session", "condition", "operator"),
-    *("tote_side", "camera_side", "void", "interventions", "alone"),
+    *("tote_side", "camera_side", "void", "interventions", "alone", "cell"),
 )
 """Columns that every row of an episode repeats."""
 STAGED = ("session", "condition", "operator", "tote_side", "camera_side")
@@ -43,7 +43,8 @@ Row = Mapping[str, Value]
 @dataclass(frozen=True)
 class Episode:
     """What is the same in all rows of an episode; times in nanoseconds, `UNKNOWN` where the table has nothing. alone:
-    of an extra block of its arm by itself, which enters no comparison within blocks.
+    of an extra block of its arm by itself, which enters no comparison within blocks. cell: the robot's cell that it was
+    run in, "" in a table of one; `object` in a table of several is that of `in_cell`.
     """
 
     name: str
@@ -62,6 +63,17 @@ class Episode:
     camera_side: str = ""
     interventions: int = UNKNOWN
     alone: bool = False
+    cell: str = ""
+
+
+AT = " @ "
+
+
+def in_cell(thing: str, cell: str) -> str:
+    """What an object is called in the analysis of a table of several cells: in each it is another one to compare at,
+    since whatever is compared, a person's times among it, is compared on the same rig.
+    """
+    return f"{thing}{AT}{cell}"
 
 
 @dataclass(frozen=True)
@@ -81,6 +93,10 @@ class Table:
     def arms(self) -> tuple[str, ...]:
         """Names of the arms, sorted."""
         return tuple(sorted({e.arm for e in self.episodes}))
+
+    def rigs(self) -> tuple[str, ...]:
+        """Names of the robots' cells, sorted; none in a table of one."""
+        return tuple(sorted({e.cell for e in self.episodes} - {""}))
 
     def cells(self) -> dict[tuple[str, str], tuple[int, ...]]:
         """Indices of the episodes of every (arm, object), void ones left out; both sorted by name."""
@@ -174,12 +190,35 @@ def table_from_lines(lines: Iterable[tuple[int, Row]], source: str) -> Table:
     if not episodes:
         raise TableError(source, "no rows below the header; an operations table needs at least one operation")
     order = _in_order(episodes, episode, index_of, lines_of, source)
+    episodes = _over_cells(episodes, source)
     whole = Table(
         source, tuple(episodes), np.array(episode)[order], np.array(kind, dtype=np.int8)[order],
         np.array(time_ns)[order], tuple(cause[i] for i in order),
     )  # fmt: skip
     _check_episodes(whole, [lines_of[i] for i in order])
     return whole
+
+
+def _over_cells(episodes: list[Episode], source: str) -> list[Episode]:
+    """The episodes of several cells with each object as it is in its cell; as they are where there is one cell.
+
+    Raises `TableError` for an episode without a cell among others, and for a block in two.
+    """
+    cells = sorted({e.cell for e in episodes})
+    if len(cells) < 2:
+        return [replace(e, cell="") for e in episodes] if cells != [""] else episodes
+    block: dict[str, Episode] = {}
+    for e in episodes:
+        if not e.cell:
+            remedy = f"every episode names its cell ({', '.join(filter(None, cells))}), or none does"
+            raise TableError(f"{source}:{e.line}", f"episode {e.name!r} has no cell; {remedy}")
+        first = block.setdefault(e.block, e)
+        if e.block and first.cell != e.cell:
+            found = f"block {e.block!r} is in cell {e.cell!r} here and in {first.cell!r} in line {first.line}"
+            raise TableError(
+                f"{source}:{e.line}", f"{found}; a block is run in one cell: name blocks of each its own way"
+            )
+    return [replace(e, object=in_cell(e.object, e.cell)) for e in episodes]
 
 
 def _in_order(
@@ -255,6 +294,7 @@ def _episode(row: Row, where: str, line: int) -> Episode:
         *(_text(row.get(name)) for name in STAGED),
         interventions=_whole(row, "interventions", 0, where),
         alone=_yes(row.get("alone")),
+        cell=_text(row.get("cell")),
     )
 
 
@@ -264,7 +304,7 @@ def _yes(value: Value) -> bool:
 
 def _same(first: Episode, stated: Episode, where: str) -> None:
     stated_once = ("arm", "object", "block", "items_staged", "end_ns", "budget_ns", "void", "interventions", "alone")
-    for name in (*stated_once, *STAGED):
+    for name in (*stated_once, "cell", *STAGED):
         a, b = getattr(first, name), getattr(stated, name)
         if a != b:
             column = {"end_ns": "end_s", "budget_ns": "budget_s"}.get(name, name)

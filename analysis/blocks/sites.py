@@ -15,14 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labctl.analysis.blocks.random_effects import RandomEffects, q_profile, reml
 from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
-
-FEWEST_TO_PREDICT = 5
-"""Sites below which no interval for a new one is given: its width would rest on three degrees of freedom or fewer."""
+from labctl.analysis.survival.random_effects import FEWEST_TO_PREDICT, RandomEffects, q_profile, reml
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from labctl.analysis.cells_result import OverCells
 from labctl.analysis.operations_table.cautions import cautions, unequal_budgets
 from labctl.analysis.operations_table.cohort import Cohort, Plan, exchanges_by_pair
 from labctl.analysis.operations_table.describe import (
@@ -20,6 +21,7 @@ from labctl.analysis.operations_table.describe import (
     seconds_per_item,
     succeeded,
 )
+from labctl.analysis.operations_table.over_cells import over_cells
 from labctl.analysis.operations_table.pair_rows import pair_rows
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
@@ -32,6 +34,7 @@ from labctl.analysis.survival.resample import Design
 from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Margin, PairResult
 from labctl.analysis.survival.verdicts import (
     ALPHA,
+    DEPENDS,
     compact_letters,
 )
 from labctl.analysis.table import LONGEST_S, NS, Table
@@ -144,11 +147,15 @@ def analyze(
     cohort = _cohort(table, cells, plan)
     arms = [arm_row(cohort, arm, plan) for arm in cohort.arms()]
     together, against = cohort, arms
-    if (compared := table.compared()) is not table:  # pairs are those of the blocks that every arm was to run in
+    compared = table.compared()
+    if compared is not table:  # pairs are those of the blocks that every arm was to run in
         together = _cohort(compared, cells_of(compared, estimator), plan)
         against = [arm_row(together, arm, plan) for arm in together.arms()]
     refused = unequal_budgets(together.cells)
     pairs, exchanges = pair_rows(together, plan, set(refused), against), exchanges_by_pair(together.cells, plan)
+    by_cell = over_cells(compared.rigs(), together, plan, pairs) if len(table.rigs()) > 1 else None
+    if by_cell:
+        depending_on_cells(pairs, by_cell, alpha)
     result: AnalysisResult = {
         "schema": SCHEMA,
         "tau": plan.tau_ns / NS,
@@ -168,7 +175,18 @@ def analyze(
     }
     if margin is not None:
         result["margin"] = margin
+    if by_cell:
+        result["by_cell"] = by_cell
+        result["warnings"] = [*by_cell["warnings"], *result["warnings"]]
     return result
+
+
+def depending_on_cells(pairs: Sequence[PairResult], found: OverCells, alpha: float) -> None:
+    """The verdict of a pair of which one arm leads in one cell and the other in another: that it depends, no order."""
+    turned = {(one["a"], one["b"]) for one in found["pairs"] if one["opposed"]}
+    for pair in pairs:
+        if (pair["a"], pair["b"]) in turned and pair["p_holm"] is not None and pair["p_holm"] <= alpha:
+            pair["verdict"], pair["leads"] = DEPENDS, None
 
 
 def _cohort(table: Table, cells: Mapping[tuple[str, str], Cell], plan: Plan) -> Cohort:

@@ -32,6 +32,7 @@ from labctl.analysis.report import (
 from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.report_folder import SCHEMA, check_folder, replace_folder
 from labctl.analysis.report.sections import (
+    cell_section,
     counting_section,
     lab_sections,
     operator_sections,
@@ -185,6 +186,10 @@ def _meanwhile(
     return lambda: here() if begun.cancel() else begun.result()
 
 
+def _first(result: AnalysisResult) -> list[wording.Claim]:
+    return [*wording.summary(result), *cell_section.claims(result)]
+
+
 def build_page(
     result: AnalysisResult,
     rows: Sequence[Row],
@@ -229,7 +234,11 @@ def build_page(
     further = anew_words.table(result)
     anew = further and supplementary_sections.Section("anew", anew_words.TITLE, tables=(("", further),))
     within = margin_words.claims(result, protocol=lab is not None, otherwise=_otherwise(counting, facts.get("stops")))
-    more = [*filter(None, (margin, anew, ways, *more, people)), *parts, *filter(None, (stops,))]
+    more = [
+        *filter(None, (cell_section.section(result), margin, anew, ways, *more, people)),
+        *parts,
+        *filter(None, (stops,)),
+    ]
     page: Page = {
         "of_operations": True,
         "compares": (compares := len(order) > 1),
@@ -238,7 +247,7 @@ def build_page(
         "question": facts.get("question"),
         "meta": meta(facts),
         "badges": badges(facts),
-        "claims": [*wording.summary(result), *anew_words.claims(result), *within, *headlines.claims(facts, missing)],
+        "claims": [*_first(result), *anew_words.claims(result), *within, *headlines.claims(facts, missing)],
         "cautions": [line for line in cautions if line],
         "main": headlines.with_unscored(tables.main_table(result, rows, lab), missing),
         "whiskers": diagrams.whiskers(result, looks),

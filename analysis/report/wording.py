@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from labctl.analysis.numerals import MISSING, estimate, interval, listing, number, p_equals, percent
+from labctl.analysis.report import cell_words
 from labctl.analysis.report.lab_facts import Blinding, Disputed, Repeated, Stops
 from labctl.analysis.survival import verdicts
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
@@ -165,10 +166,15 @@ def _won(arm: str, pairs: Sequence[PairResult], result: AnalysisResult) -> Claim
     adjusted = f"{'' if len(pairs) == 1 else 'largest '}Holm-adjusted {_p(worst)}"
     return Claim(
         "resolved",
-        f"{arm} was faster per item than {listing(losers)}: it took {'; '.join(map(one, pairs))} "
+        f"{_of_cells(result)}{arm} was faster per item than {listing(losers)}: it took {'; '.join(map(one, pairs))} "
         f"(mean time per item, capped at {number(result['tau'], 0)} s; {held}; {adjusted}).{_helped(arm, result)}"
         f"{few(pairs, result)}",
     )
+
+
+def _of_cells(result: AnalysisResult) -> str:
+    """Which cells a claim of several is of."""
+    return f"In {these}, " if (these := cell_words.in_these(result)) else ""
 
 
 def _p(pair: PairResult) -> str:
@@ -202,11 +208,12 @@ def few(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
 def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
     effect = f"time per item {time_ratio(pair, adjusted=True)} of {pair['a']} over {pair['b']}"
     effect = f"{effect}{_where(pair, result)}, {at_once([pair], result)}"
+    by = " or the cell" if result.get("by_cell") else ""
     why = {
-        "depends": "which one leads depends on the object, so they are not ranked",
+        "depends": f"which one leads depends on the object{by}, so they are not ranked",
         "crossing": "their curves cross or their measures disagree, so they are not ranked",
     }.get(kind, "by time per item neither leads: the interval holds 1, so they are not ranked")
-    text = f"{pair['a']} and {pair['b']} differ ({effect}; Holm-adjusted {_p(pair)}), but {why}."
+    text = f"{_of_cells(result)}{pair['a']} and {pair['b']} differ ({effect}; Holm-adjusted {_p(pair)}), but {why}."
     return Claim(kind, text + few([pair], result))
 
 
@@ -219,10 +226,11 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
         effect = f"time per item {time_ratio(pair, adjusted=True)}{_where(pair, result)}"
         return f"{pair['a']} over {pair['b']} ({effect}, Holm-adjusted {_p(pair)}{size})"
 
+    where = f" in {these}" if (these := cell_words.in_these(result)) else ""
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
     return (
-        f"Not resolved at this N: {'; '.join(map(one, pairs))}; intervals {at_once(pairs, result)}. {question}: the "
-        "data do not rank the arms."
+        f"Not resolved at this N{where}: {'; '.join(map(one, pairs))}; intervals {at_once(pairs, result)}. {question}: "
+        "the data do not rank the arms."
         f"{few(pairs, result)}"
     )
 

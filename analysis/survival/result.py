@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, NotRequired, TypedDict
 
+from labctl.analysis.cells_result import OverCells
 from labctl.analysis.results import Bounds, Unbounded
 
 
@@ -191,7 +192,8 @@ class Anew(TypedDict):
 
 
 class AnalysisResult(TypedDict):
-    """The whole result; `margin` where one was registered, `anew` where random factors were.
+    """The whole result; `margin` where one was registered, `anew` where random factors were, `by_cell` of a campaign in
+    several robots' cells, whose `cells` are by object and cell.
 
     `estimator` is what RMST, HRT, log_rmst_ratio and all that rests on them are made of: "kaplan_meier" of all
     operations, or "wang_chang".
@@ -207,6 +209,7 @@ class AnalysisResult(TypedDict):
     estimator: str
     margin: NotRequired[Margin]
     anew: NotRequired[list[Anew]]
+    by_cell: NotRequired[OverCells]
     cells: list[CellResult]
     arms: list[ArmResult]
     pairs: list[PairResult]

@@ -30,6 +30,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "submit": ("labctl.cli.queueing.submit:submit", "Ask a lab to try a policy: a key, a signed request."),
     "open": ("labctl.cli.lifecycle:open_", "Freeze a protocol, draw and seal its schedule."),
     "extend": ("labctl.cli.lifecycle:extend", "A linked campaign: new arms against an earlier one's, through anchors."),
+    "qualify": ("labctl.cli.keeping.qualify:qualify", "Hold a second site and its assessors against a kit."),
     "joint": ("labctl.cli.keeping.joint:joint", "Several cells that share one campaign, under one seal."),
     "practice": ("labctl.cli.teleop:practice", "Write down what teleoperators practised."),
     "run": ("labctl.cli.run:run", "Run the trials of a campaign."),

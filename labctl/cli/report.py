@@ -37,6 +37,8 @@ EPILOG = example(
     "labctl report first --out report --head 120:3f9a...  # a head noted outside the lab",
     "labctl report first --labels detector --out by-detector",
     "labctl report first second --out report  # second was opened with: labctl extend first ...",
+    "labctl report two --out report           # a joint campaign: all cells whose folders are in this lab",
+    "labctl report two-a two-b --out report   # the same, by its cells' folders",
     "labctl report operations.csv --reference human --out report",
     "labctl report episodes.csv --out report              # success, scores, stages of any task",
 )
@@ -49,9 +51,7 @@ BESIDE = (
 
 
 @click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument(
-    "what", nargs=-1, required=True, metavar="CAMPAIGN [CAMPAIGN]|TABLE.csv", shell_complete=completing.campaigns
-)
+@click.argument("what", nargs=-1, required=True, metavar="CAMPAIGN...|TABLE.csv", shell_complete=completing.campaigns)
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
 @click.option("--reference", default=None, metavar="ARM", help="For a table: the arm the others are compared with.")
 @click.option("--tau", type=float, default=None, metavar="S", help="For a table: the horizon [default: the budget].")
@@ -109,6 +109,7 @@ def report(
     Of two linked campaigns (labctl extend) it is the report of the later one, with its arms held against those of the
     earlier through the anchors that ran in both. --head and --commitment are the later's, as `labctl verify` takes
     them; the report's provenance says what it was held against, or that it was not.
+    Of a joint campaign (labctl joint) it is one report of all cells: named by its own name, or by their folders.
     Of a folder that `labctl publish` wrote it is made anew from the record in it, and held against the one in it; two
     such folders of linked campaigns give the report of both.
     """
@@ -118,6 +119,7 @@ def report(
         return report_published(what[0], out, as_json=as_json)
     from labctl.errors import InputError
     from labctl.processes import one_beside
+    from labctl.reporting.cells.parts import parts_named
     from labctl.store.chain_heads import noted
     from labctl.store.lab_folder import campaign_folder
 
@@ -134,8 +136,8 @@ def report(
         from labctl.analysis.episodes_table.cohort import Plan
         from labctl.analysis.episodes_table.reading import read_either
         from labctl.analysis.episodes_table.table import EpisodesTable
-        from labctl.reporting.campaign_report import report_table
         from labctl.reporting.measured_report import report_episodes
+        from labctl.reporting.rows_report import report_table
 
         read = read_either(tables[0])
         if isinstance(read, EpisodesTable):
@@ -164,25 +166,28 @@ def report(
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
+        parts = parts_named(what, lab)
+        if parts and (lost or head is not None or commitment is not None):
+            raise InputError("--lost, --head and --commitment are of one chain; verify each cell by itself")
         published = [name for name in what if is_published(name)]
         if published and len(published) != len(what):
             raise InputError(f"{published[0]} was published, the other was not; publish both, or name both in the lab")
-        folders = [campaign_folder(name, lab) for name in what if not published]
+        folders = parts or [campaign_folder(name, lab) for name in what if not published]
         read_bytes = max(map(_recorded, folders), default=0)
         with progress("report", quiet=as_json) as say, one_beside(read_bytes, imports=BESIDE) as beside:
             from labctl.reporting.campaign_report import report_campaign, report_linked  # while the other one imports
+            from labctl.reporting.cells.report import report_cells
 
-            more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say, "noted": known}
-            more["beside"] = beside
-            alone = len(what) == 1
+            more = {"boot": boot, "perm": perm, "seed": seed, "labels": labels or "best", "say": say}
+            own = {"noted": known, "beside": beside}
             if published:
                 page = report_two_published(what, out)
+            elif parts:
+                page = report_cells(parts, out, **more)
+            elif len(what) == 1:
+                page = report_campaign(folders[0], out, lost=lost, **more, **own)
             else:
-                page = (
-                    report_campaign(folders[0], out, lost=lost, **more)
-                    if alone
-                    else report_linked(folders, out, **more)
-                )
+                page = report_linked(folders, out, **more, **own)
     if as_json:
         files = sorted(str(path.relative_to(page.parent)) for path in page.parent.rglob("*") if path.is_file())
         print_json({"schema": "labctl.report_made/1", "report": str(page), "files": files})

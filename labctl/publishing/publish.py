@@ -32,9 +32,10 @@ from labctl.publishing.manifest import (
 from labctl.publishing.record_copy import copy_record
 from labctl.publishing.tables import write_tables
 from labctl.publishing.versions import versions
-from labctl.reporting.campaign_report import BOOT, PERM, report_campaign
+from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.facts import refuse_mixed
 from labctl.reporting.file_drawer import drawer
+from labctl.reporting.rows_report import BOOT, PERM
 from labctl.store.atomic_files import file_errors, replace_file, sync_file, sync_folder
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED

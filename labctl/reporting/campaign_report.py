@@ -9,21 +9,18 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.analysis.episode_facts import LinkedPairs, Practice
-from labctl.analysis.family import STATISTICS
 from labctl.analysis.report.lab_facts import Lab
-from labctl.config.protocol_schema import AnalysisPlan, Protocol
+from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import StateError
-from labctl.messages.body_parts import SlotWithArm
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
@@ -37,11 +34,10 @@ from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.measures import stress_of
 from labctl.reporting.operations_table import operations
-from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of, ways_of_table
+from labctl.reporting.other_ways import ways_of
 from labctl.reporting.policy_software import changes_of_policies
-from labctl.reporting.relabellings import Exchange, relabellings
+from labctl.reporting.rows_report import BOOT, PERM, terms_of, write_report
 from labctl.reporting.touches import touched_by_arm
-from labctl.software import collect_pins, in_words
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.frozen_cards import trained_line, trained_with
@@ -60,11 +56,7 @@ from labctl.store.verifying.verify import NOTHING
 from labctl.store.verifying.withheld import IN_A_LAB, NOTHING_WITHHELD, Published, Withheld
 
 if TYPE_CHECKING:
-    from labctl.analysis.survival.result import Margin
     from labctl.analysis.table import Row
-
-BOOT = PERM = 9999
-ALPHA = 0.05  # of a bare table
 
 
 def report_campaign(
@@ -157,7 +149,7 @@ def report_campaign(
         every = operations(record, labels=labels, all_stops=True) if spared else None
         asked = terms_of(analysis, alpha, rows, unblinding["schedule"])
         ways = ways_of(record, labels)
-        return _write(rows, out, lab, folder.name, asked, sizes, ways, files, say, every, beside)
+        return write_report(rows, out, lab, folder.name, asked, sizes, ways, files, say, every, beside)
 
 
 def report_linked(
@@ -238,117 +230,6 @@ def opened_seal(record: Record, folder: Path) -> CampaignUnblinded:
         state = record.state
         raise StateError(f"campaign {folder.name} is {state.phase}; {TO_UNBLINDED[state.phase]} it first")
     return record.unblinding
-
-
-def report_table(
-    table: Path,
-    out: Path,
-    *,
-    tau: float | None,
-    reference: str | None,
-    alpha: float = ALPHA,
-    family: Sequence[str] = STATISTICS,
-    boot: int = BOOT,
-    perm: int = PERM,
-    seed: int = 0,
-    margin: Margin | None = None,
-    random_factors: Sequence[str] = (),
-    estimator: str,
-) -> Path:
-    """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
-    from labctl.analysis import reading
-
-    _, lines = reading.read_csv(table)
-    reading.read_table(table)
-    rows = [row for _, row in lines]
-    asked = AnalysisTerms(tau, reference, alpha, tuple(family), {}, margin, estimator, tuple(random_factors))
-    return _write(rows, out, None, table.stem, asked, (boot, perm, seed), ways_of_table(rows))
-
-
-@dataclass(frozen=True)
-class AnalysisTerms:
-    """What an analysis was asked for: of a campaign its protocol and its schedule say it, of a table its options."""
-
-    tau: float | None
-    reference: str | None
-    alpha: float
-    family: tuple[str, ...]
-    design: Mapping[tuple[str, str], Sequence[Exchange]]
-    margin: Margin | None
-    estimator: str
-    random_factors: tuple[str, ...] = ()
-
-
-def terms_of(
-    analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule: Sequence[SlotWithArm]
-) -> AnalysisTerms:
-    """What a protocol asks for; alpha: the level by `judged_at`, rows: of the operations table, schedule: as opened.
-
-    Of an arm that was never scored, nothing: it is no reference, and no other is held against it.
-    """
-    scored = {row["arm"] for row in rows}
-    reference = analysis.reference if analysis.reference in scored else None
-    margin: Margin | None = None
-    if (margin_of := analysis.margin) is not None and (
-        margin_of.non_inferior_to is None or margin_of.non_inferior_to in scored
-    ):
-        margin = {"rmst_ratio": margin_of.rmst_ratio, "non_inferior_to": margin_of.non_inferior_to}
-    design, further = relabellings(schedule), analysis.random_factors
-    return AnalysisTerms(analysis.tau_s, reference, alpha, analysis.family, design, margin, analysis.estimator, further)
-
-
-def _write(
-    rows: Sequence[Row],
-    out: Path,
-    lab: Lab | None,
-    title: str,
-    asked: AnalysisTerms,
-    sizes: tuple[int, int, int],
-    ways: Ways,
-    files: Callable[[], Mapping[str, bytes]] = dict,
-    say: Callable[[str], None] = lambda line: None,
-    every: Sequence[Row] | None = None,
-    beside: Executor | None = None,
-) -> Path:
-    """files: as `build_report` has them. every: the rows with each stop by hand counted, where some are not: the
-    verdict is repeated on them. beside: as `build_report` has it.
-    """
-    from labctl.analysis.episodes.random_factors import anew
-    from labctl.analysis.episodes.supplement import supplement
-    from labctl.analysis.operations_table.analyze import analyze
-    from labctl.analysis.report.page import build_report
-    from labctl.analysis.table import table_from_rows
-
-    boot, perm, seed = sizes
-    twice = "" if every is None else ", and again with every stop by hand counted"
-    say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps){twice}")
-    table = table_from_rows(rows, source=title)
-    plan: Plan = {
-        "tau": asked.tau,
-        "reference": asked.reference,
-        "alpha": asked.alpha,
-        "family": asked.family,
-        "design": asked.design,
-        "margin": asked.margin,
-        "estimator": asked.estimator,
-        "boot": boot,
-        "perm": perm,
-        "seed": seed,
-    }
-    result = analyze(table, **plan)
-    if asked.random_factors:
-        result["anew"] = anew(table, result, asked.random_factors)
-    if every is not None and lab and (stops := lab.get("stops")):
-        again = analyze(table_from_rows(every, source=title), **plan)
-        stops["repeated"] = {"arms": again["arms"], "pairs": again["pairs"]}
-    if lab and (alone := reviewed_alone(ways, rows, plan)):
-        lab["reviewed"] = alone
-    other_ways = counting(ways, result, plan)
-    more = supplement(table, result, perm=perm, design=asked.design)
-    say("4/4 figures and pages are written")
-    given = {"supplement": more, "counting": other_ways, "beside": beside, "made_by": in_words(collect_pins())}
-    report = build_report(result, rows, out, files=files, title=title, lab=lab, **given)
-    return report.html
 
 
 def _lab(

@@ -49,6 +49,7 @@ def episodes(rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: s
         staged = first["items_staged"]
         done = bool(staged) and moved >= staged
         made: Row = {column: None for column in COLUMNS} | {column: first[column] for column in SAME}
+        made["cell"] = first.get("cell")
         made |= {
             "success": int(done),
             "score": min(1.0, moved / staged) if staged else None,

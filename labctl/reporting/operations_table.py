@@ -41,9 +41,9 @@ COLUMNS = (
         "session",
     ),
     *("trial", "condition", "cause", "stage", "operator", "tote_side", "camera_side", "axis", "void", "interventions"),
-    "alone",
+    *("alone", "cell"),
 )
-SOMETIMES = ("arm", "alone")  # columns of which a table that has nothing to say of them is without
+SOMETIMES = ("arm", "alone", "cell")  # columns of which a table that has nothing to say of them is without
 WHOLE = (
     "alone",
     "op_index",
@@ -137,6 +137,7 @@ def _whole(record: Record, trial: Trial, episode: Episode) -> Row:
         "void": 0,
         "interventions": len(episode.interventions),
         **({"alone": int(trial.block in lone)} if (lone := record.state.opened.get("alone")) else {}),
+        **({"cell": joint["cell"]} if (joint := record.state.opened.get("joint")) else {}),
     }
 
 

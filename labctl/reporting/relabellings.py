@@ -26,8 +26,6 @@ def relabellings(schedule: Sequence[SlotWithArm]) -> dict[tuple[str, str], list[
         if "block" not in slot or "position" not in slot:
             return {}
         blocks.setdefault(int(slot["block"]), {})[int(slot["position"])] = str(slot["arm"])
-    if sorted(blocks) != list(range(len(blocks))):
-        return {}
     whole = [block for block in sorted(blocks) if len(blocks[block]) > 1]
     orders = [[blocks[block][place] for place in sorted(blocks[block])] for block in whole]
     arms = sorted(set(itertools.chain.from_iterable(orders)))

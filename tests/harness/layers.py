@@ -81,6 +81,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *(*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised"),
         *("reporting.times", "store", "store.media", "store.verifying"),
     ),
+    "reporting.cells": (*BASE, *MEASURES, "config", *CORE, "people", "reporting", "store", "store.verifying"),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
     "exports": (
         *(*BASE, "pieces", "processes", "config", *CORE, "reporting", "store", "store.media", "store.verifying"),
@@ -94,7 +95,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *BASE,
         "software",
         "people",
-        "analysis.episodes",
+        *("analysis", "analysis.blocks", "analysis.episodes", "analysis.operations_table"),
         "config",
         *CORE,
         "exports",

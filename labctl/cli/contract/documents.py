@@ -56,6 +56,8 @@ DOCUMENTS: Mapping[str, str] = {
     "power/1": f"{MORE}:Power",
     "practice/1": f"{FORMS}:PracticeKept",
     "published_made/1": f"{OUTSIDE}:PublishedMade",
+    "qualifications/1": f"{MORE}:Qualifications",
+    "qualify/1": f"{MORE}:Qualified",
     "queue/1": "labctl.queue.shown:Shown",
     "queue_act/1": f"{QUEUE}:QueueAct",
     "queue_key/1": f"{QUEUE}:QueueKey",

@@ -12,10 +12,13 @@ from labctl.analysis.binary.rates import Rate
 from labctl.analysis.episodes.offline import Screened
 from labctl.analysis.planning.answers import Answer
 from labctl.analysis.planning.axis_design import Needed
+from labctl.analysis.planning.cells_design import PlannedCells
 from labctl.analysis.planning.experiments import Rejections
 from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
+from labctl.checks.site_checks import Judged
+from labctl.people.qualifications import Calibrated
 from labctl.reporting.times.lab_times import Disk
 
 
@@ -25,6 +28,32 @@ class Doctor(TypedDict):
     schema: str
     runnable: bool
     checks: list[Check]
+
+
+class Qualified(TypedDict):
+    """`labctl qualify site` (checks) and `assessor` (person, assessor), which exit with 1 where it is not passed."""
+
+    schema: str
+    passed: bool
+    checks: NotRequired[list[Check]]
+    person: NotRequired[str]
+    assessor: NotRequired[Judged]
+
+
+class SiteState(TypedDict):
+    """A check of a site: by its cell file, when."""
+
+    cell: str
+    passed: bool
+    wall: str
+
+
+class Qualifications(TypedDict):
+    """`labctl qualify list`."""
+
+    schema: str
+    assessors: list[Calibrated]
+    sites: list[SiteState]
 
 
 class AlertTried(TypedDict):
@@ -124,6 +153,7 @@ class Plan(TypedDict):
     drops: NotRequired[list[Needed]]
     trained: NotRequired[list[TrainedOn]]
     disk: NotRequired[Disk]
+    cells: NotRequired[PlannedCells]
     times: str
     evenings: float | None
     resolution: ResolutionOf | WidthsOf

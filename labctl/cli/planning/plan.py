@@ -6,7 +6,7 @@ May not: draw a schedule, name an arm beside a trial, or compute a statistic (`l
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
@@ -23,6 +23,7 @@ from labctl.cli.options import (
     print_table,
     times_of_option,
 )
+from labctl.cli.planning.cells import planned_cells, print_cells
 from labctl.cli.planning.printed import print_facts, print_hours
 from labctl.plain import count
 
@@ -163,11 +164,14 @@ def plan(
     from labctl.reporting.times.lab_times import disk_of
 
     disk = None if trial_bytes is None else disk_of(seen.trials, trial_bytes, protocol)
+    arming, over = found.protocol.trial.arming_s, found.protocol.cells
+    cells = planned_cells(over, seen, effort, arming, resolved["resolvable"], blocks) if over else None
     if as_json:
         flagged = {"trained": [{"condition": condition, "arm": arm} for condition, arm in trained]} if trained else {}
         answer = {
             **flagged,
             **({"disk": disk} if disk else {}),
+            **({"cells": cells} if cells else {}),
             "times": source,
             "evenings": evenings,
             "resolution": {**resolved, "blocks": blocks},
@@ -175,7 +179,8 @@ def plan(
         drops = {"drops": needed(len(seen.contrasts), seen.alpha)} if seen.contrasts else {}
         print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer})
     else:
-        _print(seen, resolved, protocol, source, (evenings, blocks), then, disk)
+        shown = (lambda: print_cells(cells, seen, effort, arming)) if cells else None
+        _print(seen, resolved, protocol, source, (evenings, blocks), then, disk, shown)
 
 
 def _open_ends(rules: TrialRules) -> list[str]:
@@ -257,6 +262,7 @@ def _print(
     sized: tuple[float | None, int],
     then: dict[str, str],
     disk: Disk | None,
+    of_cells: Callable[[], None] | None,
 ) -> None:
     evenings, blocks = sized
     click.echo(f"{seen.name}: {seen.question}")
@@ -285,6 +291,8 @@ def _print(
     if resolved["looks"]:
         _print_looks(resolved["looks"], seen.alpha)
     print_hours(seen, source, disk)
+    if of_cells is not None:
+        of_cells()
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
     if not seen.coverage:  # `power --protocol` does not know tasks yet
@@ -292,7 +300,10 @@ def _print(
             f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
         )
     first = "next:" if seen.coverage else "     "
-    click.echo(f"{first} labctl open {shlex.quote(str(path))} --cell CELL.toml")
+    opened = f"labctl open {shlex.quote(str(path))} --cell CELL.toml"
+    if of_cells is not None:
+        opened = f"labctl joint open {shlex.quote(str(path))} --address tcp://HOST:PORT"
+    click.echo(f"{first} {opened}")
 
 
 def _print_coverage(seen: Preview) -> None:

@@ -20,6 +20,8 @@ from support.statistics.linked_campaigns import told_apart
 from support.statistics.marginals import Paced, biases
 from support.statistics.marginals import coverage as held
 from support.statistics.margins import at_margin, within
+from support.statistics.several_cells import Joint
+from support.statistics.several_cells import held as joint
 
 Row = Mapping[str, float]
 NAMED = ("bias %", "±")
@@ -67,6 +69,11 @@ EVENINGS = {
     "6, 4 people": Evenings(6, people=4, persons=0.3),
     "6, one of 6 people each": Evenings(6, people=6, persons=0.3, turns=1),
     "8 of 4 blocks, 5 people": Evenings(8, each=4, people=5, persons=0.3),
+}
+CELLS = {
+    **{f"{n} cells, alike": Joint(n) for n in (2, 3, 5)},
+    "2 of 4 blocks, alike": Joint(2, 4),
+    **{f"{n} cells, apart by .3": Joint(n, apart=0.3) for n in (2, 5, 8)},
 }
 MEANS_S = (10.0, 40.0, 90.0, 200.0)
 LOOKS = ((12, 24, 40), (20, 30, 40), (8, 16, 24, 32, 40))
@@ -226,6 +233,13 @@ STUDIES: dict[str, Study] = {
         "Share of campaigns of few evenings whose 95 % interval over further evenings and people holds the truth.",
         1_000,
         _each({name: _told(further, of) for name, of in EVENINGS.items()}),
+    ),
+    "several-cells": Study(
+        "Share of joint campaigns (two objects, six blocks of each in every cell but where said) whose 95 % interval "
+        "over these cells holds their truth, that the test tells apart, whose cells Welch's test calls unlike; from "
+        "five cells on whose intervals of cells like these and of a further one hold what they are of.",
+        1_000,
+        _each({name: _told(joint, of) for name, of in CELLS.items()}),
     ),
     "assurance": Study(
         "What pilots of ten episodes promise, and what campaigns of twenty did, by how far apart pilots showed them.",

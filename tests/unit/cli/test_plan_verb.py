@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -70,3 +71,26 @@ def test_too_few_evenings_for_an_interval_over_further_ones_are_said(
 def planned_again(folder: Path, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert call(["plan", str(folder / "protocols" / "p.toml"), *words]) == 0
     return capsys.readouterr().out
+
+
+def test_cells_have_their_hours_and_days_and_what_a_spread_between_them_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "protocols").mkdir()
+    (tmp_path / "fixtures").mkdir()
+    (tmp_path / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
+    text = (ROOT / "protocols/demo.toml").read_text("utf-8")
+    kept = [line if not line.startswith("blocks_per") else "blocks_per_condition = 4" for line in text.splitlines()]
+    path = tmp_path / "protocols" / "p.toml"
+    cells = ["[cells]", 'names = ["north", "south"]', "blocks_per_day = 4"]
+    path.write_text("\n".join([*kept, *cells]) + "\n", "utf-8")
+    assert call(["plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "Each cell:    8 blocks of north, south, 32 trials: at most" in out
+    assert "Each day:" in out and "2 days in each cell" in out
+    assert "a report is of these 2; of further ones from 5 cells on." in out
+    assert "labctl joint open" in out and "labctl open" not in out
+    assert call(["plan", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["cells"]
+    assert found["names"] == ["north", "south"] and found["each"]["days"] == 2
+    assert all(row["like_these"] is None for row in found["resolvable"]["by_spread"])

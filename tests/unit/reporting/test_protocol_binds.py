@@ -17,8 +17,8 @@ from labctl.analysis.report.page import build_page
 from labctl.analysis.table import table_from_rows
 from labctl.config.protocol_schema import AnalysisPlan, parse_protocol
 from labctl.errors import InputError
-from labctl.reporting.campaign_report import terms_of
 from labctl.reporting.interim_look import judged_at
+from labctl.reporting.rows_report import terms_of
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = (ROOT / "protocols" / "demo.toml").read_text(encoding="utf-8")

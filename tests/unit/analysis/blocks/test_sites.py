@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from support.statistics.real_blocks import real_blocks
 
-from labctl.analysis.blocks.random_effects import q_profile, reml
 from labctl.analysis.blocks.sites import site_effects
+from labctl.analysis.survival.random_effects import q_profile, reml
 
 # 13 trials of BCG against tuberculosis (Colditz et al. 1994), as R's metafor has them in dat.bcg: ill and not ill with
 # the vaccine, ill and not ill without.

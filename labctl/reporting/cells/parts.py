@@ -1,0 +1,51 @@
+"""Which folders are the parts of one campaign in several cells, by what they say of themselves; nothing is verified.
+
+May not: read more of a folder than its first entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from labctl.core.event_bodies import CampaignOpened, body_of
+from labctl.errors import InputError, LabctlError
+from labctl.messages.joint import JointPart
+from labctl.store.journal import events_of
+from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+
+
+def part_of(folder: Path) -> JointPart | None:
+    """Which part of a joint campaign a folder is; None for a campaign by itself, or what cannot be read."""
+    try:
+        return body_of(events_of(folder)[0], CampaignOpened).get("joint")
+    except (LabctlError, IndexError):
+        return None
+
+
+def parts_named(names: Sequence[str], lab: Path | None) -> list[Path] | None:
+    """The folders of one joint campaign, by their names or by its own; None where they are campaigns by themselves.
+
+    Raises InputError for a name that there is not, and where some are parts and some are not.
+    """
+    try:
+        folders = [campaign_folder(name, lab) for name in names]
+    except InputError:
+        found = _of_joint(names[0], lab) if len(names) == 1 else []
+        if not found:
+            raise
+        return found
+    parts = [part_of(folder) for folder in folders]
+    if all(part is None for part in parts):
+        return None
+    if alone := [folder.name for folder, part in zip(folders, parts, strict=True) if part is None]:
+        raise InputError(f"{alone[0]} is no part of a joint campaign, and the others are; report it by itself")
+    return folders
+
+
+def _of_joint(name: str, lab: Path | None) -> list[Path]:
+    try:
+        folders = campaigns(find_lab(lab))
+    except LabctlError:
+        return []
+    return [folder for folder in folders if (part := part_of(folder)) is not None and part["name"] == name]

@@ -1,0 +1,253 @@
+"""One report of a campaign in several cells, from the folder of each: rows put under each other, facts put together.
+
+May not: mix campaigns that do not share a sealed schedule, or kinds of cell; verify or analyse otherwise than the
+report of one campaign does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from labctl.analysis.report.lab_facts import Counts, Flow, Lab
+from labctl.clock import wall_ns
+from labctl.config.protocol_schema import Protocol
+from labctl.core.event_bodies import CampaignUnblinded
+from labctl.core.record import Record
+from labctl.core.record_fold import record_of
+from labctl.errors import InputError, StateError
+from labctl.messages.joint import JointPart
+from labctl.people.qualifications import calibrated, qualifications
+from labctl.reporting.campaign_report import opened_seal
+from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
+from labctl.reporting.label_streams import label_facts, witnesses
+from labctl.reporting.operations_table import Row, operations
+from labctl.reporting.other_ways import ways_of_table
+from labctl.reporting.relabellings import Exchange, relabellings
+from labctl.reporting.rows_report import BOOT, PERM, terms_of, write_report
+from labctl.store.lab_folder import lab_with
+from labctl.store.verifying.verified import protocol_of, verified_but
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One folder: what is read of it while it is open."""
+
+    name: str
+    joint: JointPart
+    record: Record
+    unblinding: CampaignUnblinded
+    protocol: Protocol
+    rows: Sequence[Row]
+    lab: Lab
+    early: Sequence[str]
+
+
+def report_cells(
+    folders: Sequence[Path],
+    out: Path,
+    *,
+    boot: int = BOOT,
+    perm: int = PERM,
+    seed: int = 0,
+    labels: str = "best",
+    say: Callable[[str], None] = lambda line: None,
+) -> Path:
+    """Write the report of a joint campaign's parts into `out`; return the path of its page. A part that is not among
+    them is named in it, with the blocks that are missing.
+
+    Raises what `report_campaign` raises, InputError for folders of different joint campaigns, StateError for tasks that
+    are not counted in items.
+    """
+    say(f"1/4 {len(folders)} records are verified")
+    parts = [_read(folder, labels) for folder in folders]
+    _refuse_strangers(parts)
+    rows = [row for part in parts for row in part.rows]
+    first = parts[0]
+    asked = terms_of(first.protocol.analysis, first.protocol.analysis.alpha, rows, ())
+    asked = replace(asked, design=_design(parts))
+    title = first.joint["name"]
+    say("2/4 clips are not cut of several cells")
+    return write_report(rows, out, joined(parts), title, asked, (boot, perm, seed), ways_of_table(rows), say=say)
+
+
+def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
+    """The relabellings that the schedule could have drawn: squares are those of the cell that they were drawn for,
+    which its first part names, wherever a block was run. Empty where one cell's cannot be told.
+    """
+    found: dict[tuple[str, str], list[Exchange]] = {}
+    for part in parts:
+        if part.joint["part"] == 1:
+            own = relabellings(part.unblinding["schedule"])
+            if not own:
+                return {}
+            for pair, exchanges in own.items():
+                found.setdefault(pair, []).extend(exchanges)
+    return found
+
+
+def _read(folder: Path, labels: str) -> _Part:
+    with verified_but(folder) as (campaign, events, _):
+        record = record_of(events)
+        unblinding = opened_seal(record, folder)
+        joint = campaign.opened.get("joint")
+        if joint is None:
+            raise InputError(f"{folder.name} is no part of a joint campaign; report it by itself")
+        if by_episodes(campaign.opened):
+            raise StateError(
+                f"{folder.name} has tasks that are not counted in items: export each cell's table (labctl export "
+                f"{folder.name} --to episodes), put them under each other and report that table; it has a column cell"
+            )
+        refuse_mixed(record, folder.name)
+        label_facts(labels, witnesses(record))
+        protocol = protocol_of(campaign)
+        rows = operations(record, labels=labels)
+        names = [arm.name for arm in protocol.arm]
+        lab = facts(record, names, alpha=protocol.analysis.alpha, robot=campaign.cell.robot.driver, rows=rows)
+    early = scored_too_early(folder, record)
+    return _Part(folder.name, joint, record, unblinding, protocol, rows, lab, early)
+
+
+def scored_too_early(folder: Path, record: Record) -> list[str]:
+    """A line for each assessor who scored before passing the calibration on common videos, by the lab's own journal of
+    it (`labctl qualify`); none where the lab has none.
+    """
+    home = lab_with(folder)
+    events = [] if home is None else qualifications(home)
+    if not events:
+        return []
+    passed = {name: one["since"] for name, one in calibrated(events).items() if one["passed"]}
+    lines: list[str] = []
+    scored: dict[str, list[str]] = {}
+    for _, episode in record.scored:
+        if episode.scored_by and episode.scored:
+            scored.setdefault(episode.scored_by, []).append(episode.scored.wall)
+    for who, walls in sorted(scored.items()):
+        since = passed.get(who)
+        early = sum(since is None or wall_ns(wall) < wall_ns(since) for wall in walls)
+        if early:
+            lines.append(
+                f"{who} scored {early} of {len(walls)} episodes before passing the calibration on common videos"
+            )
+    return lines
+
+
+def _refuse_strangers(parts: Sequence[_Part]) -> None:
+    first = parts[0]
+    seen: dict[tuple[str, int], str] = {}
+    for part in parts:
+        if part.joint["commitment"] != first.joint["commitment"]:
+            raise InputError(f"{first.name} and {part.name} are of different joint campaigns; they are never pooled")
+        if kind_of(part.record) != kind_of(first.record):
+            kinds = f"{first.name} is {kind_of(first.record)} and {part.name} is {kind_of(part.record)}"
+            raise StateError(f"{kinds}; cells of different kinds are never pooled")
+        key = part.joint["cell"], part.joint["part"]
+        if key in seen:
+            raise InputError(f"{seen[key]} and {part.name} are both part {key[1]} of cell {key[0]}; name one of them")
+        seen[key] = part.name
+
+
+def joined(parts: Sequence[_Part]) -> Lab:
+    """The facts of all cells as those of one report; what is said of one cell begins with its name."""
+    first, labs = parts[0], [part.lab for part in parts]
+    cells = [part.joint["cell"] for part in parts]
+    early = [f"{c}: {why}" for c, one in zip(cells, labs, strict=True) if (why := one["blinding"]["early_unblinding"])]
+    walls = [[wall for one in labs if (wall := one[key])] for key in ("opened_wall", "closed_wall")]
+    lab: Lab = {
+        "campaign": first.joint["name"],
+        "question": first.lab["question"],
+        "phase": ", ".join(dict.fromkeys(one["phase"] for one in labs)),
+        "alpha": first.lab["alpha"],
+        "provisional": any(one["provisional"] for one in labs) or any(part.early for part in parts),
+        "provisional_why": _each(cells, [[*p.lab["provisional_why"], *p.early] for p in parts]),
+        "unreviewed": _each(cells, [one["unreviewed"] for one in labs]),
+        "kind": first.lab["kind"],
+        "cell": ", ".join(dict.fromkeys(cells)),
+        "robot": ", ".join(dict.fromkeys(one["robot"] for one in labs)),
+        "commitment": first.joint["commitment"],
+        "head": ", ".join(f"{c} {one['head']}" for c, one in zip(cells, labs, strict=True)),
+        "opened_wall": min(walls[0], default=None),
+        "closed_wall": max(walls[1], default=None),
+        "sessions": [session for one in labs for session in one["sessions"]],
+        "flow": _flow([one["flow"] for one in labs]),
+        "abandoned": _each(cells, [one["abandoned"] for one in labs]),
+        "deviations": [
+            *_missing(parts),
+            *_each(cells, [part.early for part in parts]),
+            *_each(cells, [one["deviations"] for one in labs]),
+        ],
+        "blinding": {
+            "deducible_share": max(one["blinding"]["deducible_share"] for one in labs),
+            "shared_uid": any(one["blinding"]["shared_uid"] for one in labs),
+            "early_unblinding": "; ".join(early) or None,
+            "statement": first.lab["blinding"]["statement"],
+        },
+        "provenance": {
+            key if len(parts) == 1 else f"{cell}: {key}": value
+            for cell, one in zip(cells, labs, strict=True)
+            for key, value in one["provenance"].items()
+        },
+        "notes": [
+            f"One campaign in {len(set(cells))} cells ({', '.join(dict.fromkeys(cells))}) under one sealed schedule; "
+            "each cell has a chain of its own, and each was verified by itself: labctl joint verify holds them against "
+            "the seal host."
+        ],
+    }
+    return lab
+
+
+def _missing(parts: Sequence[_Part]) -> list[str]:
+    """Cells of the joint campaign that are not in this report, and blocks that nobody completed."""
+    first = parts[0].joint
+    there = {part.joint["cell"] for part in parts}
+    lines = [f"cell {name} of this campaign is not in this report" for name in first["cells"] if name not in there]
+    scored: dict[int, set[str]] = {}
+    of_block: dict[int, set[str]] = {}
+    by_cell: dict[str, set[int]] = {name: set() for name in first["cells"]}
+    for part in parts:
+        counted = {trial.id for trial, _ in part.record.scored}
+        for slot in part.unblinding["schedule"]:
+            block = int(slot["block"])
+            of_block.setdefault(block, set()).add(slot["trial"])
+            if slot["trial"] in counted:
+                scored.setdefault(block, set()).add(slot["trial"])
+                by_cell[part.joint["cell"]].add(block)
+    if begun := sorted(b for b, done in scored.items() if done != of_block[b]):
+        names = ", ".join(map(str, begun))
+        lines.append(f"blocks {names} are not complete: no block is completed on another rig")
+    counts = {name: len(blocks) for name, blocks in by_cell.items() if name in there}
+    if len(set(counts.values())) > 1:
+        each = ", ".join(f"{name} {n}" for name, n in counts.items())
+        lines.append(f"cells ran unequal numbers of blocks: {each}; cells count alike in every number all the same")
+    return lines
+
+
+def _each(cells: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
+    return [f"{cell}: {line}" for cell, own in zip(cells, lines, strict=True) for line in own]
+
+
+def _flow(flows: Sequence[Flow]) -> Flow:
+    voids: dict[str, int] = {}
+    by_arm: dict[str, dict[str, int]] = {}
+    for flow in flows:
+        _add(voids, flow["voids"])
+        for arm, counts in flow["by_arm"].items():
+            _add(by_arm.setdefault(arm, {}), counts)
+
+    counts: Counts = {
+        "planned": sum(flow["planned"] for flow in flows),
+        "run": sum(flow["run"] for flow in flows),
+        "scored": sum(flow["scored"] for flow in flows),
+        "not_run": sum(flow["not_run"] for flow in flows),
+        "voids": voids,
+        "voids_before_go": sum(flow["voids_before_go"] for flow in flows),
+        "voids_after_go": sum(flow["voids_after_go"] for flow in flows),
+        "ended_early": sum(flow["ended_early"] for flow in flows),
+    }
+    return {**counts, "by_arm": by_arm}
+
+
+def _add(into: dict[str, int], more: Mapping[str, int]) -> None:
+    for key, value in more.items():
+        into[key] = into.get(key, 0) + value
