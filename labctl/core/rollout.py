@@ -229,13 +229,19 @@ class Rollout:
         until = now_ns + duration_ns
         return until if self.deadline_ns is None else min(until, self.deadline_ns)
 
-    def take_operation(self, kind: Result, t_ns: int, cause: str | None) -> OperationRecorded | None:
-        """The body of the OperationRecorded event for a device event, or None when it falls outside go … budget."""
+    def take_operation(
+        self, kind: Result, t_ns: int, cause: str | None, robot: str | None = None
+    ) -> OperationRecorded | None:
+        """The body of the OperationRecorded event for a device event, or None when it falls outside go … budget. robot:
+        which of two it was of.
+        """
         if self._phase != Phase.RUNNING or self._go_ns is None:
             return None
         if not self._go_ns <= t_ns <= self._go_ns + self.budget_ns:
             return None
         body: OperationRecorded = {"op_index": len(self.operations), "result": kind, "t_ns": int(t_ns), "cause": cause}
+        if robot is not None:
+            body["robot"] = robot
         self.operations.append(body)
         self.items_done += kind in ("success", "lost")
         return body

@@ -122,6 +122,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.common.servo": DRIVER,
     "drivers.franka": ROBOT,
     "drivers.opencv": DRIVER,
+    "drivers.pair": DRIVER,
     "drivers.policy": DRIVER,
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
