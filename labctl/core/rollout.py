@@ -366,7 +366,10 @@ def recording_body(
 def steady_rates(cell: Cell) -> dict[str, float]:
     """Samples per second of the streams that have a steady rate."""
     cameras = {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
-    return {"arm/state": cell.robot.state_hz} | cameras | {sensor.stream: sensor.rate_hz for sensor in cell.sensor}
+    states = {"arm/state": cell.robot.state_hz}
+    if cell.second_robot is not None:
+        states[f"{cell.second_robot.name}/state"] = cell.second_robot.state_hz
+    return states | cameras | {sensor.stream: sensor.rate_hz for sensor in cell.sensor}
 
 
 def recording_gaps(
