@@ -57,6 +57,7 @@ class Sides:
             max(chunk.delay_s for chunk in chunks),
             all(chunk.done for chunk in chunks),
             first.starts,
+            about_m=first.about_m,
         )
 
 
