@@ -55,7 +55,7 @@ BY_NAME = {
     "sim_rail": "labctl.drivers.sim.axes.rail",
     "sim_scale": "labctl.drivers.sim.sensing.scale",
     "sim_ur5": "labctl.drivers.sim.ur5",
-    "teleop": "labctl.drivers.teleop.controller",
+    "teleop": "labctl.drivers.teleop.person",
     "teleop_gamepad": "labctl.drivers.teleop.gamepad",
     "teleop_gello": "labctl.drivers.teleop.gello",
     "teleop_keyboard": "labctl.drivers.teleop.keyboard",
