@@ -230,9 +230,11 @@ class PairRobot:
                 self._bad.discard(number)
             elif number not in self._bad:
                 self._bad.add(number)
+                alone = not self._waits
                 self._halt()
-                text = f"{self._names[1 - number]} was stopped with {self._names[number]}"
-                self._events.append(DeviceEvent("note", self._now_ns, {"reason": text}))
+                if alone:
+                    text = f"{self._names[1 - number]} was stopped with {self._names[number]}"
+                    self._events.append(DeviceEvent("note", self._now_ns, {"reason": text}))
         if self._apart is not None and not self._near and (near := self._too_near()):
             self._near = near
             self._halt()

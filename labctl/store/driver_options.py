@@ -55,6 +55,7 @@ def check_cell_options(cell: Cell, plan: Plan | None = None) -> None:
     real = cell.cell.kind == "real"
     for key, device, side in zip(ROBOTS, DEVICES, cell.sides, strict=False):
         _check_robot(cell, key, device, side, real)
+    _check_controllers_apart(cell)
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
         _check(cell, (*at, "driver"), camera.driver, (*at, "options"), camera.given, real)
@@ -79,6 +80,24 @@ def _check_robot(cell: Cell, key: str, device: str, side: Cell, real: bool) -> N
     if hand is not None:
         check_driven(cell, device, hand.axis, robot.axis, robot.driver, own or ())
         _check(cell, (device, "device"), hand.driver, (device, "options"), hand.options, real)
+
+
+def _check_controllers_apart(cell: Cell) -> None:
+    """Refuse two robots at one address, as a copied table has them. Raises InputError."""
+    hosts = [host for robot in cell.robots for host in _hosts(robot.driver, robot.options)]
+    if len(hosts) == 2 and hosts[0] == hosts[1]:
+        at = ("second_robot", "options", "host")
+        raise cell.refusal(at, f"both robots have the host {hosts[0]}; give the second its own controller's address")
+
+
+def _hosts(driver: str, given: Mapping[str, Json]) -> list[str]:
+    table = options_type(driver)
+    found = None if table is None else table.read(given, driver)
+    if not isinstance(found, Options):
+        return []
+    own = found.controller_host()
+    inside = [host for other in found.wrapped() for host in _hosts(other.driver, other.options)]
+    return [own] if own is not None else inside[:1]
 
 
 def _sensor_options(cell: Cell, index: int) -> type[SensorOptions]:
