@@ -291,11 +291,11 @@ class PairRobot:
         self._rebased()
 
     def close(self) -> None:
-        """Both, whatever becomes of one."""
+        """Both, the one that was connected last first: what a driver sets for its process it puts back as it was."""
         try:
-            self._robots[0].close()
-        finally:
             self._robots[1].close()
+        finally:
+            self._robots[0].close()
 
     def _one(self, number: int, do: Callable[[Robot], T]) -> T:
         """Ask one of the robots. What it raises names it, and a loss of it has stopped the other."""

@@ -154,7 +154,7 @@ class EpisodeSequencer:
         if rollout is None or sent.kind not in ("success", "lost"):
             return
         t_ns, detail = int(sent.t_ns), sent.body or {}
-        why, robot = detail.get("cause") or detail.get("reason"), detail.get("robot")
+        why, robot = detail.get("cause") or detail.get("reason"), detail.get("robot", "")
         operation = rollout.take_operation(sent.kind, t_ns, why, robot)
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)

@@ -1,5 +1,5 @@
-"""Two emulated UR5es in one cell, each through the real client at an address of its own: staged one after the other, led
-through a whole campaign, and stopped together when one of them stops itself.
+"""Two emulated UR5es in one cell, each through the real client at an address of its own: staged one after the other,
+led through a whole campaign, and stopped together when one of them stops itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from labctl.devices import Setpoints
 from labctl.store.verifying.verify import verify_campaign
 from labctl.testing.robot_rig import RobotRig
 
-pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.limit(900)]
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.alone, pytest.mark.limit(900)]
 
 FIRST, SECOND_HOST = "127.0.0.6", "127.0.0.7"  # as the shipped cell says
 # Of both at rest after one of them began to stop itself: a visit of 20 ms, then each robot's own braking of some tenth
