@@ -5,11 +5,12 @@ May not: read or write a sample, know a device, or open a column that nothing de
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labctl.plain import SpecEntry
 
+STATE = "arm/state"  # of the robot, or the first of two
 SEEN = ".seen"  # after a camera's name: its pictures as a policy got them, where a condition has edits of them
 
 
@@ -54,6 +55,18 @@ class StreamSpec:
             return ()
         private, public = set(self.private_columns), set(self.public_columns)
         return tuple(sorted((set(self.columns) - (private ^ public)) | ((private | public) - set(self.columns))))
+
+
+def robot_states(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Which of the streams, by their columns, are states of robots: "arm/state", and behind it that of a second robot,
+    "NAME/state".
+    """
+    others = [
+        name
+        for name, of in columns.items()
+        if name != STATE and name.endswith("/state") and any(column.startswith("q.") for column in of)
+    ]
+    return (*([STATE] if STATE in columns else []), *sorted(others))
 
 
 def units_of(unit: str, columns: int) -> tuple[str, ...]:

@@ -152,9 +152,11 @@ def _moved(pose: np.ndarray, shift: np.ndarray, turn: Any) -> np.ndarray:
     return np.column_stack([pose[:, :3] + here.apply(shift), (here * turn).as_quat()])
 
 
-def answer_rows(answer: Mapping[str, Any], action: Action, dof: int) -> np.ndarray:
-    """The actions of an answer as rows (n, width + 1), finite. Raises DeviceRefused that says what there was."""
-    width = width_of(action, dof) + 1
+def answer_rows(answer: Mapping[str, Any], action: Action, *dofs: int) -> np.ndarray:
+    """The actions of an answer as rows (n, width + 1), finite; of two robots one's behind the other's. Raises
+    DeviceRefused that says what there was.
+    """
+    width = len(action.axis) if action.space == "axes" else sum(width_of(action, dof) + 1 for dof in dofs)
     parts = []
     for key in action.keys:
         if key not in answer:
@@ -162,7 +164,8 @@ def answer_rows(answer: Mapping[str, Any], action: Action, dof: int) -> np.ndarr
         parts.append(_rows(key, answer[key], alone=len(action.keys) == 1, width=width))
     lengths = {len(part) for part in parts}
     shapes = ", ".join(f"{key} {part.shape}" for key, part in zip(action.keys, parts, strict=True))
-    wanted = f"{action.space} and a gripper need (n, {width})"
+    of_each = " of each robot" if len(dofs) > 1 else ""
+    wanted = f"{action.space} and a gripper{of_each} need (n, {width})"
     if len(lengths) != 1 or sum(part.shape[1] for part in parts) != width:
         raise DeviceRefused(f"the answer's actions are {shapes}; {wanted}")
     rows = np.concatenate(parts, axis=1)

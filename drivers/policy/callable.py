@@ -75,5 +75,5 @@ class CallableLink:
 
 def build(options: CallableOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy that is a function. Raises InputError for one that is not there, or a card that does not fit."""
-    card, dof = card_for("policy_callable", options, cell)
-    return PolicyClient(card, CallableLink(options.function, card), dof)
+    card, body = card_for("policy_callable", options, cell)
+    return PolicyClient(card, CallableLink(options.function, card), body)

@@ -12,18 +12,19 @@ from __future__ import annotations
 import math
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from labctl.axes import GRIPPER, Axis, hand_of
+from labctl.axes import GRIPPER, Axis, composed, hand_of, prefixed
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.axes import action_problem
 from labctl.config.cell_schema import Cell
 from labctl.config.policy_card import Card
 from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes
 from labctl.drivers.common.flange import tool_of
-from labctl.drivers.policy.actions import answer_rows, seen_from_tool, to_chunk, width_of
-from labctl.drivers.policy.inputs import history_s, read
+from labctl.drivers.policy.actions import seen_from_tool, width_of
+from labctl.drivers.policy.body import Body, body_of
+from labctl.drivers.policy.inputs import history_s
 from labctl.drivers.policy.options import PolicyOptions
 from labctl.drivers.policy.server_metadata import (
     CALL_TIMES,
@@ -60,10 +61,10 @@ class PolicyClient:
 
     kind: Kind = "real"
 
-    def __init__(self, card: Card, link: Link, dof: int) -> None:
+    def __init__(self, card: Card, link: Link, body: Body) -> None:
         self._card = card
         self._link = link
-        self._dof = dof
+        self._body = body
         self._clock = MonotonicClock()
         self._closed = threading.Event()
         self._server = ServerProcess(card.server) if card.server.start else None
@@ -126,9 +127,8 @@ class PolicyClient:
         return chunk
 
     def _answer(self, seen: Observation, timeout_s: float) -> tuple[ActionChunk, Mapping[str, float]]:
-        answer = self._link.ask(read(self._card, seen), timeout_s)
-        rows = answer_rows(answer, self._card.action, self._dof)
-        chunk = to_chunk(rows, self._card, seen.arrays)
+        answer = self._link.ask(self._body.question(seen), timeout_s)
+        chunk = self._body.chunk(answer, seen.arrays)
         resources = resources_reported(answer)
         chunk.server_s, chunk.call_s = seconds_reported(answer, MODEL_TIMES), seconds_reported(answer, CALL_TIMES)
         chunk.gpu_memory_mb = resources.get("gpu_memory_mb", math.nan)
@@ -157,9 +157,9 @@ def pace_of(card: Card) -> Pace:
     )
 
 
-def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int]:
-    """The card of an arm's options, its [tool] as seen from the cell's tool centre point, and the cell's number of
-    joints, after comparing the two.
+def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, Body]:
+    """The card of an arm's options, its [tool] as seen from the cell's tool centre point, and what it leads of the
+    cell, after comparing the two.
 
     Raises InputError for a card of another dialect, a camera the cell has not, a frame that nobody knows, or actions
     and steps that this robot cannot follow.
@@ -168,13 +168,21 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int
     dialect = driver.removeprefix("policy_")
     if card.policy.dialect != dialect:
         raise InputError(f"{driver} speaks {dialect}, its card says {card.policy.dialect!r}")
-    robot, dof = cell.robot, cell.joints
     there = [camera.name for camera in cell.camera]
     for camera in pace_of(card).cameras:
         if camera not in there:
             raise InputError(f"the card reads camera {camera!r}; this cell has: {', '.join(there) or 'none'}")
-    action, timing = card.action, card.timing
+    sides = cell.sides
     _check_axes(card, cell)
+    for side in sides:
+        _check_robot(card, side)
+    cards = tuple(in_frame_of(card, side) for side in sides)
+    return cards[0], body_of(card, cards, cell)
+
+
+def _check_robot(card: Card, cell: Cell) -> None:
+    """Actions and steps that a robot of a cell cannot follow. Raises InputError."""
+    action, timing, robot, dof = card.action, card.timing, cell.robot, cell.joints
     width = width_of(action, dof)
     if action.scale is not None and len(action.scale) != width:
         raise InputError(f"the card's scale has {len(action.scale)} values; {action.space} needs {width} here")
@@ -186,22 +194,23 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, int
     if stepped and measured_hz < timing.rate_hz:
         text = f"counts from what is measured at each of {timing.rate_hz:g} steps a second"
         raise InputError(f"{action.space} {text}; this cell measures {measured_hz:g} times: raise its observe_hz")
-    return in_frame_of(card, cell), dof
 
 
 def _check_axes(card: Card, cell: Cell) -> None:
     """A card of named axes names those of this robot, in their units; one of another space gives one opening."""
-    robot, space = cell.robot, card.action.space
-    own = declared_axes(robot.driver, robot.options)
-    if space == "axes":
-        if own is None:
+    space, every = card.action.space, list[Sequence[Axis]]()
+    drivers = " and ".join(robot.driver for robot in cell.robots)
+    for name, robot in zip(cell.names, cell.robots, strict=True):
+        own = declared_axes(robot.driver, robot.options)
+        if space == "axes" and own is None:
             raise InputError(f"the card names axes, and {robot.driver} declares none; use joint_position and a gripper")
-        if problem := action_problem(card.action.axis, own, robot.driver):
-            raise InputError(problem)
-    elif own is not None and hand_of(own) != (Axis(GRIPPER, "opening", "m", hand=True),):
-        hand = ", ".join(f"{axis.name} [{axis.unit}]" for axis in hand_of(own))
-        text = f"the card's {space} ends in one opening; the hand of {robot.driver} has {hand}"
-        raise InputError(f'{text}: say space = "axes" and name them')
+        if space != "axes" and own is not None and hand_of(own) != (Axis(GRIPPER, "opening", "m", hand=True),):
+            hand = ", ".join(f"{axis.name} [{axis.unit}]" for axis in hand_of(own))
+            text = f"the card's {space} ends in one opening; the hand of {robot.driver} has {hand}"
+            raise InputError(f'{text}: say space = "axes" and name them')
+        every.append(prefixed(name, own or ()) if name else own or ())
+    if space == "axes" and (problem := action_problem(card.action.axis, composed(*every), drivers)):
+        raise InputError(problem)
 
 
 def in_frame_of(card: Card, cell: Cell) -> Card:

@@ -226,5 +226,5 @@ def _bare(key: str) -> str:
 
 def build(options: Gr00tOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy behind a GR00T server. Raises InputError for a card that does not fit the cell."""
-    card, dof = card_for("policy_gr00t", options, cell)
-    return PolicyClient(card, Gr00tLink(options.endpoint, card), dof)
+    card, body = card_for("policy_gr00t", options, cell)
+    return PolicyClient(card, Gr00tLink(options.endpoint, card), body)

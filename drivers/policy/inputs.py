@@ -5,7 +5,7 @@ May not: change the observation, invent a picture or a state that is not there, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,15 @@ from labctl.devices import Observation, Picture
 from labctl.drivers.policy.actions import gripper_state, to_policy_tool, turn_values, turns
 from labctl.errors import DeviceRefused, MissingExtra
 
+State = Callable[[str, Card, Mapping[str, np.ndarray]], np.ndarray]
 
-def read(card: Card, seen: Observation) -> dict[str, Any]:
-    """What the policy reads: {key: array, text or constant}. Raises DeviceRefused when a source is not there."""
+
+def read(card: Card, seen: Observation, of: State | None = None) -> dict[str, Any]:
+    """What the policy reads: {key: array, text or constant}. of: who tells a named state, `state` unless another is
+    given. Raises DeviceRefused when a source is not there.
+    """
     step_ns = round(SECOND / card.timing.rate_hz)
-    return {entry.key: _value(entry, card, seen, step_ns) for entry in card.input}
+    return {entry.key: _value(entry, card, seen, step_ns, of or state) for entry in card.input}
 
 
 def history_s(card: Card) -> float:
@@ -29,14 +33,14 @@ def history_s(card: Card) -> float:
     return -first / card.timing.rate_hz
 
 
-def _value(entry: Input, card: Card, seen: Observation, step_ns: int) -> Any:
+def _value(entry: Input, card: Card, seen: Observation, step_ns: int, of: State) -> Any:
     if entry.prompt:
         return seen.instruction
     if entry.constant is not None:
         constant = entry.constant
         return np.array(constant, dtype=entry.dtype) if isinstance(constant, list) else constant
     if entry.state is not None:
-        parts = [state(name, card, seen.arrays) for name in entry.state]
+        parts = [of(name, card, seen.arrays) for name in entry.state]
         return np.concatenate(parts).astype(entry.dtype)
     pictures = seen.images.get(entry.camera or "") or ()
     if not pictures:

@@ -46,6 +46,6 @@ class OpenpiLink:
 
 def build(options: WebsocketOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy behind an openpi server. Raises InputError for a card that does not fit the cell."""
-    card, dof = card_for("policy_openpi", options, cell)
+    card, body = card_for("policy_openpi", options, cell)
     socket = PolicySocket(options.endpoint, options.card.server.api_key_env)
-    return PolicyClient(card, OpenpiLink(socket), dof)
+    return PolicyClient(card, OpenpiLink(socket), body)

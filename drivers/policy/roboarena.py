@@ -115,6 +115,6 @@ def _size_misfit(resolution: Sequence[int] | None, card: Card) -> str | None:
 
 def build(options: WebsocketOptions, *, cell: Cell, fixture: Fixture) -> PolicyClient:
     """A policy behind a RoboArena server. Raises InputError for a card that does not fit the cell."""
-    card, dof = card_for("policy_roboarena", options, cell)
+    card, body = card_for("policy_roboarena", options, cell)
     socket = PolicySocket(options.endpoint, options.card.server.api_key_env)
-    return PolicyClient(card, RoboArenaLink(socket, card), dof)
+    return PolicyClient(card, RoboArenaLink(socket, card), body)

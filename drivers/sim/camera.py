@@ -9,7 +9,7 @@ in it is random: the same observations give the same pixels.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame, Kind
 from labctl.drivers.common import robot_tables
 from labctl.drivers.common.kinematics import Chain
+from labctl.drivers.common.sides import Sides
 from labctl.drivers.sim import draw, scenery
 from labctl.drivers.sim.draw import Canvas, Face, Pinhole, Shape
 from labctl.drivers.sim.options import SimCameraOptions
@@ -80,10 +81,14 @@ class Scene:
 
 
 def build(options: SimCameraOptions, *, cell: Cell, fixture: Fixture) -> SimCamera:
-    """A simulated camera of a cell."""
+    """A simulated camera of a cell, at one of its robots."""
     totes = [Tote(np.array(t.centre_m, dtype=float), np.array(t.size_m, dtype=float)) for t in fixture.tote]
     things = [(o.name, tuple(o.item_size_m)) for o in fixture.object]
-    return SimCamera(options.view, (options.width, options.height), options.rate_hz, totes, things)
+    made = SimCamera(options.view, (options.width, options.height), options.rate_hz, totes, things)
+    if cell.second_robot is not None:
+        sides, number = Sides(cell), int(options.robot == "second")
+        made.part = lambda seen: sides.arrays(seen, number)
+    return made
 
 
 class SimCamera:
@@ -101,6 +106,7 @@ class SimCamera:
         self._observation: Mapping[str, np.ndarray] = {}
         self._start_ns: int | None = None
         self._number = -1
+        self.part: Callable[[Mapping[str, np.ndarray]], Mapping[str, np.ndarray]] | None = None  # of two robots
 
     def connect(self, now_ns: int) -> None:
         """Start the camera's clock; connecting twice changes nothing."""
@@ -109,7 +115,7 @@ class SimCamera:
 
     def sense(self, observation: Mapping[str, np.ndarray]) -> None:
         """The robot's latest observation: q, tcp, gripper, items (n, 8), object (4,), as simulated arms publish it."""
-        self._observation = observation
+        self._observation = observation if self.part is None or not observation else self.part(observation)
 
     def grab(self, now_ns: int) -> Frame | None:
         """The frame that is due, or None. Device time is the camera's own clock in ms since it was connected."""

@@ -46,6 +46,7 @@ class SimCameraOptions(CameraOptions):
     """A simulated camera."""
 
     view: Literal["over_shoulder", "wrist"] = Field("over_shoulder", description="where it stands")
+    robot: Literal["first", "second"] = Field("first", description="at which robot of a cell of two it stands")
 
 
 class SimScaleOptions(SensorOptions):

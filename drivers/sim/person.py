@@ -6,6 +6,7 @@ May not: be taken for a person. Its kind is "sim", and a report of its episodes 
 from __future__ import annotations
 
 from labctl.config.cell_schema import Cell, Fixture
+from labctl.drivers.common.sides import TwoControllers, of_cell
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPerson
 from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
@@ -31,9 +32,11 @@ class SimulatedPerson(Picker):
     """A simulated person: smooth, quick, and rarely wrong."""
 
 
-def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> SimulatedPerson:
-    """A simulated person."""
-    mind = Mind([thing.name for thing in fixture.object])
-    return SimulatedPerson(
-        PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind, hand=hand_of_cell(cell)
-    )
+def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> Picker | TwoControllers:
+    """A simulated person; in a cell of two robots one that leads both."""
+
+    def one(side: Cell) -> SimulatedPerson:
+        mind, hand = Mind([thing.name for thing in fixture.object]), hand_of_cell(side)
+        return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind, hand=hand)
+
+    return of_cell(cell, one)

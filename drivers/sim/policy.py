@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from labctl.config.cell_schema import Cell, Fixture
+from labctl.drivers.common.sides import TwoControllers, of_cell
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPolicy, SkillName
 from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
@@ -36,14 +37,17 @@ SKILLS: Mapping[SkillName, Skill] = {
 }
 
 
-def build(options: SimPolicy, *, cell: Cell, fixture: Fixture) -> Picker:
-    """A simulated policy."""
+def build(options: SimPolicy, *, cell: Cell, fixture: Fixture) -> Picker | TwoControllers:
+    """A simulated policy; in a cell of two robots one that leads both."""
     skill = SKILLS[options.skill]
     if options.latency_s is not None:
         skill = replace(skill, latency_s=options.latency_s)
     if options.adapt_s is not None:
         skill = replace(skill, adapt_s=options.adapt_s)
-    mind = Mind([thing.name for thing in fixture.object], options.weak, options.trained)
-    return Picker(
-        skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s, mind, hand_of_cell(cell)
-    )
+
+    def one(side: Cell) -> Picker:
+        mind = Mind([thing.name for thing in fixture.object], options.weak, options.trained)
+        hand = hand_of_cell(side)
+        return Picker(skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s, mind, hand)
+
+    return of_cell(cell, one)

@@ -14,8 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from labctl.clock import SECOND, Clock, MonotonicClock
-from labctl.config.cell_schema import Caps, Cell, Fixture
-from labctl.config.options import NoOptions
+from labctl.config.cell_schema import Caps, Cell
 from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes, load
 from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
 from labctl.drivers.teleop.other_axes import HandGrip, OpeningGrip, OtherAxes, other_axes
@@ -62,15 +61,33 @@ class Teleop:
         self._q: np.ndarray | None = None  # of a robot of more axes: where those that a leader does not lead stay
         self.reset(0)
 
+    @property
+    def leader(self) -> bool:
+        """Whether its device is a small copy of the robot."""
+        return self._device.leader
+
+    @property
+    def slides(self) -> bool:
+        """Whether its device drives a rail."""
+        return self._others is not None and len(self._others.columns) > 0
+
     def load(self) -> None:
         """Open the device. Raises DeviceLost."""
         self._poller.start()
 
+    def ready(self, observation: Observation) -> bool:
+        """Whether the clutch is held and a leader stands near the arm now. Raises DeviceLost."""
+        q = self._turning(observation.arrays["q"])
+        return self._gate.ready(self._newest(), q, self._clock.now_ns())
+
+    def closed(self, wait_s: float) -> bool:
+        """Waits so long; whether it was closed."""
+        return self._poller.rest(wait_s)
+
     def warm(self, observation: Observation) -> None:
         """Wait until the clutch is held and a leader stands near the arm; whoever waits in vain is not ready."""
-        q = self._turning(observation.arrays["q"])
-        while not self._gate.ready(self._newest(), q, self._clock.now_ns()):
-            if self._poller.rest(0.02):
+        while not self.ready(observation):
+            if self.closed(0.02):
                 raise DeviceLost(f"closed before the hand was ready: {self._gate.why}")
 
     def reset(self, seed: int) -> None:
@@ -165,11 +182,8 @@ def _rows(hand: np.ndarray, n: int) -> np.ndarray:
     return np.full(n, hand[0]) if len(hand) == 1 else np.tile(hand, (n, 1))
 
 
-def build(options: NoOptions, *, cell: Cell, fixture: Fixture) -> Teleop:
-    """A person at the cell's teleoperation device. It has no options: the device is the cell's.
-
-    Raises InputError for a cell without [teleop].
-    """
+def of_side(cell: Cell) -> Teleop:
+    """A person at the device of a cell, or of one of its robots. Raises InputError for a cell without [teleop]."""
     table = cell.teleop
     if table is None:
         raise InputError(f"the cell has no [teleop] table; add one with device = one of {', '.join(DEVICES)}")

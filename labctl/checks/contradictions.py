@@ -21,7 +21,10 @@ SAME_ASPECT = 0.02  # 640 x 360 and 1280 x 720 are alike; 848 x 480 is 16:9 but 
 
 def of_cell(cell: Cell) -> list[Contradiction]:
     """What contradicts itself in one cell file whose options are right: `labctl.store.driver_options` looks there."""
-    found = [*_of_rates(cell), *_of_the_hand(cell), *_of_driver(cell, cell.robot.driver, cell.robot.options)]
+    found = list[Contradiction]()
+    for name, side in zip(cell.names, cell.sides, strict=True):
+        own = [*_of_rates(side), *_of_the_hand(side), *_of_driver(side, side.robot.driver, side.robot.options)]
+        found += [Contradiction(f"{name}: {one.about}", one.text, one.remedy) if name else one for one in own]
     found += _of_devices(cell)
     for camera in cell.camera:
         inside = _of_driver(cell, camera.driver, camera.given)
@@ -30,7 +33,11 @@ def of_cell(cell: Cell) -> list[Contradiction]:
 
 
 def of_scene(cell: Cell, fixture: Fixture) -> list[Contradiction]:
-    """Where a fixture's items lie beyond what the cell's box lets the tool reach."""
+    """Where a fixture's items lie beyond what the cell's box lets the tool reach; of two robots that share the totes
+    nothing is said, since either may reach them.
+    """
+    if cell.second_robot is not None and cell.second_robot.scene == "shared":
+        return []
     limits, found = cell.robot.limits, list[Contradiction]()
     floor = limits.box_min_m[2] + INSIDE_M
     lowest = min(tote.centre_m[2] for tote in fixture.tote)
@@ -102,11 +109,12 @@ def _of_the_hand(cell: Cell) -> Iterator[Contradiction]:
 
 def _of_devices(cell: Cell) -> Iterator[Contradiction]:
     """Two tables that name one device, as a copied table does."""
-    tables = [("robot", cell.robot.driver, cell.robot.options)]
+    of = zip(cell.names, cell.robots, strict=True)
+    tables = [(name or "robot", robot.driver, robot.options) for name, robot in of]
     tables += [(f"camera {camera.name}", camera.driver, camera.given) for camera in cell.camera]
     tables += [(f"sensor {sensor.name}", sensor.driver, sensor.given) for sensor in cell.sensor]
-    if cell.teleop is not None:
-        tables.append(("teleop", cell.teleop.driver, cell.teleop.options))
+    hands = [("teleop", cell.teleop), ("second_teleop", cell.second_teleop)]
+    tables += [(key, hand.driver, hand.options) for key, hand in hands if hand is not None]
     first: dict[str, str] = {}
     for about, driver, given in tables:
         for device in _devices(driver, given):

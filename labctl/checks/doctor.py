@@ -15,8 +15,8 @@ import socket
 import statistics
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -223,7 +223,10 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
     checks += contradicting(contradictions.of_cell(cell))
     if cell.storage.min_free_gb > 1.0:
         checks.append(check_free_disk(folder, cell.storage.min_free_gb))
-    return checks + check_drivers(cell, folder) + check_capture(cell) + check_teleop(cell) + check_encoders(cell)
+    checks += check_drivers(cell, folder)
+    for name, side in _robots(cell):
+        checks += _of(name, [*check_capture(side), *check_teleop(side)])
+    return checks + check_encoders(cell)
 
 
 def contradicting(found: Iterable[Contradiction]) -> list[Check]:
@@ -235,9 +238,23 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     """Do the drivers that a cell names load with its options, and does a real or emulated robot answer?"""
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
-        checks[:1] = _answers(Setup(cell=cell, fixture=stand_in()))
+        checks[:1] = [check for name, side in _robots(cell) for check in _of(name, _answers(_setup(side)))]
         checks = [*checks, *check_sensors(Setup(cell=cell, fixture=stand_in()))]
     return checks
+
+
+def _setup(cell: Cell) -> Setup:
+    return Setup(cell=cell, fixture=stand_in())
+
+
+def _robots(cell: Cell) -> list[tuple[str, Cell]]:
+    """The cell as each of its robots has it, by what a check of it is named after: "" where there is one."""
+    return list(zip(cell.names, cell.sides, strict=True))
+
+
+def _of(name: str, checks: Sequence[Check]) -> list[Check]:
+    """Checks of one of two robots, which say whose they are."""
+    return [replace(check, name=f"{name}: {check.name}") if name else check for check in checks]
 
 
 def check_sensors(setup: Setup) -> list[Check]:

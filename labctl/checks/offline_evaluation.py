@@ -76,7 +76,7 @@ def screen(
         shown = _reference(campaign, chosen, human, episodes)
         cell = campaign.cell
         built = {"cell": cell, "fixture": campaign.fixture}
-        arm: Robot = load(cell.robot.driver, cell.robot.options, **built)  # never connected: only its kinematics
+        arm: Robot = load(*cell.driver, **built)  # never connected: only its kinematics
         real = _moved(campaign, chosen)
         found = []
         with Recordings(campaign, chosen) as recordings:
@@ -242,7 +242,7 @@ def _ask(
             policy.reset(0)
             for mark, one in seen:
                 chunk = policy.infer(one)
-                problem = chunk_problem(chunk, cell.joints, cell.hand)
+                problem = chunk_problem(chunk, cell.joints, cell.hand, len(cell.robots))
                 if problem:
                     raise DeviceError(f"{name}: {problem}")
                 pair = compared(chunk, one, way, arm, recording.end_ns)

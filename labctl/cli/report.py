@@ -44,7 +44,7 @@ EPILOG = example(
 )
 
 BESIDE = (
-    *("labctl.reporting.clip_cutting", "labctl.analysis.report.page", "av", "matplotlib.figure"),
+    *("labctl.reporting.clips.cutting", "labctl.analysis.report.page", "av", "matplotlib.figure"),
     *("matplotlib.layout_engine", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
 )
 """What the process that cuts clips and draws figures imports, while this one does so too and verifies."""

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import JsonValue
-
 from labctl.axes import UNITS, Axis, AxisKind
 from labctl.config.toml_text import Document, Location, Table, suggestion
 from labctl.config.values import Positive, Text
@@ -61,17 +59,10 @@ class NamedAxis(Table):
     unit: Text
 
 
-def one_robot(table: JsonValue) -> JsonValue:
-    """Refuses [[robot]]: lease, stop and way home are one robot's. Raises ValueError."""
-    if isinstance(table, list):
-        raise ValueError(f"a cell has one robot so far, found {len(table)}: say [robot], and open a cell for each")
-    return table
-
-
-def check_axes(document: Document, axes: Sequence[AxisTable]) -> None:
-    """Refuse, at its line, what one [[robot.axis]] alone can break. Raises InputError."""
+def check_axes(document: Document, key: str, axes: Sequence[AxisTable]) -> None:
+    """Refuse, at its line, what one [[robot.axis]] alone can break; key: of the robot's table. Raises InputError."""
     for index, axis in enumerate(axes):
-        at = ("robot", "axis", index)
+        at = (key, "axis", index)
         if axis.kind == "twist":
             text = f"axis {axis.name!r} is of kind twist: labctl does not drive an axis that has no position yet"
             raise document.refusal((*at, "kind"), f"{text}; fix the base, and leave the axis out")
@@ -86,21 +77,22 @@ def check_axes(document: Document, axes: Sequence[AxisTable]) -> None:
 
 
 def check_declared(
-    document: Document, axes: Sequence[AxisTable], joints: int, driver: str, own: Sequence[Axis]
+    document: Document, key: str, axes: Sequence[AxisTable], joints: int, driver: str, own: Sequence[Axis]
 ) -> None:
     """Refuse, at its line, limits of axes that the robot's driver does not declare, or that are wider than it has
-    them. joints: how many velocity_rad_s speaks of; own: all axes of the robot. Raises InputError.
+    them. key: "robot" or "second_robot"; joints: how many velocity_rad_s speaks of; own: all axes of the robot. Raises
+    InputError.
     """
     if not own:
         text = f"{driver} has joints and one opening, and no axes to limit otherwise; take [[robot.axis]] out"
-        raise document.refusal(("robot", "axis"), text)
+        raise document.refusal((key, "axis"), text)
     turning = [axis for axis in own if axis.kind == "revolute" and not axis.hand]
     others = {axis.name: axis for axis in own if axis not in turning}
     if joints != len(turning):
         text = f"velocity_rad_s has {joints} values; {driver} has {len(turning)} joints that turn"
-        raise document.refusal(("robot", "limits", "velocity_rad_s"), text)
+        raise document.refusal((key, "limits", "velocity_rad_s"), text)
     for index, axis in enumerate(axes):
-        at: Location = ("robot", "axis", index)
+        at: Location = (key, "axis", index)
         if axis.name not in others:
             there = ", ".join(f"{other.name} [{other.unit}]" for other in others.values()) or "no others"
             text = (
@@ -123,22 +115,28 @@ def check_declared(
     missing = [name for name in others if name not in [axis.name for axis in axes]]
     if missing:
         text = f"no limits of axis {missing[0]!r} of {driver}; add a [[robot.axis]] with its kind, unit and velocity"
-        raise document.refusal(("robot", "axis"), text)
+        raise document.refusal((key, "axis"), text)
 
 
 def check_driven(
-    document: Document, given: Sequence[TeleopAxis], limits: Sequence[AxisTable], driver: str, own: Sequence[Axis]
+    document: Document,
+    key: str,
+    given: Sequence[TeleopAxis],
+    limits: Sequence[AxisTable],
+    driver: str,
+    own: Sequence[Axis],
 ) -> None:
     """Refuse, at its line, a [[teleop.axis]] that does not go with the robot's axes, and a hand's axis without one.
-    limits: [[robot.axis]]; own: all axes of the robot, none where it has joints and one opening. Raises InputError.
+    key: of the device's table; limits: [[robot.axis]]; own: all axes of the robot, none where it has joints and one
+    opening. Raises InputError.
     """
     if given and not own:
         text = f"{driver} has joints and one opening, which closed_m and open_m are; take [[teleop.axis]] out"
-        raise document.refusal(("teleop", "axis"), text)
+        raise document.refusal((key, "axis"), text)
     led = {axis.name: axis for axis in own if axis.hand or axis.kind != "revolute"}
     most = {axis.name: axis.narrowed(led[axis.name]) for axis in limits if axis.name in led}
     for index, axis in enumerate(given):
-        at: Location = ("teleop", "axis", index)
+        at: Location = (key, "axis", index)
         if axis.name not in led:
             text = f"{driver} has no axis {axis.name!r} to lead{suggestion(axis.name, list(led))}; it has"
             raise document.refusal((*at, "name"), f"{text}: {', '.join(led) or 'none beside its joints'}")
@@ -156,7 +154,7 @@ def check_driven(
     missing = [axis.name for axis in own if axis.hand and axis.name not in named]
     if missing:
         text = f"nothing says how the device leads {missing[0]!r} of {driver}"
-        raise document.refusal(("teleop",), f"{text}; add a [[teleop.axis]] with its name, closed and open")
+        raise document.refusal((key,), f"{text}; add a [[teleop.axis]] with its name, closed and open")
 
 
 def _check_leading(document: Document, at: Location, axis: TeleopAxis, found: Axis) -> None:

@@ -13,12 +13,18 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field, JsonValue, StringConstraints
 
 from labctl.config.alerts import AlertsTable
-from labctl.config.axes import AxisTable, TeleopAxis, check_axes, one_robot
+from labctl.config.axes import check_axes
 from labctl.config.media import MediaTable
+from labctl.config.robots import Caps as Caps  # for nodes and drivers, which know the cell by this module
+from labctl.config.robots import Limits as Limits
+from labctl.config.robots import RobotTable as RobotTable
+from labctl.config.robots import SecondRobot as SecondRobot
+from labctl.config.robots import TeleopTable as TeleopTable
+from labctl.config.robots import check_limits, check_second, one_robot
 from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.server import StoreTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
-from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts, Vector
+from labctl.config.values import Box, FileName, Interval, Lax, PlainName, Point, Positive, Size, Text, Texts
 from labctl.times import zone_named
 
 # The perturbation axes of BridgeV2-★: the part before the hyphen is the category, of Visual, Semantic, Behavioural.
@@ -41,28 +47,6 @@ class CellHead(Table):
     clock: Literal["monotonic", "manual"] = "monotonic"
     operator: Text = "console"
     durable: bool = True
-
-
-class Limits(Table):
-    """[robot.limits]: per joint; the box the tool centre point stays inside, robot base frame; its highest speed."""
-
-    velocity_rad_s: Vector
-    acceleration_rad_s2: Vector
-    box_min_m: Point
-    box_max_m: Point
-    tool_speed_m_s: Annotated[float, Field(gt=0, le=2)] | None = None
-
-
-class RobotTable(Table):
-    """[robot]. `options` are the driver's."""
-
-    driver: Text
-    state_hz: Positive
-    control_hz: Positive
-    observe_hz: Positive
-    limits: Limits
-    axis: Annotated[tuple[AxisTable, ...], Lax] = ()
-    options: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 class Lease(Table):
@@ -133,48 +117,17 @@ class Storage(Table):
     chunk_s: Annotated[float, Field(gt=0, le=10)] = 1.0
 
 
-class Caps(Table):
-    """The most a hand may ask for, and how it is let in: m/s, rad/s, s, rad; deadband as a share of full deflection.
-    align_rad: how near a leader must stand before go.
-    """
-
-    linear_m_s: Annotated[float, Field(gt=0, le=1)] = 0.15
-    angular_rad_s: Annotated[float, Field(gt=0, le=3)] = 0.6
-    joint_rad_s: Annotated[float, Field(gt=0, le=3)] = 0.8
-    deadband: Annotated[float, Field(ge=0, lt=1)] = 0.05
-    stale_s: Annotated[float, Field(gt=0, le=1)] = 0.1
-    ramp_s: Annotated[float, Field(ge=0, le=5)] = 0.4
-    align_rad: Annotated[float, Field(gt=0, le=3)] = 0.6
-
-
-class TeleopTable(Caps):
-    """[teleop]: the device a person drives this cell with, as `labctl.drivers.teleop_<device>` or as
-    "package.module:function" of one's own, with its caps. axes: which device axis drives each base axis (x y z rx ry
-    rz, - turns one round, 0 is none). `options` are the device's.
-    """
-
-    device: Text
-    axes: Texts = ("x", "y", "z", "rx", "ry", "rz")
-    closed_m: Annotated[float, Field(ge=0)] = 0.0
-    open_m: Positive = 0.08
-    axis: Annotated[tuple[TeleopAxis, ...], Lax] = ()
-    options: dict[str, JsonValue] = Field(default_factory=dict)
-
-    @property
-    def driver(self) -> str:
-        """The name that the device's driver is found by."""
-        return self.device if "." in self.device or ":" in self.device else f"teleop_{self.device}"
-
-
 class Cell(Document):
     """A robot and its surroundings."""
 
     cell: CellHead
     robot: Annotated[RobotTable, BeforeValidator(one_robot)]
+    second_robot: SecondRobot | None = None
     lease: Lease
     camera: Annotated[tuple[CameraTable, ...], Lax] = ()
     sensor: Annotated[tuple[SensorTable, ...], Lax] = ()
     teleop: TeleopTable | None = None
+    second_teleop: TeleopTable | None = None
     video: Video = Video()
     storage: Storage = Storage()
     readiness: Readiness = Readiness()
@@ -187,12 +140,46 @@ class Cell(Document):
     @property
     def joints(self) -> int:
         """How many axes the robot's arm has: its joints, and what it stands on."""
-        return len(self.robot.limits.velocity_rad_s) + sum(not axis.hand for axis in self.robot.axis)
+        of = self.robots
+        return sum(len(one.limits.velocity_rad_s) + sum(not axis.hand for axis in one.axis) for one in of)
 
     @property
     def hand(self) -> int:
         """How many axes its hand has: one opening, where [[robot.axis]] says nothing else."""
-        return sum(axis.hand for axis in self.robot.axis) or 1
+        return sum(sum(axis.hand for axis in one.axis) or 1 for one in self.robots)
+
+    @property
+    def robots(self) -> tuple[RobotTable, ...]:
+        """Its robots: one, or two."""
+        return (self.robot,) if self.second_robot is None else (self.robot, self.second_robot)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the axes of each robot begin with: nothing where there is one."""
+        return ("",) if self.second_robot is None else (self.second_robot.first_name, self.second_robot.name)
+
+    @property
+    def driver(self) -> tuple[str, dict[str, JsonValue]]:
+        """The driver that its robot is loaded by, with the options; of two robots the one that leads both."""
+        return (self.robot.driver, self.robot.options) if self.second_robot is None else ("pair", {})
+
+    @property
+    def sides(self) -> tuple[Cell, ...]:
+        """The cell as each of its robots has it: its own table and device, and none of the other's."""
+        if self.second_robot is None:
+            return (self,)
+        own = {name: getattr(self.second_robot, name) for name in RobotTable.model_fields}
+        return (
+            self.model_copy(update={"second_robot": None, "second_teleop": None}),
+            self.model_copy(
+                update={
+                    "robot": RobotTable.model_construct(**own),
+                    "second_robot": None,
+                    "teleop": self.second_teleop,
+                    "second_teleop": None,
+                }
+            ),
+        )
 
     def video_of(self, camera: CameraTable) -> Video:
         """How a camera encodes: [video], and what its own [camera.video] says instead."""
@@ -315,7 +302,7 @@ def parse_lab(text: str, where: str) -> Lab:
 def parse_cell(text: str, where: str) -> Cell:
     """The cell in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
     found = parse(Cell, text, where)
-    kind, limits = found.cell.kind, found.robot.limits
+    kind = found.cell.kind
     if found.cell.clock == "manual" and kind not in ("sim", "replay"):
         raise found.refusal(
             ("cell", "clock"), f"clock is 'manual' and kind is {kind!r}; only sim and replay cells have simulated time"
@@ -324,23 +311,20 @@ def parse_cell(text: str, where: str) -> Cell:
         raise found.refusal(
             ("cell", "durable"), f"durable is false and kind is {kind!r}; only a sim cell may risk its record"
         )
-    joints = len(limits.velocity_rad_s)
-    if not joints:
-        raise found.refusal(("robot", "limits", "velocity_rad_s"), "velocity_rad_s is empty; give one value per joint")
-    if len(limits.acceleration_rad_s2) != joints:
-        counts = f"{len(limits.acceleration_rad_s2)} values, velocity_rad_s {joints}"
-        message = f"acceleration_rad_s2 has {counts}; give one value per joint in each"
-        raise found.refusal(("robot", "limits", "acceleration_rad_s2"), message)
-    for axis, low, high in zip("xyz", limits.box_min_m, limits.box_max_m, strict=True):
-        if low >= high:
-            message = f"the box is empty along {axis}: box_min_m {low:g} is not below box_max_m {high:g}"
-            raise found.refusal(("robot", "limits", "box_max_m"), message)
+    check_limits(found, "robot", found.robot)
+    if found.second_robot is not None:
+        check_limits(found, "second_robot", found.second_robot)
+        check_second(found, found.robot, found.second_robot)
+    elif found.second_teleop is not None:
+        raise found.refusal(("second_teleop",), "this cell has one robot; [teleop] is its device, drop [second_teleop]")
     refuse_repeats(found, ("camera",), [camera.name for camera in found.camera])
     refuse_repeats(found, ("sensor",), [sensor.name for sensor in found.sensor])
     check_sensors(found, found.sensor)
-    refuse_repeats(found, ("robot", "axis"), [axis.name for axis in found.robot.axis])
-    refuse_repeats(found, ("teleop", "axis"), [axis.name for axis in found.teleop.axis] if found.teleop else [])
-    check_axes(found, found.robot.axis)
+    for key, robot in zip(("robot", "second_robot"), found.robots, strict=False):
+        refuse_repeats(found, (key, "axis"), [axis.name for axis in robot.axis])
+        check_axes(found, key, robot.axis)
+    for key, device in (("teleop", found.teleop), ("second_teleop", found.second_teleop)):
+        refuse_repeats(found, (key, "axis"), [axis.name for axis in device.axis] if device else [])
     for index, camera in enumerate(found.camera):
         for left, top, right, bottom in camera.ignore:
             if left >= right or top >= bottom:

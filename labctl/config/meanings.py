@@ -136,6 +136,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "action": "What an answer means.",
         "action.space": "What its numbers are; a policy whose action space is not known is never run.",
         "action.axis": "Of space axes: what each number of an action moves, in the robot's order.",
+        "action.robots": "In a cell of two robots: whose numbers come first; each one's opening is its last.",
         "action.axis.name": "The robot's axis.",
         "action.axis.unit": "The unit of the number; it has to be the axis's own.",
         "action.keys": "Arrays of the answer, set side by side: first the robot's values, last the gripper's.",

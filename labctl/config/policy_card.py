@@ -134,10 +134,12 @@ class Action(Table):
     to: the state in the observation, the action before, or what is measured when its step begins. frame: whose axes
     a tcp_delta is in. execute: actions followed before the next question, 0 for all of an answer. horizon: how many
     actions an answer must have. axis: of space "axes" what each number of an action is, in the robot's order.
+    robots: in a cell of two, whose values and opening come first.
     """
 
     space: Text
     axis: Annotated[tuple[NamedAxis, ...], Lax] = ()
+    robots: Texts = ()
     keys: Texts = ("actions",)
     rotation: Text | None = None
     relative_to: Literal["observation", "previous", "measured"] | None = None
@@ -265,7 +267,7 @@ def _check_inputs(card: Card) -> None:
         if entry.key in keys[:index]:
             raise card.refusal((*at, "key"), f"{entry.key!r} is given twice; a key has one source")
         for state in entry.state or ():
-            _known(card, (*at, "state"), state, STATES)
+            _known(card, (*at, "state"), state.rpartition(".")[2], STATES)  # of two robots with its name before it
         if entry.camera is None and (entry.steps != (0,) or entry.width or entry.height or entry.resize):
             raise card.refusal(at, f"{entry.key!r} is no picture; steps, width, height and resize are for pictures")
         if list(entry.steps) != sorted(set(entry.steps)):
@@ -279,7 +281,7 @@ def _check_frame(card: Card) -> None:
     what = 'say frame = "tcp" (the cell\'s tool centre point) or "flange" (panda_link8 of DROID\'s robots) in [tool]'
     for index, entry in enumerate(card.input):
         for state in entry.state or ():
-            if state.startswith("tcp_"):
+            if state.rpartition(".")[2].startswith("tcp_"):
                 raise card.refusal(("input", index, "state"), f"{state} of which frame? {what}")
     if "joint" not in card.action.space and card.action.space != "axes":
         raise card.refusal(("action", "space"), f"{card.action.space} of which frame? {what}")

@@ -151,12 +151,13 @@ class Go(TypedDict):
 
 
 class OperationRecorded(TypedDict):
-    """What became of an item, and when, by the devices' own time."""
+    """What became of an item, and when, by the devices' own time. robot: which of two robots moved it."""
 
     op_index: int
     result: Result
     t_ns: int
     cause: str | None
+    robot: NotRequired[str]
 
 
 class ItemCounted(TypedDict):

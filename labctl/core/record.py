@@ -258,4 +258,6 @@ def as_operations(candidates: Sequence[Detected], go_ns: int, end_ns: int) -> li
         if result in ("success", "lost") and go_ns <= one["t_ns"] <= end_ns:
             cause = "dropped" if result == "lost" else None
             found.append({"op_index": len(found), "result": result, "t_ns": one["t_ns"], "cause": cause})
+            if (robot := one.get("robot")) is not None:
+                found[-1]["robot"] = robot
     return found

@@ -278,7 +278,14 @@ def unsettled(items: Sequence[Item]) -> list[Item]:
 
 
 def seen(candidate: Detected) -> str:
-    """What the traces show of a candidate, in words: "release over left, held 3.2 s: placed"."""
+    """What the traces show of a candidate, in words: "release over left, held 3.2 s: placed"; of two robots whose it
+    was: "right: release over …".
+    """
+    of = f"{robot}: " if (robot := candidate.get("robot")) is not None else ""
+    return of + _seen(candidate)
+
+
+def _seen(candidate: Detected) -> str:
     zone = candidate["zone"]
     where = "outside both totes" if zone == OUTSIDE else f"over {zone}"
     if candidate["edge"].startswith(ORDERED):
@@ -337,6 +344,8 @@ def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[Opera
             at, length = (op["t_ns"] - trial.go_ns) / SECOND, (trial.end_ns - trial.go_ns) / SECOND
             raise InputError(f"an operation at {at:.2f} s lies outside the episode of {length:.2f} s")
         found.append({"op_index": number, "result": op["result"], "t_ns": int(op["t_ns"]), "cause": op.get("cause")})
+        if (robot := op.get("robot")) is not None:
+            found[-1]["robot"] = robot
     moved = sum(op["result"] == "success" for op in found)
     lost = sum(op["result"] == "lost" for op in found)
     if moved != outcome.moved or lost > outcome.lost:

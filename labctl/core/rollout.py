@@ -229,13 +229,15 @@ class Rollout:
         until = now_ns + duration_ns
         return until if self.deadline_ns is None else min(until, self.deadline_ns)
 
-    def take_operation(self, kind: Result, t_ns: int, cause: str | None) -> OperationRecorded | None:
+    def take_operation(self, kind: Result, t_ns: int, cause: str | None, robot: str = "") -> OperationRecorded | None:
         """The body of the OperationRecorded event for a device event, or None when it falls outside go … budget."""
         if self._phase != Phase.RUNNING or self._go_ns is None:
             return None
         if not self._go_ns <= t_ns <= self._go_ns + self.budget_ns:
             return None
         body: OperationRecorded = {"op_index": len(self.operations), "result": kind, "t_ns": int(t_ns), "cause": cause}
+        if robot:  # which of two it was of
+            body["robot"] = robot
         self.operations.append(body)
         self.items_done += kind in ("success", "lost")
         return body
@@ -360,7 +362,9 @@ def recording_body(
 def steady_rates(cell: Cell) -> dict[str, float]:
     """Samples per second of the streams that have a steady rate."""
     cameras = {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
-    return {"arm/state": cell.robot.state_hz} | cameras | {sensor.stream: sensor.rate_hz for sensor in cell.sensor}
+    states = zip(("arm", *cell.names[1:]), cell.robots, strict=True)
+    rates = {f"{name}/state": robot.state_hz for name, robot in states} | cameras
+    return rates | {sensor.stream: sensor.rate_hz for sensor in cell.sensor}
 
 
 def recording_gaps(

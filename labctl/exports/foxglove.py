@@ -84,21 +84,21 @@ def joint_states(wall_ns: int, joints: Sequence[Fields]) -> Fields:
     return {"timestamp": time(wall_ns), "joints": list(joints)}
 
 
-def pose_in_frame(wall_ns: int, pose: Sequence[float]) -> Fields:
-    """pose (7,): x y z qx qy qz qw."""
+def pose_in_frame(wall_ns: int, pose: Sequence[float], base: str = BASE, tool: str = TCP) -> Fields:
+    """pose (7,): x y z qx qy qz qw. base, tool: names of the two frames."""
     return {
         "timestamp": time(wall_ns),
-        "frame_id": BASE,
+        "frame_id": base,
         "pose": {"position": _place(pose), "orientation": _turn(pose)},
     }
 
 
-def frame_transform(wall_ns: int, pose: Sequence[float]) -> Fields:
+def frame_transform(wall_ns: int, pose: Sequence[float], base: str = BASE, tool: str = TCP) -> Fields:
     """The TCP's frame in the robot's; pose as above."""
     return {
         "timestamp": time(wall_ns),
-        "parent_frame_id": BASE,
-        "child_frame_id": TCP,
+        "parent_frame_id": base,
+        "child_frame_id": tool,
         "translation": _place(pose),
         "rotation": _turn(pose),
     }

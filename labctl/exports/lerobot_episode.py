@@ -22,6 +22,7 @@ from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, hel
 from labctl.exports.recordings import CAMERA, Recording
 from labctl.exports.units import column_units
 from labctl.store.video import frame_times
+from labctl.streams import robot_states
 
 STATE, ACTION = "arm/state", "arm/action"
 POSE = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
@@ -108,8 +109,8 @@ def plan(recording: Recording, terms: Terms) -> Plan:
     start_ns = first_frame(taken, cameras, recording.go_ns, terms.fps)
     t_ns = grid(start_ns, recording.end_ns, terms.fps)
     frames = t_ns[:-1]
-    state_ns, _ = recording.read(STATE)
-    offsets = [offset(STATE, state_ns, t_ns, terms.bound(rates[STATE]))]
+    states = robot_states({spec.name: spec.columns for spec in recording.specs})
+    offsets = [offset(one, recording.read(one)[0], t_ns, terms.bound(rates[one])) for one in states]
     for camera, light_ns in taken.items():
         offsets.append(offset(CAMERA + camera, light_ns, frames, terms.bound(rates[CAMERA + camera])))
         if len(light_ns):
@@ -126,18 +127,14 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
     """
     recording, t_ns = found.recording, found.t_ns
     frames = t_ns[:-1]
-    spec = next(spec for spec in recording.specs if spec.name == STATE)
-    state = _state(recording, t_ns, terms.bound(spec.rate_hz))
-    columns = list(spec.columns)
+    state, columns, body, units, poses = _states(recording, t_ns, terms)
 
     def of(names: Sequence[str]) -> np.ndarray:
         return state[:, [columns.index(name) for name in names]]
 
     joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
-    hand = hand_columns(columns)
-    body = [*(f"q.{joint}" for joint in joints), *hand]
-    parts = (*joints, *hand)
-    units = dict(zip(columns, column_units(spec), strict=True))
+    parts = tuple(column.removeprefix("q.") for column in body)
+    spec = next(spec for spec in recording.specs if spec.name == STATE)
     each = [units[column] for column in body]
     unit = ", ".join(each if any(spec.units) else dict.fromkeys(each))
     position = of(body).astype(np.float32)
@@ -154,8 +151,8 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
         wanted = [f"{prefix}.{joint}" for joint in joints]
         if all(column in columns for column in wanted):
             made[f"labctl.joint_{name}"] = Feature(of(wanted)[:-1].astype(np.float32), tuple(joints), unit)
-    if all(column in columns for column in POSE):
-        made["labctl.tcp_pose"] = Feature(of(POSE)[:-1].astype(np.float32), tuple(c[4:] for c in POSE), "m, 1")
+    for name, pose in poses.items():
+        made[name] = Feature(of(pose)[:-1].astype(np.float32), tuple(c[4:] for c in POSE), "m, 1")
     made["labctl.since_go"] = Feature((frames - recording.go_ns) / SECOND, unit="s")
     if found.taken_ns:
         cameras = tuple(found.taken_ns)
@@ -180,13 +177,34 @@ def hand_columns(columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(column for column in columns[after:] if column != "device_s")
 
 
-def _state(recording: Recording, t_ns: np.ndarray, bound_ns: int) -> np.ndarray:
-    """All columns of the arm's state at t_ns; beyond the first or last sample, which is near enough, that one."""
-    spec = next(spec for spec in recording.specs if spec.name == STATE)
-    sampled_ns, values = recording.read(STATE)
+def _states(
+    recording: Recording, t_ns: np.ndarray, terms: Terms
+) -> tuple[np.ndarray, list[str], list[str], dict[str, str], dict[str, list[str]]]:
+    """The states of the robot at t_ns, or of two beside each other: values, their columns, which of them are the axes
+    (each robot's joints and then its hand's, as ALOHA has them), units, and the features of tools with their columns.
+    """
+    rows, columns = list[np.ndarray](), list[str]()
+    body, units, poses = list[str](), dict[str, str](), dict[str, list[str]]()
+    for stream in robot_states({spec.name: spec.columns for spec in recording.specs}):
+        spec = next(spec for spec in recording.specs if spec.name == stream)
+        of = "" if stream == STATE else f"{stream.partition('/')[0]}."
+        named = [f"{of}{name}" if name.startswith("tcp.") or "." not in name else name for name in spec.columns]
+        rows.append(_state(recording, stream, t_ns, terms.bound(spec.rate_hz)))
+        columns += named
+        units |= dict(zip(named, column_units(spec), strict=True))
+        body += [*(name for name in spec.columns if name.startswith("q.")), *hand_columns(spec.columns)]
+        if all(column in spec.columns for column in POSE):
+            poses[f"labctl.{of.replace('.', '_')}tcp_pose"] = [f"{of}{column}" for column in POSE]
+    return np.concatenate(rows, axis=1), columns, body, units, poses
+
+
+def _state(recording: Recording, stream: str, t_ns: np.ndarray, bound_ns: int) -> np.ndarray:
+    """All columns of a robot's state at t_ns; beyond the first or last sample, which is near enough, that one."""
+    spec = next(spec for spec in recording.specs if spec.name == stream)
+    sampled_ns, values = recording.read(stream)
     turns = [spec.columns.index("tcp.qx")] if "tcp.qx" in spec.columns else []
     found = project(sampled_ns, values, t_ns, max_gap_ns=2 * bound_ns, quaternions=turns)
-    ends = offset(STATE, sampled_ns, t_ns, bound_ns).nearest
+    ends = offset(stream, sampled_ns, t_ns, bound_ns).nearest
     return np.where(found.valid[:, None], found.values, values[ends])
 
 

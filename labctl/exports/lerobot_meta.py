@@ -148,10 +148,14 @@ def write_meta(
 
 
 def modality(info: Mapping[str, FeatureEntry]) -> dict[str, Json]:
-    """GR00T's meta/modality.json: which part of the vectors is what. The hand's columns are their last ones."""
+    """GR00T's meta/modality.json: which part of the vectors is what. The hand's columns are their last ones; of two
+    robots each has an arm and a gripper, by its name.
+    """
     speeds = info.get("labctl.joint_velocity")
 
     def parts(key: str) -> dict[str, Json]:
+        if any(name.startswith("labctl.") and name.endswith("_tcp_pose") for name in info):
+            return _parts_of_two(info[key].names, () if speeds is None else speeds.names)
         width = info[key].shape[0]
         arm = width - 1 if speeds is None else speeds.shape[0]
         return {"arm": {"start": 0, "end": arm}, "gripper": {"start": arm, "end": width}}
@@ -163,6 +167,18 @@ def modality(info: Mapping[str, FeatureEntry]) -> dict[str, Json]:
         "video": videos,
         "annotation": {"human.task_description": {"original_key": "task_index"}},
     }
+
+
+def _parts_of_two(names: Sequence[str], joints: Sequence[str]) -> dict[str, Json]:
+    """Of axes named by their robot the runs of joints and of the hand's. joints: those with a speed; without any a name
+    that ends in "gripper" is the hand's.
+    """
+    found: dict[str, dict[str, Json]] = {}
+    for i, name in enumerate(names):
+        hand = name not in joints if joints else name.endswith("gripper")
+        part = f"{name.partition('.')[0]}_{'gripper' if hand else 'arm'}"
+        found.setdefault(part, {"start": i})["end"] = i + 1
+    return {**found}
 
 
 def _write_v3(folder: Path, made: Written, fps: int) -> None:

@@ -13,6 +13,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from labctl.errors import MissingExtra
 from labctl.exports import foxglove
 from labctl.exports.annexb import access_units, stream_format
 from labctl.exports.columnar import episode_row
+from labctl.exports.namespaces import Namespace, base_of, namespaces
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.units import column_units
@@ -113,11 +115,14 @@ class _Topic:
 
 
 def _topics(recording: Recording, selection: Selection) -> Iterator[_Topic]:
+    robots = namespaces(recording.specs)
     for spec in recording.specs:
-        if spec.name == STATE:
-            yield from _state(recording, spec)
+        if spec.name in robots:
+            yield from _state(recording, spec, robots[spec.name])
         else:
             yield _plain(recording, spec, range(len(spec.columns)))
+    if (base := base_of(selection.about)) is not None and len(robots) > 1:
+        yield _known("/tf_static", "foxglove.FrameTransform", _bases(recording, base))
     for camera, pictures in recording.pictures.items():
         form = stream_format(pictures.path)
         about = {"latency_s": str(pictures.latency_s)}
@@ -133,33 +138,38 @@ def _known(
     return _Topic(name, schema, foxglove.SCHEMAS[schema], messages, about or {})
 
 
-def _state(recording: Recording, spec: StreamSpec) -> Iterator[_Topic]:
+def _state(recording: Recording, spec: StreamSpec, robot: Namespace) -> Iterator[_Topic]:
     """Joints with the gripper, and the tool; what is left of the columns as it is."""
     columns = list(spec.columns)
     joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
-    used = {f"{part}.{joint}" for part in JOINT_PARTS for joint in joints} | {"gripper"}
+    used = robot.used(joints)
     about = {"stream": spec.name, "rate_hz": str(spec.rate_hz), "clock": spec.clock}
-    yield _known("/joint_states", "foxglove.JointStates", _joints(recording, spec, joints), about)
+    states = _joints(recording, spec, joints, robot)
+    yield _known(f"{robot.topic}/joint_states", "foxglove.JointStates", states, about)
     if all(column in columns for column in POSE):
         used |= set(POSE)
         at = [columns.index(column) for column in POSE]
-        yield _known("/tcp", "foxglove.PoseInFrame", _poses(recording, spec, at, foxglove.pose_in_frame), about)
-        yield _known("/tf", "foxglove.FrameTransform", _poses(recording, spec, at, foxglove.frame_transform), about)
+        frames = {"base": robot.base, "tool": robot.tool}
+        pose, moved = partial(foxglove.pose_in_frame, **frames), partial(foxglove.frame_transform, **frames)
+        yield _known(f"{robot.topic}/tcp", "foxglove.PoseInFrame", _poses(recording, spec, at, pose), about)
+        yield _known(f"{robot.topic}/tf", "foxglove.FrameTransform", _poses(recording, spec, at, moved), about)
     rest = [i for i, column in enumerate(columns) if column not in used]
     if rest:
         yield _plain(recording, spec, rest)
 
 
-def _joints(recording: Recording, spec: StreamSpec, joints: Sequence[str]) -> Iterator[tuple[int, foxglove.Fields]]:
+def _joints(
+    recording: Recording, spec: StreamSpec, joints: Sequence[str], robot: Namespace
+) -> Iterator[tuple[int, foxglove.Fields]]:
     columns = list(spec.columns)
     parts: list[tuple[str, list[str], list[int]]] = []
     for joint in joints:
         there = [part for part in JOINT_PARTS if f"{part}.{joint}" in columns]
         parts.append(
-            (joint, [JOINT_PARTS[part] for part in there], [columns.index(f"{part}.{joint}") for part in there])
+            (robot.joint(joint), [JOINT_PARTS[p] for p in there], [columns.index(f"{p}.{joint}") for p in there])
         )
-    if "gripper" in columns:
-        parts.append(("gripper", ["position"], [columns.index("gripper")]))
+    if robot.gripper in columns:
+        parts.append(("gripper", ["position"], [columns.index(robot.gripper)]))
     for wall_ns, row in _samples(recording, spec):
         known = [
             {"name": name, **{key: row[i] for key, i in zip(keys, at, strict=True) if row[i] is not None}}
@@ -177,6 +187,16 @@ def _poses(
         pose = pick(row)
         if None not in pose:
             yield wall_ns, make(wall_ns, pose)
+
+
+def _bases(
+    recording: Recording, base: tuple[str, str, Sequence[float], float]
+) -> Iterator[tuple[int, foxglove.Fields]]:
+    """Where the second robot's base stands in the first's, once."""
+    first, second, at, yaw = base
+    pose = (*at, 0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2))
+    wall_ns = int(recording.wall(np.array([recording.entries[0].at_ns]))[0])
+    yield wall_ns, foxglove.frame_transform(wall_ns, pose, first, second)
 
 
 def _plain(recording: Recording, spec: StreamSpec, at: Sequence[int]) -> _Topic:

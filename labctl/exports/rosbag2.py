@@ -10,6 +10,7 @@ from __future__ import annotations
 import heapq
 import io
 import json
+import math
 import os
 import re
 import shutil
@@ -25,7 +26,8 @@ from labctl.clock import SECOND
 from labctl.core.timeline import event_lines
 from labctl.errors import MissingExtra
 from labctl.exports.columnar import episode_row
-from labctl.exports.mcap import JOINT_PARTS, POSE, STATE
+from labctl.exports.mcap import JOINT_PARTS, POSE
+from labctl.exports.namespaces import Namespace, base_of, namespaces
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.units import column_units
@@ -39,7 +41,6 @@ if TYPE_CHECKING:
 
 # The types used here are the same in every release from Humble on, and so are their hashes.
 DISTRO = "ROS2_HUMBLE"
-BASE, TCP = "base", "tcp"
 JPEG_QUALITY = 95
 LEVELS = {"INFO": 20, "WARN": 30, "ERROR": 40}  # rcl_interfaces/msg/Log
 
@@ -149,11 +150,17 @@ class _Bag:
     types: Typestore
 
     def topics(self) -> Iterator[_Topic]:
+        robots = namespaces(self.recording.specs)
+        moved: list[Messages] = []
         for spec in self.recording.specs:
-            if spec.name == STATE:
-                yield from self._state(spec)
+            if spec.name in robots:
+                yield from self._state(spec, robots[spec.name], moved)
             else:
                 yield from self._plain(spec, range(len(spec.columns)))
+        if len(robots) > 1 and moved:
+            yield _Topic("/tf", "tf2_msgs/msg/TFMessage", heapq.merge(*moved, key=lambda one: one[0]))
+            if (base := base_of(self.selection.about)) is not None:
+                yield _Topic("/tf_static", "tf2_msgs/msg/TFMessage", self._bases(base), latched=True)
         for camera in self.recording.pictures:
             yield _Topic(f"/camera/{camera}/image/compressed", "sensor_msgs/msg/CompressedImage", self._frames(camera))
         yield _Topic("/events", "rcl_interfaces/msg/Log", self._lines())
@@ -171,30 +178,36 @@ class _Bag:
         t_ns, values = self.recording.read(spec.name)
         yield from zip(self.recording.wall(t_ns).tolist(), values, strict=True)
 
-    def _state(self, spec: StreamSpec) -> Iterator[_Topic]:
-        """Joints with the gripper, and the tool; what is left of the columns as it is."""
+    def _state(self, spec: StreamSpec, robot: Namespace, moved: list[Messages]) -> Iterator[_Topic]:
+        """Joints with the gripper, and the tool; what is left of the columns as it is. moved: takes the transforms of
+        one of two robots, which share a topic.
+        """
         columns = list(spec.columns)
         joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
-        used = {f"{part}.{joint}" for part in JOINT_PARTS for joint in joints} | {"gripper"}
-        yield _Topic("/joint_states", "sensor_msgs/msg/JointState", self._joints(spec, joints))
+        used = robot.used(joints)
+        yield _Topic(f"{robot.topic}/joint_states", "sensor_msgs/msg/JointState", self._joints(spec, joints, robot))
         if all(column in columns for column in POSE):
             used |= set(POSE)
             at = [columns.index(column) for column in POSE]
-            yield _Topic("/tcp", "geometry_msgs/msg/PoseStamped", self._poses(spec, at))
-            yield _Topic("/tf", "tf2_msgs/msg/TFMessage", self._transforms(spec, at))
+            yield _Topic(f"{robot.topic}/tcp", "geometry_msgs/msg/PoseStamped", self._poses(spec, at, robot))
+            transforms = self._transforms(spec, at, robot)
+            if robot.topic:
+                moved.append(transforms)
+            else:
+                yield _Topic("/tf", "tf2_msgs/msg/TFMessage", transforms)
         rest = [i for i, column in enumerate(columns) if column not in used]
         if rest:
             yield from self._plain(spec, rest)
 
-    def _joints(self, spec: StreamSpec, joints: Sequence[str]) -> Messages:
+    def _joints(self, spec: StreamSpec, joints: Sequence[str], robot: Namespace) -> Messages:
         """What a joint, or the gripper, has no number of is NaN; a part that no joint has is empty, as ROS has it."""
-        columns, names = list(spec.columns), [*joints]
+        columns, names = list(spec.columns), [robot.joint(joint) for joint in joints]
         parts = [
             [columns.index(f"{part}.{joint}") for joint in joints if f"{part}.{joint}" in columns]
             for part in JOINT_PARTS
         ]
         there = [at if len(at) == len(joints) else [] for at in parts]
-        gripper = columns.index("gripper") if "gripper" in columns else None
+        gripper = columns.index(robot.gripper) if robot.gripper in columns else None
         if gripper is not None:
             names.append("gripper")
         for wall_ns, row in self._samples(spec):
@@ -202,28 +215,36 @@ class _Bag:
             if gripper is not None:
                 position = np.append(position, float(row[gripper]))
                 velocity, effort = (np.append(part, np.nan) if len(part) else part for part in (velocity, effort))
-            header = self._header(wall_ns, BASE)
+            header = self._header(wall_ns, robot.base)
             yield wall_ns, self.make("sensor_msgs/msg/JointState", header, names, position, velocity, effort)
 
-    def _poses(self, spec: StreamSpec, at: Sequence[int]) -> Messages:
+    def _poses(self, spec: StreamSpec, at: Sequence[int], robot: Namespace) -> Messages:
         """A robot that has no pose yet says so with values that are not finite: such a row is no pose."""
         for wall_ns, row in self._samples(spec):
             if np.isfinite(row[at]).all():
                 x, y, z, *turn = row[at].tolist()
                 place = self.make("geometry_msgs/msg/Point", x, y, z)
                 pose = self.make("geometry_msgs/msg/Pose", place, self.make("geometry_msgs/msg/Quaternion", *turn))
-                yield wall_ns, self.make("geometry_msgs/msg/PoseStamped", self._header(wall_ns, BASE), pose)
+                yield wall_ns, self.make("geometry_msgs/msg/PoseStamped", self._header(wall_ns, robot.base), pose)
 
-    def _transforms(self, spec: StreamSpec, at: Sequence[int]) -> Messages:
+    def _transforms(self, spec: StreamSpec, at: Sequence[int], robot: Namespace) -> Messages:
         for wall_ns, row in self._samples(spec):
             if np.isfinite(row[at]).all():
-                x, y, z, *turn = row[at].tolist()
-                place = self.make("geometry_msgs/msg/Vector3", x, y, z)
-                moved = self.make(
-                    "geometry_msgs/msg/Transform", place, self.make("geometry_msgs/msg/Quaternion", *turn)
-                )
-                stamped = self.make("geometry_msgs/msg/TransformStamped", self._header(wall_ns, BASE), TCP, moved)
-                yield wall_ns, self.make("tf2_msgs/msg/TFMessage", [stamped])
+                yield wall_ns, self._transform(wall_ns, row[at].tolist(), robot.base, robot.tool)
+
+    def _transform(self, wall_ns: int, pose: Sequence[float], base: str, tool: str) -> Any:
+        x, y, z, *turn = pose
+        place = self.make("geometry_msgs/msg/Vector3", x, y, z)
+        moved = self.make("geometry_msgs/msg/Transform", place, self.make("geometry_msgs/msg/Quaternion", *turn))
+        stamped = self.make("geometry_msgs/msg/TransformStamped", self._header(wall_ns, base), tool, moved)
+        return self.make("tf2_msgs/msg/TFMessage", [stamped])
+
+    def _bases(self, base: tuple[str, str, Sequence[float], float]) -> Messages:
+        """Where the second robot's base stands in the first's, once."""
+        first, second, at, yaw = base
+        wall_ns = int(self.recording.wall(np.array([self.recording.entries[0].at_ns]))[0])
+        pose = [*at, 0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)]
+        yield wall_ns, self._transform(wall_ns, pose, first, second)
 
     def _plain(self, spec: StreamSpec, at: Sequence[int]) -> Iterator[_Topic]:
         """A stream as an array of numbers, and what they are, once, beside it: ROS has no type for such a thing."""

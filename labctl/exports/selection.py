@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar, overload
 
+from labctl.config.cell_schema import SecondRobot
 from labctl.core.design import drbg
 from labctl.core.events import Event
 from labctl.core.record import Record
@@ -172,6 +173,14 @@ def _chosen(rows: Sequence[Row], record: Record, outcomes: Mapping[str, Mapping[
     ]
 
 
+def _second(robot: SecondRobot | None) -> dict[str, Json]:
+    """Where the second robot of a cell stands, and how the two are named; nothing of a cell of one."""
+    if robot is None:
+        return {}
+    found: dict[str, Json] = {"first_name": robot.first_name, "name": robot.name}
+    return {"second_robot": {**found, "base_m": list(robot.base_m), "base_yaw_rad": robot.base_yaw_rad}}
+
+
 def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dict[str, Json]:
     """Where an export comes from: what it takes to check it against the record, and to make it again."""
     state, opened = campaign.state, campaign.opened
@@ -184,7 +193,8 @@ def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dic
         "head": f"{seq} {head}",
         "commitment": opened["commitment"],
         "kind": opened["kind"],
-        "robot": robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
+        "robot": " + ".join(robot_model(robot.driver, robot.options) for robot in campaign.cell.robots),
+        **_second(campaign.cell.second_robot),
         "cell": opened["cell"],
         "fixture": opened["fixture"],
         "protocol": {key: opened["protocol"][key] for key in ("name", "sha256")},

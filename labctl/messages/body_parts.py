@@ -168,7 +168,7 @@ UP, DOWN = "step up", "step down"  # edges of what a sensor saw
 
 class Detected(TypedDict):
     """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
-    grasped and lifted; or a step that a sensor saw and no hold explains. witnesses: the sensors that saw it.
+    grasped and lifted; or a step that a sensor saw and no hold explains. witnesses: sensors that saw it; robot: of two.
     """
 
     t_ns: int
@@ -179,6 +179,7 @@ class Detected(TypedDict):
     result: Judged
     held_s: float
     moved_m: float
+    robot: NotRequired[str]
     witnesses: NotRequired[Sequence[str]]
 
 

@@ -166,7 +166,7 @@ def _by_card(policy: Controller, seen: Observation, cell: Cell, clock: Clock) ->
     took = []
     for _ in range(ANSWERS):
         asked_ns = clock.now_ns()
-        problem = chunk_problem(policy.infer(seen), cell.joints, cell.hand)
+        problem = chunk_problem(policy.infer(seen), cell.joints, cell.hand, len(cell.robots))
         if problem is not None:
             return {"problem": problem}
         took.append((clock.now_ns() - asked_ns) / SECOND)
@@ -194,12 +194,14 @@ def _end_with(parent: int, controller: Controller) -> None:
 
 
 def invented(cell: Cell) -> Observation:
-    """An observation of a robot at zero in front of grey walls."""
+    """An observation of a robot at zero, or of two, in front of grey walls."""
+    tool = np.array([0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0])
     arrays = {
         "q": np.zeros(cell.joints),
         "dq": np.zeros(cell.joints),
         "gripper": np.full(cell.hand, 0.04),
-        "tcp": np.array([0.4, 0.0, 0.4, 1.0, 0.0, 0.0, 0.0]),
+        "tcp": tool,
+        **{f"{name}.tcp": tool for name in cell.names[1:]},
     }
     grey = {camera.name: np.full((camera.height, camera.width, 3), 128, np.uint8) for camera in cell.camera}
     return Observation(0, arrays, "Hold still.", {name: (Picture(image, 0),) for name, image in grey.items()})

@@ -313,7 +313,7 @@ class ControllerNode:
             return
         chunk: ActionChunk = message.body["result"]
         seen = self._buffer.measured()
-        problem = chunk_problem(chunk, len(seen["q"]), np.size(seen.get("gripper", 0.0)))
+        problem = chunk_problem(chunk, len(seen["q"]), np.size(seen.get("gripper", 0.0)), len(self._cell.robots))
         if problem:
             self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._fail(problem, step)

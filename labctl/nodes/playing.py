@@ -16,6 +16,7 @@ from labctl.clock import SECOND
 from labctl.devices import ActionChunk
 from labctl.messages.motion import Target
 
+POSE = 7  # numbers of a tool's pose
 STEPS = {"joint_step": "joint_position", "tcp_step": "tcp_pose"}  # added to what is measured when a step begins
 
 
@@ -83,7 +84,14 @@ class Play:
     def _stepped_to(self, step: np.ndarray, measured: Mapping[str, np.ndarray]) -> np.ndarray:
         if self._space == "joint_position":
             return np.asarray(measured["q"]) + step
-        return stepped(np.asarray(measured["tcp"]), step, self._about)
+        tools = np.reshape(tools_of(measured), (-1, POSE)), np.reshape(step, (-1, POSE))
+        return np.concatenate([stepped(tcp, one, self._about) for tcp, one in zip(*tools, strict=True)])
+
+
+def tools_of(measured: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The tool poses (7 k,) of an observation: of the robot, and of a second one behind it."""
+    others = [measured[name] for name in measured if name.endswith(".tcp")]
+    return np.concatenate([measured["tcp"], *others])
 
 
 def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
@@ -95,9 +103,9 @@ def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
     return np.concatenate([at, turned])
 
 
-def chunk_problem(chunk: ActionChunk, dof: int, hand: int = 1) -> str | None:
+def chunk_problem(chunk: ActionChunk, dof: int, hand: int = 1, tools: int = 1) -> str | None:
     """Why a robot of `dof` axes of its arm and `hand` of its hand cannot execute an answer, or None: wrong shapes,
-    nothing to execute, not finite.
+    nothing to execute, not finite. tools: how many it leads, of two robots two.
     """
     values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
     of_hand = (len(values),) if hand == 1 else (len(values), hand)
@@ -105,8 +113,8 @@ def chunk_problem(chunk: ActionChunk, dof: int, hand: int = 1) -> str | None:
         return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"
     if chunk.execute < 1 or not 0 < chunk.dt_s < math.inf:
         return f"action chunk with execute={chunk.execute} and dt_s={chunk.dt_s}"
-    widths = {"tcp_pose": 7, "joint_position": dof, "tcp_velocity": 6, "joint_velocity": dof}
-    widths |= {"joint_step": dof, "tcp_step": 7}
+    widths = {"tcp_pose": POSE * tools, "joint_position": dof, "tcp_velocity": 6 * tools, "joint_velocity": dof}
+    widths |= {"joint_step": dof, "tcp_step": POSE * tools}
     if chunk.space not in widths:
         return f"action chunk in the space {chunk.space!r}; known spaces: {', '.join(widths)}"
     if values.shape[1] != widths[chunk.space]:

@@ -10,6 +10,8 @@ import numpy as np
 from labctl import rotations
 from labctl.clock import SECOND
 
+POSE = 7  # numbers of a tool's pose
+
 
 class Targets:
     """Timed joint and gripper targets of one lease epoch: a smooth path through the knots, held at its end until stale.
@@ -84,7 +86,15 @@ def integrated_joints(t_ns: np.ndarray, speeds: np.ndarray, dt_ns: int, start: n
 
 
 def integrated_poses(t_ns: np.ndarray, twists: np.ndarray, dt_ns: int, start: np.ndarray) -> np.ndarray:
-    """Tool poses (n, 7) reached from start (7,) by twists (n, 6): m/s, then rad/s about the axes of the base frame."""
+    """Tool poses (n, 7) reached from start (7,) by twists (n, 6): m/s, then rad/s about the axes of the base frame. Of
+    two tools (n, 14) from (14,) by (n, 12), one behind the other.
+    """
+    if len(start) > POSE:
+        parts = [
+            integrated_poses(t_ns, twists[:, 6 * i : 6 * i + 6], dt_ns, start[POSE * i : POSE * (i + 1)])
+            for i in range(len(start) // POSE)
+        ]
+        return np.concatenate(parts, axis=1)
     spans = np.diff(t_ns, prepend=t_ns[0] - dt_ns) / SECOND
     out = np.empty((len(t_ns), 7))
     moves = twists * spans[:, None]

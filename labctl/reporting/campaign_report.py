@@ -24,7 +24,7 @@ from labctl.errors import StateError
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.anchoring import anchored
-from labctl.reporting.clip_cutting import clips
+from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts

@@ -18,6 +18,7 @@ from labctl.errors import LabctlError, StateError
 from labctl.messages.body_parts import SwitchEntry
 from labctl.store.campaign import Campaign
 from labctl.store.read_once import Samples
+from labctl.streams import robot_states
 
 if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the statistics
     from labctl.analysis.episodes.adaptability import Watched
@@ -140,7 +141,8 @@ def traces_of(store: Samples, record: Record, *, without: Collection[str] = ()) 
             one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
         actions = _read(store, episode.id, ACTION, specs)
         if actions is not None:
-            arm = {f"sent.{name.removeprefix('q.')}" for name in specs.get("arm/state", ()) if name.startswith("q.")}
+            states = [name for stream in robot_states(specs) for name in specs[stream]]
+            arm = {f"sent.{name.removeprefix('q.')}" for name in states if name.startswith("q.")}
             joints = [i for i, name in enumerate(specs[ACTION]) if name in arm]
             one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
         found.append(one)

@@ -157,7 +157,8 @@ class EpisodeSequencer:
         if rollout is None or sent.kind not in ("success", "lost"):
             return
         t_ns, detail = int(sent.t_ns), sent.body or {}
-        operation = rollout.take_operation(sent.kind, t_ns, detail.get("cause") or detail.get("reason"))
+        why, robot = detail.get("cause") or detail.get("reason"), detail.get("robot", "")
+        operation = rollout.take_operation(sent.kind, t_ns, why, robot)
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)
         if rollout.moving and rollout.done_at is not None and rollout.items_done >= rollout.done_at:

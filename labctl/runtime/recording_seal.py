@@ -26,7 +26,8 @@ def looking_over(writer: CampaignWriter, rollout: Rollout) -> Work:
     about = writer.state.trials[rollout.trial].condition
     condition = next(entry for entry in writer.opened["conditions"] if entry["id"] == about)
     layout = layout_of(campaign.fixture, condition)
-    given = {"durable": writer.opened["durable"], "sensors": campaign.cell.sensor}
+    cell = campaign.cell
+    given = {"durable": writer.opened["durable"], "sensors": cell.sensor, "second": cell.second_robot}
     return Work(lambda: look_over(*where, episode, cameras, layout, **given), "digested", tag=episode)
 
 

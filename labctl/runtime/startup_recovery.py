@@ -58,7 +58,8 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
     layout = layout_of(campaign.fixture, condition)
     traces.sync()
     where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
-    found = look_over(*where, episode, cameras, layout, durable=writer.opened["durable"], sensors=cell.sensor)
+    given = {"durable": writer.opened["durable"], "sensors": cell.sensor, "second": cell.second_robot}
+    found = look_over(*where, episode, cameras, layout, **given)
     marked = record_of(writer.campaign.events(), writer.state).episodes[episode].gaps
     gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
     gaps += file_gaps(found.footage, {})

@@ -22,6 +22,7 @@ from labctl.store.lab_folder import Plan
 
 SIMULATED = "labctl.drivers.sim."  # simulations, recordings, wrappers of faults, emulated cells
 OF_TABLES: Mapping[str, tuple[str, ...]] = {"camera": CameraOptions.OF_TABLE, "sensor": SensorOptions.OF_TABLE}
+ROBOTS, DEVICES = ("robot", "second_robot"), ("teleop", "second_teleop")  # their tables in a cell
 HONEST = "name a real one, or say kind sim, replay or emulated, which every report then shows"
 
 
@@ -32,7 +33,7 @@ def check_drivers(protocol: Protocol, cell: Cell) -> None:
     check_controllers(protocol)
     named = [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
     named += [(cell, ("sensor", i, "driver"), sensor.driver) for i, sensor in enumerate(cell.sensor)]
-    named += [(cell, ("robot", "driver"), cell.robot.driver)]
+    named += [(cell, (key, "driver"), robot.driver) for key, robot in zip(ROBOTS, cell.robots, strict=False)]
     if protocol.trial.takeover == "allowed" and cell.teleop is None:
         raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")
     if cell.cell.operator != "console":
@@ -52,12 +53,9 @@ def check_cell_options(cell: Cell, plan: Plan | None = None) -> None:
     Raises InputError: what was found, what is allowed.
     """
     real = cell.cell.kind == "real"
-    _check(cell, ("robot", "driver"), cell.robot.driver, ("robot", "options"), cell.robot.options, real)
-    if (own := declared_axes(cell.robot.driver, cell.robot.options)) is not None or cell.robot.axis:
-        declared = own if own is not None else ()
-        check_declared(cell, cell.robot.axis, len(cell.robot.limits.velocity_rad_s), cell.robot.driver, declared)
-    if cell.teleop is not None:
-        check_driven(cell, cell.teleop.axis, cell.robot.axis, cell.robot.driver, own or ())
+    for key, device, side in zip(ROBOTS, DEVICES, cell.sides, strict=False):
+        _check_robot(cell, key, device, side, real)
+    _check_controllers_apart(cell)
     for index, camera in enumerate(cell.camera):
         at = ("camera", index)
         _check(cell, (*at, "driver"), camera.driver, (*at, "options"), camera.given, real)
@@ -66,12 +64,40 @@ def check_cell_options(cell: Cell, plan: Plan | None = None) -> None:
         table = _sensor_options(cell, index)
         _check(cell, (*at, "driver"), sensor.driver, (*at, "options"), sensor.given, real)
         check_columns(cell, index, sensor, table.read(sensor.given, sensor.driver).stream())
-    if cell.teleop is not None:
-        _check(cell, ("teleop", "device"), cell.teleop.driver, ("teleop", "options"), cell.teleop.options, real)
     if cell.cell.operator != "console":
         _check(cell, ("cell", "operator"), cell.cell.operator, ("cell", "operator"), {}, real)
     if plan is not None:
         _check_sensor_rules(plan.protocol, cell, plan.fixture)
+
+
+def _check_robot(cell: Cell, key: str, device: str, side: Cell, real: bool) -> None:
+    """One robot of a cell and the device that leads it: their options, and what is said of their axes."""
+    robot, hand = side.robot, side.teleop
+    _check(cell, (key, "driver"), robot.driver, (key, "options"), robot.options, real)
+    if (own := declared_axes(robot.driver, robot.options)) is not None or robot.axis:
+        declared = own if own is not None else ()
+        check_declared(cell, key, robot.axis, len(robot.limits.velocity_rad_s), robot.driver, declared)
+    if hand is not None:
+        check_driven(cell, device, hand.axis, robot.axis, robot.driver, own or ())
+        _check(cell, (device, "device"), hand.driver, (device, "options"), hand.options, real)
+
+
+def _check_controllers_apart(cell: Cell) -> None:
+    """Refuse two robots at one address, as a copied table has them. Raises InputError."""
+    hosts = [host for robot in cell.robots for host in _hosts(robot.driver, robot.options)]
+    if len(hosts) == 2 and hosts[0] == hosts[1]:
+        at = ("second_robot", "options", "host")
+        raise cell.refusal(at, f"both robots have the host {hosts[0]}; give the second its own controller's address")
+
+
+def _hosts(driver: str, given: Mapping[str, Json]) -> list[str]:
+    table = options_type(driver)
+    found = None if table is None else table.read(given, driver)
+    if not isinstance(found, Options):
+        return []
+    own = found.controller_host()
+    inside = [host for other in found.wrapped() for host in _hosts(other.driver, other.options)]
+    return [own] if own is not None else inside[:1]
 
 
 def _sensor_options(cell: Cell, index: int) -> type[SensorOptions]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labctl.config.cell_schema import Fixture
+from labctl.config.cell_schema import Fixture, SecondRobot
 from labctl.config.sensors import SensorTable
 from labctl.core.recorded import detector, weighing
 from labctl.core.recorded.skew import fit_clock, missing_samples
@@ -23,8 +23,8 @@ from labctl.streams import SEEN
 
 # The column that holds the device's own time, and how many ns one unit of it is.
 DEVICE_TIMES = {"device_time_us": 1e3, "device_s": 1e9}
-ARM, TOOL = "arm/state", ("gripper", "tcp.x", "tcp.y", "tcp.z")
-ACTION, SENT = "arm/action", "sent.gripper"
+ARM, TOOL = "arm/state", ("tcp.x", "tcp.y", "tcp.z")
+ACTION, GRIPPER = "arm/action", "gripper"
 OWN, RECEIVED = "arm/device", "control_command_success_rate"  # of the last 100 commands; 0 while nothing is controlled
 MOST_ROWS = 60_000  # of a stream, evenly spread, are enough to judge a clock
 
@@ -53,14 +53,15 @@ def look_over(
     *,
     durable: bool = False,
     sensors: Sequence[SensorTable] = (),
+    second: SecondRobot | None = None,
 ) -> Findings:
     """Everything that is sealed of an episode beside its chunks. durable: as `footage` has it; sensors: of the cell,
-    whose steps are looked for where one is a witness.
+    whose steps are looked for where one is a witness; second: its second robot, whose gripper is looked at as well.
     """
     found = footage(folder, episode, cameras, durable=durable)
     store = TraceStore.open(traces_url, campaign, readonly=True)
     try:
-        seen = detected(store, episode, layout)
+        seen = detected(store, episode, layout, second)
         if layout is not None:
             for sensor in sensors:
                 seen = _witnessed(store, episode, seen, layout, sensor)
@@ -76,18 +77,46 @@ def layout_of(fixture: Fixture, condition: ConditionEntry) -> detector.Layout:
     return detector.Layout(totes, condition["tote_side"], width)
 
 
-def detected(store: TraceStore, episode: str, layout: detector.Layout | None) -> list[Detected] | None:
-    """What the detector finds in the robot's trace; None without a layout, or a trace of gripper and tool."""
-    spec = next((spec for spec in store.streams(episode) if spec.name == ARM), None)
-    if layout is None or spec is None or not set(TOOL) <= set(spec.columns):
+def detected(
+    store: TraceStore, episode: str, layout: detector.Layout | None, second: SecondRobot | None = None
+) -> list[Detected] | None:
+    """What the detector finds in the robot's trace; None without a layout, or a trace of gripper and tool. Of two
+    robots it looks at each alone, and says which it was: an item that one hands to the other is a release of the first.
+    """
+    if layout is None:
+        return None
+    if second is None:
+        return _detected(store, episode, layout, ARM, GRIPPER)
+    found = [
+        None if (seen := _detected(store, episode, layout, stream, f"{name}.{GRIPPER}", of)) is None else (name, seen)
+        for stream, name, of in ((ARM, second.first_name, None), (f"{second.name}/state", second.name, second))
+    ]
+    there = [one for one in found if one is not None]
+    bodies: list[Detected] = [{**body, "robot": name} for name, seen in there for body in seen]
+    return sorted(bodies, key=lambda body: body["t_ns"]) if there else None
+
+
+def _detected(
+    store: TraceStore,
+    episode: str,
+    layout: detector.Layout,
+    stream: str,
+    gripper: str,
+    second: SecondRobot | None = None,
+) -> list[Detected] | None:
+    spec = next((spec for spec in store.streams(episode) if spec.name == stream), None)
+    if spec is None or not {gripper, *TOOL} <= set(spec.columns):
         return None
     try:
-        t_ns, values = store.read(episode, ARM)
+        t_ns, values = store.read(episode, stream)
     except LabctlError:
         return None
-    opening, *place = (values[:, spec.columns.index(name)] for name in TOOL)
-    orders = _ordered(store, episode, t_ns)
-    return [found.body() for found in detector.detect(t_ns, opening, np.column_stack(place), layout, orders)]
+    opening, *place = (values[:, spec.columns.index(name)] for name in (gripper, *TOOL))
+    tool = np.column_stack(place)
+    if second is not None and second.scene == "shared":  # the totes stand where the first robot has them
+        tool = second.in_first(tool)
+    orders = _ordered(store, episode, t_ns, f"sent.{gripper}")
+    return [found.body() for found in detector.detect(t_ns, opening, tool, layout, orders)]
 
 
 def _witnessed(
@@ -106,16 +135,16 @@ def _witnessed(
     return weighing.witnessed(found or [], seen, by=sensor.name, tote=witness.tote, target=layout.target)
 
 
-def _ordered(store: TraceStore, episode: str, t_ns: np.ndarray) -> np.ndarray | None:
-    """The opening that stood as sent to the gripper at each t_ns, m, NaN before the first; None where no trace says."""
+def _ordered(store: TraceStore, episode: str, t_ns: np.ndarray, column: str) -> np.ndarray | None:
+    """The opening that stood as sent to a gripper at each t_ns, m, NaN before the first; None where no trace says."""
     spec = next((spec for spec in store.streams(episode) if spec.name == ACTION), None)
-    if spec is None or SENT not in spec.columns:
+    if spec is None or column not in spec.columns:
         return None
     try:
         sent_ns, values = store.read(episode, ACTION)
     except LabctlError:
         return None
-    sent = values[:, spec.columns.index(SENT)]
+    sent = values[:, spec.columns.index(column)]
     standing = np.searchsorted(sent_ns, t_ns, side="right") - 1
     return np.where(standing >= 0, sent[np.maximum(standing, 0)], np.nan) if len(sent) else None
 

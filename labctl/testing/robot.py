@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 from labctl.axes import axes_of, hand_of
 from labctl.clock import SECOND
 from labctl.devices import Robot
+from labctl.streams import robot_states
 from labctl.testing.robot_rig import SCENE, RobotRig, turned
 
 __all__ = ["FollowingConformance", "HomingConformance", "RobotConformance", "RobotRig", "SlowedConformance"]
@@ -63,9 +64,9 @@ class RobotConformance(OfARobot):
         assert "arm/state" in names and len(names) == len(set(names))
         state = next(spec for spec in rig.robot.streams if spec.name == "arm/state")
         assert state.rate_hz == rig.cell.robot.state_hz
-        assert [column for column in state.columns if column.startswith("q.")] == [
-            f"q.{name}" for name in rig.robot.joint_names
-        ]
+        columns = {spec.name: spec.columns for spec in rig.robot.streams}
+        named = [column for stream in robot_states(columns) for column in columns[stream] if column.startswith("q.")]
+        assert named == [f"q.{name}" for name in rig.robot.joint_names]
 
     def test_of_every_column_it_says_whether_a_blind_role_may_see_it(self, rig: RobotRig) -> None:
         """Each is in `public_columns` or in `private_columns`, and not in both; what is unclear would be hidden."""
@@ -92,7 +93,7 @@ class RobotConformance(OfARobot):
         seen = robot.observe()
         pose = robot.to_pose(seen["q"])
         assert np.abs(pose[:3] - seen["tcp"][:3]).max() < 1e-6
-        assert abs(pose[3:] @ seen["tcp"][3:]) == pytest.approx(1.0)
+        assert abs(pose[3:7] @ seen["tcp"][3:]) == pytest.approx(1.0)
 
     def test_follow_answers_every_setpoint_once_at_its_time(self, rig: RobotRig) -> None:
         wanted = turned(rig.robot)
@@ -115,9 +116,9 @@ class RobotConformance(OfARobot):
         rig.drain()
         if getattr(robot, "takes_steps", False):  # the setpoints jump, and the robot goes no faster for it
             rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])
-            assert np.ptp(rows[:, : robot.dof], axis=0).max() > 0.05
-            fastest = np.abs(rows[:, robot.dof : 2 * robot.dof]).max(axis=0)
-            assert (fastest <= STEP_SHARE * rig.fastest).all(), fastest
+            assert np.ptp(rows[:, : rig.joints], axis=0).max() > 0.05
+            fastest = np.abs(rows[:, rig.joints : 2 * rig.joints]).max(axis=0)
+            assert (fastest <= STEP_SHARE * rig.fastest[: rig.joints]).all(), fastest
             return
         # what came too late is answered with where the robot is and was not given: on this machine's clock no motion
         given = (did.delay_s > 0) | np.isnan(did.requested[:, 0]) if rig.live else slice(None)
@@ -144,7 +145,7 @@ class RobotConformance(OfARobot):
     def test_an_idle_robot_still_reports_its_state(self, rig: RobotRig) -> None:
         rig.wait(SECOND // 2)
         batch = next(batch for batch in reversed(rig.batches) if batch.stream == "arm/state")
-        assert np.abs(batch.values[:, : rig.robot.dof] - rig.robot.observe()["q"]).max() < 1e-6
+        assert np.abs(batch.values[:, : rig.joints] - rig.robot.observe()["q"][: rig.joints]).max() < 1e-6
         assert batch.t_ns[-1] > rig.now_ns - SECOND // 10
 
     def test_stop_works_from_another_thread_twice_and_holds(self, rig: RobotRig) -> None:
@@ -243,7 +244,8 @@ class FollowingConformance(OfARobot):
         rig.drain()
         columns = next(spec for spec in rig.robot.streams if spec.name == "arm/state").columns
         rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])
-        joints, tcp = rows[:, : rig.robot.dof], rows[:, columns.index("tcp.x") :][:, :3]
+        others = np.tile(rig.robot.observe()["q"][rig.joints :], (len(rows), 1))  # of a second robot, which stands
+        joints, tcp = np.column_stack([rows[:, : rig.joints], others]), rows[:, columns.index("tcp.x") :][:, :3]
         some = slice(None, None, max(1, len(rows) // 50))
         belongs = np.array([rig.robot.to_pose(q)[:3] for q in joints[some]])
         assert np.ptp(tcp, axis=0).max() > 0.05

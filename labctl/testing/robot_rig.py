@@ -16,11 +16,13 @@ from labctl.config.cell_schema import Cell
 from labctl.devices import Actions, Batch, Robot, Setpoints, load
 from labctl.errors import DeviceRefused
 from labctl.plain import Json
+from labctl.streams import STATE
 from labctl.testing.given import FIXTURE
 
 SCENE = {"object": "towels", "layout": "layout-1", "items": 3}
 TICK_NS = 20 * MILLISECOND
 PATIENCE_NS = 60 * SECOND
+UNITS = {"velocity": "rad_s", "acceleration": "rad_s2"}
 
 
 class RobotRig:
@@ -43,9 +45,17 @@ class RobotRig:
         return self._limits("acceleration", self.cell.robot.limits.acceleration_rad_s2)
 
     def _limits(self, what: str, of_joints: Sequence[float]) -> np.ndarray:
+        if self.cell.second_robot is not None:
+            of_joints = [value for one in self.cell.robots for value in getattr(one.limits, f"{what}_{UNITS[what]}")]
         joints, others = iter(of_joints), {axis.name: getattr(axis, what) for axis in self.cell.robot.axis}
         led = [axis for axis in axes_of(self.robot) if not axis.hand]
         return np.array([next(joints) if axis.kind == "revolute" else others[axis.name] for axis in led], float)
+
+    @property
+    def joints(self) -> int:
+        """How many axes `arm/state` has: all that are led, or the first robot's of two."""
+        state = next(spec for spec in self.robot.streams if spec.name == STATE)
+        return sum(column.startswith("q.") for column in state.columns)
 
     def connect(self) -> None:
         """Connect, recover as an operator would if need be, and wait until the robot is where episodes begin."""

@@ -25,6 +25,7 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sim_ur5": ("sim_ur5", "sim_ur5", {}),
     "sim_rail": ("sim_rail", "sim_rail", {}),
     "sim_hand": ("sim_hand", "sim_hand", {}),
+    "pair": ("pair", "sim_pair", {}),
     "faults": ("faults", "sim_fr3", {"driver": "sim_fr3", **QUIET}),
     "replay": ("replay", "sim_fr3", {"arm": "fr3", "file": "recorded.npz"}),
     "fr3_over_fci": ("emulated", "emulated_fr3", {}),

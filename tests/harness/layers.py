@@ -79,8 +79,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "pages": (*BASE, *CORE, "store", "store.media", "store.verifying", "viewing.status"),
     "reporting": (
         *(*BASE, "processes", "software", *MEASURES, "config", *CORE, "pages", "people.practised"),
-        *("reporting.times", "store", "store.media", "store.verifying"),
+        *("reporting.clips", "reporting.times", "store", "store.media", "store.verifying"),
     ),
+    "reporting.clips": (*BASE, *MEASURES, *CORE, "store", "store.media", "store.verifying"),
     "reporting.cells": (*BASE, *MEASURES, "config", *CORE, "people", "reporting", "store", "store.verifying"),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
     "exports": (
@@ -134,6 +135,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.common.servo": DRIVER,
     "drivers.franka": ROBOT,
     "drivers.opencv": DRIVER,
+    "drivers.pair": DRIVER,
     "drivers.policy": DRIVER,
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,

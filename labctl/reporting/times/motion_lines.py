@@ -12,8 +12,9 @@ import numpy as np
 from labctl.core.rollout import ACTION
 from labctl.errors import LabctlError
 from labctl.store.read_once import Samples
+from labctl.streams import robot_states
 
-STATE, DEVICE, POLICY = "arm/state", "arm/device", "policy"
+STATE, DEVICE, POLICY, SENSOR = "arm/state", "arm/device", "policy", "sensor/"
 LEAST_RAD = 0.01  # an action that asks for less than this in every joint says nothing of a gain
 
 
@@ -38,14 +39,15 @@ def device_lines(store: Samples, episodes: Sequence[str]) -> dict[str, str]:
     parts: dict[str, list[np.ndarray]] = {}
     for episode in episodes:
         for spec in store.streams(episode):
-            if spec.name != DEVICE:
+            if spec.name != DEVICE and (spec.name.startswith(SENSOR) or not spec.name.endswith("/device")):
                 continue
             try:
-                values = store.read(episode, DEVICE)[1]
+                values = store.read(episode, spec.name)[1]
             except LabctlError:
                 continue
+            of = "" if spec.name == DEVICE else f"{spec.name.partition('/')[0]}."
             for name, column in zip(spec.columns, values.T, strict=True):
-                parts.setdefault(name, []).append(column)
+                parts.setdefault(f"{of}{name}", []).append(column)
     rows = {name: np.concatenate(columns) for name, columns in parts.items()}
     return {
         f"{name}:": f"{np.median(row):.3g} in the median, from {row.min():.3g} to {row.max():.3g}"
@@ -57,9 +59,13 @@ def device_lines(store: Samples, episodes: Sequence[str]) -> dict[str, str]:
 def _asked(store: Samples, episode: str) -> np.ndarray:
     """(n, 3): what each action asked of each joint, rad, what it had of that at its end, and how long it was, s."""
     specs = {spec.name: spec.columns for spec in store.streams(episode)}
-    joints = [name.removeprefix("q.") for name in specs[STATE] if name.startswith("q.")]
-    t_ns, q = store.read(episode, STATE)
-    q = q[:, [specs[STATE].index(f"q.{joint}") for joint in joints]]
+    return np.concatenate([_asked_of(store, episode, specs, stream) for stream in robot_states(specs)])
+
+
+def _asked_of(store: Samples, episode: str, specs: Mapping[str, Sequence[str]], state: str) -> np.ndarray:
+    joints = [name.removeprefix("q.") for name in specs[state] if name.startswith("q.")]
+    t_ns, q = store.read(episode, state)
+    q = q[:, [specs[state].index(f"q.{joint}") for joint in joints]]
     asked_ns, requested = store.read(episode, ACTION)
     requested = requested[:, [specs[ACTION].index(f"requested.{joint}") for joint in joints]]
     known = np.isfinite(requested).all(axis=1)

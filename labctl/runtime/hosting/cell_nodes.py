@@ -82,7 +82,7 @@ def build_node(name: str, spec: NodeSpec) -> Node:
     if name == "arm":
         from labctl.nodes.robot import RobotNode, tick_ns
 
-        made = load(cell.robot.driver, cell.robot.options, cell=cell, fixture=spec.fixture)
+        made = load(*cell.driver, cell=cell, fixture=spec.fixture)
         tick = tick_ns(cell.robot.observe_hz, real_time=spec.real_time)
         stale = round(cell.lease.stale_target_s * SECOND)
         return RobotNode(made, tick_ns=tick, stale_ns=stale, chunk_ns=spec.chunk_ns)

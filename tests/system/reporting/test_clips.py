@@ -12,7 +12,7 @@ from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
 
 from labctl.errors import StateError
 from labctl.reporting.campaign_report import report_campaign
-from labctl.reporting.clip_cutting import clips
+from labctl.reporting.clips.cutting import clips
 from labctl.runtime.campaign_run import run_campaign
 
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}

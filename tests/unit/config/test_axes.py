@@ -101,9 +101,9 @@ def test_a_robot_that_declares_no_axes_takes_none() -> None:
     assert "take [[robot.axis]] out" in refused(PLAIN.replace("[readiness]", f"{VACUUM}[readiness]", 1))
 
 
-def test_two_robots_in_one_cell_are_refused_in_a_line_that_says_so() -> None:
+def test_a_list_of_robots_is_refused_in_a_line_that_names_the_two_tables() -> None:
     said = refused(CELL.replace("[robot]", "[[robot]]", 1).replace("[robot.limits]", "[robot.limits]", 1))
-    assert "a cell has one robot" in said
+    assert "say [robot] for the first and [second_robot] for the second" in said
 
 
 def test_devices_are_composed_arms_first_and_a_name_that_two_have_needs_a_prefix() -> None:

@@ -21,8 +21,7 @@ from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import parse_card
 from labctl.config.protocol_schema import parse_protocol
-from labctl.config.reference import FILES, Schema, is_table, schema_of_file
-from labctl.config.toml_text import PATTERNS
+from labctl.config.reference import FILES, IN_WORDS, Schema, is_table, schema_of_file
 from labctl.errors import InputError
 from labctl.store.lab_folder import new_lab
 
@@ -167,7 +166,7 @@ def _allowed(schema: Schema) -> str:
     if "enum" in schema or "const" in schema:
         found.append(", ".join(f"`{_toml(one)}`" for one in schema.get("enum", [schema.get("const")])))
     if "pattern" in schema:
-        found.append(PATTERNS[schema["pattern"]])
+        found.append(IN_WORDS[schema["pattern"]])
     found += _range(schema)
     if schema.get("type") == "array":
         found += _counted(schema)

@@ -107,7 +107,9 @@ def test_a_package_registers_its_driver_by_an_entry_point(path: Path) -> None:
 
 def test_an_unknown_name_lists_those_of_packages_too_and_how_to_add_one(path: Path) -> None:
     install(path, "lab-arms", {"arms_b.py": ARM}, {"our_arm": "arms_b"})
-    with pytest.raises(InputError, match=r"opencv_camera, our_arm, policy_.* in the group 'labctl.drivers'") as caught:
+    with pytest.raises(
+        InputError, match=r"opencv_camera, our_arm, pair, policy_.* in the group 'labctl.drivers'"
+    ) as caught:
         load("their_arm", {})
     assert "\n" not in str(caught.value)
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.clock import SECOND
-from labctl.reporting.clip_choice import choose
-from labctl.reporting.clip_cutting import LONGEST_S, RATE_HZ, Source, cut, window
+from labctl.reporting.clips.choice import choose
+from labctl.reporting.clips.cutting import LONGEST_S, RATE_HZ, Source, cut, window
 from labctl.store.video import VideoWriter
 
 

@@ -47,7 +47,7 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/reporting/campaign_report.py": {
         "report_linked: in_passing": "whether both seals are open; the report verifies both",
     },
-    "labctl/reporting/clip_cutting.py": {
+    "labctl/reporting/clips/cutting.py": {
         "clips: in_passing": "of a report, which has verified it",
         "_pictures: read_frames": "as above; a video by the store's own reader",
     },

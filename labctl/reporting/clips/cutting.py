@@ -1,6 +1,6 @@
 """Cuts short clips of chosen episodes from their videos: small, playable in any browser, the same bytes every time.
 
-May not: choose (`clip_choice` does), be asked before unblinding, or change a recording.
+May not: choose (`choice` does), be asked before unblinding, or change a recording.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from labctl.core.record import Episode
 from labctl.core.recorded.projection import previous_index
 from labctl.core.trial import Phase
 from labctl.errors import StateError, Unreachable
-from labctl.reporting.clip_choice import ClipKind, choose
+from labctl.reporting.clips.choice import ClipKind, choose
 from labctl.store.campaign import Campaign
 from labctl.store.media.reading import local_file
 from labctl.store.traces import TraceStore
@@ -53,7 +53,7 @@ class Source:
 
 def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str] = ()) -> list[Clip]:
     """Those of an unblinded campaign's episodes; `rows` as in
-    `clip_choice.choose`.
+    `choice.choose`.
 
     file: a name for the clip below a report's folder; data: its bytes, an mp4 of at most ten seconds.
     speed: how many times faster than it happened. Typical and worst show the whole episode, a stop its last seconds.

@@ -1,0 +1,1 @@
+"""Two robots in one cell, led as one device."""

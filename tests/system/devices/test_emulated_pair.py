@@ -1,0 +1,106 @@
+"""Two emulated UR5es in one cell, each through the real client at an address of its own: staged one after the other,
+led through a whole campaign, and stopped together when one of them stops itself.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support.robots.cells import cell_named, changed
+from support.robots.emulators import Emulator
+from support.runs.campaigns import HUMAN, PROMPT, make_campaign, policy
+from support.runs.live_campaign import of_kind, running
+
+from labctl.clock import SECOND
+from labctl.core.events import Kind
+from labctl.devices import Setpoints
+from labctl.store.verifying.verify import verify_campaign
+from labctl.testing.robot_rig import RobotRig
+
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.alone, pytest.mark.limit(900)]
+
+FIRST, SECOND_HOST = "127.0.0.6", "127.0.0.7"  # as the shipped cell says
+# Of both at rest after one of them began to stop itself: a visit of 20 ms, then each robot's own braking of some tenth
+# of a second; this machine is shared with two emulators and whoever else runs.
+AT_REST_S = 1.0
+
+
+@pytest.fixture
+def emulators() -> Iterator[tuple[Emulator, Emulator]]:
+    both = Emulator("ur5e"), Emulator("ur5e")
+    yield both
+    for one in both:
+        one.end()
+
+
+def moving_rig(emulators: tuple[Emulator, Emulator]) -> RobotRig:
+    first, second = ({"options": {"driver_options": {"host": one.host}}} for one in emulators)
+    rig = RobotRig(
+        "pair", {}, changed(cell_named("emulated_pair"), {"robot": first, "second_robot": second}), live=True
+    )
+    rig.connect()
+    return rig
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["left", "right"])
+def test_a_protective_stop_of_one_brings_both_to_rest_and_they_move_again_once_both_have_recovered(
+    emulators: tuple[Emulator, Emulator], which: int
+) -> None:
+    rig = moving_rig(emulators)
+    robot = rig.robot
+    try:
+        n, given, rest = 400, 0, [0, 0]
+        s = ((1 - np.cos(np.linspace(0, np.pi, n))) / 2)[:, None]
+        way = robot.observe()["q"] + s * 0.6 * (np.eye(12)[0] + np.eye(12)[6])
+        period_ns, start_ns, stopped_ns = round(SECOND / robot.control_hz), rig.now_ns, 0
+        while not all(rest):
+            rig.wait(10_000_000)
+            due = min((rig.now_ns - start_ns) // period_ns, n)
+            if due > given:
+                t_ns = start_ns + np.arange(given + 1, due + 1) * period_ns
+                robot.follow(Setpoints(t_ns, way[given:due], np.full((due - given, 2), 0.08)))
+                given = due
+            dq = np.abs(robot.observe()["dq"]).reshape(2, 6).max(axis=1)
+            if given > n // 2 and not stopped_ns:
+                assert (dq > 0.1).all(), "both are under way"
+                emulators[which].inject("protective_stop")
+                stopped_ns = rig.now_ns
+            for i in (0, 1):
+                rest[i] = rest[i] or (rig.now_ns if stopped_ns and dq[i] < 0.01 else 0)
+            assert not stopped_ns or rig.now_ns - stopped_ns < 5 * SECOND, "one of them moves on"
+        own, other = ((rest[i] - stopped_ns) / SECOND for i in (which, 1 - which))
+        sys.stderr.write(f"at rest after a stop of its own: {own:.3f} s, the other one: {other:.3f} s\n")
+        assert max(own, other) < AT_REST_S
+        assert robot.status().mode == "safety_stop"
+        emulators[which].clear()
+        rig.recover()
+        assert robot.status().mode in ("idle", "moving")
+        before = robot.observe()["q"]
+        rig.follow(before + s[::4] * 0.1 * (np.eye(12)[0] + np.eye(12)[6]))
+        rig.at_rest()
+        assert (np.abs(robot.observe()["q"] - before)[[0, 6]] > 0.05).all()
+    finally:
+        robot.close()
+
+
+def test_a_person_and_a_policy_move_items_with_both_robots_through_a_whole_campaign(
+    emulators: tuple[Emulator, Emulator], tmp_path: Path
+) -> None:
+    placed = {host: one.host for host, one in zip((FIRST, SECOND_HOST), emulators, strict=True)}
+    arms = [HUMAN, policy("policy-a", skill="swift")]
+    opened = make_campaign(
+        tmp_path, arms, base="emulated_pair", cell={**PROMPT, **placed}, durable=True, live=True, items=2, budget=30.0,
+        arming=3.0,
+    )  # fmt: skip
+    log = tmp_path / "run.log"
+    with running(opened.folder, log) as run:
+        run.wait(timeout=400)
+    assert run.returncode == 0, log.read_text()
+    assert len(of_kind(opened.folder, Kind.OUTCOME_RECORDED)) == 2
+    robots = {event.body.get("robot") for event in of_kind(opened.folder, Kind.OPERATION_RECORDED)}
+    assert robots == {"left", "right"}
+    assert verify_campaign(opened.folder).problems == []
