@@ -35,6 +35,7 @@ LOOKS_AT_EVENTS = {
     "labctl/store/scene_references.py": "what a scene is held against as of any entry, also while a run writes them",
     "labctl/core/run_facts.py": "counts on with each entry as a run writes it, for its screen",
     "labctl/checks/bugreport.py": "says which kinds there are, and replaces whoever any entry names",
+    "labctl/queue/entries.py": "the queue's own journal, whose entries are of other kinds",
     "labctl/publishing/check.py": "a stranger's entries, each against its published line, before anything is folded",
     "labctl/publishing/leaving_out.py": "the files that entries hold digests of, whether they are published or not",
     "labctl/publishing/names.py": "names in a stranger's entries, before anything goes by them",
