@@ -169,9 +169,7 @@ def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
     endpoints.only_allowed(networks, encrypted=encrypted, endpoint=asked.endpoint)
     options = {"card": asked.card, "endpoint": endpoints.resolved(asked.endpoint)}
     if asked.published and not find_driver(cell.robot.driver).startswith(SHIPPED):
-        raise InputError(
-            f"its cell's robot is {cell.robot.driver!r}, no driver of labctl's own; a stranger's is not run"
-        )
+        raise InputError(f"its cell's robot is {cell.robot.driver!r}, no driver of labctl's own; no other is run")
     arm: Robot = load(
         cell.robot.driver, cell.robot.options, cell=cell, fixture=setup.fixture
     )  # never connected: only its kinematics
