@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.runs.campaigns import make_campaign
 from support.submissions.outside import WORDS, Outside, outside
 
 from labctl.backup.repository import Repository
@@ -19,6 +20,7 @@ from labctl.plain import Json
 from labctl.queue import acts, book, lab_files, turns
 from labctl.queue.entries import Did, Queue, Step, after, fold
 from labctl.store.chain_heads import HEADS
+from labctl.store.lab_folder import read_plan
 
 WHO = "p01"
 NAMES = ("a", "b", "c", "d")
@@ -132,6 +134,21 @@ def test_a_key_that_was_revoked_after_the_approval_makes_no_arm(theirs: Outside)
     with pytest.raises(StateError, match="revoked"):
         acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
     assert protocol.read_bytes() == before
+
+
+def test_an_arm_is_written_once_though_its_writer_was_killed_before_the_entry(theirs: Outside) -> None:
+    make_campaign(theirs.lab)
+    id, protocol = theirs.taken_in(), theirs.lab / "protocols/p.toml"
+    passed(theirs, id)
+    acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+    sealed = acts.sealed_of(book.read(theirs.lab), id)
+    acts._write_arm(protocol, sealed, "wss://gnu.okapi.example:8443")
+    acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
+    arms = [arm.name for arm in read_plan(protocol).protocol.arm]
+    assert arms == ["human", "policy-a", sealed.alias]
+    assert protocol.read_text("utf-8").count(f'name = "{sealed.alias}"') == 1
+    found = book.read(theirs.lab).queue
+    assert found.submission(id).entered == "trial-run" and found.entries == ()
 
 
 def test_a_backup_has_the_queue_and_its_seal(theirs: Outside, tmp_path: Path) -> None:
