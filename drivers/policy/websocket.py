@@ -69,10 +69,10 @@ class PolicySocket:
                     text = f"{self.uri} lets nobody in (HTTP {code}); see api_key_env in the card's [server]"
                     raise DeviceRefused(text) from None
                 raise DeviceLost(f"{self.uri} answers with HTTP {code}") from None
+            except (OSError, UnicodeError, errors.WebSocketException, EOFError) as error:
+                raise DeviceLost(f"{self.uri} does not answer ({_short(error)})") from None
             except ValueError:  # of newer versions of the library, for a redirect
                 raise self._sends_elsewhere() from None
-            except (OSError, TimeoutError, errors.WebSocketException, EOFError) as error:
-                raise DeviceLost(f"{self.uri} does not answer ({_short(error)})") from None
             greeting = self._receive(until_ns)
         if isinstance(greeting, str):
             raise DeviceRefused(f"the server began with text instead of its metadata: {last_line(greeting)}")
