@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.drivers.policy.codec import ANSWER_BYTES, pack, unpack
@@ -22,7 +22,7 @@ from labctl.errors import DeviceLost, DeviceRefused, MissingExtra
 SLICE_S = 0.1  # how soon a waiting call hears that it is no longer wanted
 OPEN_S = 2.0
 CLOSE_S = 0.5
-NO_ENTRY = (401, 403)
+NO_ENTRY, ELSEWHERE = (401, 403), range(300, 400)
 
 
 class PolicySocket:
@@ -44,33 +44,35 @@ class PolicySocket:
         """
         connect, errors = _websockets()
         until_ns = self._clock.now_ns() + round(timeout_s * SECOND)
-        place = urlsplit(self.uri)
+        place, headers = urlsplit(self.uri), self._headers()
         with self._busy:
             self._drop()
             try:
                 opening = connect(
                     self.uri,
-                    # Named once more: else the library follows a redirect to whatever server it names.
-                    address=(place.hostname, place.port or (443 if place.scheme == "wss" else 80)),
+                    # Connected here: else the library follows a redirect to whatever server it names.
+                    sock=_connected(place, min(timeout_s, OPEN_S)),
                     compression=None,
                     max_size=ANSWER_BYTES,
                     ping_interval=None,
                     proxy=None,
                     open_timeout=min(timeout_s, OPEN_S),
                     close_timeout=CLOSE_S,
-                    additional_headers=self._headers(),
+                    additional_headers=headers,
                 )
                 self._connection = self._held.enter_context(opening)
             except errors.InvalidStatus as error:
                 code = error.response.status_code
+                if code in ELSEWHERE:
+                    raise self._sends_elsewhere() from None
                 if code in NO_ENTRY:
                     text = f"{self.uri} lets nobody in (HTTP {code}); see api_key_env in the card's [server]"
                     raise DeviceRefused(text) from None
                 raise DeviceLost(f"{self.uri} answers with HTTP {code}") from None
-            except ValueError:  # of the library, for a redirect
-                raise DeviceRefused(f"{self.uri} sends elsewhere; name the server itself in the endpoint") from None
-            except (OSError, TimeoutError, errors.WebSocketException, EOFError) as error:
+            except (OSError, UnicodeError, errors.WebSocketException, EOFError) as error:
                 raise DeviceLost(f"{self.uri} does not answer ({_short(error)})") from None
+            except ValueError:  # of newer versions of the library, for a redirect
+                raise self._sends_elsewhere() from None
             greeting = self._receive(until_ns)
         if isinstance(greeting, str):
             raise DeviceRefused(f"the server began with text instead of its metadata: {last_line(greeting)}")
@@ -106,6 +108,9 @@ class PolicySocket:
         elif self._connection is not None:  # a send that nobody reads: cut the line under it
             with contextlib.suppress(OSError):  # it may be cut already
                 self._connection.socket.shutdown(socket.SHUT_RDWR)
+
+    def _sends_elsewhere(self) -> DeviceRefused:
+        return DeviceRefused(f"{self.uri} sends elsewhere; name the server itself in the endpoint")
 
     def _headers(self) -> dict[str, str] | None:
         if self._key_env is None:
@@ -147,6 +152,14 @@ class PolicySocket:
     def _drop(self) -> None:
         self._connection = None
         self._held.close()
+
+
+def _connected(place: SplitResult, timeout_s: float) -> socket.socket:
+    """A connection to the server of an address. Raises OSError."""
+    port = place.port or (443 if place.scheme == "wss" else 80)
+    found = socket.create_connection((place.hostname or "", port), timeout=timeout_s)
+    found.settimeout(None)
+    return found
 
 
 def refuse_traceback(answer: Any) -> Any:

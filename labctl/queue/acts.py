@@ -22,6 +22,7 @@ from labctl.queue import book
 from labctl.queue.dry_run import QUESTIONS, DryRun, dry_run
 from labctl.queue.endpoints import Network, check_card, check_endpoint
 from labctl.queue.entries import OVER, USUAL, Did, Step, Submission, may
+from labctl.queue.estimates import names_in
 from labctl.queue.lab_files import Keys, read_keys
 from labctl.queue.observed import source_of
 from labctl.queue.request import Asked, read_signed
@@ -30,6 +31,7 @@ from labctl.store.journal import DuplicateCommand
 from labctl.store.lab_folder import campaigns, read_plan, read_text
 from labctl.store.verifying.verified import JOURNAL_ALONE, arms_of, verified
 
+ANY = "any"
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
 OWNER_ONLY = 0o600
 
@@ -60,6 +62,7 @@ def take_in(lab: Path, path: Path, clock: Clock, who: str) -> Done:
     card = card_of(asked, where)
     if asked.endpoint is not None:
         check_endpoint(asked.endpoint, card.policy.dialect, keys.nets(), where)
+    _check_wished(lab, asked.campaign, where)
     once = hashlib.sha256(f"{signed.key} {asked.nonce}".encode()).hexdigest()
     with book.writing(lab, "submit", clock, who) as writer:
         id = _unused("s-", 3, writer.queue.submissions)
@@ -78,6 +81,15 @@ def take_in(lab: Path, path: Path, clock: Clock, who: str) -> Done:
             writer.unseal(sealed)
             raise StateError(f"{where}: this request was taken in before; its sender signs a new one") from None
     return Done(id, head)
+
+
+def _check_wished(lab: Path, wished: str, where: str) -> None:
+    """What is wished stands in the queue, where an operator reads it: only a word of the lab's own may. Raises
+    InputError that lists them.
+    """
+    there = sorted({ANY, *names_in(lab), *(folder.name for folder in campaigns(lab))})
+    if wished not in there:
+        raise InputError(f"campaign {wished!r} is none of this lab's; allowed: {', '.join(there)}", where=where)
 
 
 def card_of(asked: Asked, where: str) -> Card:
@@ -184,6 +196,7 @@ def enter(lab: Path, id: str, protocol: Path, clock: Clock, who: str) -> tuple[s
         may(writer.queue.submission(id), Did.ARM_WRITTEN)
         found = writer.book
         sealed = sealed_of(found, id)
+        read_keys(lab).known(sealed.key, f"submission {id}")
         plan = read_plan(protocol)
         if all(arm.name != sealed.alias for arm in plan.protocol.arm):
             endpoint = sealed.asked.endpoint or str(found.sealed(id, "dry-run")["endpoint"])

@@ -27,16 +27,19 @@ from labctl.checks.offline_frames import reached
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup
 from labctl.config.policy_card import Card
-from labctl.devices import ActionChunk, Controller, Observation, Robot, load
-from labctl.errors import DeviceError, LabctlError, one_line
+from labctl.devices import ActionChunk, Controller, Observation, Robot, find_driver, load
+from labctl.errors import DeviceError, InputError, LabctlError, one_line
 from labctl.nodes.playing import chunk_problem
 from labctl.queue import endpoints
 from labctl.queue.observed import Seen, Source
+from labctl.store.lab_folder import MODULES
 from labctl.store.verifying.verified import in_passing
 
 CHILD = "from labctl.queue.dry_run import dry_run_main; dry_run_main()"
 QUESTIONS, MOST_QUESTIONS = 50, 1000
 LATE_SHARE, BEYOND_SHARE = 0.05, 0.05  # of answers; more fail
+ENVIRONMENT = ("PATH", "HOME", "LANG", "PYTHONPATH", "VIRTUAL_ENV")
+SHIPPED = "labctl.drivers."
 STEPS = ("joint_position", "joint_velocity", "joint_step")
 
 
@@ -84,7 +87,9 @@ class DryRun(TypedDict):
 
 
 class Question(BaseModel):
-    """What the process is told. folder: of a verified campaign; networks: as in queue-keys.toml."""
+    """What the process is told. folder: of a verified campaign; published: somebody else's; networks: as in
+    queue-keys.toml.
+    """
 
     folder: str
     driver: str
@@ -92,6 +97,7 @@ class Question(BaseModel):
     card: dict[str, JsonValue]
     networks: list[str]
     questions: int
+    published: bool = False
 
 
 def dry_run(
@@ -111,11 +117,11 @@ def dry_run(
         card=card.model_dump(mode="json"),
         networks=[str(one) for one in networks],
         questions=questions,
+        published=source.published,
     )
     # No variable of this computer's goes along but where Python and labctl are; a redirect is never followed.
-    kept = {
-        name: os.environ[name] for name in ("PATH", "HOME", "LANG", "PYTHONPATH", "VIRTUAL_ENV") if name in os.environ
-    }
+    named = ENVIRONMENT if source.published else (*ENVIRONMENT, MODULES)
+    kept = {name: os.environ[name] for name in named if name in os.environ}
     process = subprocess.Popen(
         [sys.executable, "-P", "-c", CHILD],
         stdin=subprocess.PIPE,
@@ -143,7 +149,7 @@ def dry_run_main() -> None:
     """Entry of the process: a Question on standard input, a DryRun on standard output as one line."""
     asked = Question.model_validate_json(sys.stdin.read())
     with in_passing(Path(asked.folder)) as campaign:
-        source = Source(Path(asked.folder), campaign.folder.name)
+        source = Source(Path(asked.folder), campaign.folder.name, asked.published)
         try:
             seen = Seen(campaign, asked.questions)
             found = _asked(asked, source, seen, Setup(cell=campaign.cell, fixture=campaign.fixture))
@@ -162,6 +168,8 @@ def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
     encrypted = urlsplit(asked.endpoint).scheme == endpoints.ENCRYPTED
     endpoints.only_allowed(networks, encrypted=encrypted, endpoint=asked.endpoint)
     options = {"card": asked.card, "endpoint": endpoints.resolved(asked.endpoint)}
+    if asked.published and not find_driver(cell.robot.driver).startswith(SHIPPED):
+        raise InputError(f"its cell's robot is {cell.robot.driver!r}, no driver of labctl's own; no other is run")
     arm: Robot = load(
         cell.robot.driver, cell.robot.options, cell=cell, fixture=setup.fixture
     )  # never connected: only its kinematics

@@ -116,7 +116,7 @@ def only_allowed(networks: Sequence[Network], *, encrypted: bool, endpoint: str)
             raise OSError(f"{endpoint} leads to {where}, an address inside, which a submitted endpoint may not name")
         return kept
 
-    vars(socket).update(getaddrinfo=checked)
+    socket.__dict__.update(getaddrinfo=checked)
 
 
 def _may(host: str, networks: Sequence[Network], *, encrypted: bool) -> bool:

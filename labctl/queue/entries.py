@@ -108,7 +108,7 @@ def fold(events: Iterable[Event]) -> Queue:
         try:
             queue = after(queue, event)
         except (KeyError, TypeError, ValueError, StateError) as error:
-            raise BrokenRecord(f"the queue's entry {event.seq} ({event.kind}) cannot follow: {error}") from error
+            raise BrokenRecord(f"the queue's entry {event.seq} cannot follow: {error}") from error
     return queue
 
 

@@ -6,17 +6,19 @@ May not: tell times by arm or of a block under way, or open a seal.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from labctl.checks.protocol_size import HOUR, Effort, hours, preview
+from labctl.config.protocol_schema import parse_protocol
 from labctl.core.task import task_of
 from labctl.core.trial import FINISHED, Phase
 from labctl.errors import LabctlError, StateError
 from labctl.queue.entries import CAMPAIGN, PROTOCOL, Entry, Queue
 from labctl.queue.forecast import Work
 from labctl.reporting.times.lab_times import LabTimes, lab_times
-from labctl.store.lab_folder import campaign_folder, read_plan
+from labctl.store.lab_folder import campaign_folder, read_plan, read_text
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 MANY = 1000  # trials over which the time of one is said
@@ -97,10 +99,13 @@ def _wished(lab: Path, queue: Queue, name: str) -> Path | None:
     waits = next((one.path for one in queue.entries if one.kind == PROTOCOL and one.name == name), None)
     if waits is not None:
         return lab / waits
+    return names_in(lab).get(name)
+
+
+def names_in(lab: Path) -> dict[str, Path]:
+    """The protocols of a lab's folder of them, by name; one that cannot be read has none."""
+    found: dict[str, Path] = {}
     for path in sorted((lab / PROTOCOLS).glob("*.toml")):
-        try:
-            if read_plan(path).protocol.protocol.name == name:
-                return path
-        except LabctlError:
-            continue
-    return None
+        with suppress(LabctlError):
+            found.setdefault(parse_protocol(read_text(path), str(path)).protocol.name, path)
+    return found

@@ -26,10 +26,11 @@ MOST_EPISODES = 8
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A campaign's folder that was verified, in a lab or in a published folder. name: the campaign's."""
+    """A campaign that was verified, of a lab or (published) in a folder of somebody else's. name: the campaign's."""
 
     folder: Path
     name: str
+    published: bool = False
 
 
 def source_of(folder: Path) -> Source:
@@ -41,7 +42,7 @@ def source_of(folder: Path) -> Source:
         from labctl.publishing.check import refuse_unless_it_holds as holds
 
         record = holds(folder).admitted.record
-        return Source(record, record.name)
+        return Source(record, record.name, published=True)
     with verified(folder, JOURNAL_ALONE) as shown:
         check_open(shown.campaign)
     refuse_unless_it_holds(folder)

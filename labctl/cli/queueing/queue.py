@@ -219,6 +219,8 @@ def _row(entry: Waits) -> tuple[str, ...]:
 
     hours = "?" if entry["hours"] is None else f"{entry['hours']:.1f}"
     ends = local(entry["ends"]) if entry["ends"] else "paused" if entry["paused"] else "-"
+    if entry["hours"] == 0:
+        ends = "nothing is left"
     if entry["left_over"]:
         ends = f"no time for {count(entry['left_over'], 'trial')}"
     return entry["name"], entry["kind"], str(entry["priority"]), str(entry["trials"]), hours, ends

@@ -171,7 +171,7 @@ def refuse(submission: str, reason: str, lab: Path | None, who: str | None, as_j
 
     folder, person = named(lab, who)
     done = refused(folder, submission, reason_of(reason), MonotonicClock(), person)
-    say(folder, done, "is refused", as_json=as_json, alert=True)
+    say(folder, done, "is turned down", as_json=as_json, alert=True)
 
 
 @click.command(epilog=example("labctl queue read s-4fa2c1 --who p01"), context_settings=CONTEXT)

@@ -13,6 +13,7 @@ from labctl.queue.acts import take_in
 from labctl.queue.making import request_of
 from labctl.queue.request import FORM, new_key, sign
 from support.policies.cards import card_toml
+from support.runs.campaigns import HUMAN, PROTOCOL, arms_toml, policy
 
 DAY_NS = 86_400 * SECOND
 WORDS = {
@@ -22,6 +23,8 @@ WORDS = {
     "contact": "lab@okapi.example",
     "note": "the giraffe checkpoint",
 }
+RULES = {"name": "trial-run", "items": 1, "budget": 4.0, "arming": 4.0, "max_voids": 3, "process_lost": "void"}
+RULES |= {"camera_lost": "mark", "crash": "void", "blocks": 1}
 ENDPOINT = "wss://gnu.okapi.example:8443"
 
 
@@ -68,6 +71,8 @@ def outside(folder: Path, networks: str = "") -> Outside:
     lab = folder / "lab"
     lab.mkdir(exist_ok=True)
     (lab / "lab.toml").touch()
+    (lab / "protocols").mkdir(exist_ok=True)
+    (lab / "protocols" / "p.toml").write_text(PROTOCOL.format(**RULES) + arms_toml([HUMAN, policy("a")]), "utf-8")
     found = Outside(folder, lab, ManualClock(DAY_NS))
     found.public = new_key(found.key)
     table = folder / "ours.toml"

@@ -109,6 +109,7 @@ HOSTILE_TEXT: dict[str, Any] = {
     "a name with a line end": {"who": "Okapi\nRobotics"},
     "a name with an escape": {"policy": "\x1b[2Jzebra"},
     "a campaign that is a path": {"campaign": "../../etc"},
+    "a campaign that names its sender": {"campaign": "okapi-robotics"},
     "a campaign of a megabyte": {"campaign": "a" * 90},
     "a key that nobody knows": {"priority": 1},
     "a number for a name": {"who": 7},

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.submissions.outside import Outside, outside
+from support.runs.campaigns import make_campaign
+from support.submissions.outside import WORDS, Outside, outside
 
+from labctl.backup.repository import Repository
+from labctl.backup.restoring import restore
+from labctl.backup.snapshot import take_snapshot
 from labctl.clock import ManualClock
 from labctl.core.events import Event
 from labctl.errors import BrokenRecord, InputError, StateError
@@ -16,6 +20,7 @@ from labctl.plain import Json
 from labctl.queue import acts, book, lab_files, turns
 from labctl.queue.entries import Did, Queue, Step, after, fold
 from labctl.store.chain_heads import HEADS
+from labctl.store.lab_folder import read_plan
 
 WHO = "p01"
 NAMES = ("a", "b", "c", "d")
@@ -118,6 +123,43 @@ def test_a_key_that_was_revoked_since_and_a_request_that_is_over_are_not_approve
     lab_files.revoke(theirs.lab, theirs.public[:8], "stolen", theirs.clock.anchor().wall)
     with pytest.raises(StateError, match="revoked"):
         acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+
+
+def test_a_key_that_was_revoked_after_the_approval_makes_no_arm(theirs: Outside) -> None:
+    id, protocol = theirs.taken_in(), theirs.lab / "protocols/p.toml"
+    passed(theirs, id)
+    acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+    before = protocol.read_bytes()
+    lab_files.revoke(theirs.lab, theirs.public[:8], "stolen", theirs.clock.anchor().wall)
+    with pytest.raises(StateError, match="revoked"):
+        acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
+    assert protocol.read_bytes() == before
+
+
+def test_an_arm_is_written_once_though_its_writer_was_killed_before_the_entry(theirs: Outside) -> None:
+    make_campaign(theirs.lab)
+    id, protocol = theirs.taken_in(), theirs.lab / "protocols/p.toml"
+    passed(theirs, id)
+    acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+    sealed = acts.sealed_of(book.read(theirs.lab), id)
+    acts._write_arm(protocol, sealed, "wss://gnu.okapi.example:8443")
+    acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
+    arms = [arm.name for arm in read_plan(protocol).protocol.arm]
+    assert arms == ["human", "policy-a", sealed.alias]
+    assert protocol.read_text("utf-8").count(f'name = "{sealed.alias}"') == 1
+    found = book.read(theirs.lab).queue
+    assert found.submission(id).entered == "trial-run" and found.entries == ()
+
+
+def test_a_backup_has_the_queue_and_its_seal(theirs: Outside, tmp_path: Path) -> None:
+    id = theirs.taken_in()
+    repository = Repository.made(tmp_path / "backups", of=theirs.lab)
+    taken = take_snapshot(theirs.lab, repository, theirs.clock.anchor())
+    assert not taken.snapshot.damaged and not taken.snapshot.left_out
+    restore(repository, tmp_path / "again", None, lambda line: None)
+    found = book.read(tmp_path / "again")
+    assert found.head == book.read(theirs.lab).head and book.verify(tmp_path / "again")[2] == []
+    assert acts.sealed_of(found, id).asked.policy == WORDS["policy"]
 
 
 def test_who_reads_the_seal_is_kept_and_reasons_are_in_the_seal(theirs: Outside) -> None:

@@ -184,6 +184,7 @@ LISTED: dict[str, dict[str, str]] = {
         "unsealed: read_bytes": "a file of the queue's seal, held against its digest",
     },
     "labctl/queue/acts.py": {"_write_arm: read_text": "a protocol that is not opened yet"},
+    "labctl/queue/estimates.py": {"names_in: read_text": "the lab's protocols, for their names"},
     "labctl/queue/lab_files.py": {
         "read_keys: read_text": "the lab's file of keys",
         "read_shifts: read_text": "the lab's shifts",

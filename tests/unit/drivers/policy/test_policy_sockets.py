@@ -5,6 +5,7 @@ Each fault has its own words and ends in its own time, and whoever comes next fi
 
 from __future__ import annotations
 
+import ssl
 import threading
 from typing import Any
 
@@ -159,6 +160,22 @@ def test_a_server_that_sends_elsewhere_is_not_followed():
         assert "sends elsewhere" in why and "\n" not in why
         assert elsewhere.visits == 0
         policy.close()
+
+
+@pytest.mark.parametrize(
+    "error", [ssl.SSLCertVerificationError("self-signed certificate"), UnicodeError("label too long")]
+)
+def test_a_certificate_or_a_name_that_is_wrong_is_no_redirect(error: Exception, monkeypatch: pytest.MonkeyPatch):
+    """Both are of Python's ValueError too, as what the library raises for a redirect."""
+
+    def refuse(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("labctl.drivers.policy.websocket._connected", refuse)
+    policy = client("wss://policy.example", **QUICK)
+    _, why = seconds(policy.load)
+    assert str(error) in why and "elsewhere" not in why
+    policy.close()
 
 
 def test_a_server_that_is_not_there_is_asked_for_until_it_was_to_be_ready():
