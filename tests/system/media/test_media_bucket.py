@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.machine.ceph import CLOCK, Ceph, needs_s3
 from support.machine.postgres import Relay
-from support.runs.buckets import Bucket, a_file
+from support.media.buckets import Bucket, a_file
+from support.media.campaigns import blind_lab, media_of, name_store, open_lab, uploaded, videos
+from support.media.ceph import CLOCK, Ceph, needs_s3
 from support.runs.live_campaign import wait_for
-from support.runs.media_campaigns import blind_lab, media_of, name_store, open_lab, uploaded, videos
 from support.runs.recordings import Recordings, copied
 
 from labctl.clock import MILLISECOND, SECOND, days_later

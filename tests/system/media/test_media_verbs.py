@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.json_documents import judged
-from support.runs.media_campaigns import blind_lab, folder_store, media_of, name_store, open_lab, videos
+from support.media.campaigns import blind_lab, folder_store, media_of, name_store, open_lab, videos
 from support.runs.recordings import Recordings
 
 from labctl.cli import call
