@@ -49,7 +49,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
     "store": (*BASE, "config", *CORE),
     "store.server": (*BASE, "config", *CORE, "store"),
-    "store.media": (*BASE, "config", *CORE, "store", "store.server.host_record"),
+    "store.media": (*BASE, "config", *CORE, "store", "store.server.beside", "store.server.host_record"),
     "store.verifying": (*BASE, "config", *CORE, "store", "store.media"),
     "joint": (*BASE, "config", *CORE, "store", "store.verifying"),
     "backup": (*BASE, *CORE, "store", "store.verifying"),

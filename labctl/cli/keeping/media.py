@@ -5,7 +5,7 @@ May not: delete anything in a store, take a key from the command line, or remove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +17,7 @@ from labctl.cli.options import CONTEXT, campaign_argument, example, json_option,
 
 if TYPE_CHECKING:
     from labctl.config.media import MediaTable
+    from labctl.plain import Json
     from labctl.store.media.places import MediaStore
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -60,7 +61,7 @@ def list_(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     from labctl.store.media.looking import IN_WORDS, places, summary
     from labctl.store.media.uploading import events_that_hold
 
-    found: list[dict[str, object]] = []
+    found: list[Mapping[str, Json]] = []
     for folder in _folders(campaign, lab):
         rows = places(folder, held(events_that_hold(folder)), lab_settings(folder).media)
         files = [
@@ -106,7 +107,7 @@ def upload(campaign: str | None, who: str | None, lab: Path | None, as_json: boo
     from labctl.people.acting import acting
     from labctl.store.media import uploading
 
-    found: list[dict[str, object]] = []
+    found: list[Mapping[str, Json]] = []
     codes: list[int] = []
     for folder in _folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"uploading {folder.name}", quiet=as_json) as say:
@@ -136,7 +137,7 @@ def check(campaign: str | None, lab: Path | None, as_json: bool) -> int:
     from labctl.plain import count
     from labctl.store.media.looking import ask
 
-    found: list[dict[str, object]] = []
+    found: list[Mapping[str, Json]] = []
     for folder in _folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"checking {folder.name}", quiet=True) as say:
             asked = ask(folder, store, table, say)
@@ -210,16 +211,16 @@ def trim(
     from labctl.people.acting import acting
     from labctl.store.media import trimming
 
-    found: list[dict[str, object]] = []
+    found: list[Mapping[str, Json]] = []
     codes: list[int] = []
     for folder in _folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"trimming {folder.name}", quiet=True) as say:
             keep_days = table.keep_days if older_than is None else older_than
             if keep_days is None:
                 raise InputError("which files? give --older-than DAYS, or [media] keep_days in lab.toml")
-            given = {"who": acting(who, folder), "unsettled": unsettled, "dry": dry_run, "say": say}
+            by = acting(who, folder)
             try:
-                done = trimming.trim(folder, store, table, keep_days, **given)
+                done = trimming.trim(folder, store, table, keep_days, who=by, unsettled=unsettled, dry=dry_run, say=say)
             except StateError as error:
                 if campaign is not None:
                     raise

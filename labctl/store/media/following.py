@@ -1,4 +1,4 @@
-"""The process that uploads a campaign's media while it is run (`labctl.store.following`).
+"""The process that uploads a campaign's media while it is run (`labctl.store.server.beside`).
 
 May not: hold up or end a run, write into the journal (the run does; `labctl media upload` verifies and journals once
 nobody runs it), or give up on a store that is away.
@@ -13,12 +13,12 @@ from pathlib import Path
 from labctl.config.media import MediaTable
 from labctl.errors import BrokenRecord
 from labctl.plain import count
-from labctl.store.following import Following, follow_until_closed
 from labctl.store.lab_folder import lab_settings
 from labctl.store.media.held import held
 from labctl.store.media.opening import open_store
 from labctl.store.media.places import MediaStore
 from labctl.store.media.uploading import events_that_hold, pending, send
+from labctl.store.server.beside import Following, follow_until_closed
 from labctl.store.server.host_record import HostRecord
 
 MAIN = "from labctl.store.media.following import main; main()"

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from labctl.config.media import MediaTable
 from labctl.core.events import Event
 from labctl.errors import BrokenRecord
 from labctl.store.journal import events_of
@@ -20,6 +19,9 @@ from labctl.store.lab_folder import lab_with
 from labctl.store.media.held import Copy, Held, MediaFile, held
 from labctl.store.media.places import MediaStore, check_object
 from labctl.store.media.uploading import events_that_hold
+
+if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
+    from labctl.config.media import MediaTable
 
 Where = Literal["both", "here", "store", "gone"]
 IN_WORDS: dict[Where, str] = {

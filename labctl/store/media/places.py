@@ -9,10 +9,12 @@ import hashlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from labctl.config.media import MediaTable
 from labctl.errors import BrokenRecord, StorageError
+
+if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
+    from labctl.config.media import MediaTable
 
 PART = 8 << 20  # bytes that are sent, or read, at once; a part is what a broken upload loses
 Say = Callable[[int], None]  # hears how many bytes of a file are done

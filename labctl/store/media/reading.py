@@ -12,9 +12,9 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.config.media import MediaTable
 from labctl.errors import BrokenRecord, LabctlError, StorageError, Unreachable
 from labctl.messages.body_parts import FileEntry
 from labctl.store.atomic_files import file_errors, sync_folder
@@ -24,6 +24,9 @@ from labctl.store.lab_folder import lab_settings, lab_with
 from labctl.store.media.held import Held, held
 from labctl.store.media.opening import open_store
 from labctl.store.media.places import MediaStore
+
+if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
+    from labctl.config.media import MediaTable
 
 AWAY_NS = 60 * SECOND
 PRIVATE_FOLDER, PRIVATE = 0o700, 0o600

@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import BinaryIO, Protocol, TypedDict
 
 from labctl.config.media import BUCKET, MediaTable
 from labctl.errors import StorageError
@@ -40,7 +40,41 @@ _MEANINGS: Mapping[str, str] = {
     "ObjectLockConfigurationNotFoundError": "its bucket has no object lock; take lock_days out, or use one that has",
 }
 TRIES = 3  # of an upload that others end
-Answer = Mapping[str, Any]  # what botocore gives
+Value = str | int | bytes | Mapping[str, Sequence[Mapping[str, str | int]]]
+Given = Mapping[str, Value]
+
+
+class _Date(Protocol):
+    def isoformat(self) -> str: ...
+
+
+class _Part(TypedDict):
+    PartNumber: int
+    ETag: str
+
+
+class _Begun(TypedDict):
+    Key: str
+    UploadId: str
+
+
+class _Wrong(TypedDict):
+    Code: str
+
+
+class Answer(TypedDict, total=False):
+    """What is read here of what botocore gives."""
+
+    UploadId: str
+    Uploads: Sequence[_Begun]
+    Parts: Sequence[_Part]
+    IsTruncated: bool
+    NextPartNumberMarker: int
+    ContentLength: int
+    ETag: str
+    VersionId: str
+    ObjectLockRetainUntilDate: _Date
+    Error: _Wrong
 
 
 class _Server(Protocol):
@@ -48,8 +82,8 @@ class _Server(Protocol):
 
     retries: int
 
-    def call_s3(self, verb: str, **given: object) -> Answer: ...
-    def open(self, path: str, mode: str, **given: object) -> BinaryIO: ...
+    def call_s3(self, verb: str, **given: Value) -> Answer: ...
+    def open(self, path: str, mode: str, **given: str | int) -> BinaryIO: ...
 
 
 class S3Store:
@@ -88,7 +122,7 @@ class S3Store:
     def _name(self, sha256: str) -> str:
         return self._prefix + object_name(sha256)
 
-    def _ask(self, verb: str, given: Mapping[str, object] | None = None, *, missing: bool = False) -> Answer | None:
+    def _ask(self, verb: str, given: Given | None = None, *, missing: bool = False) -> Answer | None:
         """Raises StorageError; None where it says that there is none, if that may be."""
         try:
             with self._errors():
@@ -149,7 +183,7 @@ class S3Store:
             raise StorageError(f"{self.where}: it took the file and does not have it; later again")
         return found
 
-    def _in_parts(self, path: Path, name: str, size: int, locked: Mapping[str, object], say: Say) -> None:
+    def _in_parts(self, path: Path, name: str, size: int, locked: Given, say: Say) -> None:
         """Send what is missing of an upload. One that somebody else, uploading the same file, has ended meanwhile is
         gone: then the object is there.
         """
@@ -158,7 +192,7 @@ class S3Store:
             if not upload:
                 made = self._ask("create_multipart_upload", {"Key": name, **locked})
                 assert made is not None
-                upload = str(made["UploadId"])
+                upload = made.get("UploadId", "")
             if self._sent(path, name, upload, there, size, say):
                 return
             kept = self._ask("head_object", {"Key": name}, missing=True)
@@ -168,7 +202,7 @@ class S3Store:
 
     def _sent(self, path: Path, name: str, upload: str, there: Mapping[int, str], size: int, say: Say) -> bool:
         """Whether an upload could be ended; False where there is none of this number any more."""
-        parts: list[dict[str, object]] = []
+        parts: list[Mapping[str, str | int]] = []
         with file_errors(str(path)), path.open("rb") as file:
             for number in range(1, -(-size // PART) + 1):
                 data = file.read(PART)
@@ -205,11 +239,11 @@ class S3Store:
             page = self._ask("list_parts", given, missing=True)
             if page is None:
                 return None
-            listed: Sequence[Answer] = page.get("Parts", ())
+            listed: Sequence[_Part] = page.get("Parts", ())
             found |= {int(part["PartNumber"]): str(part["ETag"]).strip('"') for part in listed}
             if not page.get("IsTruncated"):
                 return found
-            marker = int(page["NextPartNumberMarker"])
+            marker = page.get("NextPartNumberMarker", 0)
 
     def read(self, sha256: str, version: str | None = None) -> Iterator[bytes]:
         kept = self.find(sha256, version)
@@ -243,10 +277,10 @@ _AWAY = "the server does not answer; what was recorded is safe in the campaign's
 
 def _object(found: Answer) -> Object:
     version = found.get("VersionId")
-    tag = str(found.get("ETag", "")).strip('"') or None
+    tag = found.get("ETag", "").strip('"') or None
     until = found.get("ObjectLockRetainUntilDate")
-    known = None if until is None else str(until.isoformat())
-    return Object(int(found["ContentLength"]), None if version in (None, "null") else str(version), tag, known)
+    known = None if until is None else until.isoformat()
+    return Object(found.get("ContentLength", 0), None if version in (None, "null") else str(version), tag, known)
 
 
 def _md5(data: bytes) -> str:
@@ -258,7 +292,7 @@ def _code(error: BaseException) -> str:
     at: BaseException | None = error
     while at is not None:
         response: Answer | None = getattr(at, "response", None)
-        if isinstance(response, dict):
-            return str(response.get("Error", {}).get("Code", ""))
+        if isinstance(response, dict) and "Error" in response:
+            return str(response["Error"]["Code"])
         at = at.__cause__ or at.__context__
     return ""

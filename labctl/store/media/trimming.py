@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labctl.clock import MonotonicClock, days_later
-from labctl.config.media import MediaTable
 from labctl.core.events import Kind
 from labctl.errors import BrokenRecord, StateError
 from labctl.messages.media import MediaTrimmed, TrimmedFile
@@ -23,6 +23,9 @@ from labctl.store.media.held import Held, MediaFile, held
 from labctl.store.media.places import MediaStore, check_object
 from labctl.store.media.reading import fetch_to
 from labctl.store.media.uploading import FILES, events_that_hold
+
+if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
+    from labctl.config.media import MediaTable
 
 SETTLED = (Kind.CAMPAIGN_FROZEN, Kind.CAMPAIGN_UNBLINDED)
 Say = Callable[[str], None]

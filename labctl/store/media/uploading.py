@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labctl.clock import MonotonicClock, days_later
-from labctl.config.media import MediaTable
 from labctl.core.events import Event, Kind
 from labctl.errors import BrokenRecord, StateError, StorageError
 from labctl.messages.media import MediaStored, StoredFile
@@ -23,6 +23,9 @@ from labctl.store.footage import file_digest
 from labctl.store.journal import chain_problems, events_of
 from labctl.store.media.held import Held, MediaFile, held
 from labctl.store.media.places import MediaStore, check_object
+
+if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
+    from labctl.config.media import MediaTable
 
 FILES = 200  # in one entry of the journal
 Say = Callable[[str], None]

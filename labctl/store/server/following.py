@@ -1,4 +1,4 @@
-"""The process that copies a campaign to the lab's server while it is run (`labctl.store.following`).
+"""The process that copies a campaign to the lab's server while it is run (`labctl.store.server.beside`).
 
 May not: hold up or end a run, write into the folder but its log, or give up on a server that is away.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from labctl.store.following import Following, follow_until_closed
 from labctl.store.lab_folder import lab_settings
+from labctl.store.server.beside import Following, follow_until_closed
 from labctl.store.server.connecting import Server
 from labctl.store.server.copying import Copied, copy
 from labctl.store.server.host_record import HostRecord

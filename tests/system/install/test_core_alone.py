@@ -48,6 +48,7 @@ TYPED: dict[str, str] = {
     "verify old --lab lab": "lab",
     "stamp old --lab lab": "",
     "database list --url postgresql+psycopg://cell1@127.0.0.1:9/labctl": "postgres",
+    "media list old --lab lab": "",
     "bugreport old --lab lab --out report.zip": "",
     "backup backups --lab lab": "",
     "backup backups --check": "",

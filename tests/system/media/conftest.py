@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.machine.ceph import SECRET, Ceph, cluster
+from support.media.ceph import SECRET, Ceph, cluster
 
 from labctl.store.media import reading
 

@@ -12,11 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.machine.ceph import CLOCK, Ceph, needs_s3
 from support.machine.postgres import Relay
-from support.runs.buckets import Bucket, a_file
-from support.runs.live_campaign import wait_for
-from support.runs.media_campaigns import blind_lab, media_of, name_store, open_lab, uploaded, videos
+from support.media.buckets import Bucket, a_file
+from support.media.campaigns import blind_lab, media_of, name_store, open_lab, uploaded, videos
+from support.media.ceph import CLOCK, Ceph, needs_s3
+from support.runs.campaigns import make_campaign, policy
+from support.runs.live_campaign import running, wait_for
 from support.runs.recordings import Recordings, copied
 
 from labctl.clock import MILLISECOND, SECOND, days_later
@@ -263,6 +264,30 @@ class SlowRelay(Relay):
                 source.shutdown(how)
 
         super()._pass(Slowly(), target)  # type: ignore[arg-type]
+
+
+@pytest.mark.real_time
+def test_a_run_does_not_notice_a_store_that_stands_still(ceph: Ceph, tmp_path: Path) -> None:
+    """It takes connections and answers nothing, from the first episode to the end of the run; then it goes on."""
+    arms = [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")]
+    folder = make_campaign(
+        tmp_path, arms, name="still", live=True, cameras=True, items=1, budget=4.0, arming=15.0
+    ).folder
+    bucket = Bucket(ceph)
+    table = name_store(folder, bucket.url, *bucket.lines(timeout_s=2.0))
+    ceph.freeze(True)
+    try:
+        with running(folder, tmp_path / "run.log") as run:
+            wait_for("the end of the run", lambda: run.poll() is not None)
+        assert run.returncode == 0
+    finally:
+        ceph.freeze(False)
+    kinds = {event.kind for event in events_of(folder)}
+    assert not kinds & {Kind.HOLD_RAISED, Kind.CELL_FAULTED, Kind.EPISODE_VOIDED, Kind.START_WITHHELD}
+    assert "the media store has not all of it" in (tmp_path / "run.log").read_text()
+    assert "it is tried again" in (folder / "logs/media.log").read_text() and not media_of(folder).stored
+    done = uploaded(folder, table)
+    assert done.stored == len(media_of(folder).files) > 0 and not verify_campaign(folder).problems
 
 
 @pytest.mark.real_time

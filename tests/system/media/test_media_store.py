@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support.runs.media_campaigns import blind_lab, folder_store, media_of, name_store, open_lab, uploaded, videos
+from support.media.campaigns import blind_lab, folder_store, media_of, name_store, open_lab, uploaded, videos
 from support.runs.recordings import Recordings
 
 from labctl.core.events import Kind

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.json_documents import judged
-from support.runs.media_campaigns import blind_lab, folder_store, media_of, name_store, open_lab, videos
+from support.media.campaigns import blind_lab, folder_store, media_of, name_store, open_lab, videos
 from support.runs.recordings import Recordings
 
 from labctl.cli import call
@@ -73,3 +73,36 @@ def test_a_list_says_in_words_where_each_file_is(
     assert call(["media", "list", *at]) == 0
     told = capsys.readouterr().out.splitlines()
     assert told[0].endswith("here alone  (may not leave yet)") and told[-1].endswith("here alone")
+
+
+@pytest.mark.thorough
+def test_report_export_and_publication_of_a_campaign_whose_videos_are_elsewhere_are_as_before(
+    recordings: Recordings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same clips and as large a bag, and a folder that `labctl verify` holds; without the store each says why."""
+    folder = open_lab(recordings, tmp_path / "lab")
+    folder_store(folder, tmp_path / "store", "keep_days = 0")
+    at = ["--lab", str(tmp_path / "lab")]
+
+    def made(name: str) -> tuple[dict[str, bytes], bytes]:
+        out = tmp_path / name
+        assert call(["report", folder.name, "--out", str(out / "report"), "--boot", "9", "--perm", "19", *at]) == 0
+        assert call(["export", folder.name, "--to", "mcap", "--out", str(out / "bags"), *at]) == 0
+        bags = b"".join(path.read_bytes() for path in sorted((out / "bags").glob("*.mcap")))
+        return {path.name: path.read_bytes() for path in (out / "report").rglob("*.mp4")}, bags
+
+    before = made("before")
+    assert call(["media", "upload", *at]) == call(["media", "trim", *at]) == 0 and not videos(folder)
+    after = made("after")
+    assert after[0] == before[0] != {}
+    assert abs(len(after[1]) - len(before[1])) < 500 < len(before[1]), "a bag names the journal's head, which has moved"
+    words = ["publish", folder.name, "--licence", "CC0-1.0", "--out", str(tmp_path / "published"), *at]
+    assert call(words) == 0 and call(["verify", str(tmp_path / "published"), *at]) == 0
+    assert list((tmp_path / "published").rglob("*.mp4"))
+    shutil.rmtree(tmp_path / "cache")
+    (tmp_path / "store").rename(tmp_path / "unplugged")
+    capsys.readouterr()
+    assert call(["export", folder.name, "--to", "mcap", "--out", str(tmp_path / "none"), *at]) == 69
+    told = capsys.readouterr().err
+    assert "is its disk mounted" in told and "Traceback" not in told
+    assert call(["report", folder.name, "--out", str(tmp_path / "none-2"), "--boot", "9", "--perm", "19", *at]) == 0

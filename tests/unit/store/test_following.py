@@ -8,7 +8,7 @@ import pytest
 from support.runs.campaigns import make_campaign
 
 from labctl.errors import StorageError
-from labctl.store.following import LONGEST_S, PERIOD_S, follow
+from labctl.store.server.beside import LONGEST_S, PERIOD_S, follow
 from labctl.store.server.following import Follower
 from labctl.store.server.host_record import HostRecord, check_links
 from labctl.store.server.schema import TABLES, script

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from labctl.config.media import MediaTable
-from support.machine.ceph import REGION, SECRET, Ceph
+from support.media.ceph import REGION, SECRET, Ceph
 
 _NUMBERS = count(1)
 
