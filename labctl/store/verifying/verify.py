@@ -48,11 +48,10 @@ from labctl.store.problem import Found, Problem
 from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld, but_withheld
 
 if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
-    import numpy as np
-
-    from labctl.store.traces import TraceStore
+    from labctl.store.traces import TraceStore, Values
 
 DAMAGED_SEAL = "damaged seal"
+UNREADABLE = "unreadable traces"
 NOTHING = Noted()
 LOOSE = "others than its owner may read the seal or the traces: blinding rests on trust here (chmod 700)"
 
@@ -276,7 +275,7 @@ def _check_recordings(folder: Path, events: Sequence[Event], found: Found, chose
             found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
     found.of = 2 * len(sealed)  # traces, and then videos
     if sealed or chosen is None:
-        found.guard("unreadable traces", "traces.db", lambda: _check_traces(folder, events, sealed, found))
+        found.guard(UNREADABLE, "traces.db", lambda: _check_traces(folder, events, sealed, found))
     found.each(sealed, lambda event, own: _check_videos(folder, event, own))
 
 
@@ -366,27 +365,21 @@ def _check_recording(
         where = f"journal seq {event.seq} ({event.kind})"
         found.problems.append(Problem("broken recording root", where, "it is not the digest of its streams' roots"))
     where, episode = f"traces.db episode {event.episode}", event.episode or ""
-    indexes: dict[str, list[np.ndarray]] = {}
+    indexes: Values = {f"camera/{camera}": [] for camera in event.body.get("videos", {})}
 
     def traces() -> None:
-        cameras = [f"camera/{camera}" for camera in event.body.get("videos", {})]
-        problems, read = store.check_and_read(episode, all_streams, cameras)
-        found.of_recording(episode, problems)
-        indexes.update(read)
+        found.of_recording(episode, store.check(episode, all_streams, indexes))
 
-    found.guard("unreadable traces", where, traces, episode=episode)
-    _check_indexes(folder, store, event, indexes, found)
+    found.guard(UNREADABLE, where, traces, episode=episode)
+    if all(problem.what != UNREADABLE for problem in found.problems):
+        _check_indexes(folder, store, event, indexes, found)
     _check_clocks(event, found)
 
 
-def _check_indexes(
-    folder: Path, store: TraceStore, event: Event, indexes: Mapping[str, Sequence[np.ndarray]], found: Found
-) -> None:
+def _check_indexes(folder: Path, store: TraceStore, event: Event, indexes: Values, found: Found) -> None:
     """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering.
-    indexes: the streams of cameras that could be read, chunk by chunk.
+    indexes: of each camera whose index holds.
     """
-    import numpy as np
-
     episode = event.episode or ""
     specs = {spec.name: spec for spec in store.streams(episode)}
     for camera, video in event.body.get("videos", {}).items():
@@ -394,9 +387,8 @@ def _check_indexes(
         chunks = indexes.get(f"camera/{camera}")
         if spec is None or chunks is None or not (folder / video["file"]).is_file():
             continue
-        index = np.concatenate(chunks) if chunks else np.empty((0, len(spec.columns)))
         try:
-            notes = index_notes(folder, video, spec.columns, index)
+            notes = index_notes(folder, video, spec.columns, chunks)
         except LabctlError:
             continue  # what cannot be read is named where the files and the chunks themselves are checked
         found.notes += [f"episode {episode}: {note}" for note in notes]
