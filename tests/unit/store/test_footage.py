@@ -94,7 +94,9 @@ def test_an_index_that_agrees_with_its_frames_says_nothing(folder):
     videos = footage(folder, "e-1", ["wrist", "front"]).videos
     assert index_notes(folder, videos["wrist"], COLUMNS, [rows(20, depth=True)]) == []
     assert index_notes(folder, videos["front"], COLUMNS, [rows(10)]) == []
-    assert index_notes(folder, videos["front"], COLUMNS[:2], [rows(3)[:, :2]]) == [], "an index without times in the file"
+    assert index_notes(folder, videos["front"], COLUMNS[:2], [rows(3)[:, :2]]) == [], (
+        "an index without times in the file"
+    )
 
 
 def test_frames_without_a_row_and_rows_without_a_frame_are_said(folder):
