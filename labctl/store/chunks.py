@@ -18,14 +18,17 @@ To read one without labctl:
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 
 from labctl.errors import BrokenRecord
+from labctl.messages.body_parts import StreamEntry
 from labctl.streams import StreamSpec
 
 MOST_BYTES = 1 << 28  # of a chunk, unpacked: 10 s of a stream of 300 columns at 10 kHz
@@ -97,6 +100,14 @@ def _announced(line: bytes) -> tuple[int, int, np.dtype, int]:
     if n < 0 or k < 0 or size > MOST_BYTES:
         raise ValueError(f"its header announces {size} bytes; {MOST_BYTES} are the most")
     return n, k, dtype, size
+
+
+def summary(chunks: Sequence[tuple[int, int, int, str]]) -> StreamEntry:
+    """What a seal says of one stream (`TraceStore.seal`), from (t0_ns, t1_ns, n, sha256) of its chunks in order."""
+    root = hashlib.sha256(b"".join(bytes.fromhex(sha256) for *_, sha256 in chunks)).hexdigest()
+    first, last = (chunks[0][0], chunks[-1][1]) if chunks else (None, None)
+    n = sum(n for _, _, n, _ in chunks)
+    return {"n": n, "chunks": len(chunks), "root": root, "t0_ns": first, "t1_ns": last}
 
 
 def _shuffle(array: np.ndarray) -> bytes:

@@ -117,8 +117,9 @@ def check_files(
     return found
 
 
-def index_notes(folder: Path, video: VideoEntry, columns: Sequence[str], rows: np.ndarray) -> list[str]:
-    """How a camera's index (rows (n, len(columns))) and the frames of its files differ; [] when each has its other.
+def index_notes(folder: Path, video: VideoEntry, columns: Sequence[str], parts: Sequence[np.ndarray]) -> list[str]:
+    """How a camera's index (parts: (n, len(columns)) each) and the frames of its files differ; [] when each has its
+    other.
 
     Raises StorageError when a file cannot be read.
     """
@@ -127,6 +128,7 @@ def index_notes(folder: Path, video: VideoEntry, columns: Sequence[str], rows: n
     from labctl.store.video import frame_times
 
     found: list[str] = []
+    rows = np.concatenate(parts) if parts else np.empty((0, len(columns)))
     for entry, column, unit_us in ((video, "pts_us", 1), (video.get("depth"), "depth_ms", 1000)):
         if entry is None or column not in columns:
             continue

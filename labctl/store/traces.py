@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from labctl.errors import BrokenRecord, StorageError, in_words
 from labctl.messages.body_parts import ChunkGap, StreamEntry
 from labctl.plain import count
 from labctl.store import database_backend
-from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk
+from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk, summary
 from labctl.store.ledger import FOLDER as SEAL
 from labctl.store.problem import Problem
 from labctl.streams import StreamSpec, spec_of
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
 
 Made = TypeVar("Made")
+Values: TypeAlias = dict[str, list[np.ndarray]]
 Row = dict[str, str | int | bytes]
 
 
@@ -260,9 +261,9 @@ class TraceStore:
         """
         rows = self._rows(_ENTRIES, _Chunk, episode=episode)
         specs = self._spec_digests(episode)
-        found = {name: _summary(()) for name in specs}
+        found = {name: summary(()) for name in specs}
         for name in dict.fromkeys(row.stream for row in rows):
-            found[name] = _summary([(r.t0_ns, r.t1_ns, r.n, r.sha256) for r in rows if r.stream == name])
+            found[name] = summary([(r.t0_ns, r.t1_ns, r.n, r.sha256) for r in rows if r.stream == name])
         return {name: {**entry, "spec": specs[name]} if name in specs else entry for name, entry in found.items()}
 
     def gaps(self, episode: str) -> list[ChunkGap]:
@@ -283,20 +284,12 @@ class TraceStore:
             expected, last = row.seq + 1, row.t1_ns
         return found
 
-    def check(self, episode: str, sealed: Mapping[str, StreamEntry]) -> list[Problem]:
+    def check(self, episode: str, sealed: Mapping[str, StreamEntry], read: Values | None = None) -> list[Problem]:
         """What differs between an episode's declarations and chunks, re-hashed and re-read, and what `seal` said about
-        them. Of a recording that was sealed before declarations were, they are not compared.
+        them. Of a recording that was sealed before declarations were, they are not compared. read: the streams in it
+        get their values (n, columns) of each chunk; one with a chunk that does not match its digest is taken out.
         """
-        return self.check_and_read(episode, sealed, ())[0]
-
-    def check_and_read(
-        self, episode: str, sealed: Mapping[str, StreamEntry], streams: Collection[str]
-    ) -> tuple[list[Problem], dict[str, list[np.ndarray]]]:
-        """As `check`, and the values of these streams, which are unpacked for it anyhow: (n, columns) of each chunk.
-        One that holds a chunk which does not match its digest is left out.
-        """
-        found = self._check_declarations(episode, sealed)
-        read: dict[str, list[np.ndarray]] = {name: [] for name in streams}
+        found, read = self._check_declarations(episode, sealed), {} if read is None else read
         seen: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in sealed}
         for row in self._rows(f"{_STORED} {_IN_ORDER}", _Chunk, episode=episode):
             where = f"{self._where} episode {episode} stream {row.stream} chunk {row.seq}"
@@ -306,27 +299,24 @@ class TraceStore:
                 found.append(Problem("changed trace chunk", where, "its bytes do not match its digest"))
                 read.pop(row.stream, None)
                 continue
-            if row.stream in read:
-                t_ns, values = decode_chunk(row.payload)
+            t_ns, values = decode_chunk(row.payload) if row.stream in read else (chunk_times(row.payload), None)
+            if values is not None:
                 read[row.stream].append(values)
-            else:
-                t_ns = chunk_times(row.payload)
             if (int(t_ns[0]), int(t_ns[-1]), len(t_ns)) != (row.t0_ns, row.t1_ns, row.n):
                 found.append(Problem("changed trace index", where, "its times or count are not those of its samples"))
         damaged = {problem.where.rsplit(" chunk ", 1)[0] for problem in found}
         for name, chunks in seen.items():
             where = f"{self._where} episode {episode} stream {name}"
-            then, now = sealed.get(name), _summary(chunks)
+            then, now = sealed.get(name), summary(chunks)
             if then is None:
-                found.append(
-                    Problem("unsealed trace", where, f"{count(now['chunks'], 'chunk')} of a stream that was not sealed")
-                )
+                unsealed = f"{count(now['chunks'], 'chunk')} of a stream that was not sealed"
+                found.append(Problem("unsealed trace", where, unsealed))
             elif now["chunks"] != then["chunks"]:
                 counts = f"{count(now['chunks'], 'chunk')}, {then['chunks']} were sealed"
                 found.append(Problem("missing or added trace chunk", where, counts))
             elif where not in damaged and any(now[key] != then.get(key) for key in ("root", "n")):
                 found.append(Problem("changed trace chunk", where, "its chunks are not the ones that were sealed"))
-        return found, read
+        return found
 
     def _check_declarations(self, episode: str, sealed: Mapping[str, StreamEntry]) -> list[Problem]:
         found: list[Problem] = []
@@ -408,11 +398,3 @@ def sealed_url(url: str) -> str:
 
 def _pair(name: str, text: str) -> tuple[str, str]:
     return name, text
-
-
-def _summary(chunks: Sequence[tuple[int, int, int, str]]) -> StreamEntry:
-    """What `seal` says of one stream, from (t0_ns, t1_ns, n, sha256) of its chunks in order."""
-    root = hashlib.sha256(b"".join(bytes.fromhex(sha256) for *_, sha256 in chunks)).hexdigest()
-    first, last = (chunks[0][0], chunks[-1][1]) if chunks else (None, None)
-    n = sum(n for _, _, n, _ in chunks)
-    return {"n": n, "chunks": len(chunks), "root": root, "t0_ns": first, "t1_ns": last}

@@ -162,6 +162,7 @@ NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what 
 MAY_IMPORT["cli"] = (
     *BASE,
     *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
+    "processes",
     "cli.contract",
     "cli.publishing",
     "cli.queueing",

@@ -92,17 +92,19 @@ def test_every_sealed_file_is_checked(folder, name):
 
 def test_an_index_that_agrees_with_its_frames_says_nothing(folder):
     videos = footage(folder, "e-1", ["wrist", "front"]).videos
-    assert index_notes(folder, videos["wrist"], COLUMNS, rows(20, depth=True)) == []
-    assert index_notes(folder, videos["front"], COLUMNS, rows(10)) == []
-    assert index_notes(folder, videos["front"], COLUMNS[:2], rows(3)[:, :2]) == [], "an index without times in the file"
+    assert index_notes(folder, videos["wrist"], COLUMNS, [rows(20, depth=True)]) == []
+    assert index_notes(folder, videos["front"], COLUMNS, [rows(10)]) == []
+    assert index_notes(folder, videos["front"], COLUMNS[:2], [rows(3)[:, :2]]) == [], (
+        "an index without times in the file"
+    )
 
 
 def test_frames_without_a_row_and_rows_without_a_frame_are_said(folder):
     videos = footage(folder, "e-1", ["wrist", "front"]).videos
-    assert index_notes(folder, videos["front"], COLUMNS, rows(7)) == [
+    assert index_notes(folder, videos["front"], COLUMNS, [rows(7)]) == [
         "not in the index, so that when they were taken is lost: 3 frames of video/e-1/front.mp4"
     ]
-    assert index_notes(folder, videos["wrist"], COLUMNS, rows(22, depth=True)) == [
+    assert index_notes(folder, videos["wrist"], COLUMNS, [rows(22, depth=True)]) == [
         "not in video/e-1/wrist.mp4: 2 frames of the index",
         "not in video/e-1/wrist.depth.mkv: 2 frames of the index",
     ]

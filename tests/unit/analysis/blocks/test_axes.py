@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from labctl.analysis.blocks import axes
 from labctl.analysis.blocks.axes import Perturbed, axis_drops, category_drops, compositions
 from labctl.analysis.blocks.swaps import swapped
 from labctl.errors import TableError
@@ -137,3 +138,11 @@ def test_one_weak_axis_among_four_is_named_and_the_others_are_not() -> None:
         found_weak += drops["S-LANG"].p_holm <= 0.05 and drops["S-LANG"].drop > 0
         wrong += any(drops[axis].p_holm <= 0.05 for axis in AXES[1:])
     assert found_weak / runs >= 0.8 and wrong / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_an_interval_keeps_the_farther_end_of_two_and_the_side_of_0_that_swaps_found() -> None:
+    """Decision 0044."""
+    assert axes._interval((0.10, 0.30), (0.05, 0.40)) == (0.05, 0.40)
+    assert axes._interval((0.10, 0.30), (-0.05, 0.25)) == (0.10, 0.30)
+    assert axes._interval((-0.30, -0.10), (-0.40, -0.05)) == (-0.40, -0.05)
+    assert axes._interval((-0.30, -0.10), (-0.20, 0.05)) == (-0.30, -0.10)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from support.robots.speaking_line import SpeakingLine
 
-from labctl.clock import MonotonicClock
+from labctl.clock import SECOND, ManualClock, MonotonicClock
 from labctl.devices import Sensor, load
 from labctl.drivers.sensors.line_options import LinesOptions
-from labctl.drivers.sensors.lines import reader
+from labctl.drivers.sensors.lines import LineSensor, reader
 from labctl.errors import DeviceLost, OptionError
 from labctl.testing.given import CELL, FIXTURE
 
@@ -123,3 +123,25 @@ def test_a_line_that_is_not_there_and_one_that_says_nothing_are_one_line() -> No
     made.close()
     with pytest.raises(DeviceLost, match="cannot be opened"):
         sensor(made, port="/dev/ttyNOBODY").connect(0)
+
+
+class Chatter:
+    """A line that says what fits no pattern, ten times a second by a clock of its own, and ends after a minute."""
+
+    in_waiting = 1
+
+    def __init__(self) -> None:
+        self.clock = ManualClock()
+
+    def read(self, count: int) -> bytes:
+        if self.clock.now_ns() > 60 * SECOND:
+            raise OSError("the minute is over")
+        self.clock.sleep_until(self.clock.now_ns() + SECOND // 10)
+        return b"# ready\r\n"
+
+
+def test_a_sensor_of_which_no_line_fits_is_lost_however_much_it_says() -> None:
+    sensor, line = LineSensor(options(columns=["x"], units=["m"], silence_s=2.0)), Chatter()
+    sensor._clock = line.clock  # pyright: ignore[reportAttributeAccessIssue]
+    sensor._serve(line)  # pyright: ignore[reportArgumentType]
+    assert "no line of /dev/null fits for 2 s" in sensor._lost

@@ -1,0 +1,140 @@
+"""What verification finds of recordings: traces, videos, the index of their frames, and clocks.
+
+May not: look at anything else of a campaign, repair or write anything, or stop at the first problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
+from labctl.core.events import Event, Kind, digest
+from labctl.core.recorded.skew import clock_warnings
+from labctl.errors import LabctlError
+from labctl.store.database_backend import sqlite_url
+from labctl.store.footage import check_files, index_notes
+from labctl.store.journal import events_of
+from labctl.store.ledger import Ledger, sealed_values
+from labctl.store.media.looking import media_of
+from labctl.store.problem import Found, Problem
+
+if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
+    from labctl.store.traces import TraceStore, Values
+
+DAMAGED_SEAL = "damaged seal"
+UNREADABLE = "unreadable traces"
+
+
+def check_recordings(folder: Path, events: Sequence[Event], found: Found, chosen: Collection[str] | None) -> None:
+    """Every recording, or those of the chosen episodes alone; what does not hold is added to `found`."""
+    sealed = [event for event in events if event.kind == Kind.RECORDING_SEALED]
+    if chosen is not None:
+        sealed = [event for event in sealed if event.episode in chosen]
+    for event in events:
+        if event.kind == Kind.GAP:
+            stream, why = event.body.get("stream"), event.body.get("why")
+            found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
+    found.of = 2 * len(sealed)  # traces, and then videos
+    if sealed or chosen is None:
+        found.guard(UNREADABLE, "traces.db", lambda: _check_traces(folder, events, sealed, found))
+    elsewhere, notes = media_of(folder, events)
+    found.notes += notes
+    found.each(sealed, lambda event, own: _check_videos(folder, event, own, elsewhere))
+
+
+def _check_videos(folder: Path, event: Event, found: Found, elsewhere: Collection[str]) -> None:
+    for camera, video in event.body.get("videos", {}).items():
+        whose = f"episode {event.episode}, {camera}"
+        found.videos += 1
+        found.guard(
+            "unreadable video",
+            f"{video['file']} ({whose})",
+            lambda v=video, w=whose: found.of_recording(
+                event.episode or "", check_files(folder, v, w, elsewhere=elsewhere)
+            ),
+            episode=event.episode or "",
+        )
+
+
+def _hidden_streams(folder: Path, events: Sequence[Event]) -> dict[str, Streams]:
+    """The summaries of arm-dependent streams by their digest: the journal's own once it is unblinded."""
+    unblinded = next((event for event in events if event.kind == Kind.CAMPAIGN_UNBLINDED), None)
+    seal = Ledger.open(folder).open_all() if unblinded is None else body_of(unblinded, CampaignUnblinded)
+    return sealed_values(seal, "streams", Streams)
+
+
+def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], found: Found) -> None:
+    """Rows that no entry of the journal speaks for."""
+    recorded = store.episodes()
+    known = {event.episode for event in events if event.kind == Kind.ARM_REVEALED}
+    if not known.issuperset(recorded):  # one that began since
+        known = {event.episode for event in events_of(folder) if event.kind == Kind.ARM_REVEALED}
+    sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
+    for episode in recorded:
+        where = f"traces.db episode {episode}"
+        if episode not in known:
+            found.problems.append(Problem("unsealed trace", where, "the journal knows no such episode"))
+        elif episode not in sealed:
+            found.notes.append(f"what was recorded of episode {episode} is not sealed; it never began, or goes on")
+
+
+def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: Found) -> None:
+    from labctl.store.traces import TraceStore
+
+    campaign = events[0].body["campaign"]
+    store = TraceStore.open(sqlite_url(folder / "traces.db"), campaign, readonly=True, held=True)
+    try:
+        hidden: dict[str, Streams] = {}
+        found.guard(DAMAGED_SEAL, "sealed stream summaries", lambda: hidden.update(_hidden_streams(folder, events)))
+        _check_unsealed(folder, store, events, found)
+        found.each(sealed, lambda event, own: _check_recording(folder, store, event, hidden, own))
+    finally:
+        store.close()
+
+
+def _check_recording(
+    folder: Path, store: TraceStore, event: Event, hidden: Mapping[str, Streams], found: Found
+) -> None:
+    streams = event.body["streams"]
+    all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}
+    found.chunks += sum(stream["chunks"] for stream in all_streams.values())
+    roots = digest({name: stream["root"] for name, stream in streams.items()})
+    if roots != event.body.get("root"):
+        where = f"journal seq {event.seq} ({event.kind})"
+        found.problems.append(Problem("broken recording root", where, "it is not the digest of its streams' roots"))
+    where, episode = f"traces.db episode {event.episode}", event.episode or ""
+    indexes: Values = {f"camera/{camera}": [] for camera in event.body.get("videos", {})}
+
+    def traces() -> None:
+        found.of_recording(episode, store.check(episode, all_streams, indexes))
+
+    found.guard(UNREADABLE, where, traces, episode=episode)
+    if all(problem.what != UNREADABLE for problem in found.problems):
+        _check_indexes(folder, store, event, indexes, found)
+    _check_clocks(event, found)
+
+
+def _check_indexes(folder: Path, store: TraceStore, event: Event, indexes: Values, found: Found) -> None:
+    """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering.
+    indexes: of each camera whose index holds.
+    """
+    episode = event.episode or ""
+    specs = {spec.name: spec for spec in store.streams(episode)}
+    for camera, video in event.body.get("videos", {}).items():
+        spec = specs.get(f"camera/{camera}")
+        chunks = indexes.get(f"camera/{camera}")
+        if spec is None or chunks is None or not (folder / video["file"]).is_file():
+            continue
+        try:
+            notes = index_notes(folder, video, spec.columns, chunks)
+        except LabctlError:
+            continue  # what cannot be read is named where the files and the chunks themselves are checked
+        found.notes += [f"episode {episode}: {note}" for note in notes]
+
+
+def _check_clocks(event: Event, found: Found) -> None:
+    """A clock that runs badly breaks no record, but whoever joins streams by time has to know."""
+    for stream, fit in event.body.get("clocks", {}).items():
+        found.notes += [f"episode {event.episode}: {text}" for text in clock_warnings(stream, fit)]
