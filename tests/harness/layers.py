@@ -150,6 +150,7 @@ MAY_IMPORT["cli"] = (
     *(room for room in MAY_IMPORT if room and not room.startswith(NOT_IMPORTED)),
     "cli.contract",
     "cli.publishing",
+    "pieces",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.keeping"] = (*MAY_IMPORT["cli"], "cli")
