@@ -17,10 +17,10 @@ Figures = dict[str, dict[str, Any]]
 
 
 def table(kept: Figures) -> str:
-    """A row for each verb: CPU and peak memory at each size, and how much more the largest took than the smallest."""
+    """A row for each verb: CPU and peak memory at each size."""
     sizes = sorted(kept.values(), key=lambda one: one["size"])
     lines = [
-        "| | " + " | ".join(f"{one['episodes']:,} episodes" for one in sizes) + " |",
+        "| | " + " | ".join(f"{one['size']:,} episodes" for one in sizes) + " |",
         "|---|" + "---|" * len(sizes),
     ]
     for name in ("journal.db", "traces.db", "video"):
@@ -55,16 +55,15 @@ def drawn(kept: Figures) -> None:
     mpl.rcParams["svg.hashsalt"] = "limits"
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
-    for verb in verbs(kept):
+    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    for number, verb in enumerate(verbs(kept)):
         of = sorted((one["size"], one[verb]["cpu_s"]) for one in kept.values() if verb in one)
-        axes.plot(*zip(*of, strict=True), marker="o", label=verb)
+        axes.plot(*zip(*of, strict=True), marker="os^D"[number % 4], color=f"C{number % 10}", label=verb)
     ends = [min(one["size"] for one in kept.values()), max(one["size"] for one in kept.values())]
     axes.plot(ends, [end / ends[0] for end in ends], "k:", label="with the size")
     axes.set(xscale="log", yscale="log", xlabel="episodes (about 100 operations each)", ylabel="CPU, s")
-    axes.legend(fontsize="small", ncols=2)
+    figure.legend(loc="outside right upper", fontsize="small")
     figure.savefig(PICTURE, metadata={"Date": None})
-    figure.savefig(PICTURE.with_suffix(".png"), dpi=100)
 
 
 def main() -> None:

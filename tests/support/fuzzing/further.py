@@ -244,7 +244,7 @@ def _card() -> Card:
 
 
 def _policy_answers() -> list[bytes]:
-    rows = np.zeros((8, 8), np.float32)
+    rows = np.zeros((15, 8), np.float32)
     return [pack({key: rows for key in _card().action.keys}), pack({key: rows.tolist() for key in _card().action.keys})]
 
 
