@@ -198,7 +198,8 @@ def _hand(data: bytes, folder: Path) -> None:
     own, other = socket.socketpair()
     own.setblocking(False)
     hand = FciHand.__new__(FciHand)
-    hand.__dict__.update(plant=_Plant(), _listener=None, _udp=None, _tcp=own, _rest=b"", _peer=None, _job=None, _ms=0)
+    hand.__dict__.update(plant=_Plant(), _listener=None, _udp=None, _tcp=own, _host="h", _rest=b"")
+    hand.__dict__.update(_peer=None, _job=None, _ms=0)
     _served(hand.read, data, other, own)
 
 
