@@ -98,7 +98,6 @@ fuzz: $(VENV)/.installed-test
 WORK ?= build/limits
 limits: $(VENV)/.installed-test
 	nice $(VENV)/bin/python -P tests/limits/measure.py $(WORK) $(ARGS)
-	nice $(VENV)/bin/python -P tests/limits/long_campaign.py $(WORK)
 	$(VENV)/bin/python -P tests/limits/page.py
 
 # How soon and how closely the drivers follow, printed; needs a quiet machine and a reader.

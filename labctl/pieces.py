@@ -10,16 +10,16 @@ from __future__ import annotations
 import logging
 import secrets
 import socket
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
 
 from labctl.errors import InputError, Unreachable, WorkersLost
 from labctl.extras import wanted_for
-from labctl.plain import count
+from labctl.plain import Json, count
 from labctl.processes import cores, processes
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _finished(future: DaskFuture) -> bool:
     return True
 
 
-def _kept(done: int, given: Sequence[object]) -> str:
+def _kept(done: int, given: Sized) -> str:
     return f"{done} of {count(len(given), 'piece')} came back, and what is finished is kept: the same command again"
 
 
@@ -174,7 +174,7 @@ def cluster(address: str, folder: Path) -> Generator[Client, None, None]:
 
 def _look_at(client: Client, address: str, folder: Path) -> None:
     """Raises Unreachable for a cluster that would not give the same bytes."""
-    workers: dict[str, dict[str, Any]] = client.scheduler_info(n_workers=-1)["workers"]
+    workers: Mapping[str, Mapping[str, Json]] = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
         raise Unreachable(f"--cluster {address}: no worker is there; start some: dask worker {address} --nthreads 1")
     many = [name for name, one in workers.items() if one["nthreads"] != 1]

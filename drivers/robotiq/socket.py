@@ -18,6 +18,7 @@ from labctl.errors import DeviceLost, DeviceRefused
 
 PORT = 63352
 TIMEOUT_S = 1.0
+DIGITS = 3  # of a register, 0 to 255
 READ = ("ACT", "STA", "OBJ", "FLT", "POS")
 
 
@@ -56,10 +57,10 @@ class SocketWire:
 
     def read(self) -> Registers | None:
         pairs = [line.split() for line in self._ask("".join(f"GET {n}\n" for n in READ), len(READ))]
-        if [pair[0] for pair in pairs if len(pair) == 2] != list(READ):
+        if [pair[0] for pair in pairs if pair] != list(READ) or any(len(pair) != 2 for pair in pairs):
             raise DeviceLost(f"what answers on {self._host}:{PORT} is not a Robotiq gripper's URCap")
         values = [value for _, value in pairs]
-        if not all(value.isdigit() for value in values):
+        if not all(value.isdigit() and len(value) <= DIGITS for value in values):
             return None
         activation, *others = map(int, values)
         return Registers(bool(activation), *others)

@@ -13,7 +13,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from email.message import EmailMessage
-from http.client import HTTPMessage
+from http.client import HTTPException, HTTPMessage
 from typing import IO
 
 from labctl.alerts.watch import Alert
@@ -77,6 +77,8 @@ def _post(address: str, body: bytes, headers: Mapping[str, str], token: str | No
         raise StateError(f"the server answered {error.code}") from None
     except urllib.error.URLError as error:
         raise StateError(f"it cannot be reached ({_named(error.reason)})") from None
+    except HTTPException as error:  # its words are not repeated
+        raise StateError(f"what answers there speaks no HTTP ({type(error).__name__})") from None
     except (OSError, ValueError) as error:
         raise StateError(f"it cannot be reached ({_named(error)})") from None
 

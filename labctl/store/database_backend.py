@@ -316,7 +316,7 @@ def storage_errors(where: str) -> Generator[None, None, None]:
     except Exception as error:
         if not isinstance(error, (sqlite3.DatabaseError, *_raised_by_sqlalchemy())):
             raise
-        text = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+        text = " ".join(str(getattr(error, "orig", None) or error).split())[:MOST_SAID]
         remedy = _remedy(text)
         if remedy is None:
             raise
@@ -333,12 +333,16 @@ def _raised_by_sqlalchemy() -> tuple[type[Exception], ...]:
     return DatabaseError, InterfaceError
 
 
+MOST_SAID = 200  # characters of what a database says: a damaged one quotes what it could not read
 _REMEDIES = (
     ("is locked", "another process holds the database; end it, or wait, then try again"),
     ("database or disk is full", "the disk is full; nothing was written; free some space and try again"),
     ("disk i/o error", "the disk does not answer; check it before going on"),
     ("file is not a database", "this file is not a labctl database, or it is damaged; restore it from a copy"),
     ("malformed", "the database file is damaged; restore it from a copy"),
+    ("unsupported file format", "this file is not a labctl database, or it is damaged; restore it from a copy"),
+    ("could not decode to utf-8", "the database file is damaged; restore it from a copy"),
+    ("no such column", "this database has not the columns of a labctl campaign, or it is damaged"),
     ("unable to open database file", "the database cannot be opened; check the folder and its permissions"),
     ("readonly database", "the database may not be written; check the permissions of its folder"),
     ("no such table", "this database holds no labctl campaign"),

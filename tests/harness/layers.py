@@ -166,6 +166,7 @@ MAY_IMPORT["cli"] = (
     "cli.contract",
     "cli.publishing",
     "cli.queueing",
+    "pieces",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")
 MAY_IMPORT["cli.keeping"] = (*MAY_IMPORT["cli"], "cli")

@@ -112,7 +112,7 @@ def measure(work: Path, template: Path, episodes: int, items: int, verbs: list[s
         made(template, lab, episodes, items)
         (lab / "made").touch()
         keep(name, {"made_cpu_s": round(time.process_time() - begun, 1)})
-    keep(name, {"episodes": episodes, "items": items or 4, "mb": sizes(lab)})
+    keep(name, {"size": episodes, "items": items or 4, "mb": sizes(lab)})
     for verb in verbs:
         out = work / f"out-{episodes}-{items}"
         found = cost([*LABCTL, *(word.replace(OUT, str(out)) for word in VERBS[verb])], lab, work / "last.log")

@@ -45,7 +45,7 @@ class FciHand:
         self._udp.bind((host, 0))
         self._listener.setblocking(False)
         self._tcp: socket.socket | None = None
-        self._rest = b""
+        self._host, self._rest = host, b""
         self._peer: tuple[str, int] | None = None
         self._job: _Job | None = None
         self._ms = 0
@@ -59,7 +59,7 @@ class FciHand:
 
     def read(self, sock: socket.socket) -> None:
         if sock is self._listener:
-            client, _ = self._listener.accept()
+            client, where = self._listener.accept()
             if self._tcp is not None:
                 self._read_requests(self._tcp)  # it may have gone, and not been heard of yet
             if self._tcp is not None:
@@ -67,7 +67,7 @@ class FciHand:
                 return
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client.setblocking(False)
-            self._tcp, self._rest = client, b""
+            self._tcp, self._host, self._rest = client, where[0], b""
         elif sock is self._tcp:
             self._read_requests(sock)
 
@@ -100,7 +100,7 @@ class FciHand:
             ok = version == wire.HAND_VERSION
             self._answer(command, number, struct.pack("<HH", SUCCESS if ok else FAIL, wire.HAND_VERSION))
             if ok and self._tcp is not None:
-                self._peer = (self._tcp.getpeername()[0], port)
+                self._peer = (self._host, port)
             return
         if self._job is not None:
             self._answer(self._job.command, self._job.id, struct.pack("<H", ABORTED))

@@ -113,7 +113,7 @@ def _answer(fingers: Fingers, words: list[str]) -> bytes:
         return f"{words[1]} {fingers.read(words[1])}\n".encode()
     if len(words) >= 3 and words[0] == "SET" and len(words) % 2 == 1:
         pairs = dict(zip(words[1::2], words[2::2], strict=True))
-        if set(pairs) <= set(NAMES) and all(value.isdigit() for value in pairs.values()):
+        if set(pairs) <= set(NAMES) and all(value.isdigit() and len(value) <= 3 for value in pairs.values()):
             fingers.write({name: int(value) for name, value in pairs.items()})
             return b"ack"
     return b"?\n"

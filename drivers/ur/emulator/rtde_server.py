@@ -77,7 +77,11 @@ class RtdeServer:
             if len(session.rest) < size:
                 return
             body, session.rest = session.rest[wire.HEADER.size : size], session.rest[size:]
-            self._handle(session, kind, body)
+            try:
+                self._handle(session, kind, body)
+            except (struct.error, ValueError):  # no RTDE: too short, no ASCII, no frequency
+                self.drop(session)
+                return
 
     def drop(self, session: Session) -> None:
         """Close a connection and release what it owned."""

@@ -69,6 +69,7 @@ class Target:
     samples: Callable[[], Sequence[bytes]]
     parse: Parse
     raises: tuple[type[Exception], ...] = field(default=(LabctlError,))
+    refused: bool = False  # its good input too, as it stands alone there
 
 
 def files(*patterns: str) -> Callable[[], list[bytes]]:
@@ -298,3 +299,39 @@ TARGETS: dict[str, Target] = {
     "invitation": Target(_invitations, _invitation),
     "fr3 command": Target(lambda: [bytes(COMMAND.size)], lambda data, _: read_command(data)),
 }
+
+
+def _further() -> dict[str, Target]:
+    from support.fuzzing import further as f
+
+    device = (LabctlError,)
+    return {
+        "journal file": Target(f._journals, f._journal),
+        "traces file": Target(f._traces, f._trace),
+        "manifest": Target(lambda: [(f.PUBLISHED / "published.json").read_bytes()], f._manifest, refused=True),
+        "archive": Target(f._archives, f._archive),
+        "rtde client": Target(f._rtde, f._rtde_server, ()),
+        "hand client": Target(f._hand_requests, f._hand, ()),
+        "rtu client": Target(f._frames, f._rtu, ()),
+        "gripper client": Target(
+            lambda: [b"GET POS", b"SET ACT 1 GTO 1", b"SET POS 255 SPE 3"],
+            f.gripper_client,
+            (),
+        ),
+        "gripper": Target(
+            lambda: [b"ACT 1\nSTA 3\nOBJ 3\nFLT 0\nPOS 12\n", b"ACT 1\nSTA 3\nOBJ ?\nFLT 0\nPOS 12\n"],
+            f._gripper_answers,
+            device,
+        ),
+        "policy answer": Target(f._policy_answers, f._policy),
+        "sensor lines": Target(
+            lambda: [b"1.25 -3e-2", b"OVER 0.1", b"+.5,7"],
+            f.sensor_line,
+            (),
+        ),
+        "ros 2 message": Target(f._samples_of_messages, f._cdr, ()),
+        "alert's answer": Target(lambda: list(f.HTTP), f._alert),
+    }
+
+
+TARGETS |= _further()
