@@ -15,9 +15,12 @@ from support.runs.recordings import copied
 from support.screens.rerun_files import decoded
 
 from labctl.cli import call
+from labctl.errors import BrokenRecord
 from labctl.publishing.check import check_published
+from labctl.publishing.drawing import draw
 from labctl.publishing.rerun_views import PAGE
 from labctl.publishing.site import make_site
+from labctl.store.verifying.withheld import NOTHING_WITHHELD
 from labctl.ui.rerun import viewer_process
 
 pytestmark = pytest.mark.thorough
@@ -85,3 +88,21 @@ def test_without_rerun_a_site_is_made_and_says_what_is_left_out(
     monkeypatch.setattr(viewer_process, "binary", lambda: pytest.fail("it is not there"))
     assert call(["site", str(whole), "--out", str(tmp_path / "s")]) == 0
     assert "without Rerun's viewer: pip install 'labctl[rerun]'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"intrinsics": "wide", "extrinsics": {"base_from_camera": 3}},
+        {"intrinsics": {"fx": "1e400"}, "extrinsics": {"base_from_camera": {"rotation": [1], "translation_m": {}}}},
+    ],
+)
+def test_an_episode_that_no_labctl_wrote_is_refused_in_a_line(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, about: dict[str, object]
+) -> None:
+    """What a stranger says beside a video, in a record whose every digest holds."""
+    monkeypatch.setattr("labctl.viewing.episode.note_beside", lambda path: {"about": about})
+    (episode, *_) = sorted(path.name for path in (whole / "campaigns/trial-run/video").iterdir())
+    with pytest.raises(BrokenRecord, match="cannot be drawn"):
+        draw(whole / "campaigns/trial-run", episode, NOTHING_WITHHELD, tmp_path / "a.rrd")
+    assert list(tmp_path.iterdir()) == []
