@@ -350,6 +350,11 @@ def no_stand_in(device: D, name: str, kind_of_cell: str) -> D:
     return device
 
 
+def comes_with_labctl(name: str) -> bool:
+    """Whether a driver is one of labctl's own that declares its options: nothing else is imported to see them."""
+    return name in importlib.import_module("labctl.drivers").OPTIONS
+
+
 def options_type(name: str) -> type[OptionsTable] | None:
     """What a driver declares for its options; None where it declares nothing, or its library is not there to see it.
     One that ships with labctl is not imported for this. Raises InputError for an unknown name.

@@ -19,6 +19,7 @@ from labctl.errors import InputError, StateError
 from labctl.plain import Json
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
+from labctl.store.lab_folder import strangers
 from labctl.streams import StreamSpec
 from labctl.version import version
 from labctl.viewing.episode import robot_model
@@ -184,7 +185,9 @@ def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dic
         "head": f"{seq} {head}",
         "commitment": opened["commitment"],
         "kind": opened["kind"],
-        "robot": robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
+        "robot": robot_model(
+            campaign.cell.robot.driver, campaign.cell.robot.options, shipped=strangers(campaign.folder)
+        ),
         "cell": opened["cell"],
         "fixture": opened["fixture"],
         "protocol": {key: opened["protocol"][key] for key in ("name", "sha256")},

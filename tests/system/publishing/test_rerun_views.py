@@ -106,3 +106,21 @@ def test_an_episode_that_no_labctl_wrote_is_refused_in_a_line(
     with pytest.raises(BrokenRecord, match="cannot be drawn"):
         draw(whole / "campaigns/trial-run", episode, NOTHING_WITHHELD, tmp_path / "a.rrd")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_driver_that_a_strangers_cell_names_is_not_imported(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of labctl's own alone the options are read; a module of this computer may do anything when it is imported."""
+    (tmp_path / "planted").mkdir()
+    (tmp_path / "planted/__init__.py").touch()
+    (tmp_path / "planted/trap.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w').close()\ndef build(): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    cell = mine / "campaigns/trial-run/cell.toml"
+    cell.write_text(cell.read_text().replace('driver = "sim_fr3"', 'driver = "planted.trap:build"'))
+    (episode, *_) = sorted(path.name for path in (mine / "campaigns/trial-run/video").iterdir())
+    draw(mine / "campaigns/trial-run", episode, NOTHING_WITHHELD, tmp_path / "a.rrd")
+    assert (tmp_path / "a.rrd").is_file() and not (tmp_path / "sprung").exists()
+    (mine / "published.json").unlink()  # a lab's own
+    draw(mine / "campaigns/trial-run", episode, NOTHING_WITHHELD, tmp_path / "b.rrd")
+    assert (tmp_path / "sprung").exists(), "the trap works"
