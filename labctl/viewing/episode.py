@@ -23,7 +23,7 @@ from labctl.core.recorded.skew import clock_line
 from labctl.core.task import task_of
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
-from labctl.devices import OptionsTable, comes_with_labctl, options_type
+from labctl.devices import OptionsTable, options_type
 from labctl.errors import InputError, LabctlError
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
@@ -249,7 +249,7 @@ def robot_model(driver: str, options: Mapping[str, Json], *, shipped: bool = Fal
         return robot_model(wrapped, inner if isinstance(inner, Mapping) else {}, shipped=shipped)
     read: OptionsTable | None = None
     with suppress(LabctlError):  # recorded by a driver, or with options, that this labctl does not know any more
-        table = options_type(driver) if not shipped or comes_with_labctl(driver) else None
+        table = options_type(driver, shipped=shipped)
         read = table.read(options, driver) if table is not None else None
     stated = {key: getattr(read, key, options.get(key)) for key in ("model", "arm")}
     name = str(stated["model"] or stated["arm"] or driver)
