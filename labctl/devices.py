@@ -350,14 +350,16 @@ def no_stand_in(device: D, name: str, kind_of_cell: str) -> D:
     return device
 
 
-def options_type(name: str) -> type[OptionsTable] | None:
+def options_type(name: str, *, shipped: bool = False) -> type[OptionsTable] | None:
     """What a driver declares for its options; None where it declares nothing, or its library is not there to see it.
-    One that ships with labctl is not imported for this. Raises InputError for an unknown name.
+    One that ships with labctl is not imported for this; shipped: nor any other. Raises InputError for an unknown name.
     """
     declared = importlib.import_module("labctl.drivers").OPTIONS.get(name)
     if declared is not None:
         module_name, _, class_name = declared.partition(":")
         return getattr(importlib.import_module(module_name), class_name)
+    if shipped:
+        return None
     find_driver(name)
     try:
         kind = typing.get_type_hints(_build_of(name, "")).get("options")

@@ -20,6 +20,7 @@ from labctl.errors import InputError, StateError
 from labctl.plain import Json
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
+from labctl.store.lab_folder import strangers
 from labctl.streams import StreamSpec
 from labctl.version import version
 from labctl.viewing.episode import robot_model
@@ -193,7 +194,10 @@ def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dic
         "head": f"{seq} {head}",
         "commitment": opened["commitment"],
         "kind": opened["kind"],
-        "robot": " + ".join(robot_model(robot.driver, robot.options) for robot in campaign.cell.robots),
+        "robot": " + ".join(
+            robot_model(robot.driver, robot.options, shipped=strangers(campaign.folder))
+            for robot in campaign.cell.robots
+        ),
         **_second(campaign.cell.second_robot),
         "cell": opened["cell"],
         "fixture": opened["fixture"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from labctl.errors import BrokenRecord, in_words
 from labctl.store.atomic_files import file_errors
 from labctl.store.verifying.withheld import Withheld
 from labctl.ui.rerun.episode import save_episode
@@ -19,8 +20,16 @@ RECORDINGS = "recordings"  # the folder of a publication, and of a site
 def draw(folder: Path, episode: str, withheld: Withheld, path: Path) -> int:
     """Write an episode of a campaign's record as an .rrd, without what is withheld: its bytes.
 
-    The samples of the episode are there. Raises MissingExtra without rerun-sdk, StorageError.
+    The samples of the episode are there. Raises MissingExtra without rerun-sdk, BrokenRecord for an episode of which a
+    stranger wrote what no labctl does, StorageError.
     """
+    try:
+        return _drawn(folder, episode, withheld, path)
+    except (ArithmeticError, AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise BrokenRecord(f"episode {episode} of {folder.name} cannot be drawn: {in_words(error)}") from error
+
+
+def _drawn(folder: Path, episode: str, withheld: Withheld, path: Path) -> int:
     view = look_at(folder, episode)
     hidden = {folder / name for name in withheld.files}
     videos = {

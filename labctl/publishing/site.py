@@ -135,15 +135,21 @@ def _check_out(out: Path, *, force: bool) -> None:
 
 @contextmanager
 def _whole(out: Path) -> Iterator[Path]:
-    building = out.with_name(f".{out.name}.building")
+    """A folder beside `out` to fill, which takes its place in two renames, so that a host has a site all the while."""
+    building, old = (out.with_name(f".{out.name}.{what}") for what in ("building", "before"))
     with file_errors(str(out)):
         out.parent.mkdir(parents=True, exist_ok=True)
-        shutil.rmtree(building, ignore_errors=True)
+        if old.is_dir() and not out.exists():
+            old.rename(out)  # killed between the two renames below
+        for left in (building, old):
+            shutil.rmtree(left, ignore_errors=True)
         (building / REPORTS).mkdir(parents=True)
         try:
             yield building
-            shutil.rmtree(out, ignore_errors=True)
+            if out.exists():
+                out.rename(old)
             building.rename(out)
+            shutil.rmtree(old, ignore_errors=True)
         except BaseException:
             shutil.rmtree(building, ignore_errors=True)
             raise

@@ -156,6 +156,11 @@ def lab_with(folder: Path) -> Path | None:
     return None
 
 
+def strangers(folder: Path) -> bool:
+    """Whether a campaign folder lies in a published one: nothing that its files name is imported."""
+    return any((above / PUBLISHED).is_file() for above in folder.resolve().parents)
+
+
 def campaigns(lab: Path) -> list[Path]:
     """The campaign folders of a lab, by name."""
     return sorted(path.parent for path in (lab / "campaigns").glob(f"*/{JOURNAL}"))

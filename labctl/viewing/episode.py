@@ -28,6 +28,7 @@ from labctl.errors import InputError, LabctlError
 from labctl.plain import Json
 from labctl.store.campaign import Campaign
 from labctl.store.footage import note_beside
+from labctl.store.lab_folder import strangers
 from labctl.store.media.reading import local_file
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
@@ -85,7 +86,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             events=[line for line in timeline.event_lines(entries) if first_ns <= line[0] <= last_ns],
             timelines=_timelines(entries, own, specs, streams, first_ns, last_ns),
             facts={**facts, **_moments(own, start_ns)},
-            robot=robot_model(campaign.cell.robot.driver, campaign.cell.robot.options),
+            robot=robot_model(campaign.cell.robot.driver, campaign.cell.robot.options, shipped=strangers(folder)),
             totes=_totes(campaign, trial),
             item_size_m=_item_size(campaign, trial),
             photos=_photos(folder, events, own),
@@ -244,16 +245,17 @@ def _photos(folder: Path, events: Sequence[Event], episode: Episode) -> dict[str
     return found
 
 
-def robot_model(driver: str, options: Mapping[str, Json]) -> str:
+def robot_model(driver: str, options: Mapping[str, Json], *, shipped: bool = False) -> str:
     """Which robot a cell has: the driver's option `model` or `arm`, its default where it is left out, else the driver's
-    name; wrappers are looked through.
+    name; wrappers are looked through. shipped: no driver is imported but those that come with labctl, since a stranger
+    wrote the cell.
     """
     wrapped, inner = options.get("driver"), options.get("driver_options")
     if isinstance(wrapped, str):
-        return robot_model(wrapped, inner if isinstance(inner, Mapping) else {})
+        return robot_model(wrapped, inner if isinstance(inner, Mapping) else {}, shipped=shipped)
     read: OptionsTable | None = None
     with suppress(LabctlError):  # recorded by a driver, or with options, that this labctl does not know any more
-        table = options_type(driver)
+        table = options_type(driver, shipped=shipped)
         read = table.read(options, driver) if table is not None else None
     stated = {key: getattr(read, key, options.get(key)) for key in ("model", "arm")}
     name = str(stated["model"] or stated["arm"] or driver)

@@ -37,7 +37,7 @@ async function show(of) {
   const there = await fetch(file, { method: "HEAD" });
   if (!there.ok) throw new Error(`there is no recording of ${of} here`);
   await wasm_bindgen({ module_or_path: await unpacked(await whole("@CODE@")) });
-  const hidden = small ? { blueprint: "Hidden", selection: "Hidden" } : {};
+  const hidden = small ? { blueprint: "Hidden", selection: "Hidden", time: "Expanded" } : {};
   const handle = new wasm_bindgen.WebHandle({
     url: [new URL(file, document.baseURI).href],
     hide_welcome_screen: true,

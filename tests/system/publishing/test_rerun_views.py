@@ -15,9 +15,12 @@ from support.runs.recordings import copied
 from support.screens.rerun_files import decoded
 
 from labctl.cli import call
+from labctl.errors import BrokenRecord
 from labctl.publishing.check import check_published
+from labctl.publishing.drawing import draw
 from labctl.publishing.rerun_views import PAGE
 from labctl.publishing.site import make_site
+from labctl.store.verifying.withheld import NOTHING_WITHHELD
 from labctl.ui.rerun import viewer_process
 
 pytestmark = pytest.mark.thorough
@@ -85,3 +88,39 @@ def test_without_rerun_a_site_is_made_and_says_what_is_left_out(
     monkeypatch.setattr(viewer_process, "binary", lambda: pytest.fail("it is not there"))
     assert call(["site", str(whole), "--out", str(tmp_path / "s")]) == 0
     assert "without Rerun's viewer: pip install 'labctl[rerun]'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"intrinsics": "wide", "extrinsics": {"base_from_camera": 3}},
+        {"intrinsics": {"fx": "1e400"}, "extrinsics": {"base_from_camera": {"rotation": [1], "translation_m": {}}}},
+    ],
+)
+def test_an_episode_that_no_labctl_wrote_is_refused_in_a_line(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, about: dict[str, object]
+) -> None:
+    """What a stranger says beside a video, in a record whose every digest holds."""
+    monkeypatch.setattr("labctl.viewing.episode.note_beside", lambda path: {"about": about})
+    (episode, *_) = sorted(path.name for path in (whole / "campaigns/trial-run/video").iterdir())
+    with pytest.raises(BrokenRecord, match="cannot be drawn"):
+        draw(whole / "campaigns/trial-run", episode, NOTHING_WITHHELD, tmp_path / "a.rrd")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_driver_that_a_strangers_cell_names_is_not_imported(
+    mine: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of labctl's own alone the options are read; a module of this computer may do anything when it is imported."""
+    (tmp_path / "planted").mkdir()
+    (tmp_path / "planted/__init__.py").touch()
+    (tmp_path / "planted/trap.py").write_text(f"open({str(tmp_path / 'sprung')!r}, 'w').close()\ndef build(): ...\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    cell = mine / "campaigns/trial-run/cell.toml"
+    cell.write_text(cell.read_text().replace('driver = "sim_fr3"', 'driver = "planted.trap:build"'))
+    (episode, *_) = sorted(path.name for path in (mine / "campaigns/trial-run/video").iterdir())
+    draw(mine / "campaigns/trial-run", episode, NOTHING_WITHHELD, tmp_path / "a.rrd")
+    assert (tmp_path / "a.rrd").is_file() and not (tmp_path / "sprung").exists()
+    (mine / "published.json").unlink()  # a lab's own
+    draw(mine / "campaigns/trial-run", episode, NOTHING_WITHHELD, tmp_path / "b.rrd")
+    assert (tmp_path / "sprung").exists(), "the trap works"
