@@ -151,13 +151,13 @@ def assessor(
 @json_option
 def list_(lab: Path | None, as_json: bool) -> None:
     """Which assessors have passed, since when, and how the site did."""
-    from labctl.people.qualifications import Kind, calibrated, qualifications
+    from labctl.people.qualifications import calibrated, qualifications, site_checks
     from labctl.store.lab_folder import find_lab
     from labctl.times import local
 
     events = qualifications(find_lab(lab))
     people = list(calibrated(events).values())
-    sites = [event for event in events if event.kind == Kind.SITE]
+    sites = site_checks(events)
     if as_json:
         states = [{"cell": str(e.body["cell"]), "passed": bool(e.body["passed"]), "wall": e.wall} for e in sites]
         print_json({"schema": "labctl.qualifications/1", "assessors": people, "sites": states})
