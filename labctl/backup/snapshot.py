@@ -97,7 +97,7 @@ class _Taking:
         name = path.relative_to(self._lab).as_posix()
         try:
             about = path.stat()
-            if path.name == JOURNAL:
+            if path.name == JOURNAL and path.parent.parent.name == "campaigns":  # a seal host's has no phase
                 self._note_head(path.parent)
             kept = self._kept_before(name, path, about) or self._taken(name, path, about)
         except FileNotFoundError:

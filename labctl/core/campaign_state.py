@@ -72,6 +72,12 @@ def next_trial(state: CampaignState) -> Trial | None:
     return state.trials[state.order[state.finished]] if state.finished < len(state.order) else None
 
 
+def blocks_in_all(state: CampaignState) -> int:
+    """How many blocks there are; of a part of a joint campaign, whose blocks keep their numbers, over all cells."""
+    joint = state.opened.get("joint")
+    return len({trial.block for trial in state.trials.values()}) if joint is None else joint["of"]
+
+
 def tally(state: CampaignState) -> str:
     """How many trials are scored and not run, and what is neither yet, in words."""
     found = Counter(trial.state for trial in state.trials.values())

@@ -34,7 +34,9 @@ from labctl.store.verifying.verify import verify_campaign
 
 @dataclass
 class JointVerification:
-    """What was found. problems: nothing may be built on; notes: what they do not break; cells: those that were read."""
+    """What was found. problems: nothing may be built on; notes: what they do not break; cells: those that were read;
+    given: trials whose arm was given.
+    """
 
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[str] = field(default_factory=list[str])
@@ -59,7 +61,7 @@ def verify_joint(folder: Path, campaigns: Sequence[Path], *, recordings: bool = 
         found.problems.append(Problem("broken journal of the seal host", str(folder), str(error)))
         return found
     found.entries, found.head = len(events), f"{events[-1].seq}:{events[-1].hash}"
-    found.given = sum(event.kind == JointKind.GIVEN for event in events)
+    found.given = len({event.trial for event in events if event.kind == JointKind.GIVEN})
     _check_opened(events, state, found)
     seen: dict[tuple[str, int], list[Event]] = {}
     for campaign in campaigns:

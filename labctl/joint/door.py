@@ -84,6 +84,7 @@ def _part(host: SealHost, cell: str, question: Question) -> Answer:
         part=part.number,
         cells=tuple(opened["cells"]),
         blocks=part.dealt,
+        of=len(host.state.blocks),
         commitment=opened["commitment"],
         head=Head.of(host.state.last),
     )

@@ -117,6 +117,7 @@ class Part(_Form):
     part: Whole
     cells: tuple[Text, ...]
     blocks: tuple[Whole, ...]
+    of: Whole
     commitment: Hash
     head: Head
 
@@ -127,6 +128,7 @@ class Part(_Form):
             part=self.part,
             cells=list(self.cells),
             blocks=list(self.blocks),
+            of=self.of,
             commitment=self.commitment,
             head={"seq": self.head.seq, "hash": self.head.hash},
         )

@@ -11,7 +11,7 @@ from typing import TypedDict
 
 class JointPart(TypedDict):
     """Which part of a joint campaign this is. cells: all that share it; part: this one's number within its cell;
-    blocks: their numbers over all cells; commitment: of the whole schedule; head: of the seal host, as it was joined.
+    blocks: their numbers, of `of` over all cells; commitment: of the whole schedule; head: the seal host's at joining.
     """
 
     name: str
@@ -19,6 +19,7 @@ class JointPart(TypedDict):
     part: int
     cells: Sequence[str]
     blocks: Sequence[int]
+    of: int
     commitment: str
     head: Mapping[str, int | str]
 

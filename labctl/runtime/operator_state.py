@@ -12,6 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from labctl.clock import SECOND
+from labctl.core.campaign_state import blocks_in_all
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.events import EndReason
 from labctl.core.interlock import (
@@ -120,7 +121,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "voided": _voided(turn),
         "block": turn.block if turn else None,
         "block_left": _left_in_block(view),
-        "blocks": len({trial.block for trial in state.trials.values()}),
+        "blocks": blocks_in_all(state),
         "alone": turn is not None and turn.block in opened.get("alone", ()),
         "condition": turn.condition if turn else None,
         "following": _following(view),

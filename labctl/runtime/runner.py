@@ -67,7 +67,7 @@ class RunNode:
         free_gb: Callable[[], float],
         until_done: bool,
         readiness: Readiness,
-        seal: OwnSeal,
+        seal: OwnSeal | None = None,
         attended: bool = True,
         watch: Callable[[PublishedState], None] = lambda state: None,
     ) -> None:
@@ -78,7 +78,7 @@ class RunNode:
         self._free_gb = free_gb
         self._free_now = free_gb()
         self._until_done, self._attended = until_done, attended
-        self._readiness, self._seal = readiness, seal
+        self._readiness, self._seal = readiness, seal or OwnSeal(writer, sequencer)
         self._tell = watch
         cell = writer.campaign.cell
         self._setting = setting_of(cell, writer.campaign.fixture, writer.campaign.protocol)
@@ -90,7 +90,7 @@ class RunNode:
         old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
         self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
         self._orders = Orders(
-            writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds, seal
+            writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds, self._seal
         )
         self._next_disk_ns = 0
         self._due_ns = 0  # when this node is to turn next, if no mail comes before

@@ -222,6 +222,11 @@ def _armed(state: State, now_ns: int) -> Page:
     return Page("armed", line, lines, (of - left, of))
 
 
+def _committed(state: State, now_ns: int) -> Page:
+    """Seen only where another host has the seal."""
+    return Page("committed", "asking the seal host for this trial", ["nothing moves before it answers"])
+
+
 def _running(state: State, now_ns: int) -> Page:
     budget = float(state["rules"]["budget_s"])
     deadline = state["times"]["deadline_ns"]
@@ -275,7 +280,7 @@ _PAGES = {
     "planned": _planned,
     "staging": _staging,
     "armed": _armed,
-    "committed": _armed,
+    "committed": _committed,
     "running": _running,
     "scoring": _scoring,
 }

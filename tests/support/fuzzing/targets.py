@@ -12,6 +12,7 @@ import json
 import tempfile
 import zlib
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,18 @@ from labctl.drivers.policy.codec import pack, pack_npy, unpack, unpack_npy
 from labctl.drivers.sensors.scale import parsed
 from labctl.drivers.ur.calibration import calibration_in
 from labctl.errors import LabctlError
+from labctl.joint.keys import read_invitation
+from labctl.joint.wire import (
+    Compared,
+    Head,
+    HelloAnswer,
+    OpeningAnswer,
+    PartAnswer,
+    Question,
+    RevealAnswer,
+    read_answer,
+    read_question,
+)
 from labctl.messages import typed
 from labctl.pages.measured import preference
 from labctl.people.personal_codes import codes_of
@@ -171,6 +184,39 @@ def _posted(data: bytes, folder: Path) -> object:
     return preference(found) if isinstance(found, dict) else None
 
 
+def _questions() -> list[bytes]:
+    head, clock = Head(seq=3, hash="0" * 64), Compared(offset_s=0.1, bound_s=0.2)
+    whole = Question(id="q", asks="reveal", trial="t-abc", head=head, clock=clock, skipped=("t-abd",))
+    return [whole.model_dump_json().encode(), b'{"id": "q", "asks": "hello"}']
+
+
+def _joint_answers() -> list[bytes]:
+    arm = RevealAnswer(id="q", arm="a", head=Head(seq=3, hash="0" * 64))
+    hello = HelloAnswer(id="q", gone=False, not_yours=("t-abc",), parts=1, limit_s=1.0)
+    return [arm.model_dump_json().encode(), hello.model_dump_json().encode()]
+
+
+def _joint_answer(data: bytes, folder: Path) -> object:
+    """As each answer that it could be."""
+    found: object = None
+    for form in (RevealAnswer, HelloAnswer, PartAnswer, OpeningAnswer):
+        with suppress(LabctlError):
+            found = read_answer(data, form)
+    return read_answer(data, RevealAnswer) if found is None else found
+
+
+def _invitations() -> list[bytes]:
+    names = ("joint", "cell", "commitment", "host_key", "public_key", "secret_key")
+    return ["".join([*(f'{name} = "x"\n' for name in names), 'address = "tcp://127.0.0.1:7441"\n']).encode()]
+
+
+def _invitation(data: bytes, folder: Path) -> object:
+    path = folder / "a.invitation.toml"
+    path.write_bytes(data)
+    path.chmod(0o600)
+    return read_invitation(path)
+
+
 def one_line(error: BaseException) -> None:
     """Whatever is refused is refused in one line that says something."""
     said = str(error)
@@ -219,5 +265,8 @@ TARGETS: dict[str, Target] = {
     "ur kinematics": Target(
         lambda: [bytes(5) + bytes(200), b"\x00\x00\x00\xe1\x05" + bytes(220)], lambda data, _: calibration_in(data)
     ),
+    "joint question": Target(_questions, lambda data, _: read_question(data)),
+    "joint answer": Target(_joint_answers, _joint_answer),
+    "invitation": Target(_invitations, _invitation),
     "fr3 command": Target(lambda: [bytes(COMMAND.size)], lambda data, _: read_command(data)),
 }

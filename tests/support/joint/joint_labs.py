@@ -15,7 +15,7 @@ from labctl.joint.door import Door
 from labctl.joint.making import Made, make_joint
 from labctl.store.campaign import close_campaign, freeze_campaign, unblind_campaign
 from support.machine.postgres import free_port
-from support.runs.campaigns import HUMAN, PROMPT, PROTOCOL, ROOT, arms_toml, cell_toml, policy
+from support.runs.campaigns import HUMAN, NEVER_HELD, PROMPT, PROTOCOL, ROOT, arms_toml, cell_toml, policy
 
 SECRET = bytes(range(32))
 
@@ -39,12 +39,18 @@ class Labs:
 
 
 def make_labs(
-    root: Path, *, cells: Sequence[str] = ("a", "b"), blocks: int = 4, address: str = "", durable: bool = False
+    root: Path,
+    *,
+    cells: Sequence[str] = ("a", "b"),
+    blocks: int = 4,
+    address: str = "",
+    durable: bool = False,
+    arming: float = 4.0,
 ) -> Labs:
     """The labs, and the joint campaign sealed from SECRET. address: where cells find its host [a free port]."""
-    host, labs = _lab(root / "host", "host", cells, blocks, durable=durable), {}
+    host, labs = _lab(root / "host", "host", cells, blocks, arming, durable=durable), {}
     for cell in cells:
-        labs[cell] = _lab(root / cell, f"cell-{cell}", cells, blocks, durable=durable)
+        labs[cell] = _lab(root / cell, f"cell-{cell}", cells, blocks, arming, durable=durable)
     where = address or f"tcp://127.0.0.1:{free_port()}"
     made = make_joint(
         host / "protocols/two.toml", host, address=where, entropy=SECRET, anchor=MonotonicClock().anchor(), who="lee"
@@ -52,18 +58,18 @@ def make_labs(
     return Labs(host, labs, made)
 
 
-def _lab(lab: Path, cell: str, cells: Sequence[str], blocks: int, *, durable: bool) -> Path:
+def _lab(lab: Path, cell: str, cells: Sequence[str], blocks: int, arming: float, *, durable: bool) -> Path:
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(parents=True)
     (lab / "lab.toml").touch()
     (lab / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
-    rules = {"arming": 4.0, "max_voids": 9, "process_lost": "void", "camera_lost": "mark", "crash": "void"}
+    rules = {"arming": arming, "max_voids": 9, "process_lost": "void", "camera_lost": "mark", "crash": "void"}
     text = PROTOCOL.format(name="two", items=1, budget=4.0, blocks=blocks, **rules)
     text += arms_toml((HUMAN, policy("policy-a", skill="swift")))
     named = ", ".join(f'"{name}"' for name in cells)
     (lab / "protocols/two.toml").write_text(f"{text}\n[cells]\nnames = [{named}]\n", "utf-8")
     text = cell_toml(cameras=False, durable=durable, name=cell)
-    for old, new in PROMPT.items():
+    for old, new in {**PROMPT, **NEVER_HELD}.items():
         text = text.replace(old, new)
     (lab / "cells/cell.toml").write_text(text, "utf-8")
     return lab

@@ -4,6 +4,7 @@ the other.
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from support.runs.campaigns import events_of
 
 from labctl.core.events import Kind
 from labctl.errors import BrokenRecord, Held, InputError, StateError
+from labctl.joint.asking import SealLink
+from labctl.joint.cell import link_of
 from labctl.joint.checking import verify_joint
+from labctl.joint.keys import Invitation
 from labctl.joint.seal_host import writing
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import unblind_campaign
@@ -31,7 +35,7 @@ def run(folder: Path) -> list[str]:
 
 
 def test_two_cells_run_their_parts_and_the_joint_record_holds_before_and_after_unblinding(tmp_path: Path) -> None:
-    labs = make_labs(tmp_path)
+    labs = make_labs(tmp_path, blocks=2)
     with answering(labs):
         folders = [labs.join(cell) for cell in "ab"]
         for folder in folders:
@@ -46,17 +50,23 @@ def test_two_cells_run_their_parts_and_the_joint_record_holds_before_and_after_u
         for folder in folders:
             unblind(folder)
     after = verify_joint(labs.made.folder, folders)
-    assert before.problems == after.problems == [] and after.given == 8
+    assert before.problems == after.problems == [] and after.given == 4
     arms: dict[str, list[str]] = {}
     for folder in folders:
         events = events_of(folder)
         schedule = {slot["trial"]: slot["arm"] for slot in events[-1].body["schedule"]}
         arms[folder.name] = sorted(schedule[str(e.trial)] for e in events if e.kind == Kind.OUTCOME_RECORDED)
         assert verify_campaign(folder).problems == []
-    assert arms == {name: ["human", "human", "policy-a", "policy-a"] for name in ("two-a", "two-b")}
+    assert arms == {name: ["human", "policy-a"] for name in ("two-a", "two-b")}
 
 
-def test_without_its_seal_host_no_trial_begins_and_the_run_ends_at_a_hold(tmp_path: Path) -> None:
+def test_without_its_seal_host_no_trial_begins_and_the_run_ends_at_a_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def briefly(invitation: Invitation, part: int) -> SealLink:
+        return SealLink(invitation, part=part, patience_s=0.5, try_s=0.2)
+
+    monkeypatch.setattr("labctl.runtime.seal.link_of", partial(link_of, asks=briefly))
     labs = make_labs(tmp_path)
     with answering(labs):
         folder = labs.join("a")
@@ -67,6 +77,7 @@ def test_without_its_seal_host_no_trial_begins_and_the_run_ends_at_a_hold(tmp_pa
     assert Ledger.open(folder).revealed() == {}
 
 
+@pytest.mark.thorough
 def test_a_cell_that_is_gone_is_told_nothing_and_goes_on_without_what_was_given_away(tmp_path: Path) -> None:
     labs = make_labs(tmp_path)
     with answering(labs):
@@ -107,6 +118,7 @@ def test_another_protocol_and_a_plain_open_are_refused(tmp_path: Path) -> None:
     assert not list((labs.cells["a"] / "campaigns").iterdir())
 
 
+@pytest.mark.thorough
 def test_an_arm_that_was_changed_at_a_cell_is_found_before_anything_is_written(tmp_path: Path) -> None:
     labs = make_labs(tmp_path)
     with answering(labs):
@@ -125,6 +137,7 @@ def test_an_arm_that_was_changed_at_a_cell_is_found_before_anything_is_written(t
             unblind_campaign(folder, who="lee")
 
 
+@pytest.mark.thorough
 def test_a_cells_chain_that_was_made_anew_disagrees_with_the_seal_host(tmp_path: Path) -> None:
 
     joint = make_labs(tmp_path)

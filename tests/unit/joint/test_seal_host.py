@@ -10,6 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.joint.joint_labs import SECRET, Labs, make_labs
 
+from labctl.backup.repository import Repository
+from labctl.backup.restoring import restore
+from labctl.backup.snapshot import take_snapshot
 from labctl.clock import ManualClock
 from labctl.core.events import Event
 from labctl.errors import InputError, LabctlError, StateError
@@ -158,6 +161,17 @@ def test_blocks_of_a_cell_that_is_gone_go_whole_to_others_with_their_sealed_arms
     second = order(joined, "b")[1]
     assert {give(joined, "b", begun, 10), give(joined, "b", second, 11)} == {"human", "policy-a"}
     assert verify_joint(joined.made.folder, []).problems == []
+
+
+def test_a_backup_of_the_seal_hosts_lab_has_its_folder_whole_and_restores_it(joined: Labs, tmp_path: Path) -> None:
+    give(joined, "a", order(joined, "a")[0], 2)
+    repository = Repository.made(tmp_path / "backups", of=joined.host)
+    taken = take_snapshot(joined.host, repository, ManualClock().anchor())
+    assert taken.snapshot.damaged == []
+    restore(repository, tmp_path / "again")
+    again = tmp_path / "again/joint/two"
+    assert verify_joint(again, []).problems == [] and (again / "keys.toml").stat().st_mode & 0o077 == 0
+    assert len(events_of(again)) == len(events_of(joined.made.folder))
 
 
 def test_a_reason_is_wanted_for_every_order(joined: Labs) -> None:
