@@ -20,7 +20,7 @@ from labctl.store.campaign import Campaign, Opened, open_campaign
 from labctl.store.chain_heads import head_text
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import campaigns, read_plan, read_text
-from labctl.store.ledger import FOLDER
+from labctl.store.ledger import Ledger
 from labctl.store.opened_body import INVITATION, Dealt, Opening, text_digest
 
 Asks = Callable[[Invitation, int], SealLink]
@@ -36,7 +36,7 @@ def link_of(folder: Path, opened: CampaignOpened, asks: Asks = _link) -> SealLin
     """
     if "joint" not in opened:
         raise InputError(f"campaign {folder.name} is no part of a joint one")
-    return asks(read_invitation(folder / FOLDER / INVITATION), opened["joint"]["part"])
+    return asks(read_invitation(Ledger.open(folder).private_file(INVITATION)), opened["joint"]["part"])
 
 
 def join(

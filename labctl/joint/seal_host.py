@@ -213,7 +213,7 @@ class SealHost:
             named = ", ".join(part.name for part in left) or "a cell that is not frozen"
             raise StateError(
                 f"not over: {named}; close, review and freeze there (labctl joint tell CAMPAIGN says so here), declare "
-                "it gone, or give a --reason TEXT, which every report says"
+                "it gone, or give a --reason TEXT, which this journal keeps"
             )
         body = {"early": early, "reason": reason or None, "schedule": list(self._slots.values())}
         self.log(JointKind.UNBLINDED, {**body, "secret_hex": self._secret.hex()}, who=who)

@@ -128,7 +128,7 @@ class Part:
     @property
     def name(self) -> str:
         """As people call it: the cell, and the number of a later part."""
-        return self.cell if self.number == 1 else f"{self.cell}, part {self.number}"
+        return self.cell if self.number == 1 else f"{self.cell} (part {self.number})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,7 +194,8 @@ def _prepare(
     if unready:
         writer.log(Kind.DEVIATION, {"text": "this run began without asking whether every arm answers (--unready)"})
     sequencer = EpisodeSequencer(writer, liveness, campaign.arms, pins, round(campaign.cell.lease.duration_s * SECOND))
-    seal = OwnSeal(writer, sequencer) if not campaign.ledger.joint else joint_seal(writer, sequencer, live=live)
+    own = "joint" not in campaign.opened
+    seal = OwnSeal(writer, sequencer) if own else joint_seal(writer, sequencer, live=live)
     return RunNode(
         writer,
         sequencer,

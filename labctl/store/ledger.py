@@ -148,7 +148,7 @@ class Ledger:
         """
         if trial not in self._arms:
             raise StateError(f"trial {trial} is not in the sealed schedule")
-        arm = self._arms[trial] or self.revealed().get(trial)
+        arm = self.revealed().get(trial) if self.joint else self._arms[trial]
         if arm is None:
             raise StateError(f"trial {trial}: the seal host has not revealed its arm")
         return arm

@@ -137,6 +137,40 @@ def test_an_arm_that_was_changed_at_a_cell_is_found_before_anything_is_written(t
             unblind_campaign(folder, who="lee")
 
 
+def test_arms_that_were_planted_in_a_cells_seal_are_run_by_nobody(tmp_path: Path) -> None:
+    labs = make_labs(tmp_path)
+    with answering(labs):
+        folder = labs.join("a")
+        path = folder / "seal/schedule.json"
+        path.write_text(path.read_text().replace('"arm":""', '"arm":"human"', 1))
+        with pytest.raises(BrokenRecord, match="an arm stands in it, which only the seal host may have"):
+            run_campaign(folder, silent)
+    assert {problem.what for problem in verify_campaign(folder).problems} == {"broken commitment"}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("step", ["learn", "seal_value"])
+def test_a_run_that_dies_between_an_arm_and_its_entry_gets_the_same_arm_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    labs = make_labs(tmp_path, blocks=2)
+
+    def die(*given: str) -> str:
+        raise KeyboardInterrupt
+
+    with answering(labs):
+        folder = labs.join("a")
+        with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+            patched.setattr(Ledger, step, die)
+            run_campaign(folder, silent)
+        run(folder)
+        finish(folder)
+    kinds = [event.kind for event in events_of(folder)]
+    assert kinds.count(Kind.OUTCOME_RECORDED) == kinds.count(Kind.ARM_REVEALED) == 2
+    found = verify_joint(labs.made.folder, [folder])
+    assert found.problems == [] and found.given == 2
+
+
 @pytest.mark.thorough
 def test_a_cells_chain_that_was_made_anew_disagrees_with_the_seal_host(tmp_path: Path) -> None:
 

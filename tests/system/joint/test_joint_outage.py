@@ -19,6 +19,7 @@ from support.runs.live_campaign import CLOCK, of_kind, wait_for
 from labctl.clock import MILLISECOND
 from labctl.core.events import Event, Kind
 from labctl.joint.checking import verify_joint
+from labctl.joint.keys import read_invitation
 from labctl.joint.state import JointKind
 from labctl.store.journal import events_of as every_event_of
 
@@ -37,12 +38,20 @@ def over(wires: Wires, folders: dict[str, Path]) -> None:
         wires.labctl(cell, "unblind", str(folder))
     said = wires.labctl("host", "joint", "verify", name, *map(str, folders.values()), "--lab", lab)
     assert "the record holds" in said
+    _published_without_its_key(wires, "a", folders["a"])
     for folder in folders.values():
         events = events_of(folder)
         arm = {slot["trial"]: slot["arm"] for slot in events[-1].body["schedule"]}
         scored = [str(event.trial) for event in events if event.kind == Kind.OUTCOME_RECORDED]
         assert sorted(scored) == sorted(arm), "each trial was scored, once"
         assert len(set(Counter(arm[trial] for trial in scored).values())) == 1, "arms are balanced in each cell"
+
+
+def _published_without_its_key(wires: Wires, cell: str, folder: Path) -> None:
+    out, key = folder.with_name("published"), read_invitation(wires.labs.invitation(cell)).secret_key.encode()
+    wires.labctl(cell, "publish", str(folder), "--out", str(out), "--licence", "CC-BY-4.0")
+    assert key in b"".join(path.read_bytes() for path in (folder / "seal").iterdir() if path.is_file())
+    assert not [path for path in out.rglob("*") if path.is_file() and key in path.read_bytes()]
 
 
 @pytest.mark.parametrize("rounds", [pytest.param(12, marks=LONG), pytest.param(40, marks=LONG)])
