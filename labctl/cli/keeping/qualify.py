@@ -185,7 +185,10 @@ def _kit(path: Path) -> tuple[SiteKit, str]:
 def _digest(path: Path) -> str:
     import hashlib
 
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    from labctl.store.atomic_files import file_errors
+
+    with file_errors(str(path)):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _print(checks: list[Check]) -> None:
