@@ -94,6 +94,9 @@ def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Factor], list[str]]:
         words |= dict.fromkeys(word for effects in by_pair.values() for word in effects.words)
     elif all(evaluator):
         found["evaluator"] = _factor(_effects(cohort, plan, evaluator, None), evaluator)
+    cell = table.of_block("cell")
+    if all(cell) and len(set(cell)) > 1:
+        found["cell"] = _factor(_effects(cohort, plan, cell, None), cell)
     operator = _one_operator(table)
     if operator:
         found["operator"] = _factor(_effects(cohort, plan, operator, None), operator)

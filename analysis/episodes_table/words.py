@@ -168,6 +168,10 @@ def factors(result: EpisodesResult) -> list[str]:
         sentences.append(
             f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %."
         )
+        if name == "cell" and not found["prediction"]:
+            sentences.append(
+                f"cell: what is said is of these {found['levels']}; an interval for a further one needs 5."
+            )
         clear = [p for p in found["prediction"] if p["low"] > 0 or p["high"] < 0]
         if found["prediction"]:
             named = "; ".join(

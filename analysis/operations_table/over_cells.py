@@ -43,9 +43,9 @@ def _pair(cohort: Cohort, cells: Sequence[str], pair: PairResult, plan: Plan) ->
     a, b = pair["a"], pair["b"]
     rows = [_in_cell(cohort, cell, pair) for cell in cells]
     known = [row for row in rows if row["log_rmst_ratio"] is not None]
-    values = np.array([row["log_rmst_ratio"] for row in known], dtype=float)
+    values = np.array([one for row in rows if (one := row["log_rmst_ratio"]) is not None])
     for row in known:
-        others = [one["log_rmst_ratio"] for one in known if one is not row]
+        others = [ratio for one in known if one is not row and (ratio := one["log_rmst_ratio"]) is not None]
         row["without"] = float(np.mean(others)) if others else None
     made: PairOverCells = {
         "a": a, "b": b, "mean": float(values.mean()) if len(values) else None, "f": None, "df": None, "p_alike": None,

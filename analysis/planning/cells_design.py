@@ -86,4 +86,4 @@ def _found(se: float, df: int, power: float, alpha: float) -> float:
     def lacks(shift: float) -> float:
         return 1 - float(special.nctdtr(df, shift, reach)) - power
 
-    return se * float(optimize.brentq(lacks, 0.0, 10 * reach + 20))
+    return se * float(optimize.root_scalar(lacks, bracket=(0.0, 10 * reach + 20)).root)

@@ -35,7 +35,7 @@ def scope(result: AnalysisResult) -> str | None:
     if found is None:
         return None
     text = f"Arms are compared within a cell, on the same rig, and every number is a mean over {in_these(result)}"
-    text = f"{text} ({listing(found['cells'])}), each object in each cell counting alike."
+    text = f"{text} ({listing(found['cells'])}), with equal weights of each object in each cell."
     if found["sample"]:
         return f"{text} What a further cell would show is said apart."
     return f"{text} Fewer than {found['fewest']} are no sample of others: nothing here is claimed of another cell."
@@ -58,7 +58,7 @@ def unlike(pair: PairOverCells) -> str:
     turned = ": one leads here and the other there" if pair["opposed"] else ""
     return (
         f"How {pair['a']} and {pair['b']} compare depends on the cell{turned} (time per item of {pair['a']} over "
-        f"{pair['b']}: {each}; {p_equals(pair['p_alike'], None)} that all are alike)."
+        f"{pair['b']}: {each}; {p_equals(pair['p_alike'], None)} of no spread)."
     )
 
 

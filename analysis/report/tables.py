@@ -167,7 +167,8 @@ def _hrt(arm: ArmResult, bounds: Bounds, reference: str | None) -> str:
 def _main_note(result: AnalysisResult) -> str:
     tau, reference, n = number(result.get("tau"), 0), result.get("reference"), len(objects_of(result))
     arms = [arm for arm in arms_of(result) if arm.get("episodes")]
-    over, apart = f"mean over {n} objects, equal weights" if n > 1 else "one object", ""
+    where = " in their cells" if result.get("by_cell") else ""
+    over, apart = f"mean over {n} objects{where}, equal weights" if n > 1 else "one object", ""
     if len({frozenset(c["object"] for c in result.get("cells") or [] if c["arm"] == a["arm"]) for a in arms}) > 1:
         over = "mean over the objects that the arm met, equal weights"
         apart = "Arms met other objects, so rows of this table do not compare them; pairs are on what both met. "

@@ -7,6 +7,7 @@ May not: write anything, move a robot, or loosen a kit.
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from labctl.plain import count
 from labctl.store.atomic_files import file_errors
 
 if TYPE_CHECKING:
+    from labctl.analysis.survival.result import Margin
     from labctl.analysis.table import Row
     from labctl.checks.site_kit import AnchorObject, SiteKit
 
@@ -130,11 +132,11 @@ def check_reference(kit: SiteKit, first: Path, own: Path) -> Check:
              "block": f"{site}/{row['block']}" if row.get("block") not in (None, "") else ""}
             for row in mine
         ]  # fmt: skip
-    margin = {"rmst_ratio": ratio, "non_inferior_to": None}
+    margin: Margin = {"rmst_ratio": ratio, "non_inferior_to": None}
     columns = list(dict.fromkeys(key for row in rows for key in row))
     filled = [{key: row.get(key) for key in columns} for row in rows]
     table = table_from_rows(filled, source=f"{first.name} and {own.name}")
-    found = analyze(table, tau=kit.reference.tau_s, boot=1999, perm=99, margin=margin)  # pyright: ignore[reportArgumentType]
+    found = analyze(table, tau=kit.reference.tau_s, boot=1999, perm=99, margin=margin)
     pair = found["pairs"][0]
     name = f"human reference, within a ratio of {ratio:g}"
     if not pair["objects"] or (shown := pair.get("margin")) is None:
@@ -142,8 +144,6 @@ def check_reference(kit: SiteKit, first: Path, own: Path) -> Check:
     value, ends = pair["log_rmst_ratio"], shown["ci"]
     if value is None or ends is None:
         return Check(name, "fail", "its times do not vary, or too few ended", "run more blocks of the reference")
-    import math
-
     low, high = (math.exp(-end) for end in reversed(ends))
     text = f"RMST of this site over the first's {math.exp(-value):.2f} [{low:.2f}, {high:.2f}], {shown['level']:.0%}"
     if shown["shown"]:
@@ -224,8 +224,6 @@ def _labels(path: Path) -> dict[str, str]:
 
 
 def _both_numbers(first: str, second: str) -> tuple[float, float] | None:
-    import math
-
     try:
         both = float(first), float(second)
     except ValueError:

@@ -234,8 +234,8 @@ class _Held:
     """How many units of each kind, and how many blocks in all, each cell holds."""
 
     able: Sequence[str]
-    units: Counter[tuple[tuple[str, ...], str]] = field(default_factory=Counter)
-    blocks: Counter[str] = field(default_factory=Counter)
+    units: Counter[tuple[tuple[str, ...], str]] = field(default_factory=Counter[tuple[tuple[str, ...], str]])
+    blocks: Counter[str] = field(default_factory=Counter[str])
 
     def put(self, kind: tuple[str, ...], blocks: int, cell: str) -> None:
         self.units[kind, cell] += 1 if blocks > 0 else -1
@@ -330,7 +330,7 @@ def imbalance(
     names = sorted({b.condition for b in allocation.blocks})
     spread = {n: _spread([by[n, cell] for cell in allocation.cells]) for n in names}
     worst = max(spread.values(), default=0)
-    gone = set() if present is None else set(allocation.cells) - set(present)
+    gone = set(allocation.cells) - set(allocation.cells if present is None else present)
     unfinished = set(begun) - set(finished or ())
     return Imbalance(
         cells,

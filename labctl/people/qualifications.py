@@ -70,6 +70,11 @@ def write_down(lab: Path, kind: Kind, body: Body, *, who: str, clock: Clock | No
     return event
 
 
+def site_checks(events: Sequence[Event]) -> list[Event]:
+    """The entries on the site, in order."""
+    return [event for event in events if event.kind == Kind.SITE]
+
+
 def calibrated(events: Sequence[Event]) -> dict[str, Calibrated]:
     """Every assessor by id, in the order of their first try."""
     found: dict[str, Calibrated] = {}

@@ -97,6 +97,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "software",
         "people",
         *("analysis", "analysis.blocks", "analysis.episodes", "analysis.operations_table"),
+        "analysis.survival",
         "config",
         *CORE,
         "exports",

@@ -41,6 +41,7 @@ LOOKS_AT_EVENTS = {
     "labctl/joint/state.py": "the state of a seal host, which decides what may follow",
     "labctl/joint/seal_host.py": "with which head a cell joined",
     "labctl/queue/entries.py": "the queue's own journal, whose entries are of other kinds",
+    "labctl/people/qualifications.py": "a journal of its own, of sites and assessors",
     "labctl/publishing/check.py": "a stranger's entries, each against its published line, before anything is folded",
     "labctl/publishing/leaving_out.py": "the files that entries hold digests of, whether they are published or not",
     "labctl/publishing/names.py": "names in a stranger's entries, before anything goes by them",

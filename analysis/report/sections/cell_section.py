@@ -75,7 +75,7 @@ def _pairs(found: OverCells) -> Table:
 
 def _spread(found: OverCells) -> Table:
     columns = (
-        *(Column("Pair", "text"), Column("These cells [95 %]"), Column("Welch’s F"), Column("p, all alike")),
+        *(Column("Pair", "text"), Column("These cells [95 %]"), Column("Welch’s F"), Column("p, no spread")),
         *(Column("Spread between cells (SD of log)"), Column("I2 %")),
         *((Column("Cells like these [95 %]"), Column("One further cell [95 %]")) if found["sample"] else ()),
     )
@@ -96,7 +96,7 @@ def _spread(found: OverCells) -> Table:
         for pair in found["pairs"]
     )
     note = (
-        "Whether a pair’s log ratio is the same in all cells: Welch (1951), each cell with its own error, its blocks "
+        "Whether a pair’s log ratio differs between cells: Welch (1951), each cell with its own error, its blocks "
         "less one as degrees of freedom; p is of each pair by itself. Spread: REML, with a profile interval of Q "
         "(Viechtbauer 2007); few cells say little of it."
     )

@@ -151,13 +151,13 @@ def assessor(
 @json_option
 def list_(lab: Path | None, as_json: bool) -> None:
     """Which assessors have passed, since when, and how the site did."""
-    from labctl.people.qualifications import Kind, calibrated, qualifications
+    from labctl.people.qualifications import calibrated, qualifications, site_checks
     from labctl.store.lab_folder import find_lab
     from labctl.times import local
 
     events = qualifications(find_lab(lab))
     people = list(calibrated(events).values())
-    sites = [event for event in events if event.kind == Kind.SITE]
+    sites = site_checks(events)
     if as_json:
         states = [{"cell": str(e.body["cell"]), "passed": bool(e.body["passed"]), "wall": e.wall} for e in sites]
         print_json({"schema": "labctl.qualifications/1", "assessors": people, "sites": states})
@@ -185,7 +185,10 @@ def _kit(path: Path) -> tuple[SiteKit, str]:
 def _digest(path: Path) -> str:
     import hashlib
 
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    from labctl.store.atomic_files import file_errors
+
+    with file_errors(str(path)):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _print(checks: list[Check]) -> None:

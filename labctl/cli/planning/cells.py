@@ -55,7 +55,8 @@ def print_cells(found: PlannedCells, seen: Preview, effort: Effort, arming_s: fl
 
     each, names = found["each"], found["names"]
     cost = cost_words(hours(each["trials"], arming_s, seen.budget_s, effort))
-    click.echo(f"Each cell:    {count(each['blocks'], 'block')} of {', '.join(names)}, {each['trials']} trials: {cost}")
+    size = f"{count(each['blocks'], 'block')} of {', '.join(names)}, {count(each['trials'], 'trial')}"
+    click.echo(f"Each cell:    {size}: {cost}")
     if each["days"] is not None:
         click.echo(f"Each day:     {each['day_hours']:.1f} h at the robot; {count(each['days'], 'day')} in each cell")
     few = len(names) < 5

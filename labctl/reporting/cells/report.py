@@ -152,41 +152,42 @@ def joined(parts: Sequence[_Part]) -> Lab:
     """The facts of all cells as those of one report; what is said of one cell begins with its name."""
     first, labs = parts[0], [part.lab for part in parts]
     cells = [part.joint["cell"] for part in parts]
-    early = [f"{c}: {why}" for c, one in zip(cells, labs, strict=True) if (why := one["blinding"]["early_unblinding"])]
-    walls = [[wall for one in labs if (wall := one[key])] for key in ("opened_wall", "closed_wall")]
+    blinding = [(c, one["blinding"]) for c, one in zip(cells, labs, strict=True) if "blinding" in one]
+    early = [f"{cell}: {why}" for cell, one in blinding if (why := one["early_unblinding"])]
+    opened = [wall for one in labs if (wall := one.get("opened_wall"))]
+    closed = [wall for one in labs if (wall := one.get("closed_wall"))]
     lab: Lab = {
         "campaign": first.joint["name"],
-        "question": first.lab["question"],
-        "phase": ", ".join(dict.fromkeys(one["phase"] for one in labs)),
-        "alpha": first.lab["alpha"],
-        "provisional": any(one["provisional"] for one in labs) or any(part.early for part in parts),
-        "provisional_why": _each(cells, [[*p.lab["provisional_why"], *p.early] for p in parts]),
-        "unreviewed": _each(cells, [one["unreviewed"] for one in labs]),
-        "kind": first.lab["kind"],
+        "question": first.lab.get("question", ""),
+        "phase": ", ".join(dict.fromkeys(one.get("phase", "") for one in labs)),
+        "alpha": first.protocol.analysis.alpha,
+        "provisional": any(one.get("provisional") for one in labs) or any(part.early for part in parts),
+        "provisional_why": _each(cells, [[*p.lab.get("provisional_why", ()), *p.early] for p in parts]),
+        "unreviewed": _each(cells, [one.get("unreviewed", ()) for one in labs]),
+        "kind": kind_of(first.record),
         "cell": ", ".join(dict.fromkeys(cells)),
-        "robot": ", ".join(dict.fromkeys(one["robot"] for one in labs)),
+        "robot": ", ".join(dict.fromkeys(one.get("robot", "") for one in labs)),
         "commitment": first.joint["commitment"],
-        "head": ", ".join(f"{c} {one['head']}" for c, one in zip(cells, labs, strict=True)),
-        "opened_wall": min(walls[0], default=None),
-        "closed_wall": max(walls[1], default=None),
-        "sessions": [session for one in labs for session in one["sessions"]],
-        "flow": _flow([one["flow"] for one in labs]),
-        "abandoned": _each(cells, [one["abandoned"] for one in labs]),
+        "head": ", ".join(f"{c} {one.get('head')}" for c, one in zip(cells, labs, strict=True)),
+        "opened_wall": min(opened, default=None),
+        "closed_wall": max(closed, default=None),
+        "sessions": [session for one in labs for session in one.get("sessions", ())],
+        "flow": _flow([one["flow"] for one in labs if "flow" in one]),
+        "abandoned": _each(cells, [one.get("abandoned", ()) for one in labs]),
         "deviations": [
             *_missing(parts),
-            *_each(cells, [part.early for part in parts]),
-            *_each(cells, [one["deviations"] for one in labs]),
+            *_each(cells, [[*p.early, *p.lab.get("deviations", ())] for p in parts]),
         ],
         "blinding": {
-            "deducible_share": max(one["blinding"]["deducible_share"] for one in labs),
-            "shared_uid": any(one["blinding"]["shared_uid"] for one in labs),
+            "deducible_share": max(one["deducible_share"] for _, one in blinding),
+            "shared_uid": any(one["shared_uid"] for _, one in blinding),
             "early_unblinding": "; ".join(early) or None,
-            "statement": first.lab["blinding"]["statement"],
+            "statement": blinding[0][1]["statement"],
         },
         "provenance": {
-            key if len(parts) == 1 else f"{cell}: {key}": value
+            f"{cell}: {key}": value
             for cell, one in zip(cells, labs, strict=True)
-            for key, value in one["provenance"].items()
+            for key, value in one.get("provenance", {}).items()
         },
         "notes": [
             f"One campaign in {len(set(cells))} cells ({', '.join(dict.fromkeys(cells))}) under one sealed schedule; "
@@ -208,7 +209,7 @@ def _missing(parts: Sequence[_Part]) -> list[str]:
     for part in parts:
         counted = {trial.id for trial, _ in part.record.scored}
         for slot in part.unblinding["schedule"]:
-            block = int(slot["block"])
+            block = int(slot.get("block", -1))
             of_block.setdefault(block, set()).add(slot["trial"])
             if slot["trial"] in counted:
                 scored.setdefault(block, set()).add(slot["trial"])
@@ -232,8 +233,8 @@ def _flow(flows: Sequence[Flow]) -> Flow:
     by_arm: dict[str, dict[str, int]] = {}
     for flow in flows:
         _add(voids, flow["voids"])
-        for arm, counts in flow["by_arm"].items():
-            _add(by_arm.setdefault(arm, {}), counts)
+        for arm, own in flow["by_arm"].items():
+            _add(by_arm.setdefault(arm, {}), own)
 
     counts: Counts = {
         "planned": sum(flow["planned"] for flow in flows),

@@ -202,7 +202,14 @@ LISTED: dict[str, dict[str, str]] = {
         "_finished: read_text": "the mark of a lab that was moved",
         "_heads: events_of": "the number and hash of the last entry",
     },
+    "labctl/reporting/cells/parts.py": {"part_of: events_of": "which part a folder is; its report verifies it"},
     # files that are no campaign's
+    "labctl/checks/site_checks.py": {"read_columns: read_text": "tables that a site gives"},
+    "labctl/cli/keeping/qualify.py": {
+        "_digest: read_bytes": "digests of files that were given",
+        "_kit: read_text": "the kit",
+    },
+    "labctl/people/qualifications.py": {"qualifications: events_of": "a journal of its own, its chain checked at once"},
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
     "labctl/exports/destination.py": {

@@ -123,3 +123,20 @@ def test_every_p_of_random_exchanges_has_its_error_beside_it_in_json_and_as_type
     for table, heading in ((shown, "p (Holm)"), (axes, "p (Holm)"), (tags, "p")):
         cells = [row[table.headings.index(heading)] for row in table.rows]
         assert cells and all("±" in cell or cell == "1.00" for cell in cells), cells
+
+
+@pytest.mark.parametrize(("cells", "predicted"), [(2, False), (5, True)])
+def test_cells_are_a_factor_and_below_five_nothing_is_said_of_a_further_one(cells: int, predicted: bool) -> None:
+    rng = np.random.default_rng(3)
+    rows = [
+        {"block": f"b{block}", "arm": arm, "score": round(float(np.clip(rng.normal(mean, 0.1), 0, 1)), 3),
+         "cell": f"c{block % cells}"}
+        for block in range(40) for arm, mean in (("p", 0.7), ("q", 0.4))
+    ]  # fmt: skip
+    result = analyze(table_from_rows(rows), Plan(boot=99, perm=99))
+    factor = result["factors"]["cell"]
+    assert factor["levels"] == cells and bool(factor["prediction"]) is predicted
+    assert len(factor["pairs"][0]["levels"]) == cells
+    said = " ".join(words.factors(result))
+    assert ("an interval for a further one needs 5" in said) is not predicted
+    assert ("At a further cell" in said) is predicted

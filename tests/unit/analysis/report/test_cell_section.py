@@ -38,7 +38,7 @@ def test_every_claim_of_two_cells_says_so_and_none_is_of_a_further_one():
     assert said[0].startswith("In these two cells, p was faster per item than q")
     assert said[-1] == (
         "Arms are compared within a cell, on the same rig, and every number is a mean over these two cells (north and "
-        "south), each object in each cell counting alike. Fewer than 5 are no sample of others: nothing here is "
+        "south), with equal weights of each object in each cell. Fewer than 5 are no sample of others: nothing here is "
         "claimed of another cell."
     )
     assert not any("further cell" in text for text in said)
