@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from labctl.axes import axes_of, composed, hand_of, prefixed
+from labctl.axes import Axis, axes_of, composed, hand_of, prefixed
 from labctl.config.cell_schema import Cell, Fixture, SecondRobot
 from labctl.config.options import NoOptions
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, Robot, RobotStatus, Setpoints, StreamSpec, load
@@ -66,7 +66,7 @@ class PairRobot:
         self._events: list[DeviceEvent] = []
         self._now_ns = 0
 
-    def _streams(self, own: Sequence[Sequence[Any]]) -> tuple[StreamSpec, ...]:
+    def _streams(self, own: Sequence[Sequence[Axis]]) -> tuple[StreamSpec, ...]:
         found = list[StreamSpec]()
         for number, (robot, name) in enumerate(zip(self._robots, self._names, strict=True)):
             for spec in robot.streams:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypedDict, cast
 
+from labctl.plain import Json
 from labctl.streams import STATE, StreamSpec, robot_states
 
 PARTS = ("q", "dq", "tau")
@@ -49,12 +51,21 @@ def namespaces(specs: Sequence[StreamSpec]) -> Mapping[str, Namespace]:
     return found
 
 
-def base_of(about: Mapping[str, object]) -> tuple[str, str, Sequence[float], float] | None:
+class SecondEntry(TypedDict):
+    """What an export says of the second robot: both names, where its base stands in the first's, m and rad."""
+
+    first_name: str
+    name: str
+    base_m: list[float]
+    base_yaw_rad: float
+
+
+def base_of(about: Mapping[str, Json]) -> tuple[str, str, Sequence[float], float] | None:
     """Of a recording of two robots: the first one's base frame, the second's, where that is in the first's (m), and how
     it is turned about the vertical, rad.
     """
     second = about.get("second_robot")
     if not isinstance(second, Mapping):
         return None
-    at, yaw = second["base_m"], second["base_yaw_rad"]
-    return f"{second['first_name']}_base", f"{second['name']}_base", at, yaw
+    of = cast("SecondEntry", second)
+    return f"{of['first_name']}_base", f"{of['name']}_base", of["base_m"], of["base_yaw_rad"]
