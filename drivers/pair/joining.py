@@ -193,6 +193,6 @@ class Answers:
         return at, joined, max(delays)
 
     def _joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
-        arms = [rows[:, :dof] for rows, dof in zip(parts, self._dofs, strict=True)]
+        joints = [rows[:, :dof] for rows, dof in zip(parts, self._dofs, strict=True)]
         hands = [rows[:, dof:] for rows, dof in zip(parts, self._dofs, strict=True)]
-        return np.concatenate([*arms, *hands], axis=1)
+        return np.concatenate([*joints, *hands], axis=1)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict, cast
+from typing import TypedDict
 
 from labctl.plain import Json
 from labctl.streams import STATE, StreamSpec, robot_states
@@ -67,5 +67,8 @@ def base_of(about: Mapping[str, Json]) -> tuple[str, str, Sequence[float], float
     second = about.get("second_robot")
     if not isinstance(second, Mapping):
         return None
-    of = cast("SecondEntry", second)
-    return f"{of['first_name']}_base", f"{of['name']}_base", of["base_m"], of["base_yaw_rad"]
+    at, yaw = second["base_m"], second["base_yaw_rad"]
+    if not isinstance(at, Sequence) or not isinstance(yaw, float):
+        return None
+    place = [float(value) for value in at if isinstance(value, int | float)]
+    return f"{second['first_name']}_base", f"{second['name']}_base", place, yaw
