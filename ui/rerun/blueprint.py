@@ -25,6 +25,7 @@ from labctl.ui.rerun.episode_view import (
     short_names,
 )
 from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
+from labctl.ui.rerun.robots import robots_of
 
 MARGIN_S = 1.0
 LIVE_S = 30.0
@@ -91,8 +92,9 @@ def _stack(rows: list[tuple[float, Any]]) -> Any:
 
 
 def _cell(prefix: str, view: EpisodeView, name: str = "cell") -> Any:
-    arm = drawn_at(view, prefix)
-    contents = ["$origin/**", *([f"/{arm}/**"] if arm and prefix else [])]
+    (_, own), *others = robots_of(view, prefix)
+    arm = drawn_at(own, prefix)
+    contents = ["$origin/**", *([f"/{arm}/**"] if arm and prefix else []), *(f"/{behind}/**" for behind, _ in others)]
     return rrb.Spatial3DView(origin=_at(prefix, "world"), contents=contents, name=name, eye_controls=_eye())
 
 
@@ -138,11 +140,23 @@ def _evidence(prefix: str, view: EpisodeView, axis: Any, *, narrow: bool = False
 
 
 def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[Any]]]:
-    """(share of the height, plots that take turns in one place), of what there is."""
+    """(share of the height, plots that take turns in one place), of what there is; those of a second robot take turns
+    with the first's.
+    """
+    (_, own), *others = robots_of(view, prefix)
+    rows = _plots_of(prefix, own, axis)
+    for behind, other in others:  # which has no sensors and no policy of its own: those come last
+        for row, (_, more) in zip(rows, _plots_of(behind, other, axis), strict=False):
+            row[1].extend(more)
+    return rows
+
+
+def _plots_of(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[Any]]]:
+    of = f"{view.of}: " if view.of else ""
 
     def plot(entity: str, name: str, legend: bool = True) -> Any:
         shown = rrb.PlotLegend(corner="lefttop", visible=legend)
-        return rrb.TimeSeriesView(origin=_at(prefix, entity), name=name, axis_x=axis, plot_legend=shown)
+        return rrb.TimeSeriesView(origin=_at(prefix, entity), name=f"{of}{name}", axis_x=axis, plot_legend=shown)
 
     rows: list[tuple[float, list[Any]]] = []
     joints = [plot(f"joints/{what}", name) for what, name in JOINT_PLOTS if measured(view, what).size]

@@ -36,6 +36,7 @@ from labctl.ui.rerun.episode_view import (
     short_names,
 )
 from labctl.ui.rerun.palette import ITEMS, JOINTS, STAGE_COLOURS, TONES, along
+from labctl.ui.rerun.robots import robots_of
 
 TIMELINE, UTC = "since_go", "utc"
 POSE_HZ = 50.0  # the drawn robot moves no more often; curves keep every sample
@@ -52,7 +53,17 @@ def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = 
 
     First what is small and says most: a page that is still loading shows it.
     """
-    parts = Parts(recording, view, prefix)
+    (_, own), *others = robots_of(view, prefix)
+    for behind, other in others:  # where its base stands; what is below is in its frame
+        assert view.second is not None
+        turn = rr.RotationAxisAngle(axis=(0, 0, 1), radians=view.second.base_yaw_rad)
+        recording.log(behind, rr.Transform3D(translation=view.second.base_m, rotation=turn), static=True)
+        second = Parts(recording, other, behind)
+        second.cell()
+        second.state()
+        second.items()
+        second.actions()
+    parts = Parts(recording, own, prefix)
     parts.facts()
     parts.timelines()
     parts.cell()
