@@ -105,7 +105,7 @@ class PairRobot:
 
     def stage(self, condition: Mapping[str, Json], seed: int, now_ns: int) -> None:
         """Each stages as it does alone, in the order that the cell declares; of the items of a simulated scene the
-        first gets the larger half. Ends a stop. Raises as `recover`.
+        first gets the larger half, and each scene is another one. Ends a stop. Raises as `recover`.
         """
         if self._near and (near := self._too_near()):
             raise DeviceRefused(near)
@@ -131,7 +131,7 @@ class PairRobot:
     def _stage_one(self, number: int) -> None:
         condition, seed, now_ns = self._task
         items = shared_items(condition, number)
-        self._one(number, lambda robot: robot.stage(items, seed, now_ns))
+        self._one(number, lambda robot: robot.stage(items, seed + number, now_ns))
 
     def staged(self) -> bool:
         """Have both staged, and has neither stopped since?"""
