@@ -149,33 +149,37 @@ def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[
     """(share of the height, plots that take turns in one place), of what there is; those of a second robot take turns
     with the first's.
     """
-    (_, own), *others = robots_of(view, prefix)
-    rows = _plots_of(prefix, own, axis)
-    for behind, other in others:  # which has no sensors and no policy of its own: those come last
-        for row, (_, more) in zip(rows, _plots_of(behind, other, axis), strict=False):
-            row[1].extend(more)
-    return rows
 
-
-def _plots_of(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[Any]]]:
-    of = f"{view.of}: " if view.of else ""
-
-    def plot(entity: str, name: str, legend: bool = True) -> Any:
+    def plot(prefix: str, entity: str, name: str, legend: bool = True) -> Any:
         shown = rrb.PlotLegend(corner="lefttop", visible=legend)
         return rrb.TimeSeriesView(origin=_at(prefix, entity), name=name, axis_x=axis, plot_legend=shown)
 
     rows: list[tuple[float, list[Any]]] = []
-    joints = [plot(f"joints/{what}", of + name) for what, name in JOINT_PLOTS if measured(view, what).size]
+    robots = robots_of(view, prefix)
+    own = robots[0][1]
+    joints = measured(own, "q").size > 0
     if joints:
-        hand = "gripper opening, mm" if hand_of(view) == ("gripper",) else "hand"
-        rows += [(1.8, joints), (1.1, [plot("gripper", of + hand, legend=hand == "hand")])]
-    if sensors := sensor_plots(view):
-        rows.append((1.2, [plot(entity, title) for _, entity, title, _ in sensors]))
-    if POLICY in view.streams:
-        rows.append((1.2, [plot("policy", "policy's answer after capture and after request, ms", legend=False)]))
-    if ACTION in view.streams:
-        parts = [*short_names(joints_of(view)), *hand_of(view)]
-        rows.insert(len(joints[:1]) * 2, (1.4, [plot(f"actions/{part}", f"{of}asked of {part}") for part in parts]))
+        rows.append((1.8, []))
+        rows.append((1.1, []))
+    if ACTION in own.streams:
+        rows.append((1.4, []))
+    for at, one in robots:
+        of = f"{one.of}: " if one.of else ""
+        places = iter(rows)
+        if joints:
+            next(places)[1].extend(
+                plot(at, f"joints/{what}", of + name) for what, name in JOINT_PLOTS if measured(one, what).size
+            )
+            hand = "gripper opening, mm" if hand_of(one) == ("gripper",) else "hand"
+            next(places)[1].append(plot(at, "gripper", of + hand, legend=hand == "hand"))
+        if ACTION in one.streams:
+            parts = [*short_names(joints_of(one)), *hand_of(one)]
+            next(places)[1].extend(plot(at, f"actions/{part}", f"{of}asked of {part}") for part in parts)
+    if sensors := sensor_plots(own):
+        rows.append((1.2, [plot(prefix, entity, title) for _, entity, title, _ in sensors]))
+    if POLICY in own.streams:
+        name = "policy's answer after capture and after request, ms"
+        rows.append((1.2, [plot(prefix, "policy", name, legend=False)]))
     return rows
 
 

@@ -36,7 +36,6 @@ from labctl.ui.rerun.episode_view import (
     short_names,
 )
 from labctl.ui.rerun.palette import ITEMS, JOINTS, STAGE_COLOURS, TONES, along
-from labctl.ui.rerun.robots import robots_of
 
 TIMELINE, UTC = "since_go", "utc"
 POSE_HZ = 50.0  # the drawn robot moves no more often; curves keep every sample
@@ -46,32 +45,6 @@ WALL_M = 0.008
 FRUSTUM_M = {"base": 0.30, "tcp": 0.12}  # how far from a camera its picture is drawn in the cell
 FINGERS = ("left_finger_joint", "right_finger_joint")
 _HERE = Path(__file__).parent
-
-
-def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = "") -> None:
-    """Send all of a view under an entity prefix ("" or a side's name), whole columns at a time.
-
-    First what is small and says most: a page that is still loading shows it.
-    """
-    (_, own), *others = robots_of(view, prefix)
-    for behind, other in others:  # where its base stands; what is below is in its frame
-        assert view.second is not None
-        turn = rr.RotationAxisAngle(axis=(0, 0, 1), radians=view.second.base_yaw_rad)
-        recording.log(behind, rr.Transform3D(translation=view.second.base_m, rotation=turn), static=True)
-        second = Parts(recording, other, behind)
-        second.cell()
-        second.state()
-        second.items()
-        second.actions()
-    parts = Parts(recording, own, prefix)
-    parts.facts()
-    parts.timelines()
-    parts.cell()
-    parts.cameras()
-    parts.state()
-    parts.items()
-    parts.actions()
-    parts.sensors()
 
 
 class Parts:

@@ -1,16 +1,48 @@
-"""A view of two robots as one of each: what each has of the streams, under the names that a robot alone has.
+"""An episode of a robot, or of two: a view of each, with the names that a robot alone has, and what is sent of each.
 
-May not: log data, or hide anything.
+May not: choose a layout, or hide anything.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+import rerun as rr
+
 from labctl.streams import STATE, robot_states
 from labctl.ui.rerun.episode_view import ACTION, STAGES, TRACKER, EpisodeView, Stream
+from labctl.ui.rerun.parts import Parts
 
 PARTS = ("q", "dq", "tau", *STAGES)
+
+
+def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = "") -> None:
+    """Send all of a view under an entity prefix ("" or a side's name), whole columns at a time.
+
+    First what is small and says most: a page that is still loading shows it.
+    """
+    (_, own), *others = robots_of(view, prefix)
+    for behind, other in others:
+        log_second(recording, other, behind)
+    parts = Parts(recording, own, prefix)
+    parts.facts()
+    parts.timelines()
+    parts.cell()
+    parts.cameras()
+    parts.state()
+    parts.items()
+    parts.actions()
+    parts.sensors()
+
+
+def log_second(recording: rr.RecordingStream, view: EpisodeView, prefix: str) -> None:
+    """A second robot under a prefix of its own, which stands where its base does in the first one's frame."""
+    assert view.second is not None
+    turn = rr.RotationAxisAngle(axis=(0, 0, 1), radians=view.second.base_yaw_rad)
+    recording.log(prefix, rr.Transform3D(translation=view.second.base_m, rotation=turn), static=True)
+    parts = Parts(recording, view, prefix)
+    for send in (parts.cell, parts.state, parts.items, parts.actions):
+        send()
 
 
 def robots_of(view: EpisodeView, prefix: str) -> list[tuple[str, EpisodeView]]:
