@@ -164,7 +164,8 @@ class Answers:
             found.append(self._row(at))
         if not found:
             width = sum(self._dofs) + sum(self._hands)
-            return Actions(np.empty(0, np.int64), *(np.empty((0, width)) for _ in range(3)), np.empty(0))
+            none = np.empty((0, width))
+            return Actions(np.empty(0, np.int64), none, none, none, np.empty(0))
         rows = np.stack([row for _, row, _ in found])
         return Actions(
             np.array([at for at, _, _ in found], np.int64),

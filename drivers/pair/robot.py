@@ -44,8 +44,8 @@ class PairRobot:
     def __init__(self, robots: tuple[Robot, Robot], second: SecondRobot) -> None:
         self._robots, self._second = robots, second
         self._names = (second.first_name, second.name)
-        kinds = [robot.kind for robot in robots]
-        self.kind: Kind = next((kind for kind in kinds if kind != "real"), "real")
+        pretended: list[Kind] = [robot.kind for robot in robots if robot.kind != "real"]
+        self.kind: Kind = pretended[0] if pretended else "real"
         self._dofs = tuple(robot.dof for robot in robots)
         self.dof = sum(self._dofs)
         own = [axes_of(robot) for robot in robots]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypedDict
 
 from labctl.plain import Json
 from labctl.streams import STATE, StreamSpec, robot_states
@@ -49,15 +48,6 @@ def namespaces(specs: Sequence[StreamSpec]) -> Mapping[str, Namespace]:
         name = first.split(".")[1] if stream == STATE else stream.partition("/")[0]
         found[stream] = Namespace(stream, f"/{name}", f"{name}_base", f"{name}_tcp", f"{name}.gripper", f"{name}.")
     return found
-
-
-class SecondEntry(TypedDict):
-    """What an export says of the second robot: both names, where its base stands in the first's, m and rad."""
-
-    first_name: str
-    name: str
-    base_m: list[float]
-    base_yaw_rad: float
 
 
 def base_of(about: Mapping[str, Json]) -> tuple[str, str, Sequence[float], float] | None:

@@ -17,7 +17,6 @@ from labctl.core.events import Event
 from labctl.core.record import Record
 from labctl.core.trial import TO_UNBLINDED, Phase, Trial
 from labctl.errors import InputError, StateError
-from labctl.exports.namespaces import SecondEntry
 from labctl.plain import Json
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
@@ -178,13 +177,9 @@ def _second(robot: SecondRobot | None) -> dict[str, Json]:
     """Where the second robot of a cell stands, and how the two are named; nothing of a cell of one."""
     if robot is None:
         return {}
-    found: SecondEntry = {
-        "first_name": robot.first_name,
-        "name": robot.name,
-        "base_m": list(robot.base_m),
-        "base_yaw_rad": robot.base_yaw_rad,
-    }
-    return {"second_robot": {**found}}
+    base_m: list[Json] = [*robot.base_m]
+    found: dict[str, Json] = {"first_name": robot.first_name, "name": robot.name}
+    return {"second_robot": {**found, "base_m": base_m, "base_yaw_rad": robot.base_yaw_rad}}
 
 
 def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dict[str, Json]:
