@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -113,11 +112,14 @@ def _both(first: str | None, second: str | None) -> str | None:
     return f"{first or 'not told'} + {second or 'not told'}"
 
 
+Row = tuple[int, np.ndarray, float]  # t_ns, requested, limited and sent (3, k), delay_s
+
+
 @dataclass(slots=True)
 class _Side:
     """Answers of one robot that wait for the other's, and which of its setpoints it has yet to answer."""
 
-    rows: deque[tuple[int, np.ndarray, float]] = field(default_factory=deque[Any])  # t_ns, (3, k), delay_s
+    rows: deque[Row] = field(default_factory=deque[Row])
     given: deque[int] = field(default_factory=deque[int])
     last: np.ndarray = field(default_factory=lambda: np.empty(0))  # (k,) as it was sent last
 
@@ -154,7 +156,7 @@ class Answers:
 
     def answered(self) -> Actions:
         """What both have answered by now, in order, each once."""
-        found: list[tuple[int, np.ndarray, float]] = []
+        found: list[Row] = []
         while heads := [side.rows[0][0] for side in self._sides if side.rows]:
             at = min(heads)
             if any(side.silent_until(at) for side in self._sides):
@@ -162,7 +164,8 @@ class Answers:
             found.append(self._row(at))
         if not found:
             width = sum(self._dofs) + sum(self._hands)
-            return Actions(np.empty(0, np.int64), *(np.empty((0, width)) for _ in range(3)), np.empty(0))
+            none = np.empty((0, width))
+            return Actions(np.empty(0, np.int64), none, none, none, np.empty(0))
         rows = np.stack([row for _, row, _ in found])
         return Actions(
             np.array([at for at, _, _ in found], np.int64),
@@ -172,7 +175,7 @@ class Answers:
             np.array([delay for _, _, delay in found]),
         )
 
-    def _row(self, at: int) -> tuple[int, np.ndarray, float]:
+    def _row(self, at: int) -> Row:
         parts, delays, asked = list[np.ndarray](), [0.0], 0
         for side in self._sides:
             if side.rows and side.rows[0][0] == at:
@@ -191,6 +194,6 @@ class Answers:
         return at, joined, max(delays)
 
     def _joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
-        arms = [rows[:, :dof] for rows, dof in zip(parts, self._dofs, strict=True)]
+        joints = [rows[:, :dof] for rows, dof in zip(parts, self._dofs, strict=True)]
         hands = [rows[:, dof:] for rows, dof in zip(parts, self._dofs, strict=True)]
-        return np.concatenate([*arms, *hands], axis=1)
+        return np.concatenate([*joints, *hands], axis=1)

@@ -10,13 +10,16 @@ watchdog alone.
 
 from __future__ import annotations
 
+import sys
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from labctl.axes import axes_of, composed, hand_of, prefixed
+from labctl.axes import Axis, axes_of, composed, hand_of, prefixed
+from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture, SecondRobot
 from labctl.config.options import NoOptions
 from labctl.devices import Actions, Batch, DeviceEvent, Kind, Robot, RobotStatus, Setpoints, StreamSpec, load
@@ -27,6 +30,7 @@ from labctl.plain import Json, RobotAbout
 
 T = TypeVar("T")
 STATE = "arm/state"
+LONG_NS = SECOND // 4  # a robot that takes longer over its recovery has a call to itself
 BAD = ("safety_stop", "fault", "lost")
 NEVER_NEARER = 0.7  # of keep_apart_m, measured: setpoints end at all of it, and a robot that brakes goes a little on
 
@@ -40,8 +44,8 @@ class PairRobot:
     def __init__(self, robots: tuple[Robot, Robot], second: SecondRobot) -> None:
         self._robots, self._second = robots, second
         self._names = (second.first_name, second.name)
-        kinds = [robot.kind for robot in robots]
-        self.kind: Kind = next((kind for kind in kinds if kind != "real"), "real")
+        pretended: list[Kind] = [robot.kind for robot in robots if robot.kind != "real"]
+        self.kind: Kind = pretended[0] if pretended else "real"
         self._dofs = tuple(robot.dof for robot in robots)
         self.dof = sum(self._dofs)
         own = [axes_of(robot) for robot in robots]
@@ -65,8 +69,10 @@ class PairRobot:
         self._staged = True
         self._events: list[DeviceEvent] = []
         self._now_ns = 0
+        self._clock = MonotonicClock()  # for how long a call took
+        self._switch_s: float | None = None  # the process's, before a driver changed it
 
-    def _streams(self, own: Sequence[Sequence[Any]]) -> tuple[StreamSpec, ...]:
+    def _streams(self, own: Sequence[Sequence[Axis]]) -> tuple[StreamSpec, ...]:
         found = list[StreamSpec]()
         for number, (robot, name) in enumerate(zip(self._robots, self._names, strict=True)):
             for spec in robot.streams:
@@ -83,14 +89,25 @@ class PairRobot:
         return ", ".join([*([self._apart.clipped] if self._apart is not None and self._apart.clipped else []), *of])
 
     def connect(self, now_ns: int) -> None:
-        """Connect both, the first one first. Raises DeviceLost or DeviceRefused, and then neither is connected."""
-        self._now_ns = now_ns
-        self._one(0, lambda robot: robot.connect(now_ns))
-        try:
-            self._one(1, lambda robot: robot.connect(now_ns))
-        except DeviceError:
-            self._robots[0].close()
-            raise
+        """Connect both at once: one after the other would take longer than a robot's process may be silent. Raises
+        DeviceLost or DeviceRefused, and then neither is connected.
+        """
+        self._now_ns, self._switch_s = now_ns, sys.getswitchinterval()
+        problems = list[Exception]()
+
+        def connect(number: int) -> None:
+            try:
+                self._one(number, lambda robot: robot.connect(now_ns))
+            except Exception as error:  # of either thread; raised below
+                problems.append(error)
+
+        beside = threading.Thread(target=connect, args=(1,), name="second robot")
+        beside.start()
+        connect(0)
+        beside.join()
+        if problems:
+            self.close()
+            raise problems[0]
         self._rebased()
 
     def _rebased(self) -> None:
@@ -105,7 +122,7 @@ class PairRobot:
 
     def stage(self, condition: Mapping[str, Json], seed: int, now_ns: int) -> None:
         """Each stages as it does alone, in the order that the cell declares; of the items of a simulated scene the
-        first gets the larger half. Ends a stop. Raises as `recover`.
+        first gets the larger half, and each scene is another one. Ends a stop. Raises as `recover`.
         """
         if self._near and (near := self._too_near()):
             raise DeviceRefused(near)
@@ -131,7 +148,7 @@ class PairRobot:
     def _stage_one(self, number: int) -> None:
         condition, seed, now_ns = self._task
         items = shared_items(condition, number)
-        self._one(number, lambda robot: robot.stage(items, seed, now_ns))
+        self._one(number, lambda robot: robot.stage(items, seed + number, now_ns))
 
     def staged(self) -> bool:
         """Have both staged, and has neither stopped since?"""
@@ -272,12 +289,17 @@ class PairRobot:
 
     def recover(self) -> None:
         """Allow motion again once both do. One that has recovered waits for the other, and is not asked again unless it
-        has stopped meanwhile. Raises DeviceRefused, with the robot's name, while one of them does not.
+        has stopped meanwhile; while one takes its time over it, as for a gripper, the other's turn is the next call.
+        Raises DeviceRefused, with the robot's name, while one of them does not.
         """
         if near := self._too_near():
             raise DeviceRefused(near)
-        refused = list[str]()
-        for number in sorted(self._waits or {0, 1}):
+        refused, began_ns = list[str](), self._clock.now_ns()
+        self._waits = self._waits or {0, 1}
+        for number in sorted(self._waits):
+            if self._clock.now_ns() - began_ns > LONG_NS:
+                refused.append(f"{self._names[number]}: its turn is next")
+                break
             try:
                 self._one(number, lambda robot: robot.recover())
                 self._waits.discard(number)
@@ -291,11 +313,13 @@ class PairRobot:
         self._rebased()
 
     def close(self) -> None:
-        """Both, the one that was connected last first: what a driver sets for its process it puts back as it was."""
+        """Both, whatever becomes of one; what their drivers set for the whole process is put back as it was."""
         try:
             self._robots[1].close()
         finally:
             self._robots[0].close()
+            if self._switch_s is not None:
+                sys.setswitchinterval(self._switch_s)
 
     def _one(self, number: int, do: Callable[[Robot], T]) -> T:
         """Ask one of the robots. What it raises names it, and a loss of it has stopped the other."""

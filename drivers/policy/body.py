@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ from labctl.config.policy_card import Card
 from labctl.devices import ActionChunk, Observation
 from labctl.drivers.common.sides import Sides
 from labctl.drivers.policy.actions import answer_rows, to_chunk, width_of
-from labctl.drivers.policy.inputs import read, state
+from labctl.drivers.policy.inputs import Question, read, state
 from labctl.errors import InputError
 
 
@@ -31,7 +30,7 @@ class Body:
     order: tuple[int, ...] = (0,)
     sides: Sides | None = None
 
-    def question(self, seen: Observation) -> dict[str, Any]:
+    def question(self, seen: Observation) -> Question:
         """What the policy reads. Raises DeviceRefused when a source is not there."""
         if self.sides is None:
             return read(self.cards[0], seen)
@@ -44,7 +43,7 @@ class Body:
 
         return read(self.cards[0], seen, of_robot)
 
-    def chunk(self, answer: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ActionChunk:
+    def chunk(self, answer: Question, arrays: Mapping[str, np.ndarray]) -> ActionChunk:
         """What an answer stands for. Raises DeviceRefused that says what there was."""
         action = self.cards[0].action
         rows = answer_rows(answer, action, *self.dofs)

@@ -16,10 +16,11 @@ from labctl.devices import Observation, Picture
 from labctl.drivers.policy.actions import gripper_state, to_policy_tool, turn_values, turns
 from labctl.errors import DeviceRefused, MissingExtra
 
+Question = Mapping[str, Any]  # what a policy reads: arrays, texts, constants by its keys
 State = Callable[[str, Card, Mapping[str, np.ndarray]], np.ndarray]
 
 
-def read(card: Card, seen: Observation, of: State | None = None) -> dict[str, Any]:
+def read(card: Card, seen: Observation, of: State | None = None) -> Question:
     """What the policy reads: {key: array, text or constant}. of: who tells a named state, `state` unless another is
     given. Raises DeviceRefused when a source is not there.
     """

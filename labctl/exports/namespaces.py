@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from labctl.plain import Json
 from labctl.streams import STATE, StreamSpec, robot_states
 
 PARTS = ("q", "dq", "tau")
@@ -49,7 +50,7 @@ def namespaces(specs: Sequence[StreamSpec]) -> Mapping[str, Namespace]:
     return found
 
 
-def base_of(about: Mapping[str, object]) -> tuple[str, str, Sequence[float], float] | None:
+def base_of(about: Mapping[str, Json]) -> tuple[str, str, Sequence[float], float] | None:
     """Of a recording of two robots: the first one's base frame, the second's, where that is in the first's (m), and how
     it is turned about the vertical, rad.
     """
@@ -57,4 +58,7 @@ def base_of(about: Mapping[str, object]) -> tuple[str, str, Sequence[float], flo
     if not isinstance(second, Mapping):
         return None
     at, yaw = second["base_m"], second["base_yaw_rad"]
-    return f"{second['first_name']}_base", f"{second['name']}_base", at, yaw
+    if not isinstance(at, Sequence) or not isinstance(yaw, float):
+        return None
+    place = [float(value) for value in at if isinstance(value, int | float)]
+    return f"{second['first_name']}_base", f"{second['name']}_base", place, yaw

@@ -5,6 +5,7 @@ May not: read what a selection hides, or resample.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -40,4 +41,5 @@ def write_states(recording: Recording, path: Path) -> None:
         arrays = {"t_ns": t_ns, "values": values, "columns": np.array(own.columns), "unit": np.array(own.unit)}
         found |= {f"{of}{name}": array for name, array in arrays.items()}
     with path.open("wb") as file:
-        np.savez_compressed(file, **found)
+        save: Callable[..., None] = np.savez_compressed
+        save(file, **found)

@@ -14,7 +14,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -190,7 +190,8 @@ class _Bag:
             used |= set(POSE)
             at = [columns.index(column) for column in POSE]
             yield _Topic(f"{robot.topic}/tcp", "geometry_msgs/msg/PoseStamped", self._poses(spec, at, robot))
-            transforms = self._transforms(spec, at, robot)
+            poses = ((wall_ns, row[at]) for wall_ns, row in self._samples(spec))
+            transforms = self._transforms(poses, robot.base, robot.tool)
             if robot.topic:
                 moved.append(transforms)
             else:
@@ -227,24 +228,22 @@ class _Bag:
                 pose = self.make("geometry_msgs/msg/Pose", place, self.make("geometry_msgs/msg/Quaternion", *turn))
                 yield wall_ns, self.make("geometry_msgs/msg/PoseStamped", self._header(wall_ns, robot.base), pose)
 
-    def _transforms(self, spec: StreamSpec, at: Sequence[int], robot: Namespace) -> Messages:
-        for wall_ns, row in self._samples(spec):
-            if np.isfinite(row[at]).all():
-                yield wall_ns, self._transform(wall_ns, row[at].tolist(), robot.base, robot.tool)
-
-    def _transform(self, wall_ns: int, pose: Sequence[float], base: str, tool: str) -> Any:
-        x, y, z, *turn = pose
-        place = self.make("geometry_msgs/msg/Vector3", x, y, z)
-        moved = self.make("geometry_msgs/msg/Transform", place, self.make("geometry_msgs/msg/Quaternion", *turn))
-        stamped = self.make("geometry_msgs/msg/TransformStamped", self._header(wall_ns, base), tool, moved)
-        return self.make("tf2_msgs/msg/TFMessage", [stamped])
+    def _transforms(self, poses: Iterable[tuple[int, np.ndarray]], base: str, tool: str) -> Messages:
+        for wall_ns, pose in poses:
+            if np.isfinite(pose).all():
+                x, y, z, *turn = pose.tolist()
+                place = self.make("geometry_msgs/msg/Vector3", x, y, z)
+                turned = self.make("geometry_msgs/msg/Quaternion", *turn)
+                moved = self.make("geometry_msgs/msg/Transform", place, turned)
+                stamped = self.make("geometry_msgs/msg/TransformStamped", self._header(wall_ns, base), tool, moved)
+                yield wall_ns, self.make("tf2_msgs/msg/TFMessage", [stamped])
 
     def _bases(self, base: tuple[str, str, Sequence[float], float]) -> Messages:
         """Where the second robot's base stands in the first's, once."""
         first, second, at, yaw = base
         wall_ns = int(self.recording.wall(np.array([self.recording.entries[0].at_ns]))[0])
-        pose = [*at, 0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)]
-        yield wall_ns, self._transform(wall_ns, pose, first, second)
+        pose = np.array([*at, 0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
+        yield from self._transforms([(wall_ns, pose)], first, second)
 
     def _plain(self, spec: StreamSpec, at: Sequence[int]) -> Iterator[_Topic]:
         """A stream as an array of numbers, and what they are, once, beside it: ROS has no type for such a thing."""

@@ -178,8 +178,9 @@ def _second(robot: SecondRobot | None) -> dict[str, Json]:
     """Where the second robot of a cell stands, and how the two are named; nothing of a cell of one."""
     if robot is None:
         return {}
+    base_m: list[Json] = [*robot.base_m]
     found: dict[str, Json] = {"first_name": robot.first_name, "name": robot.name}
-    return {"second_robot": {**found, "base_m": list(robot.base_m), "base_yaw_rad": robot.base_yaw_rad}}
+    return {"second_robot": {**found, "base_m": base_m, "base_yaw_rad": robot.base_yaw_rad}}
 
 
 def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dict[str, Json]:

@@ -34,7 +34,7 @@ from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import in_passing, samples_of
 from labctl.streams import StreamSpec, unit_of
-from labctl.ui.rerun.episode_view import Depth, EpisodeView, Stream, Video
+from labctl.ui.rerun.episode_view import Depth, EpisodeView, Second, Stream, Video
 
 AFTER_NS = 2 * SECOND
 
@@ -91,7 +91,16 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             item_size_m=_item_size(campaign, trial),
             photos=_photos(folder, events, own),
             masked=masked,
+            second=_second(campaign),
         )
+
+
+def _second(campaign: Campaign) -> Second | None:
+    if (robot := campaign.cell.second_robot) is None:
+        return None
+    model = robot_model(robot.driver, robot.options)
+    place = (robot.base_m, robot.base_yaw_rad, robot.scene == "own")
+    return Second(robot.name, robot.first_name, model, *place)
 
 
 def _stream(store: TraceStore, episode: str, spec: StreamSpec) -> Stream:

@@ -69,6 +69,7 @@ VENDORS = {
     "rerun": (
         "ui/rerun/episode.py",
         "ui/rerun/parts.py",
+        "ui/rerun/robots.py",
         "ui/rerun/blueprint.py",
         "ui/rerun/live.py",
         "ui/rerun/depth.py",

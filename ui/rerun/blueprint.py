@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import rerun as rr
 import rerun.blueprint as rrb
 
@@ -25,6 +26,7 @@ from labctl.ui.rerun.episode_view import (
     short_names,
 )
 from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
+from labctl.ui.rerun.robots import robots_of
 
 MARGIN_S = 1.0
 LIVE_S = 30.0
@@ -91,13 +93,19 @@ def _stack(rows: list[tuple[float, Any]]) -> Any:
 
 
 def _cell(prefix: str, view: EpisodeView, name: str = "cell") -> Any:
-    arm = drawn_at(view, prefix)
-    contents = ["$origin/**", *([f"/{arm}/**"] if arm and prefix else [])]
-    return rrb.Spatial3DView(origin=_at(prefix, "world"), contents=contents, name=name, eye_controls=_eye())
+    (_, own), *others = robots_of(view, prefix)
+    arm = drawn_at(own, prefix)
+    contents = ["$origin/**", *([f"/{arm}/**"] if arm and prefix else []), *(f"/{behind}/**" for behind, _ in others)]
+    return rrb.Spatial3DView(origin=_at(prefix, "world"), contents=contents, name=name, eye_controls=_eye(view))
 
 
-def _eye() -> Any:
-    return rrb.EyeControls3D(position=(1.08, -1.12, 0.92), look_target=(0.17, 0.08, 0.38), eye_up=(0, 0, 1))
+def _eye(view: EpisodeView | None = None) -> Any:
+    """From where the cell is looked at: of two robots so far that both are seen, at the middle between their bases."""
+    eye, target = np.array([1.08, -1.12, 0.92]), np.array([0.17, 0.08, 0.38])
+    if view is not None and view.second is not None:
+        middle = np.array(view.second.base_m) / 2
+        target, eye = target + middle, target + middle + (eye - target) * (1.0 + float(np.linalg.norm(middle)))
+    return rrb.EyeControls3D(position=tuple(eye.tolist()), look_target=tuple(target.tolist()), eye_up=(0, 0, 1))
 
 
 def _pictures(prefix: str, view: EpisodeView) -> list[Any]:
@@ -138,24 +146,40 @@ def _evidence(prefix: str, view: EpisodeView, axis: Any, *, narrow: bool = False
 
 
 def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[Any]]]:
-    """(share of the height, plots that take turns in one place), of what there is."""
+    """(share of the height, plots that take turns in one place), of what there is; those of a second robot take turns
+    with the first's.
+    """
 
-    def plot(entity: str, name: str, legend: bool = True) -> Any:
+    def plot(prefix: str, entity: str, name: str, legend: bool = True) -> Any:
         shown = rrb.PlotLegend(corner="lefttop", visible=legend)
         return rrb.TimeSeriesView(origin=_at(prefix, entity), name=name, axis_x=axis, plot_legend=shown)
 
     rows: list[tuple[float, list[Any]]] = []
-    joints = [plot(f"joints/{what}", name) for what, name in JOINT_PLOTS if measured(view, what).size]
+    robots = robots_of(view, prefix)
+    own = robots[0][1]
+    joints = measured(own, "q").size > 0
     if joints:
-        hand = "gripper opening, mm" if hand_of(view) == ("gripper",) else "hand"
-        rows += [(1.8, joints), (1.1, [plot("gripper", hand, legend=hand == "hand")])]
-    if sensors := sensor_plots(view):
-        rows.append((1.2, [plot(entity, title) for _, entity, title, _ in sensors]))
-    if POLICY in view.streams:
-        rows.append((1.2, [plot("policy", "policy's answer after capture and after request, ms", legend=False)]))
-    if ACTION in view.streams:
-        parts = [*short_names(joints_of(view)), *hand_of(view)]
-        rows.insert(len(joints[:1]) * 2, (1.4, [plot(f"actions/{part}", f"asked of {part}") for part in parts]))
+        rows.append((1.8, []))
+        rows.append((1.1, []))
+    if ACTION in own.streams:
+        rows.append((1.4, []))
+    for at, one in robots:
+        of = f"{one.of}: " if one.of else ""
+        places = iter(rows)
+        if joints:
+            next(places)[1].extend(
+                plot(at, f"joints/{what}", of + name) for what, name in JOINT_PLOTS if measured(one, what).size
+            )
+            hand = "gripper opening, mm" if hand_of(one) == ("gripper",) else "hand"
+            next(places)[1].append(plot(at, "gripper", of + hand, legend=hand == "hand"))
+        if ACTION in one.streams:
+            parts = [*short_names(joints_of(one)), *hand_of(one)]
+            next(places)[1].extend(plot(at, f"actions/{part}", f"{of}asked of {part}") for part in parts)
+    if sensors := sensor_plots(own):
+        rows.append((1.2, [plot(prefix, entity, title) for _, entity, title, _ in sensors]))
+    if POLICY in own.streams:
+        name = "policy's answer after capture and after request, ms"
+        rows.append((1.2, [plot(prefix, "policy", name, legend=False)]))
     return rows
 
 

@@ -42,7 +42,7 @@ def _save(path: Path, episodes: Mapping[str, EpisodeView]) -> None:
     except ModuleNotFoundError as error:
         raise MissingExtra("rerun", "an .rrd recording") from error
     from labctl.ui.rerun.blueprint import blueprint
-    from labctl.ui.rerun.parts import log_episode
+    from labctl.ui.rerun.robots import log_episode
 
     for view in episodes.values():
         for file in (*(video.path for video in view.videos.values()), *view.photos.values()):

@@ -58,6 +58,20 @@ class Video:
 
 
 @dataclass(frozen=True, slots=True)
+class Second:
+    """A second robot: its name and the first's, its model, where its base stands in the first's (m), how it is turned
+    there about the vertical (rad), whether it has totes of its own.
+    """
+
+    name: str
+    first_name: str
+    robot: str
+    base_m: Sequence[float]
+    base_yaw_rad: float
+    own_scene: bool
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeView:
     """All that is shown of an episode. Times are monotonic host ns; start_ns (go) is zero on the timeline.
 
@@ -66,7 +80,8 @@ class EpisodeView:
     facts: what episodes are searched by, in the order to be read. robot: the robot's model ("fr3", "ur5", "ur5e").
     totes: centre of the floor, inner size (m), whether items go there, by name. photos: pictures of the scene by what
     they are. masked: made for people who must not know the experiment's arm
-    (`labctl.viewing.episode.look_at` has left out what would tell).
+    (`labctl.viewing.episode.look_at` has left out what would tell). of: which of two robots it is of, where it was
+    parted.
     """
 
     title: str
@@ -82,6 +97,8 @@ class EpisodeView:
     item_size_m: Sequence[float] | None = None
     photos: Mapping[str, Path] = field(default_factory=dict)
     masked: bool = True
+    second: Second | None = None
+    of: str = ""
 
 
 def place_of(name: str, video: Video) -> str:

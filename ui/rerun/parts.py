@@ -47,22 +47,6 @@ FINGERS = ("left_finger_joint", "right_finger_joint")
 _HERE = Path(__file__).parent
 
 
-def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = "") -> None:
-    """Send all of a view under an entity prefix ("" or a side's name), whole columns at a time.
-
-    First what is small and says most: a page that is still loading shows it.
-    """
-    parts = Parts(recording, view, prefix)
-    parts.facts()
-    parts.timelines()
-    parts.cell()
-    parts.cameras()
-    parts.state()
-    parts.items()
-    parts.actions()
-    parts.sensors()
-
-
 class Parts:
     """Sends an episode's parts as whole columns: a hundred times cheaper than sample by sample."""
 

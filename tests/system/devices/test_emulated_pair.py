@@ -94,7 +94,7 @@ def test_a_person_and_a_policy_move_items_with_both_robots_through_a_whole_campa
     arms = [HUMAN, policy("policy-a", skill="swift")]
     opened = make_campaign(
         tmp_path, arms, base="emulated_pair", cell={**PROMPT, **placed}, durable=True, live=True, items=2, budget=30.0,
-        arming=3.0,
+        arming=15.0,
     )  # fmt: skip
     log = tmp_path / "run.log"
     with running(opened.folder, log) as run:

@@ -14,6 +14,7 @@ from mcap.reader import make_reader
 from rosbags.rosbag2 import Reader
 from support.runs.campaigns import events_of, make_campaign, unblind
 from support.runs.recordings import Recordings, copied
+from support.screens.rerun_files import decoded
 
 from labctl.cli import call
 from labctl.core.events import Kind
@@ -82,6 +83,7 @@ def test_each_robot_has_its_own_stream_of_states_and_one_row_of_setpoints_leads_
         store.close()
 
 
+@pytest.mark.thorough
 def test_every_format_has_each_robot_by_its_name(folder: Path, tmp_path: Path) -> None:
     copied(folder.parent.parent, tmp_path / "lab")
     own = tmp_path / "lab" / "campaigns" / folder.name
@@ -110,3 +112,7 @@ def test_every_format_has_each_robot_by_its_name(folder: Path, tmp_path: Path) -
     episode = next(str(event.episode) for event in events_of(own) if event.episode)
     out = ["--save", str(tmp_path / "e.rrd"), "--lab", str(tmp_path / "lab")]
     assert call(["show", episode, *out]) == 0
+    drawn = decoded(tmp_path / "e.rrd")
+    assert drawn["/right"][0]["Transform3D:translation"] == [[0.0, pytest.approx(-1.4), 0.0]]
+    assert len(drawn["/right/world/joints/fr3_joint1"]) == len(drawn["/world/joints/fr3_joint1"]) > 100
+    assert {"/right/world/items", "/right/joints/q", "/right/actions/gripper", "/actions/gripper"} <= set(drawn)

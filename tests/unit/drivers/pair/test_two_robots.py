@@ -7,7 +7,7 @@ import pytest
 from support.robots.pairs import START_NS, pair_cell, told_pair, ways
 
 from labctl.axes import axes_of
-from labctl.clock import MILLISECOND
+from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.devices import Actions, DeviceEvent, RobotStatus, Setpoints, load
 from labctl.drivers.pair.joining import Answers
 from labctl.errors import DeviceLost, DeviceRefused, InputError
@@ -85,6 +85,20 @@ def test_none_moves_again_before_both_have_recovered() -> None:
     assert robot.status().mode == "idle"
     robot.follow(rows(robot, ways(robot, before + 0.1), START_NS + 200 * PERIOD_NS))
     assert np.abs(robot.observe()["q"] - before).max() > 0.05
+
+
+def test_a_robot_that_takes_long_to_recover_has_a_call_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A robot's process that says nothing for five seconds is ended; two grippers that are activated take longer."""
+    robot, left, right = told_pair()
+    robot.stop()
+    clock = ManualClock(SECOND)
+    monkeypatch.setattr(robot, "_clock", clock)
+    monkeypatch.setattr(left, "recover", lambda: clock.sleep_until(clock.now_ns() + 3 * SECOND))
+    with pytest.raises(DeviceRefused, match="right: its turn is next"):
+        robot.recover()
+    assert right.status().mode == "stopped"
+    robot.recover()
+    assert right.status().mode == "idle"
 
 
 def test_a_robot_that_is_lost_has_stopped_the_other_before_anybody_hears_of_it() -> None:
