@@ -167,9 +167,8 @@ UP, DOWN = "step up", "step down"  # edges of what a sensor saw
 
 
 class Detected(TypedDict):
-    """An end of a hold that the detector found (`labctl.core.recorded.detector.Candidate`), and when what was held was
-    grasped and lifted; or a step that a sensor saw and no hold explains. witnesses: sensors that saw it; robot: of two.
-    """
+    """An end of a hold (`labctl.core.recorded.detector.Candidate`), and when what was held was grasped and lifted; or a
+    step that a sensor saw and no hold explains. witnesses: sensors that saw it; robot: of two."""
 
     t_ns: int
     grasped_ns: NotRequired[int | None]

@@ -57,8 +57,7 @@ class Campaign:
     """A campaign folder, attached. Use as a context manager; only a writer has `ledger` and `protocol`."""
 
     def __init__(self, folder: Path, journal: Journal, ledger: Ledger | None) -> None:
-        self.folder, self.journal = folder, journal
-        self._ledger = ledger
+        self.folder, self.journal, self._ledger = folder, journal, ledger
         events = journal.events()
         self._read = events if ledger is None else None
         check_format(body_of(events[0], CampaignOpened), folder.name)
@@ -343,9 +342,8 @@ def unblind_campaign(
 ) -> list[str]:
     """Open the seal into the journal: schedule, secret and every sealed value, so that it alone proves the commitment.
 
-    Before freezing it needs a reason and is recorded as early. opening: of a part of a joint campaign, what its seal
-    host opened. Returns lines to print. Raises StateError, BrokenRecord when the seal does not give the published
-    commitment (nothing is written then).
+    Before freezing it needs a reason and is recorded as early. opening: of a joint campaign's part, by its seal host.
+    Lines to print. Raises StateError, BrokenRecord when the seal does not give the commitment (nothing is written).
     """
     with writing(folder, "unblind", anchor) as (campaign, now):
         phase = campaign.state.phase

@@ -43,7 +43,8 @@ CORE = ("core", "core.recorded")
 SCREEN = (*BASE, "ui", "core", "store.video")
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "": ("axes", "errors", "extras", "version", "messages.body_parts"),  # the shape of what `software` collects
-    "config": ("axes", "plain", "errors", "streams", "times"),
+    "config": ("axes", "plain", "errors", "streams", "times", "config.meanings"),
+    "config.meanings": (),
     "messages": ("bus", "plain", "errors"),
     "core": ("bus", "plain", "messages", "clock", "errors", "rotations", "config", "core.recorded"),
     "core.recorded": ("plain", "messages", "clock", "errors", "rotations"),
@@ -107,6 +108,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "store",
         "store.server",
         "store.verifying",
+    ),
+    "checks.site": (
+        *(*BASE, "analysis", "analysis.blocks", "analysis.episodes", "analysis.operations_table"),
+        *("analysis.survival", "checks", "config", "store"),
+    ),
+        *BASE,
+        *("analysis", "analysis.blocks", "analysis.episodes"),
+        *("analysis.operations_table", "config"),
+        *("checks", "store"),
     ),
     "queue": (
         *(*BASE, "alerts", "checks", "config", *CORE, "exports", "nodes", "publishing"),

@@ -88,6 +88,7 @@ NOT_SHOWN = {
     "labctl/clock.py",
     "labctl/logs.py",
     "labctl/checks/bugreport.py",
+    "labctl/store/media/s3_store.py",
     "labctl/store/verifying/timestamps.py",
     "labctl/people/second_person.py",
     "analysis/report/page.py",

@@ -17,7 +17,7 @@ from labctl.analysis.planning.experiments import Rejections
 from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
-from labctl.checks.site_checks import Judged
+from labctl.checks.site.judging import Judged
 from labctl.people.qualifications import Calibrated
 from labctl.reporting.times.lab_times import Disk
 

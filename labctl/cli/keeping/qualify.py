@@ -1,6 +1,6 @@
 """`labctl qualify`: is a second site fit to share a campaign: its objects, its cell, its person, its assessors.
 
-May not: judge by itself (`labctl.checks.site_checks` does), or move a robot.
+May not: judge by itself (`labctl.checks.site.judging` does), or move a robot.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.checks.doctor import Check
-    from labctl.checks.site_kit import SiteKit
+    from labctl.checks.site.kit import SiteKit
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
@@ -40,7 +40,7 @@ def qualify() -> None:
 @click.argument("kit", type=PATH, metavar="KIT.toml")
 def new(kit: Path) -> None:
     """Write a kit to fill in: anchor objects, the band of the human reference, what assessors have to reach."""
-    from labctl.checks.site_kit import TEMPLATE
+    from labctl.checks.site.kit import TEMPLATE
     from labctl.errors import InputError
     from labctl.store.atomic_files import file_errors, replace_file
 
@@ -74,7 +74,7 @@ def site(
     The tables are those of `labctl export CAMPAIGN --to table`. Exit code 1 unless every check passes. Nothing moves.
     """
     from labctl.checks.doctor import check_cell, runnable
-    from labctl.checks.site_checks import check_objects, check_reference
+    from labctl.checks.site.judging import check_objects, check_reference
     from labctl.people.acting import acting
     from labctl.people.qualifications import Kind, write_down
     from labctl.store.lab_folder import find_lab
@@ -119,7 +119,7 @@ def assessor(
     Both files have the columns episode and label (a count, a stage, a word). It passes where the lower end of the
     interval reaches the kit's. Exit code 1 where it does not.
     """
-    from labctl.checks.site_checks import judge_assessor
+    from labctl.checks.site.judging import judge_assessor
     from labctl.people.acting import acting
     from labctl.people.personal_codes import check_person_name
     from labctl.people.qualifications import Kind, write_down
@@ -175,7 +175,7 @@ def list_(lab: Path | None, as_json: bool) -> None:
 def _kit(path: Path) -> tuple[SiteKit, str]:
     import hashlib
 
-    from labctl.checks.site_kit import parse_kit
+    from labctl.checks.site.kit import parse_kit
     from labctl.store.lab_folder import read_text
 
     text = read_text(path)

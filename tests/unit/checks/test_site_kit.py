@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from labctl.checks.site_checks import check_objects, check_reference, judge_assessor
-from labctl.checks.site_kit import TEMPLATE, SiteKit, parse_kit
+from labctl.checks.site.judging import check_objects, check_reference, judge_assessor
+from labctl.checks.site.kit import TEMPLATE, SiteKit, parse_kit
 from labctl.cli import call
 from labctl.errors import InputError
 from labctl.people.qualifications import FOLDER, Kind, calibrated, qualifications, write_down

@@ -204,7 +204,7 @@ LISTED: dict[str, dict[str, str]] = {
     },
     "labctl/reporting/cells/parts.py": {"part_of: events_of": "which part a folder is; its report verifies it"},
     # files that are no campaign's
-    "labctl/checks/site_checks.py": {"read_columns: read_text": "tables that a site gives"},
+    "labctl/checks/site/judging.py": {"read_columns: read_text": "tables that a site gives"},
     "labctl/cli/keeping/qualify.py": {
         "_digest: read_bytes": "digests of files that were given",
         "_kit: read_text": "the kit",

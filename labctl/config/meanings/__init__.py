@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from labctl.config.cell_meanings import CELL, below
-from labctl.config.protocol_meanings import PROTOCOL
+from labctl.config.meanings.cell import CELL, below
+from labctl.config.meanings.protocol import PROTOCOL
 
 _POST: Mapping[str, str] = {
     "address": "Where the alert is sent; give this or address_env.",

@@ -21,7 +21,7 @@ from labctl.store.atomic_files import file_errors
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
     from labctl.analysis.table import Row
-    from labctl.checks.site_kit import AnchorObject, SiteKit
+    from labctl.checks.site.kit import AnchorObject, SiteKit
 
 MEASURED = ("length_m", "width_m", "height_m", "mass_kg")
 OF_OBJECTS = ("id", *MEASURED)

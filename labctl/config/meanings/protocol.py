@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from labctl.config.cell_meanings import below
+from labctl.config.meanings.cell import below
 
 _EDIT = {
     "edit": "What is done; each has one number, under the key that goes with it.",
