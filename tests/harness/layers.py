@@ -113,11 +113,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *(*BASE, "analysis", "analysis.blocks", "analysis.episodes", "analysis.operations_table"),
         *("analysis.survival", "checks", "config", "store"),
     ),
-        *BASE,
-        *("analysis", "analysis.blocks", "analysis.episodes"),
-        *("analysis.operations_table", "config"),
-        *("checks", "store"),
-    ),
     "queue": (
         *(*BASE, "alerts", "checks", "config", *CORE, "exports", "nodes", "publishing"),
         *("reporting.times", "store", "store.verifying"),
