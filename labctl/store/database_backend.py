@@ -114,6 +114,11 @@ class Reader:
         with uncollected():
             return [make(*row) for row in found]
 
+    def close(self) -> None:
+        """Give back what is held. Idempotent; asked again, it connects again."""
+        while self._idle:
+            self._idle.pop().close()
+
 
 @contextmanager
 def uncollected() -> Generator[None, None, None]:
@@ -128,11 +133,6 @@ def uncollected() -> Generator[None, None, None]:
         yield
     finally:
         gc.enable()
-
-    def close(self) -> None:
-        """Give back what is held. Idempotent; asked again, it connects again."""
-        while self._idle:
-            self._idle.pop().close()
 
 
 def insert_rows(
