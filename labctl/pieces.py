@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, TypeVar, TypeVarTuple, cast
 
 from labctl.errors import InputError, Unreachable, WorkersLost
 from labctl.extras import wanted_for
@@ -172,6 +172,9 @@ def cluster(address: str, folder: Path) -> Generator[Client, None, None]:
         client.close(timeout=1)
 
 
+_Answers = Mapping[str, BaseException | tuple[str, dict[str, str], str]]
+
+
 def _look_at(client: Client, address: str, folder: Path) -> None:
     """Raises Unreachable for a cluster that would not give the same bytes."""
     workers: Mapping[str, Mapping[str, Json]] = client.scheduler_info(n_workers=-1)["workers"]
@@ -187,7 +190,7 @@ def _look_at(client: Client, address: str, folder: Path) -> None:
     token, sign = folder / f".seen-{secrets.token_hex(8)}", secrets.token_hex(16)
     token.write_text(sign, "utf-8")
     try:
-        answers = client.run(looks_like, str(token), on_error="return")
+        answers = cast("_Answers", client.run(looks_like, str(token), on_error="return"))  # untyped there
     finally:
         token.unlink(missing_ok=True)
     mine = looks_like("")
@@ -219,7 +222,7 @@ def looks_like(token: str) -> tuple[str, dict[str, str], str]:
     except OSError:
         seen = ""
     versions = {name: version for name, version in pins["packages"].items() if name in WRITES}
-    return socket.gethostname(), {**versions, "code": pins["code"], "python": pins["python"]}, seen
+    return socket.gethostname(), {**versions, "code": pins.get("code", ""), "python": pins["python"]}, seen
 
 
 WRITES = frozenset(
