@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar, TypeVarTuple, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, TypeVarTuple
 
 from labctl.errors import InputError, Unreachable, WorkersLost
 from labctl.extras import wanted_for
@@ -172,11 +172,18 @@ def cluster(address: str, folder: Path) -> Generator[Client, None, None]:
         client.close(timeout=1)
 
 
-_Answers = Mapping[str, BaseException | tuple[str, dict[str, str], str]]
+Seen = tuple[str, dict[str, str], str]
+
+
+class _Asked(Protocol):
+    """A client, whose own annotations say that it answers later."""
+
+    def run(self, function: Callable[[str], Seen], *args: str, on_error: str) -> Any: ...
 
 
 def _look_at(client: Client, address: str, folder: Path) -> None:
     """Raises Unreachable for a cluster that would not give the same bytes."""
+    asked: _Asked = client
     workers: Mapping[str, Mapping[str, Json]] = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
         raise Unreachable(f"--cluster {address}: no worker is there; start some: dask worker {address} --nthreads 1")
@@ -190,7 +197,7 @@ def _look_at(client: Client, address: str, folder: Path) -> None:
     token, sign = folder / f".seen-{secrets.token_hex(8)}", secrets.token_hex(16)
     token.write_text(sign, "utf-8")
     try:
-        answers = cast("_Answers", client.run(looks_like, str(token), on_error="return"))  # untyped there
+        answers: Mapping[str, BaseException | Seen] = asked.run(looks_like, str(token), on_error="return")
     finally:
         token.unlink(missing_ok=True)
     mine = looks_like("")

@@ -116,7 +116,6 @@ def report_campaign(
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels, published.earlier)
         lab["interventions"] = touched_by_arm(record, rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        lab["stress"] = {}  # its place in the JSON; filled in where recordings are read
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
