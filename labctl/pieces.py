@@ -15,7 +15,7 @@ from concurrent.futures import BrokenExecutor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, TypeVarTuple
 
 from labctl.errors import InputError, Unreachable, WorkersLost
 from labctl.extras import wanted_for
@@ -178,7 +178,7 @@ Seen = tuple[str, dict[str, str], str]
 class _Asked(Protocol):
     """A client, whose own annotations say that it answers later."""
 
-    def run(self, function: Callable[[str], Seen], *args: str, on_error: str) -> Any: ...
+    def run(self, function: Callable[[str], Seen], *args: str, on_error: Literal["return"]) -> Any: ...
 
 
 def _look_at(client: Client, address: str, folder: Path) -> None:

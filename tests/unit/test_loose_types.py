@@ -7,7 +7,7 @@ from loose_types import counted, loose
 
 # folder -> how many there may be of Any, object, casts, ignored lines. Wanted of labctl: below 60 of Any.
 CEILINGS = {
-    "labctl": (35, 29, 0, 5),  # rosbags' messages have no types before they are made
+    "labctl": (36, 29, 0, 5),  # rosbags' messages have no types before they are made, nor has what a cluster answers
     "drivers": (247, 13, 0, 5),  # and Cyclone DDS is not typed
     "analysis": (3, 6, 0, 0),
     "ui": (38, 5, 0, 2),
