@@ -181,9 +181,12 @@ class _Asked(Protocol):
     def run(self, function: Callable[[str], Seen], *args: str, on_error: Literal["return"]) -> Any: ...
 
 
+def _seen_by(client: _Asked, token: str) -> Mapping[str, BaseException | Seen]:
+    return client.run(looks_like, token, on_error="return")
+
+
 def _look_at(client: Client, address: str, folder: Path) -> None:
     """Raises Unreachable for a cluster that would not give the same bytes."""
-    asked: _Asked = client
     workers: Mapping[str, Mapping[str, Json]] = client.scheduler_info(n_workers=-1)["workers"]
     if not workers:
         raise Unreachable(f"--cluster {address}: no worker is there; start some: dask worker {address} --nthreads 1")
@@ -197,7 +200,7 @@ def _look_at(client: Client, address: str, folder: Path) -> None:
     token, sign = folder / f".seen-{secrets.token_hex(8)}", secrets.token_hex(16)
     token.write_text(sign, "utf-8")
     try:
-        answers: Mapping[str, BaseException | Seen] = asked.run(looks_like, str(token), on_error="return")
+        answers = _seen_by(client, str(token))
     finally:
         token.unlink(missing_ok=True)
     mine = looks_like("")
