@@ -161,8 +161,8 @@ def test_a_real_cell_takes_no_stand_in_for_a_camera(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "hw_configs").glob("*.toml")), ids=lambda path: path.stem)
-def test_every_shipped_cell_has_the_two_cameras_of_its_kind(path: Path) -> None:
+def test_every_shipped_cell_has_the_cameras_of_its_kind(path: Path) -> None:
     cell = read_cell(path)
     made = [load_camera(table, Setup(cell=cell, fixture=FIXTURE)) for table in cell.camera]
-    assert [table.name for table in cell.camera] == ["over_shoulder", "wrist"]
+    assert [table.name for table in cell.camera][:2] == ["over_shoulder", "wrist"]
     assert {camera.kind for camera in made} == {"real" if cell.kind == "real" else "sim"}
