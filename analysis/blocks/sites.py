@@ -18,8 +18,8 @@ import numpy as np
 from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
-from labctl.analysis.survival.random_effects import FEWEST_TO_PREDICT, RandomEffects, q_profile, reml
+from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT, IDENTITY, LEVEL, Interval, t_interval
+from labctl.analysis.survival.random_effects import RandomEffects, q_profile, reml
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from labctl.analysis.operations_table.describe import listed
 from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.hrt import hrt, rmst
-from labctl.analysis.survival.intervals import IDENTITY, Interval, as_a_mean, t_interval
-from labctl.analysis.survival.random_effects import FEWEST_TO_PREDICT, q_profile, reml
+from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT, IDENTITY, Interval, as_a_mean, t_interval
 from labctl.analysis.survival.result import PairResult
 from labctl.analysis.survival.verdicts import holm
 from labctl.analysis.table import AT, NS
@@ -54,6 +53,11 @@ def _pair(cohort: Cohort, cells: Sequence[str], pair: PairResult, plan: Plan) ->
     }  # fmt: skip
     sure = [row for row in known if row["se"]]
     if len(sure) == len(known) and len(known) > 1:
+        from labctl.analysis.survival.random_effects import (  # a report of one cell does without scipy.stats
+            q_profile,
+            reml,
+        )
+
         variance = np.array([(row["se"] or 0.0) ** 2 for row in known])
         df = np.array([float(row["df"]) for row in known])
         spread = reml(values, variance, [np.arange(len(known))])

@@ -12,7 +12,7 @@ from typing import TypedDict
 from scipy import optimize, special
 
 from labctl.analysis.planning.power import ratio_resolvable
-from labctl.analysis.survival.random_effects import FEWEST_TO_PREDICT
+from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT
 
 BETWEEN = (0.1, 0.2, 0.4)
 """Spreads between cells that are shown where none is stated: standard deviations of a pair's log time ratio."""

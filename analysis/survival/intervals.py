@@ -16,6 +16,9 @@ from labctl.analysis.survival.curves import Floats
 
 Interval = tuple[float, float]
 LEVEL = 0.95
+FEWEST_TO_PREDICT = 5
+"""Levels (sites, robots' cells) below which no interval for a new one is given: its width would rest on three degrees
+of freedom or fewer, and what is said is of these levels."""
 
 
 @dataclass(frozen=True)

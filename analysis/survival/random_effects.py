@@ -18,10 +18,6 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import LEVEL, Interval
 
-FEWEST_TO_PREDICT = 5
-"""Levels (sites, robots' cells) below which no interval for a new one is given: its width would rest on three degrees
-of freedom or fewer, and what is said is of these levels."""
-
 
 @dataclass(frozen=True)
 class RandomEffects(Result):
