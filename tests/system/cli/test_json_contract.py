@@ -10,10 +10,12 @@ from typing import Any
 
 import click
 import pytest
+from support.joint.joint_labs import make_labs
 from support.json_documents import judged
 from support.runs.campaigns import HUMAN, make_campaign, policy, recorded_with_cameras, unblinded_copy
 
 from labctl import cli
+from labctl.checks.site.kit import TEMPLATE
 from labctl.cli import call
 from labctl.cli.contract.documents import BARE, DOCUMENTS, document_text
 from labctl.nodes.practice import Ended
@@ -131,6 +133,14 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
     for more in ([], ["--list"], ["--check"]):
         typed("backup", backups, *more)
     typed("restore", backups, tmp_path.with_name(f"{tmp_path.name}-again"))
+    labs = make_labs(tmp_path / "several")
+    typed("joint", "open", labs.host / "protocols/two.toml", "--name", "other", "--lab", labs.host)
+    typed("joint", "status", "two", "--lab", labs.host)
+    typed("joint", "verify", "two", "--lab", labs.host)
+    (tmp_path / "kit.toml").write_text(TEMPLATE)
+    (tmp_path / "labels.csv").write_text("episode,label\n" + "".join(f"e{i},{i % 3}\n" for i in range(60)))
+    typed("qualify", "assessor", "kit.toml", "labels.csv", "labels.csv", "--person", "p9")
+    assert [one["person"] for one in typed("qualify", "list")["assessors"]] == ["p9"]
     for asked in (
         ["extend", name, "none.toml", "--cell", "cells/c.toml"],
         ["look", name],
@@ -143,6 +153,8 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
         ["site", "nowhere", "--out", "site"],
         ["queue", "approve", "s-none", "--reason", "x"],
         ["submit", "key", "none/k.pem", "--who", "", "--contact", "x"],
+        ["qualify", "assessor", "none.toml", "a.csv", "b.csv", "--person", "p9"],
+        ["joint", "status", "none"],
         ["emulate", "fr3", "--host", "127.0.0.9", "--stats"],
         ["teleop", "--cell", "cells/c.toml"],
         ["demo", "--dir", "."],
