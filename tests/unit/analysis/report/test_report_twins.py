@@ -53,7 +53,7 @@ class Blocks(HTMLParser):
         self._text = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        drawn = tag in DRAWN or dict(attrs).get("class") in ("drawn", "legend", "strip")
+        drawn = tag in DRAWN or dict(attrs).get("class") in ("drawn", "legend", "strip", "up")
         if self._skipped or drawn:
             self._skipped += tag not in ("link", "meta", "use", "path")
         elif tag in BLOCKS:
