@@ -221,6 +221,8 @@ def _try(host: SealHost, act: str, cell: str, seq: int) -> None:
         if part.head is None:
             host.join(cell, part.number, head(seq, cell))
         left = [slot["trial"] for slot in host.state.slots(part) if slot["trial"] not in part.given]
+        if not left:  # its part is through
+            return
         trial = part.given[-1] if act == "again" and part.given else left[2 if act == "jump" and len(left) > 2 else 0]
         host.give(cell, part.number, trial, head(seq, cell), CLOCK, ())
     elif act == "move":
