@@ -198,7 +198,7 @@ def test_opening_an_episode_where_there_is_no_display_is_answered_with_what_to_d
     folder = make_campaign(tmp_path).folder
     for name in ("DISPLAY", "WAYLAND_DISPLAY"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.headless_driver:HeadlessDriver")  # a screen without a terminal
+    monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.headless_driver:HeadlessDriver")  # draws without one
     made: list[str] = []
 
     class Opening:
