@@ -166,10 +166,10 @@ def report(
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
-        parts = parts_named(what, lab)
+        published = [name for name in what if is_published(name)]
+        parts = None if published else parts_named(what, lab)
         if parts and (lost or head is not None or commitment is not None):
             raise InputError("--lost, --head and --commitment are of one chain; verify each cell by itself")
-        published = [name for name in what if is_published(name)]
         if published and len(published) != len(what):
             raise InputError(f"{published[0]} was published, the other was not; publish both, or name both in the lab")
         folders = parts or [campaign_folder(name, lab) for name in what if not published]

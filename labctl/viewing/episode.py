@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -98,7 +99,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
 def _second(campaign: Campaign) -> Second | None:
     if (robot := campaign.cell.second_robot) is None:
         return None
-    model = robot_model(robot.driver, robot.options)
+    model = robot_model(robot.driver, robot.options, shipped=strangers(campaign.folder))
     place = (robot.base_m, robot.base_yaw_rad, robot.scene == "own")
     return Second(robot.name, robot.first_name, model, *place)
 
@@ -216,13 +217,15 @@ def _videos(
         times_ns = capture_ns(columns["host_ns"], latency_s.get(camera, 0.0))
         note = note_beside(path.with_suffix(".json"))
         about = note.get("about")
+        # What a published folder lacks was withheld; no media store is asked for it.
+        path_of = (lambda one: folder / one["file"]) if strangers(folder) else partial(local_file, folder)
         found[camera] = Video(
-            local_file(folder, entry),
+            path_of(entry),
             times_ns,
             columns["pts_us"],
             about if isinstance(about, Mapping) else {},
             _depth(
-                local_file(folder, depth) if depth else path.with_suffix(".depth.mkv"),
+                path_of(depth) if depth else path.with_suffix(".depth.mkv"),
                 note.get("depth"),
                 times_ns,
                 columns.get("depth_ms"),
