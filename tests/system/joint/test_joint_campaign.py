@@ -166,7 +166,9 @@ def test_a_run_that_dies_between_an_arm_and_its_entry_gets_the_same_arm_again(
         run(folder)
         finish(folder)
     kinds = [event.kind for event in events_of(folder)]
-    assert kinds.count(Kind.OUTCOME_RECORDED) == kinds.count(Kind.ARM_REVEALED) == 2
+    assert kinds.count(Kind.OUTCOME_RECORDED) == 2
+    # A trial that this machine was too slow to arm is void and is run again, and its arm is told again.
+    assert kinds.count(Kind.ARM_REVEALED) - kinds.count(Kind.EPISODE_VOIDED) == 2
     found = verify_joint(labs.made.folder, [folder])
     assert found.problems == [] and found.given == 2
 

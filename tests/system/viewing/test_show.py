@@ -171,7 +171,8 @@ def served(unblinded: Opened, tmp_path: Path) -> Iterator[tuple[subprocess.Popen
         assert process.stdout is not None
         try:
             lines = iter(process.stdout.readline, "")
-            address = next(line.split()[1] for line in lines if line.startswith("open "))
+            address = next((line.split()[1] for line in lines if line.startswith("open ")), None)
+            assert address is not None, process.stderr and process.stderr.read()
             yield process, address
         finally:
             if process.poll() is None:
