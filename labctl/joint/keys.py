@@ -85,12 +85,13 @@ def write_host_keys(path: Path, keys: HostKeys) -> None:
 def read_host_keys(path: Path) -> HostKeys:
     """Raises InputError for a file that others may read or that is damaged, StorageError."""
     found = _read(path)
+    cells = found.get("cells")
     try:
-        cells = found["cells"]
-        assert isinstance(cells, Mapping)
+        if not isinstance(cells, Mapping):
+            raise KeyError("cells")
         address, public, secret = (str(found[name]) for name in ("address", "public_key", "secret_key"))
         return HostKeys(address, public, secret, {name: str(key) for name, key in cells.items()})
-    except (KeyError, AssertionError) as error:
+    except KeyError as error:
         raise InputError(f"{path}: the seal host's keys are damaged ({error}); restore the file from a copy") from None
 
 
