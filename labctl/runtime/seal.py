@@ -102,7 +102,7 @@ class JointSeal(OwnSeal):
         trial = self._writer.state.trials.get(tag)
         if trial is None or trial.state != State.COMMITTED:
             return  # a greeting, or the trial was given back meanwhile: asked again, it gets the same arm
-        live = () if error else [hold for hold in against() if hold.code not in (_AWAY, _ASKED)]
+        live = () if error else [hold for hold in against() if hold.code != _AWAY]
         if error or live:
             why = self._away if error else "; ".join(hold.text for hold in live)
             self._writer.log(Kind.TRIAL_RELEASED, {"reason": why}, trial=trial.id)
@@ -156,7 +156,7 @@ class JointSeal(OwnSeal):
         return self._away if waited or not self._live or self._away.startswith(REFUSES) else ""
 
 
-_AWAY, _ASKED = "seal_away", "seal_asked"
+_AWAY = "seal_away"
 
 
 def joint_seal(writer: CampaignWriter, sequencer: EpisodeSequencer, *, live: bool) -> JointSeal:
