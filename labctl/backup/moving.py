@@ -24,7 +24,7 @@ from labctl.plain import count
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import head_text, noted
 from labctl.store.journal import events_of
-from labctl.store.lab_folder import MARK, MOVED, campaigns
+from labctl.store.lab_folder import JOURNAL, MARK, MOVED, campaigns
 from labctl.store.locks import LOCKS, Lock, campaign_lock
 from labctl.store.verifying.verify import Verification, verify_campaign
 
@@ -127,10 +127,14 @@ def move_by_snapshot(lab: Path, backups: Path, anchor: Anchor, say: Say = lambda
 
 @contextmanager
 def still(lab: Path, verb: str) -> Iterator[None]:
-    """Hold every campaign and every cell of a lab while the block runs. Raises StateError naming who has one."""
+    """Hold every campaign, every seal of a joint one and every cell of a lab while the block runs. Raises StateError
+    naming who has one.
+    """
     with ExitStack() as held:
         for folder in campaigns(lab):
             held.enter_context(campaign_lock(folder, verb))
+        for journal in sorted(lab.glob(f"joint/*/{JOURNAL}")):  # a seal host's, which locks for each answer
+            held.enter_context(Lock(journal.with_name(".lock"), verb, what=f"the seal of {journal.parent.name}"))
         for path in sorted((lab / LOCKS).rglob("*.lock")):
             held.enter_context(Lock(path, verb, what=f"cell {path.stem}"))
         yield

@@ -38,6 +38,7 @@ from labctl.messages.body_parts import SlotWithArm
 from labctl.store.chain_heads import append_head, chain_and_head_problems
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal
+from labctl.store.lab_folder import refuse_moved
 from labctl.store.ledger import Ledger, part_commitment
 from labctl.store.locks import Lock
 
@@ -240,12 +241,13 @@ class SealHost:
 
 @contextmanager
 def writing(folder: Path, verb: str, clock: Clock | None = None) -> Generator[SealHost, None, None]:
-    """A seal host that may answer, for one answer or order. Raises StateError while another holds it too long,
-    BrokenRecord when its chain or its seal does not hold, StorageError.
+    """A seal host that may answer, for one answer or order. Raises StateError while another holds it too long or where
+    its lab was moved away from, BrokenRecord when its chain or its seal does not hold, StorageError.
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} holds no seal of a joint campaign; `labctl joint open` makes one")
     now = clock or MonotonicClock()
+    refuse_moved(folder)
     with Lock(folder / ".lock", verb, what=f"the seal of {folder.name}", clock=now, patience_ns=_PATIENCE_NS):
         journal = Journal.open(sqlite_url(folder / "journal.db"), folder.name)
         try:

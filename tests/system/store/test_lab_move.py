@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.joint.joint_labs import make_labs
 from support.json_documents import judged
 from support.runs.campaigns import recorded_with_cameras
 from support.runs.recordings import copied, digests
@@ -19,6 +20,7 @@ from labctl.backup.moving import move
 from labctl.cli import call
 from labctl.clock import ManualClock
 from labctl.errors import BrokenRecord, InputError, StateError, StorageError
+from labctl.joint.seal_host import writing
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import MARK, MOVED, find_lab
 from labctl.store.locks import campaign_lock, cell_lock_in
@@ -74,6 +76,17 @@ def test_nothing_is_moved_while_anything_of_the_lab_runs(lab: Path, tmp_path: Pa
         with held, pytest.raises(StateError, match="is in use by"):
             move(lab, tmp_path / "new", NOW)
         assert find_lab(lab) == lab and not (tmp_path / "new").exists()
+
+
+def test_a_seal_host_answers_nothing_while_its_lab_is_moved_and_at_the_old_place_never_again(tmp_path: Path) -> None:
+    labs = make_labs(tmp_path, address="tcp://127.0.0.1:7441")
+    with writing(labs.made.folder, "joint serve"), pytest.raises(StateError, match="the seal of two is in use by"):
+        move(labs.host, tmp_path / "new", NOW)
+    move(labs.host, tmp_path / "new", NOW)
+    with pytest.raises(StateError, match="this lab was moved to"), writing(labs.made.folder, "joint serve"):
+        pass
+    with writing(tmp_path / "new/joint/two", "joint serve") as host:
+        assert host.state.opened["name"] == "two"
 
 
 def killed(act: Callable[[], object]) -> None:
