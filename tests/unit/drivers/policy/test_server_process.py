@@ -20,17 +20,17 @@ from labctl.drivers.policy.server_process import ServerProcess
 pytestmark = pytest.mark.real_time
 
 CLOCK = MonotonicClock()
-# A server of two processes, as `uv run` makes them; it notes both and that it was asked to end.
+# A server of two processes, as `uv run` makes them; it notes that it was asked to end, and both once it can be asked.
 SERVER = """
 import os, pathlib, signal, subprocess, sys
 folder = pathlib.Path(sys.argv[1])
 child = subprocess.Popen(["sleep", "600"])
-(folder / "pids").write_text(f"{os.getpid()} {child.pid}")
 def end(*_):
     (folder / "asked").touch()
     if sys.argv[2] != "stubborn":
         sys.exit(0)
 signal.signal(signal.SIGTERM, end)
+(folder / "pids").write_text(f"{os.getpid()} {child.pid}")
 while True:
     signal.pause()
 """
@@ -38,7 +38,7 @@ while True:
 
 def server(notes: Path, manner: str = "polite", **given: Any) -> ServerProcess:
     plain = {"start": [sys.executable, "-c", SERVER, str(notes), manner], "folder": str(notes)}
-    return ServerProcess(Server(**{**plain, "ready_s": 20.0, "stop_s": 0.3, **given}))
+    return ServerProcess(Server(**{**plain, "ready_s": 20.0, "stop_s": 1.0, **given}))
 
 
 def pids(folder: Path) -> list[int]:
