@@ -157,7 +157,10 @@ def _journal_lines(admitted: Admitted, events: Sequence[Event]) -> list[Problem]
         return [Problem("missing table", name, "the journal as lines of JSON is not there")]
     with (admitted.folder / name).open("rb") as lines:
         for event, line in zip((*events, None), (*lines, None), strict=False):
-            there = json.loads(line) if line is not None else None
+            try:
+                there = None if line is None else json.loads(line)
+            except (ValueError, RecursionError):
+                there = line
             if there != (None if event is None else asdict(event)):
                 where = f"line {event.seq}" if event else "its end"
                 return [Problem("changed table", name, f"{where} is not the journal's entry")]
