@@ -21,7 +21,7 @@ from labctl.backup.snapshot import Taken, take_snapshot, what_is_there
 from labctl.clock import Anchor
 from labctl.errors import BrokenRecord, InputError, LabctlError, StateError, StorageError, in_words
 from labctl.plain import count
-from labctl.store.atomic_files import file_errors, replace_file, sync_folder
+from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_file, sync_folder
 from labctl.store.chain_heads import head_text, noted
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import JOURNAL, MARK, MOVED, campaigns
@@ -69,21 +69,11 @@ def move(lab: Path, to: Path, anchor: Anchor, say: Say = lambda line: None) -> M
         files, folders, left = what_is_there(lab, everything=True)
         size = sum(path.stat().st_size for path in files)
         _check_room(to, size)
-        part = to.with_name(f".{to.name}.moving")
-        with file_errors(str(part)):
-            shutil.rmtree(part, ignore_errors=True)  # of a move that was killed
-            part.mkdir(parents=True, mode=0o700)
-        try:
+        with folder_in_one_step(to, to.with_name(f".{to.name}.moving"), mode=0o700) as part:
             digests = _copied(lab, part, files, folders, say)
             if _heads(lab) != heads or _heads(part) != heads:
                 raise BrokenRecord(f"{lab}: a campaign went on while it was copied; the lab stays where it is")
-            with file_errors(str(to)):
-                part.chmod(stat.S_IMODE(lab.stat().st_mode))
-                part.rename(to)
-                sync_folder(to.parent)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
+            part.chmod(stat.S_IMODE(lab.stat().st_mode))
         try:
             verified = {
                 folder.name: verify_campaign(folder, noted(heads.get(folder.name), None), lab=True)

@@ -6,7 +6,6 @@ May not: write into a folder that is there, or say that a campaign holds which w
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +14,7 @@ from labctl.backup.repository import FileKept, Repository, Snapshot
 from labctl.core.campaign_state import Phase
 from labctl.errors import BrokenRecord, InputError
 from labctl.plain import count
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import folder_in_one_step, sync_folder
 from labctl.store.chain_heads import head_text, noted
 from labctl.store.lab_folder import MARK, campaigns
 from labctl.store.verifying.verify import Verification, verify_campaign
@@ -58,26 +57,17 @@ def restore(
     snapshot = repository.snapshot(name)
     if not any(one.path == MARK for one in snapshot.files):
         raise BrokenRecord(f"snapshot {snapshot.taken} holds no {MARK}; take another (labctl restore --at TIME)")
-    part = to.with_name(f".{to.name}.{os.getpid()}.part")
-    with file_errors(str(to)):
-        to.parent.mkdir(parents=True, exist_ok=True)
-        part.mkdir(mode=0o700)
-        try:
-            for folder in snapshot.folders:
-                (part / folder.path).mkdir(parents=True, mode=0o700)
-            for number, kept in enumerate(snapshot.files, 1):
-                _write(part / kept.path, kept, repository)
-                say(f"{number}/{count(len(snapshot.files), 'file')}")
-            for folder in reversed(snapshot.folders):
-                sync_folder(part / folder.path)
-                (part / folder.path).chmod(folder.mode)
-            sync_folder(part)
-            part.chmod(0o755)
-            part.rename(to)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
-        sync_folder(to.parent)
+    with folder_in_one_step(to, to.with_name(f".{to.name}.part"), mode=0o700) as part:
+        for folder in snapshot.folders:
+            (part / folder.path).mkdir(parents=True, mode=0o700)
+        for number, kept in enumerate(snapshot.files, 1):
+            _write(part / kept.path, kept, repository)
+            say(f"{number}/{count(len(snapshot.files), 'file')}")
+        for folder in reversed(snapshot.folders):
+            sync_folder(part / folder.path)
+            (part / folder.path).chmod(folder.mode)
+        sync_folder(part)
+        part.chmod(0o755)
     return _proved(to, snapshot)
 
 

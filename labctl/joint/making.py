@@ -6,7 +6,6 @@ May not: write anything before everything that could be refused has been checked
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from labctl.joint.keys import (
 from labctl.joint.seal_host import JOINT, part_nonce
 from labctl.joint.state import BlockBody, JointKind, JointOpened, PartBody, fold_joint, slots_of
 from labctl.messages.body_parts import SlotWithArm
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import folder_in_one_step
 from labctl.store.chain_heads import append_head, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal
@@ -68,18 +67,9 @@ def make_joint(
     folder = lab.resolve() / JOINT / name
     if folder.exists():
         raise InputError(f"joint campaign {name!r} is there already in {folder.parent}; choose another --name")
-    building = folder.with_name(f".making-{name}")
-    with file_errors(str(folder.parent)):
-        shutil.rmtree(building, ignore_errors=True)  # what a killed one may have left
-        building.mkdir(parents=True, mode=0o700)
-    try:
+    with folder_in_one_step(folder, folder.with_name(f".making-{name}"), mode=0o700) as building:
         commitment, head = _seal(building, name, plan, entropy, anchor, who)
         _pair(building, name, plan.protocol.cells.names, address, commitment)
-        with file_errors(str(folder)):
-            building.rename(folder)
-            sync_folder(folder.parent)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
     return Made(folder, commitment, head, sorted(folder.glob("*.invitation.toml")))
 
 

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labctl.core.events import Event
-from labctl.core.record import Record
 from labctl.publishing.leaving_out import files_of, sealed_episodes
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign, journal_url
@@ -26,7 +25,7 @@ from labctl.store.verifying.withheld import Withheld
 PLAIN = ("heads.log", "cell.toml", "fixture.toml", HISTORICAL)
 
 
-def copy_record(campaign: Campaign, record: Record, events: Sequence[Event], withheld: Withheld, to: Path) -> None:
+def copy_record(campaign: Campaign, events: Sequence[Event], withheld: Withheld, to: Path) -> None:
     """Fill the folder `to`, which is not there yet. Raises StorageError."""
     source = campaign.folder
     with file_errors(str(to)):

@@ -29,46 +29,94 @@ def _remedy(error: OSError) -> str:
         return "files may not grow so large here (ulimit -f); nothing was written; raise that limit and try again"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full; free some space and try again"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "not allowed to write here; check the permissions of the folder"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "not allowed here; check the permissions of the file and its folder"
+    if error.errno == errno.EROFS:
+        return "not allowed to write here; check how its disk is mounted"
     return (error.strerror or str(error)).lower()
 
 
-def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
-    """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
+@contextmanager
+def file_in_one_step(path: Path, *, durable: bool = True) -> Generator[Path, None, None]:
+    """A file beside `path` to write, which takes its place when the block ends well and is gone otherwise. durable: its
+    name is on the disk then; its bytes are for the block to force there. Raises StorageError.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     with file_errors(str(path)):
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                if durable:
-                    os.fsync(file.fileno())
+            yield temporary
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         if durable:
             sync_folder(path.parent)
+
+
+def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
+    with file_in_one_step(path, durable=durable) as temporary:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
 
 
 def detach(path: Path, *, durable: bool = True) -> None:
     """Give a path a file of its own with the bytes that are in it now: what whoever has it open writes from now on is
     in no folder. Raises StorageError.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with file_errors(str(path)):
-        try:
-            shutil.copyfile(path, temporary)
-            if durable:
-                sync_file(temporary)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    with file_in_one_step(path, durable=durable) as temporary:
+        shutil.copyfile(path, temporary)
         if durable:
-            sync_folder(path.parent)
+            sync_file(temporary)
+
+
+def keep_file(path: Path, content: bytes, within: Path) -> None:
+    """Write a file, and the folders that lead to it from `within`; all of it is on the disk when this returns. Raises
+    StorageError.
+    """
+    with file_errors(str(path.parent)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, content)
+    with file_errors(str(path.parent)):
+        sync_names(path.parent, within)
+
+
+@contextmanager
+def folder_in_one_step(
+    to: Path, building: Path, *, mode: int = 0o777, replacing: bool = False
+) -> Generator[Path, None, None]:
+    """The folder `building` to fill, which becomes `to` when the block ends well and is gone otherwise. What a killed
+    process left of it is removed first. replacing: an earlier `to` is renamed away in the last step and removed after
+    it; where that step fails it is put back, after a kill by the next call. Raises StorageError.
+    """
+    before = to.with_name(f".{to.name}.before")
+    with file_errors(str(to)):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if replacing:
+            _put_back(before, to)
+            shutil.rmtree(before, ignore_errors=True)
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir(parents=True, mode=mode)
+        try:
+            yield building
+            if replacing and to.exists():
+                to.rename(before)
+            building.rename(to)
+            sync_folder(to.parent)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+            if replacing:
+                _put_back(before, to)
+                shutil.rmtree(before, ignore_errors=True)
+
+
+def _put_back(before: Path, to: Path) -> None:
+    if before.is_dir() and not to.exists():
+        before.rename(to)
 
 
 def sync_file(path: Path) -> None:
@@ -82,11 +130,7 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Force a folder's list of names to disk, so that a file put there is found after loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_file(folder)
 
 
 def sync_names(folder: Path, within: Path) -> None:
@@ -117,6 +161,8 @@ def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = Tru
             file.flush()
             if durable:
                 os.fsync(file.fileno())
+        if durable and not size:  # whose name is new
+            sync_folder(path.parent)
 
 
 def whole_lines(path: Path) -> list[str]:

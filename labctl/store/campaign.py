@@ -22,7 +22,7 @@ from labctl.core.record_fold import record_of
 from labctl.core.reviewed import how_frozen, queue, unsettled
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.errors import BrokenRecord, InputError, StateError
-from labctl.store.atomic_files import file_errors, replace_file, sync_folder
+from labctl.store.atomic_files import folder_in_one_step, replace_file
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal, campaigns_in
@@ -269,18 +269,12 @@ def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:
 @contextmanager
 def _in_one_step(campaigns: Path, name: str) -> Generator[Path, None, None]:
     """A folder to fill that becomes campaigns/name when the block ends well, and nothing otherwise."""
-    workshop = campaigns / f".opening-{name}"
-    building = workshop / name
-    with file_errors(str(campaigns)):
-        shutil.rmtree(workshop, ignore_errors=True)  # what a killed `open` may have left
-        building.mkdir(parents=True)
-        building.chmod(PRIVATE)  # before unblinding its traces tell arms apart: answer times alone do
-        try:
+    workshop = campaigns / f".opening-{name}"  # no folder in `campaigns` has a journal before it is whole
+    try:  # private: before unblinding its traces tell arms apart, answer times alone do
+        with folder_in_one_step(campaigns / name, workshop / name, mode=PRIVATE) as building:
             yield building
-            building.rename(campaigns / name)
-            sync_folder(campaigns)
-        finally:
-            shutil.rmtree(workshop, ignore_errors=True)
+    finally:
+        shutil.rmtree(workshop, ignore_errors=True)
 
 
 def close_campaign(

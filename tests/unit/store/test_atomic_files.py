@@ -1,0 +1,69 @@
+"""Files and folders are whole or not there, and what is said to be on the disk is found there."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from labctl.errors import StorageError
+from labctl.store.atomic_files import append_line, file_errors, folder_in_one_step, whole_lines
+
+
+def test_the_name_of_a_file_that_its_first_line_made_is_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    )
+    append_line(tmp_path / "x.log", "one")
+    assert synced == [str(tmp_path / "x.log"), str(tmp_path)]
+    append_line(tmp_path / "x.log", "two")
+    assert synced[2:] == [str(tmp_path / "x.log")], "the name was there"
+    assert whole_lines(tmp_path / "x.log") == ["one", "two"]
+
+
+def test_what_may_not_be_read_is_not_said_to_be_for_writing() -> None:
+    with pytest.raises(StorageError) as told, file_errors("seal/schedule.json"):
+        raise PermissionError(errno.EACCES, "Permission denied")
+    assert str(told.value) == "seal/schedule.json: not allowed here; check the permissions of the file and its folder"
+
+
+def fill(to: Path, text: str, *, replacing: bool = False) -> None:
+    with folder_in_one_step(to, to.with_name("building"), replacing=replacing) as building:
+        (building / "x").write_text(text)
+
+
+def test_a_folder_takes_the_place_of_an_earlier_one_in_one_step(tmp_path: Path) -> None:
+    fill(tmp_path / "out", "one")
+    fill(tmp_path / "out", "two", replacing=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "two"
+
+
+def test_the_earlier_folder_is_back_when_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "out", "one")
+    true = Path.rename
+
+    def full(path: Path, target: Path) -> Path:
+        if path.name == "building":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return true(path, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        fill(tmp_path / "out", "two", replacing=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "one"
+
+
+def test_what_a_killed_process_left_is_put_right_by_the_next(tmp_path: Path) -> None:
+    fill(tmp_path / "out", "one")
+    (tmp_path / "out").rename(tmp_path / ".out.before")  # killed between its two renames
+    (tmp_path / "building/half").mkdir(parents=True)
+    with pytest.raises(KeyError), folder_in_one_step(tmp_path / "out", tmp_path / "building", replacing=True):
+        raise KeyError("refused")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "one"
