@@ -168,15 +168,14 @@ def _open_reader(path: Path) -> sqlite3.Connection:
     """
     if is_published(path):
         return open_immutable(path)
-    log = path.with_name(path.name + "-wal")
-    if _size_of(log):
+    if log_size(path):
         try:
             reader = _opened(path, "mode=ro", _LOOK)  # from here on its locks keep the log where it is
         except sqlite3.OperationalError:
-            if _size_of(log):
+            if log_size(path):
                 raise
         else:
-            if _size_of(log):
+            if log_size(path):
                 return reader
             reader.close()  # the last of its writers left meanwhile, in order, and took the log along
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
@@ -185,15 +184,21 @@ def _open_reader(path: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
                 raise
-    elif log.exists():
+    elif _log_of(path).exists():
         return _opened(path, "mode=ro")
     return _opened(path, "immutable=1")  # here nobody can begin to write either
 
 
-def _size_of(log: Path) -> int:
-    """Bytes of a write-ahead log, 0 without one; asked once, for whoever leaves last takes it away at any moment."""
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def log_size(path: Path) -> int:
+    """Bytes of a database's write-ahead log, 0 without one; asked once, for whoever leaves last takes it away at any
+    moment.
+    """
     try:
-        return log.stat().st_size
+        return _log_of(path).stat().st_size
     except FileNotFoundError:
         return 0
 
@@ -255,7 +260,7 @@ def sync_log(connection: Connection, url: str) -> None:
     The write-ahead log is forced to disk, and then what of it no reader needs is put into the database.
     """
     path = database_file(url)
-    log = path.with_name(path.name + "-wal")
+    log = _log_of(path)
     if log.is_file():
         sync_file(log)  # SQLite holds no lock on this one that opening and closing it would lose
     sync_folder(path.parent)

@@ -165,7 +165,7 @@ def test_a_store_that_is_away_or_gives_other_bytes_is_one_line(recordings: Recor
     write_page([folder], tmp_path / "page.html")
     assert "is its disk mounted" in (tmp_path / "page.html").read_text(), "the rest is shown, and this is said"
     (tmp_path / "unplugged").rename(tmp_path / "store")
-    reading._away.said.clear()
+    reading._away.clear()
     altered = tmp_path / "store" / object_name(entry["sha256"])
     altered.chmod(0o640)
     altered.write_bytes(b"something else")
