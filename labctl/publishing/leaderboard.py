@@ -115,7 +115,7 @@ def _groups(campaigns: Sequence[Shown], joins: Sequence[_Join]) -> list[list[Sho
 
 def _board(group: Sequence[Shown], joins: Sequence[_Join], found: Boards) -> Board:
     anchors = set.intersection(*(set(join.anchors) for join in joins))
-    people = {arm for one in group for arm in _people(one)}
+    people = {arm for one in group for arm in one.people}
     reference = min(anchors, key=lambda arm: (arm not in people, arm), default=None)
     members = list(group)
     if reference is None:
@@ -145,11 +145,6 @@ def _board(group: Sequence[Shown], joins: Sequence[_Join], found: Boards) -> Boa
     places.sort(key=lambda one: (one.ratio is None, one.ratio, one.arm))
     names = tuple(one.name for one in members)
     return Board(names, reference, members[0].manifest.kind, tuple(places), tuple(dict.fromkeys(notes)))
-
-
-def _people(one: Shown) -> set[str]:
-    opened = one.record.state.opened
-    return {"human"} if opened["has_human"] else set()
 
 
 def _ratio(one: Shown, arm: str, reference: str) -> tuple[float | None, tuple[float, float] | None]:

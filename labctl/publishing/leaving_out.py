@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labctl.core.events import Event, Kind, canonical
@@ -32,7 +32,7 @@ class Choice:
     """
 
     episodes: frozenset[str] | None = None
-    withhold: Mapping[str, str] | None = None
+    withhold: Mapping[str, str] = field(default_factory=dict[str, str])
     pictures: bool = True
 
 
@@ -70,7 +70,7 @@ def left_out(folder: Path, events: Sequence[Event], record: Record, choice: Choi
     """Every thing that is not published of this campaign, each once. Raises InputError for an episode that it does not
     have, StorageError.
     """
-    for name in (*(choice.episodes or ()), *(choice.withhold or {})):
+    for name in (*(choice.episodes or ()), *choice.withhold):
         if name not in record.episodes:
             raise InputError(
                 f"episode {name!r} is none of {folder.name}; list them with: labctl episodes {folder.name}"
@@ -95,11 +95,11 @@ def _things(folder: Path, events: Sequence[Event]) -> Iterator[_Thing]:
 def _why(thing: _Thing, choice: Choice) -> str:
     """Why a thing is withheld; "" for one that goes."""
     if thing.what != "samples":
-        if thing.episode in (choice.withhold or {}):
-            return (choice.withhold or {})[thing.episode]
+        if thing.episode in choice.withhold:
+            return choice.withhold[thing.episode]
         if not choice.pictures:
             return NO_PICTURES
-    chosen: Collection[str] | None = choice.episodes
+    chosen = choice.episodes
     return NOT_CHOSEN if chosen is not None and thing.episode and thing.episode not in chosen else ""
 
 

@@ -24,7 +24,7 @@ from labctl.store.verifying.withheld import Withheld
 
 SCHEMA = "labctl.published/1"
 LARGEST = 32 << 20  # bytes of a manifest: some 200,000 files
-CAMPAIGN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 What = Literal["video", "depth", "side file", "photo", "samples"]
 
 
@@ -127,7 +127,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         found = _FORM.validate_python(_plain(data))
     except (ValueError, RecursionError) as error:
         raise BrokenRecord(f"{path}: no manifest of labctl: {_first(error)}") from None
-    if CAMPAIGN.fullmatch(found.campaign) is None:
+    if PLAIN_NAME.fullmatch(found.campaign) is None:
         raise BrokenRecord(f"{path}: {found.campaign[:100]!r} is no name of a campaign")
     return found, hashlib.sha256(data).hexdigest()
 

@@ -220,8 +220,8 @@ def open_campaign(
     check_cell_options(cell, plan)
     check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
-    if name is not None and not _NAME.fullmatch(name):
-        raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
+    if name is not None:
+        check_name("campaign", name)
     links = links_of(plan, cell, lab, extends, anchors)
     person_then = further(plan, cell)
     schedule = schedule_of(plan, conditions, entropy, dealt)
@@ -253,6 +253,12 @@ def open_campaign(
         about = {"protocol": plan.protocol.protocol.name, "protocol_sha256": body["protocol"]["sha256"]}
         add_opened(lab, MonotonicClock(), campaign=name, commitment=commitment, wall=anchor.wall, **about)
     return Opened(campaigns / name, name, commitment, head_text(event.seq, event.hash), links)
+
+
+def check_name(what: str, name: str) -> None:
+    """Raises InputError for a name that is not good for a folder."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{what} name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
 
 
 def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:

@@ -45,11 +45,6 @@ def database_file(url: str) -> Path:
     return Path(named)
 
 
-def place(url: str) -> str:
-    """What to call a database in a message: its file."""
-    return str(database_file(url))
-
-
 def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
     """An engine that opens connections as `mode` asks; "read" never creates a file, "write" never creates a database.
 

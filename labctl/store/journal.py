@@ -75,11 +75,7 @@ def _inserts() -> tuple[Insert, Insert]:
 def campaigns_in(url: str) -> list[str]:
     """Names of the campaigns whose journals a database holds, sorted. Raises StorageError."""
     reader = database_backend.Reader(url)
-    return sorted(reader.rows("SELECT DISTINCT campaign FROM event", _name))
-
-
-def _name(campaign: str) -> str:
-    return campaign
+    return sorted(reader.rows("SELECT DISTINCT campaign FROM event", str))
 
 
 def _head(seq: int, own: str) -> tuple[int, str]:
@@ -99,8 +95,7 @@ class Journal:
     def __init__(self, url: str, campaign: str, source: Engine | database_backend.Reader) -> None:
         """source: what a writer connects by, or what answers a reader."""
         self.campaign = campaign
-        self.readonly = isinstance(source, database_backend.Reader)
-        self._where = database_backend.place(url)
+        self._where = str(database_backend.database_file(url))
         self._source = source
         self._writer: Connection | None = None
         self._head = (0, GENESIS)

@@ -87,7 +87,7 @@ class _Database:
     """One database of streams and chunks. A writer keeps one connection, a reader connects for every question."""
 
     def __init__(self, url: str, mode: database_backend.Mode, *, durable: bool, held: bool = False) -> None:
-        self.url, self.where = url, database_backend.place(url)
+        self.url, self.where = url, str(database_backend.database_file(url))
         self._reader = database_backend.Reader(url, held=held) if mode == "read" else None
         self._engine: Engine | None = None
         self._writer: Connection | None = None

@@ -104,7 +104,7 @@ class HostRecord:
         """Raises StorageError when the folder holds no campaign."""
         self.folder = folder
         self._journal = Reader(journal_url(folder))
-        first = self._journal.rows("SELECT campaign, hash FROM event WHERE seq = 1", _two)
+        first = self._journal.rows("SELECT campaign, hash FROM event WHERE seq = 1", two_texts)
         if len(first) != 1:
             raise StorageError(f"{folder / 'journal.db'} holds {len(first)} campaigns, not one; see: labctl verify")
         self.name, self.first = first[0]
@@ -143,7 +143,7 @@ class HostRecord:
         them.
         """
         question = "SELECT episode, body FROM event WHERE campaign = :campaign AND kind = :kind ORDER BY seq"
-        found = self._journal.rows(question, _two, campaign=self.name, kind=str(Kind.RECORDING_SEALED))
+        found = self._journal.rows(question, two_texts, campaign=self.name, kind=str(Kind.RECORDING_SEALED))
         return {episode: roots_in(body) for episode, body in found}
 
     def parts(self) -> Iterator[Part]:
@@ -211,5 +211,6 @@ def roots_in(body: str) -> dict[str, str]:
     return {name: str(entry["root"]) for name, entry in json.loads(body)["streams"].items()}
 
 
-def _two(name: str, digest: str) -> tuple[str, str]:
-    return name, digest
+def two_texts(one: str, two: str) -> tuple[str, str]:
+    """A row of two texts."""
+    return one, two
