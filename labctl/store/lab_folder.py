@@ -56,15 +56,13 @@ class Plan:
     cards: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def find_lab(
-    given: Path | None = None, *, environment: Mapping[str, str] | None = None, start: Path | None = None
-) -> Path:
+def find_lab(given: Path | None = None, *, start: Path | None = None) -> Path:
     """The lab folder: the one given, else $LABCTL_LAB, else the nearest parent of `start` that holds a lab.toml.
 
     `start` is the current folder unless given. Raises InputError when there is no lab, StateError where one was moved
     away from.
     """
-    folder = _find_lab(given, environment, start)
+    folder = _find_lab(given, start)
     admit_zone(folder)
     return folder
 
@@ -81,9 +79,8 @@ def refuse_moved(folder: Path) -> None:
             return
 
 
-def _find_lab(given: Path | None, environment: Mapping[str, str] | None, start: Path | None) -> Path:
-    environment = os.environ if environment is None else environment
-    named = given or (Path(environment["LABCTL_LAB"]) if environment.get("LABCTL_LAB") else None)
+def _find_lab(given: Path | None, start: Path | None) -> Path:
+    named = given or (Path(os.environ["LABCTL_LAB"]) if os.environ.get("LABCTL_LAB") else None)
     if named is not None:
         refuse_moved(named.resolve())
         if not (named / MARK).is_file():

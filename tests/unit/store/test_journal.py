@@ -183,7 +183,7 @@ def test_a_locked_database_is_one_line_and_nothing_is_half_written(journal, url,
 
 def test_a_full_disk_is_one_line_and_the_journal_goes_on_when_there_is_space(journal):
     add(journal)
-    raw = journal._writer.connection.driver_connection
+    raw = journal._database._writer.connection.driver_connection
     pages = raw.execute("PRAGMA page_count").fetchone()[0]
     raw.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(StorageError, match="disk is full"):
