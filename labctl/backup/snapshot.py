@@ -16,7 +16,7 @@ from pathlib import Path
 from labctl.backup.repository import FileKept, FolderKept, HeadKept, Repository, Snapshot
 from labctl.clock import Anchor
 from labctl.core.trial import fold
-from labctl.errors import LabctlError, StorageError, in_words
+from labctl.errors import Busy, LabctlError, StorageError, in_words
 from labctl.plain import count
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import HEADS
@@ -124,7 +124,7 @@ class _Taking:
         try:
             sha256, size, new = self._repository.take(path, database=database)
         except StorageError as error:
-            if not database:
+            if not database or isinstance(error, Busy):  # what another program holds is not damaged
                 raise
             self.damaged.append(f"{name}: kept as it lies there, SQLite cannot read it: {error}")
             database = False

@@ -27,11 +27,10 @@ from labctl.joint.seal_host import JOINT, part_nonce
 from labctl.joint.state import BlockBody, JointKind, JointOpened, PartBody, fold_joint, slots_of
 from labctl.messages.body_parts import SlotWithArm
 from labctl.store.atomic_files import folder_in_one_step
-from labctl.store.campaign import check_name
 from labctl.store.chain_heads import append_head, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal
-from labctl.store.lab_folder import Plan, read_plan
+from labctl.store.lab_folder import Plan, check_name, read_plan
 from labctl.store.ledger import Ledger, part_commitment
 from labctl.store.opened_body import text_digest
 

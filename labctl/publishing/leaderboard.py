@@ -86,6 +86,8 @@ def _joins(campaigns: Sequence[Shown]) -> tuple[list[_Join], dict[str, str]]:
                 why[later.name] = f"it was opened linked to {link.campaign}, which is not in this site"
             elif link.head not in earlier.hashes:
                 why[later.name] = f"it was linked to another {link.campaign}: the one here has no such head"
+            elif not link.anchors:
+                why[later.name] = f"it was linked to {earlier.name} through no arm"
             elif earlier.manifest.kind != later.manifest.kind:
                 why[later.name] = f"it is {later.manifest.kind} and {earlier.name} is {earlier.manifest.kind}"
             elif not (earlier.of_items and later.of_items):

@@ -20,6 +20,7 @@ from labctl.publishing.drawing import RECORDINGS, draw
 from labctl.publishing.leaving_out import Choice, free_texts, left_out, sealed_episodes
 from labctl.publishing.licences import licence_of
 from labctl.publishing.manifest import (
+    MOST_DRAWS,
     FileListed,
     Manifest,
     ReportMade,
@@ -84,6 +85,8 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
     Raises StateError before unblinding, BrokenRecord for a record that does not hold, InputError, StorageError.
     """
     licence, licence_text = licence_of(request.licence)
+    if max(request.boot, request.perm) > MOST_DRAWS:
+        raise InputError(f"--boot, --perm: a published report has {MOST_DRAWS} draws at most, as others make it again")
     _check_out(out, folder, force=request.force)
     say("1/5 the record is verified")
     building = out.with_name(f".{out.name}.publishing")

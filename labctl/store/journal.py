@@ -278,7 +278,7 @@ def chain_problems(events: Sequence[Event]) -> list[Problem]:
             found.append(Problem("broken link", here, f"it does not follow entry {expected - 1}"))
         try:
             whole = event_hash(event) == event.hash
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             whole = False
         if not whole:
             found.append(Problem("edited entry", here, "its content does not match its hash"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 import os
+import re
 import shlex
 import sys
 import tomllib
@@ -31,6 +32,7 @@ JOURNAL = "journal.db"
 MODULES = "LABCTL_MODULES"  # read by `labctl.drivers`: PYTHONPATH would go before the standard library
 
 SCHEMAS = "schemas"  # in a lab: what editors read
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 # file in a new lab -> the packaged file it is copied from, and what kind of file it is
 STARTER = {
@@ -161,6 +163,12 @@ def strangers(folder: Path) -> bool:
 def campaigns(lab: Path) -> list[Path]:
     """The campaign folders of a lab, by name."""
     return sorted(path.parent for path in (lab / "campaigns").glob(f"*/{JOURNAL}"))
+
+
+def check_name(what: str, name: str) -> None:
+    """Raises InputError for a name that a campaign's folder may not have."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{what} name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
 
 
 def campaign_folder(named: str | None, lab: Path | None = None) -> Path:

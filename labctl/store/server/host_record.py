@@ -59,7 +59,7 @@ class Stream(NamedTuple):
         """Whether it tells arms apart. What cannot be read is taken to."""
         try:
             return spec_of(json.loads(self.spec)).arm_dependent
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return True
 
 
@@ -199,7 +199,7 @@ def check_links(entries: Sequence[Entry], seq: int, prev: str, where: str) -> No
             )
         try:
             whole = event_hash(entry.event()) == entry.hash
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise BrokenRecord(f"{where} seq {entry.seq}: its body cannot be read: {in_words(error)}") from error
         if not whole:
             raise BrokenRecord(f"{where} seq {entry.seq} ({entry.kind}) does not match its hash; see: labctl verify")
@@ -207,8 +207,11 @@ def check_links(entries: Sequence[Entry], seq: int, prev: str, where: str) -> No
 
 
 def roots_in(body: str) -> dict[str, str]:
-    """The same of one RecordingSealed."""
-    return {name: str(entry["root"]) for name, entry in json.loads(body)["streams"].items()}
+    """The same of one RecordingSealed. Raises BrokenRecord."""
+    try:
+        return {name: str(entry["root"]) for name, entry in json.loads(body)["streams"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BrokenRecord(f"what was sealed of a recording cannot be read: {in_words(error)}") from error
 
 
 def two_texts(one: str, two: str) -> tuple[str, str]:

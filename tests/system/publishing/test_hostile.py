@@ -154,6 +154,10 @@ WEAPONS: dict[str, tuple[Spoil, str]] = {
         lambda folder: (folder / "published.json").write_text("[" * 200_000),
         "no manifest of labctl",
     ),
+    "a report of endless draws": (
+        lambda folder: rewrite(folder, lambda m: m["report"].update(boot=10**12)),
+        "no manifest of labctl: report.boot",
+    ),
     "a manifest of another form": (says("schema", "labctl.published/9"), "no manifest of labctl"),
     "a manifest that says a thing twice": (
         lambda folder: (folder / "published.json").write_text(

@@ -12,6 +12,7 @@ from labctl.backup import snapshot
 from labctl.backup.repository import Repository
 from labctl.backup.snapshot import take_snapshot
 from labctl.clock import ManualClock
+from labctl.errors import Busy
 
 
 @pytest.fixture
@@ -42,3 +43,18 @@ def test_a_folder_that_goes_while_it_is_looked_at_is_in_no_snapshot(
     taken = take_snapshot(lab, Repository.made(tmp_path / "backups", of=lab), ManualClock(0).anchor())
     assert [one.path for one in taken.snapshot.folders] == ["campaigns"]
     assert [one.path for one in taken.snapshot.files] == ["lab.toml"]
+
+
+def test_a_database_that_another_program_holds_is_not_kept_as_it_lies_there(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lab / "x.db").write_bytes(snapshot.SQLITE_BEGINS)
+    repository = Repository.made(tmp_path / "backups", of=lab)
+
+    def held(path: Path, to: Path) -> None:
+        raise Busy(f"{path}: another process holds the database")
+
+    monkeypatch.setattr("labctl.backup.repository.copy_database", held)
+    with pytest.raises(Busy, match="another process holds the database"):
+        take_snapshot(lab, repository, ManualClock(0).anchor())
+    assert repository.names() == []

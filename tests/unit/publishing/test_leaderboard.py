@@ -29,3 +29,10 @@ def test_the_reference_is_the_person_whatever_the_arm_is_called(people: set[str]
     two = Campaign("two", [*arms, "b-policy"], people, [Linked("one", "head of one", tuple(arms))])
     (board,) = boards_of(cast("list[Shown]", [one, two])).boards
     assert board.reference == reference
+
+
+def test_a_campaign_that_is_linked_through_no_arm_stands_apart() -> None:
+    one = Campaign("one", ["a-policy"], set(), [])
+    two = Campaign("two", ["b-policy"], set(), [Linked("one", "head of one", ())])
+    found = boards_of(cast("list[Shown]", [one, two]))
+    assert not found.boards and found.apart["two"] == "it was linked to one through no arm"

@@ -235,3 +235,11 @@ def test_an_entry_rehashed_alone_breaks_the_next_link():
     events[1] = replace(edited, hash=event_hash(edited))
     (problem,) = chain_problems(events)
     assert (problem.what, problem.where) == ("broken link", "journal seq 3 (Deviation)")
+
+
+def test_a_body_that_is_nested_too_deep_to_be_hashed_is_named() -> None:
+    body: dict[str, object] = {}
+    for _ in range(100_000):
+        body = {"a": body}
+    event = Event(1, "Note", 1, "b", "w", "run", body=body, prev=GENESIS, hash="0" * 64)
+    assert [problem.what for problem in chain_problems([event])] == ["edited entry"]
