@@ -6,7 +6,7 @@ May not: write into a folder that is there, or say that a campaign holds which w
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,7 +68,9 @@ def restore(
             (part / folder.path).chmod(folder.mode)
         sync_folder(part)
         part.chmod(0o755)
-    return _proved(to, snapshot)
+    heads = {head.campaign: head_text(head.seq, head.hash) for head in snapshot.heads}
+    verified = proved(to, heads)
+    return Restored(to, snapshot, verified, [name for name in heads if name not in verified])
 
 
 def _write(path: Path, kept: FileKept, repository: Repository) -> None:
@@ -82,9 +84,9 @@ def _write(path: Path, kept: FileKept, repository: Repository) -> None:
     os.utime(path, ns=(kept.changed_ns, kept.changed_ns))
 
 
-def _proved(to: Path, snapshot: Snapshot) -> Restored:
-    heads = {head.campaign: head_text(head.seq, head.hash) for head in snapshot.heads}
-    verified: dict[str, Verification] = {}
-    for folder in campaigns(to):
-        verified[folder.name] = verify_campaign(folder, noted(heads.get(folder.name), None), lab=True)
-    return Restored(to, snapshot, verified, [name for name in heads if name not in verified])
+def proved(lab: Path, heads: Mapping[str, str]) -> dict[str, Verification]:
+    """What verifying each campaign of a lab finds, held against its head (N:HASH; "" and none: it has no known one)."""
+    return {
+        folder.name: verify_campaign(folder, noted(heads.get(folder.name) or None, None), lab=True)
+        for folder in campaigns(lab)
+    }

@@ -198,7 +198,6 @@ LISTED: dict[str, dict[str, str]] = {
     },
     "labctl/backup/moving.py": {
         "_copy: open": "every file, byte by byte",
-        "_digest: open": "the same",
         "_finished: read_text": "the mark of a lab that was moved",
         "_heads: events_of": "the number and hash of the last entry",
     },
