@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.chains import chain
 
 from labctl.clock import ManualClock
 from labctl.core.events import GENESIS, Event, Kind, event_hash
@@ -34,16 +35,6 @@ def journal(url: str):
 
 def add(journal: Journal, text: str = "x", **more) -> Event:
     return journal.append(Kind.DEVIATION, anchor=CLOCK.anchor(), who="run", body={"text": text}, **more)
-
-
-def chain(n: int) -> list[Event]:
-    events: list[Event] = []
-    for seq in range(1, n + 1):
-        event = Event(
-            seq, "Deviation", seq, "b", "w", "run", body={"text": str(seq)}, prev=events[-1].hash if events else GENESIS
-        )
-        events.append(replace(event, hash=event_hash(event)))
-    return events
 
 
 def test_an_appended_event_is_read_back_equal_and_chained(journal):
