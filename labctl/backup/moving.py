@@ -71,7 +71,7 @@ def move(lab: Path, to: Path, anchor: Anchor, say: Say = lambda line: None) -> M
         files, folders, left = what_is_there(lab, everything=True)
         size = sum(path.stat().st_size for path in files)
         _check_room(to, size)
-        with folder_in_one_step(to, to.with_name(f".{to.name}.moving"), mode=0o700) as part:
+        with folder_in_one_step(to, mode=0o700) as part:
             digests = _copied(lab, part, files, folders, say)
             if _heads(lab) != heads or _heads(part) != heads:
                 raise BrokenRecord(f"{lab}: a campaign went on while it was copied; the lab stays where it is")

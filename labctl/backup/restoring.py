@@ -57,7 +57,7 @@ def restore(
     snapshot = repository.snapshot(name)
     if not any(one.path == MARK for one in snapshot.files):
         raise BrokenRecord(f"snapshot {snapshot.taken} holds no {MARK}; take another (labctl restore --at TIME)")
-    with folder_in_one_step(to, to.with_name(f".{to.name}.part"), mode=0o700) as part:
+    with folder_in_one_step(to, mode=0o700) as part:
         for folder in snapshot.folders:
             (part / folder.path).mkdir(parents=True, mode=0o700)
         for number, kept in enumerate(snapshot.files, 1):

@@ -63,7 +63,7 @@ def make_joint(
     folder = lab.resolve() / JOINT / name
     if folder.exists():
         raise InputError(f"joint campaign {name!r} is there already in {folder.parent}; choose another --name")
-    with folder_in_one_step(folder, folder.with_name(f".making-{name}"), mode=0o700) as building:
+    with folder_in_one_step(folder, mode=0o700) as building:
         commitment, head = _seal(building, name, plan, entropy, anchor, who)
         _pair(building, name, plan.protocol.cells.names, address, commitment)
     return Made(folder, commitment, head, sorted(folder.glob("*.invitation.toml")))

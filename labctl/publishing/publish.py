@@ -89,8 +89,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         raise InputError(f"--boot, --perm: a published report has {MOST_DRAWS} draws at most, as others make it again")
     _check_out(out, folder, force=request.force)
     say("1/5 the record is verified")
-    building = out.with_name(f".{out.name}.publishing")
-    with verified(folder) as shown, folder_in_one_step(out, building, replacing=True):
+    with verified(folder) as shown, folder_in_one_step(out, replacing=True) as building:
         campaign = shown.campaign
         record, events = campaign.record(), campaign.events()
         _check_phase(record, folder)

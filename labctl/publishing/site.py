@@ -53,8 +53,7 @@ def make_site(
     InputError, StorageError.
     """
     _check_out(out, force=force)
-    building = out.with_name(f".{out.name}.building")
-    with folder_in_one_step(out, building, replacing=True):
+    with folder_in_one_step(out, replacing=True) as building:
         (building / REPORTS).mkdir()
         campaigns: list[Shown] = []
         for number, folder in enumerate(folders, 1):

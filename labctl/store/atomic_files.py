@@ -6,6 +6,7 @@ May not: know what a file says, or import a database: every process of a cell im
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import shutil
 from collections.abc import Generator
@@ -87,11 +88,12 @@ def keep_file(path: Path, content: bytes, within: Path) -> None:
 
 @contextmanager
 def folder_in_one_step(
-    to: Path, building: Path, *, mode: int = 0o777, replacing: bool = False
+    to: Path, *, building: Path | None = None, mode: int = 0o777, replacing: bool = False
 ) -> Generator[Path, None, None]:
-    """The folder `building` to fill, which becomes `to` when the block ends well and is gone otherwise. What a killed
-    process left of it is removed first. replacing: an earlier `to` is renamed away in the last step and removed after
-    it; where that step fails it is put back, after a kill by the next call. Raises StorageError.
+    """A folder to fill, which becomes `to` when the block ends well and is gone otherwise. What killed processes left
+    is removed first. building: where it is filled, for who sees to it that nobody else is at it [beside `to`, a place
+    of this process's own]. replacing: an earlier `to` is renamed away in the last step and removed after it; where that
+    step fails it is put back, after a kill by the next call. Raises StorageError.
     """
     before = to.with_name(f".{to.name}.before")
     with file_errors(str(to)):
@@ -99,6 +101,11 @@ def folder_in_one_step(
         if replacing:
             _put_back(before, to)
             shutil.rmtree(before, ignore_errors=True)
+        if building is None:
+            building = to.with_name(f".{to.name}.{os.getpid()}.part")
+            for left in to.parent.glob(f".{glob.escape(to.name)}.*.part"):
+                if _of_nobody(left):
+                    shutil.rmtree(left, ignore_errors=True)
         shutil.rmtree(building, ignore_errors=True)
         building.mkdir(parents=True, mode=mode)
         try:
@@ -112,6 +119,18 @@ def folder_in_one_step(
             if replacing:
                 _put_back(before, to)
                 shutil.rmtree(before, ignore_errors=True)
+
+
+def _of_nobody(part: Path) -> bool:
+    """Whether the process whose number such a folder has in its name has ended."""
+    number = part.stem.rpartition(".")[2]
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, OverflowError):
+        pass
+    return False
 
 
 def _put_back(before: Path, to: Path) -> None:

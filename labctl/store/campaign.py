@@ -266,7 +266,7 @@ def _new_folder(campaigns: Path, wanted: str, *, given: bool) -> Generator[tuple
         name = _free_name(campaigns, wanted, given=given)
         workshop = campaigns / f".opening-{name}"  # no folder in `campaigns` has a journal before it is whole
         try:  # private: before unblinding its traces tell arms apart, answer times alone do
-            with folder_in_one_step(campaigns / name, workshop / name, mode=PRIVATE) as folder:
+            with folder_in_one_step(campaigns / name, building=workshop / name, mode=PRIVATE) as folder:
                 yield name, folder
         finally:
             shutil.rmtree(workshop, ignore_errors=True)

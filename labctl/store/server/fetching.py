@@ -89,7 +89,7 @@ def fetch(server: Server, named: str, out: Path) -> Fetched:
         raise InputError(f"{out} is there already; name a new folder, nothing was written")
     key, name = found[0].campaign, found[0].name
     check_may_read(server, key)
-    with folder_in_one_step(out, out.with_name(f".{out.name}.part"), mode=0o700) as building:
+    with folder_in_one_step(out, mode=0o700) as building:
         entries, head = _journal(server, key, name, building)
         chunks = _traces(server, key, name, building)
     return Fetched(key, out, entries, head, chunks)

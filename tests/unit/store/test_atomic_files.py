@@ -32,8 +32,11 @@ def test_what_may_not_be_read_is_not_said_to_be_for_writing() -> None:
     assert str(told.value) == "seal/schedule.json: not allowed here; check the permissions of the file and its folder"
 
 
+NOBODY = 2**22 + 1  # no process has this number
+
+
 def fill(to: Path, text: str, *, replacing: bool = False) -> None:
-    with folder_in_one_step(to, to.with_name("building"), replacing=replacing) as building:
+    with folder_in_one_step(to, replacing=replacing) as building:
         (building / "x").write_text(text)
 
 
@@ -50,7 +53,7 @@ def test_the_earlier_folder_is_back_when_the_new_one_cannot_take_its_place(
     true = Path.rename
 
     def full(path: Path, target: Path) -> Path:
-        if path.name == "building":
+        if path.name == f".out.{os.getpid()}.part":
             raise OSError(errno.ENOSPC, "No space left on device")
         return true(path, target)
 
@@ -63,7 +66,21 @@ def test_the_earlier_folder_is_back_when_the_new_one_cannot_take_its_place(
 def test_what_a_killed_process_left_is_put_right_by_the_next(tmp_path: Path) -> None:
     fill(tmp_path / "out", "one")
     (tmp_path / "out").rename(tmp_path / ".out.before")  # killed between its two renames
-    (tmp_path / "building/half").mkdir(parents=True)
-    with pytest.raises(KeyError), folder_in_one_step(tmp_path / "out", tmp_path / "building", replacing=True):
+    others = {f".out.{os.getppid()}.part", ".out.x.part"}  # of a process that goes on, and of none
+    for name in {f".out.{NOBODY}.part", f".out.{os.getpid()}.part", *others}:
+        (tmp_path / name / "half").mkdir(parents=True)
+    with pytest.raises(KeyError), folder_in_one_step(tmp_path / "out", replacing=True):
         raise KeyError("refused")
-    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "one"
+    assert {path.name for path in tmp_path.iterdir()} == {"out", *others}
+    assert (tmp_path / "out/x").read_text() == "one"
+
+
+def test_two_that_make_one_folder_at_once_never_make_a_mixed_one(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="directory not empty"), folder_in_one_step(tmp_path / "out") as building:
+        (building / "mine").touch()
+        child = os.fork()
+        if not child:
+            fill(tmp_path / "out", "theirs")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "theirs"
