@@ -53,7 +53,8 @@ class Found:
             raise
         except LabctlError as error:
             self.problems.append(Problem(what, where, str(error), episode))
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # a form that was tampered with
+        except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+            # a form that was tampered with
             self.problems.append(Problem(what, where, f"it cannot be read: {in_words(error)}", episode))
 
     def of_recording(self, episode: str, problems: Sequence[Problem]) -> None:

@@ -265,6 +265,12 @@ def test_a_line_of_the_journals_table_that_cannot_be_read_is_named(line: bytes, 
     assert str(problem) == "changed table: tables/journal.jsonl: line 1 is not the journal's entry"
 
 
+def test_an_entry_that_is_nested_deep_is_named_and_not_a_traceback(mine: Path) -> None:
+    body = '{"a": ' + "[" * 800 + "]" * 800 + "}"
+    sql("journal.db", f"UPDATE event SET body = '{body}' WHERE kind = 'CampaignFrozen'")(mine)
+    assert {"edited entry", "changed table"} <= {problem.what for problem in check_published(mine).problems}
+
+
 def test_what_is_missing_and_not_listed_as_withheld_is_named(mine: Path) -> None:
     video = next(name for name in manifest_of(mine)["files"] if name.endswith(".mp4") and name.startswith(AT))
     (mine / video).unlink()
