@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labctl.backup.repository import PIECE, Repository
+from labctl.backup.repository import Repository, copied
 from labctl.backup.restoring import proved
 from labctl.backup.snapshot import Taken, take_snapshot, what_is_there
 from labctl.clock import Anchor
@@ -168,7 +168,7 @@ def _copied(lab: Path, to: Path, files: Sequence[Path], folders: Sequence[Path],
         target = to / (ARRIVING if name == MARK else name)
         with file_errors(str(path)):
             about = path.stat()
-            found[name] = _copy(path, target)
+            found[name], _ = copied(path, target)
             target.chmod(stat.S_IMODE(about.st_mode))
             os.utime(target, ns=(about.st_atime_ns, about.st_mtime_ns))
             if file_digest(target) != found[name]:
@@ -180,19 +180,6 @@ def _copied(lab: Path, to: Path, files: Sequence[Path], folders: Sequence[Path],
         there.chmod(stat.S_IMODE(folder.stat().st_mode))
     sync_folder(to)
     return found
-
-
-def _copy(path: Path, target: Path) -> str:
-    seen = hashlib.sha256()
-    with path.open("rb") as source, target.open("xb") as file:
-        while piece := source.read(PIECE):
-            seen.update(piece)
-            file.write(piece)
-        file.flush()
-        os.fsync(file.fileno())
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return seen.hexdigest()
 
 
 def _listed(digests: Mapping[str, str]) -> str:

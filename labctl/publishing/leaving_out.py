@@ -122,13 +122,12 @@ def _key(thing: _Thing) -> str:
 
 
 def _salted(salt: str, thing: _Thing, where: Callable[[str], Path]) -> str:
-    found = hashlib.sha256(bytes.fromhex(salt) + thing.content)
-    if thing.file:
-        path = where(thing.file)
-        with file_errors(str(path)), path.open("rb") as file:
-            while piece := file.read(1 << 20):
-                found.update(piece)
-    return found.hexdigest()
+    begun = hashlib.sha256(bytes.fromhex(salt) + thing.content)
+    if not thing.file:
+        return begun.hexdigest()
+    path = where(thing.file)
+    with file_errors(str(path)), path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: begun).hexdigest()
 
 
 def _salts(folder: Path, keys: Sequence[str]) -> dict[str, str]:
