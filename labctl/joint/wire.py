@@ -122,7 +122,7 @@ class Part(_Form):
             blocks=list(self.blocks),
             of=self.of,
             commitment=self.commitment,
-            head={**self.head.body()},
+            head={"seq": self.head.seq, "hash": self.head.hash},
         )
 
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import stat
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TypeVar
 
 from labctl.bus import Body
 from labctl.core.design import Schedule, compared_positions, drbg
@@ -23,7 +22,6 @@ from labctl.messages.body_parts import Link, Opening, SlotWithArm, StreamEntry, 
 from labctl.plain import Json
 from labctl.store.atomic_files import append_line, file_errors, replace_file, whole_lines
 
-Made = TypeVar("Made")
 FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
 TRACES = "traces.db"  # of the campaign, beside the seal; of streams that tell arms apart, in it
@@ -171,7 +169,14 @@ class Ledger:
 
     def revealed(self) -> dict[str, str]:
         """Of a part of a joint campaign the arms that were revealed, by trial. Raises BrokenRecord."""
-        return dict(self._lines(REVEALS, lambda one: (str(one["trial"]), str(one["arm"]))))
+        found: dict[str, str] = {}
+        for number, line in enumerate(whole_lines(self._seal / REVEALS), 1):
+            try:
+                one = json.loads(line)
+                found[str(one["trial"])] = str(one["arm"])
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise BrokenRecord(f"broken seal: {self._seal / REVEALS}:{number} cannot be read") from error
+        return found
 
     def compared(self) -> dict[int, tuple[str, str]]:
         """Of each block with several arms the two trials that are compared by preference, in the order they run."""
@@ -210,18 +215,17 @@ class Ledger:
         schedule: all slots with their arms; openings: [{episode, field, value, sha256}].
         Raises BrokenRecord when the openings are damaged.
         """
-        openings: list[Opening] = self._lines(OPENINGS, lambda one: one)
-        return {"schedule": list(self._slots), "secret_hex": self._secret.hex(), "openings": openings}
-
-    def _lines(self, name: str, make: Callable[..., Made]) -> list[Made]:
-        """What `make` makes of each line of JSON in a file of the seal. Raises BrokenRecord."""
-        found: list[Made] = []
-        for number, line in enumerate(whole_lines(self._seal / name), 1):
+        openings: list[Opening] = []
+        for number, line in enumerate(whole_lines(self._seal / OPENINGS), 1):
             try:
-                found.append(make(json.loads(line)))
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise BrokenRecord(f"broken seal: {self._seal / name}:{number} cannot be read") from error
-        return found
+                openings.append(json.loads(line))
+            except (ValueError, RecursionError) as error:
+                raise BrokenRecord(f"broken seal: {self._seal / OPENINGS}:{number} is not JSON") from error
+        return {
+            "schedule": list(self._slots),
+            "secret_hex": self._secret.hex(),
+            "openings": openings,
+        }
 
 
 def commitment_of(slots: Sequence[SlotWithArm], secret: bytes) -> str:
