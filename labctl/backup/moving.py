@@ -58,7 +58,8 @@ class Moved:
 
 def move(lab: Path, to: Path, anchor: Anchor, say: Say = lambda line: None) -> Moved:
     """Move the lab folder `lab` to `to`, which is not there yet. Nothing of the old place is deleted; no command takes
-    it for a lab afterwards. One that was killed is begun again, or, after the mark, finished. say: is told "k/n files".
+    it for a lab afterwards. A move that was killed is started again (to another folder where `to` is there by then);
+    after the mark it is finished. say: called with "k/n files".
 
     Raises StateError while anything of the lab runs, InputError for a place that will not do, BrokenRecord where what
     arrived is not what was there (the old place is the lab then), StorageError.

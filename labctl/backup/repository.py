@@ -201,7 +201,9 @@ class Repository:
             raise BrokenRecord(f"{kept.path}: its bytes in the backup are not what they were ({path.name[:16]}…)")
 
     def problems(self, say: Callable[[str], None] = lambda line: None) -> tuple[int, list[str]]:
-        """Read every kept file of every snapshot again: how many there are, and what is wrong. say: is told "k/n"."""
+        """Read every kept file of every snapshot again: how many there are, and what is wrong. say: called with "k/n
+        files".
+        """
         found: list[str] = []
         files: dict[str, FileKept] = {}
         for name in self.names():

@@ -47,7 +47,7 @@ def restore(
 ) -> Restored:
     """Make a lab of a snapshot (the newest, or the one whose time begins with `name`) and verify its campaigns.
 
-    It is put in its place as the last step before that, whole. say: is told "k/n files".
+    It is put in its place as the last step before that, whole. say: called with "k/n files".
 
     Raises InputError where `to` is there already, BrokenRecord where the backup is damaged (nothing is left then),
     StorageError.

@@ -51,7 +51,7 @@ def take_snapshot(
     lab: Path, repository: Repository, anchor: Anchor, say: Callable[[str], None] = lambda line: None
 ) -> Taken:
     """Keep all of a lab folder but locks, links and environments. A file of the size and time that it had in the newest
-    snapshot is not read again. say: is told "k/n files".
+    snapshot is not read again. say: called with "k/n files".
 
     Raises StorageError; the lab is left as it is either way.
     """

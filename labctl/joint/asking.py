@@ -1,6 +1,6 @@
 """A cell asks its seal host: one question at a time over a link that may lose, delay or cut, until there is an answer.
 
-May not: keep an arm, guess one, or wait longer than it was told to.
+May not: keep an arm, guess one, or wait longer than its patience.
 
 Each try has a socket of its own, so that a link that died is left behind. A question that is asked again is the same
 question: the seal host gives the same answer, and journals that it did.

@@ -48,7 +48,7 @@ class Admitted:
 
 
 def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admitted:
-    """Check names, kinds of files, sizes, digests and databases of a published folder. say: hears "3/96 FILE".
+    """Check names, kinds of files, sizes, digests and databases of a published folder. say: called with "3/96 FILE".
 
     Raises InputError when the folder is none, BrokenRecord naming the first thing that does not hold, StorageError.
     """

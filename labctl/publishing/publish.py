@@ -80,7 +80,7 @@ class Made:
 
 
 def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None] = lambda line: None) -> Made:
-    """Publish the campaign in `folder` as `out`. `say` hears each step as it begins ("2/5 …").
+    """Publish the campaign in `folder` as `out`. `say` is called with each step as it begins ("2/5 …").
 
     Raises StateError before unblinding, BrokenRecord for a record that does not hold, InputError, StorageError.
     """

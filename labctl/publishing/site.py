@@ -46,8 +46,8 @@ def make_site(
     say: Callable[[str], None] = lambda line: None,
 ) -> Site:
     """Write a site of these published folders into `out`, whole or not at all. address: where it will be read, for the
-    feed's links; rerun: bytes that recordings for Rerun's viewer may take, 0 for none; say: hears each campaign as it
-    begins.
+    feed's links; rerun: bytes that recordings for Rerun's viewer may take, 0 for none; say: called with each campaign
+    as it begins.
 
     Raises BrokenRecord for a folder that does not hold, MissingExtra where Rerun is asked for and not there,
     InputError, StorageError.

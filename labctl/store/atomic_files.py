@@ -91,8 +91,8 @@ def folder_in_one_step(
     to: Path, *, building: Path | None = None, mode: int = 0o777, replacing: bool = False
 ) -> Generator[Path, None, None]:
     """A folder to fill, which becomes `to` when the block ends well and is gone otherwise. What killed processes left
-    is removed first. building: where it is filled, for who sees to it that nobody else is at it [beside `to`, a place
-    of this process's own]. replacing: an earlier `to` is renamed away in the last step and removed after it; where that
+    is removed first. building: where it is filled, if the caller holds a lock for it [beside `to`, under this process's
+    number]. replacing: an earlier `to` is renamed away in the last step and removed after it; where that
     step fails it is put back, after a kill by the next call. Raises StorageError.
     """
     before = to.with_name(f".{to.name}.before")
@@ -164,7 +164,7 @@ def sync_names(folder: Path, within: Path) -> None:
 def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = True) -> None:
     """Add one line; on the disk when this returns (durable). Raises StorageError.
 
-    A last line without its end is what a killed writer left: nobody was told it was there, so it is cut off first.
+    A last line without its end is what a killed writer left, before its call returned: it is cut off first.
     """
     with file_errors(str(path)):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, mode)

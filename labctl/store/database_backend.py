@@ -75,21 +75,21 @@ def _refuse_missing(path: Path) -> None:
 
 
 class Reader:
-    """Answers questions in SQL, connecting for each. The file is asked directly: the import of SQLAlchemy alone takes
-    longer than all that `labctl status` wants to know. Several threads may ask.
+    """Runs SELECT statements, with a connection for each. It uses sqlite3 directly: importing SQLAlchemy takes longer
+    than all that `labctl status` reads. Several threads may use one.
     """
 
     def __init__(self, url: str, *, held: bool = False) -> None:
-        """held: whoever asks thousands of questions stays connected from one to the next, until `close`; a writer who
-        leaves meanwhile leaves its log to this one. Raises StorageError when the file is missing.
+        """held: keep connections open between statements until `close`, for thousands of them; a writer that closes
+        meanwhile leaves its write-ahead log to this reader. Raises StorageError when the file is missing.
         """
         self._file, self._held = database_file(url), held
         self._idle: list[sqlite3.Connection] = []  # as many as ever asked at once
         _refuse_missing(self._file)
 
     def rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
-        """What `make` makes of the columns of each row that a SELECT with `:name` for each value gives. Raises
-        StorageError, and what `make` raises.
+        """`make` of the columns of each row of a SELECT that has `:name` for each value. Raises StorageError, and what
+        `make` raises.
         """
         with storage_errors(str(self._file)):
             try:
@@ -109,16 +109,14 @@ class Reader:
             return [make(*row) for row in found]
 
     def close(self) -> None:
-        """Give back what is held. Idempotent; asked again, it connects again."""
+        """Close the held connections. Idempotent; the next statement connects again."""
         while self._idle:
             self._idle.pop().close()
 
 
 @contextmanager
 def uncollected() -> Generator[None, None, None]:
-    """The garbage collector rests: a million rows that are being made are no garbage, and it would look at all of them
-    again and again.
-    """
+    """Pause the garbage collector while many rows are made: it would visit all of them again and again."""
     if not gc.isenabled():
         yield
         return
@@ -151,12 +149,12 @@ def _open_sqlite(path: Path, mode: Writes, synchronous: Synchronous) -> sqlite3.
 
 
 def _open_reader(path: Path) -> sqlite3.Connection:
-    """Who reads holds SQLite's locks, so that a writer who begins meanwhile leaves to him the state that he reads. What
-    was published is nobody's to write, and whoever made it is not trusted: `store.published_files`.
+    """A reading connection that holds SQLite's locks, so that a writer that begins meanwhile leaves it the state that
+    it reads. A file of a published folder is opened immutable, and its schema is not trusted: `store.published_files`.
 
-    Without a log the connection may write (nothing but locks and a log that it takes away again, where a read-only
-    one would leave an empty log behind), and no statement of it may. A log with something in it, of a writer that is
-    there or was killed, stays as it is.
+    Without a write-ahead log the connection is opened for writing, with statements that write refused: it creates locks
+    and a log and removes them again, where a read-only connection would leave an empty log behind. A log with content,
+    of a writer that runs or was killed, stays as it is.
     """
     if is_published(path):
         return open_immutable(path)

@@ -30,8 +30,8 @@ class Problem:
 
 @dataclass(slots=True)
 class Found:
-    """What a verification has found so far, and how much it has looked at. say: hears "3/96 EPISODE" of each recording
-    that was looked at; of: how many such looks there are.
+    """What a verification has found so far, and how much it has looked at. say: called with "3/96 EPISODE" after each
+    look at a recording; of: how many such looks there are.
     """
 
     problems: list[Problem] = field(default_factory=list[Problem])

@@ -17,11 +17,11 @@ if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
     from labctl.config.media import MediaTable
 
 PART = 8 << 20  # bytes that are sent, or read, at once; a part is what a broken upload loses
-Say = Callable[[int], None]  # hears how many bytes of a file are done
+Say = Callable[[int], None]  # called with how many bytes of a file are done
 
 
 def nothing(done: int) -> None:
-    """Hears, and says nothing."""
+    """A `Say` that does nothing."""
 
 
 def object_name(sha256: str) -> str:

@@ -95,7 +95,7 @@ def send(folder: Path, file: MediaFile, store: MediaStore, table: MediaTable) ->
 
 
 def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say: Say = lambda line: None) -> Uploaded:
-    """Send what is missing, verify it, and journal that. say: hears "3/12 FILE".
+    """Send what is missing, verify it, and journal that. say: called with "3/12 FILE".
 
     Raises BrokenRecord for a chain that does not hold, StorageError for a store that is away, refuses or is full:
     what was verified until then is journalled.

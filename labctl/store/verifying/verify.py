@@ -236,7 +236,7 @@ def _check_seal(folder: Path, events: Sequence[Event], found: Found) -> None:
 
 
 def _check_closed_seal(folder: Path, events: Sequence[Event], found: Found) -> None:
-    """What can be told of a seal before unblinding, without a word of what it holds."""
+    """What can be checked of a seal before unblinding; nothing that it holds is named."""
     seal = Ledger.open(folder).open_all()
     _check_commitment(events, seal, found)
     try:
