@@ -42,7 +42,7 @@ def file_in_one_step(path: Path, *, durable: bool = True) -> Generator[Path, Non
     """A file beside `path` to write, which takes its place when the block ends well and is gone otherwise. durable: its
     name is on the disk then; its bytes are for the block to force there. Raises StorageError.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.parent / f".{path.name}.{os.getpid()}.part"
     with file_errors(str(path)):
         try:
             yield temporary
@@ -95,6 +95,7 @@ def folder_in_one_step(
     number]. replacing: an earlier `to` is renamed away in the last step and removed after it; where that
     step fails it is put back, after a kill by the next call. Raises StorageError.
     """
+    to = to.absolute()  # "." has no name
     before = to.with_name(f".{to.name}.before")
     with file_errors(str(to)):
         to.parent.mkdir(parents=True, exist_ok=True)

@@ -84,3 +84,11 @@ def test_two_that_make_one_folder_at_once_never_make_a_mixed_one(tmp_path: Path)
             os._exit(0)
         assert os.waitpid(child, 0)[1] == 0
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "theirs"
+
+
+def test_the_current_folder_can_be_filled_in_one_step_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    with folder_in_one_step(Path(), replacing=True) as building:
+        (building / "x").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "x"]
