@@ -21,7 +21,7 @@ from labctl.reporting.facts import by_episodes, kind_of
 from labctl.reporting.operations_table import COLUMNS as OF_OPERATIONS
 from labctl.reporting.operations_table import SOMETIMES, operations
 from labctl.store.lab_folder import Plan, campaign_folder
-from labctl.store.opened_body import HISTORICAL, Frozen, digest_of, rows_of
+from labctl.store.opened_body import HISTORICAL, Frozen, rows_of, text_digest
 from labctl.store.verifying.verified import JOURNAL_ALONE, protocol_of, verified
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _frozen(rows: Sequence[Row], named: Named, source: str, rig: str, dates: str
     made = text.getvalue()
     entry: HistoricalEntry = {
         "file": HISTORICAL,
-        "sha256": digest_of(made),
+        "sha256": text_digest(made),
         "source": source,
         "rig": rig,
         "dates": dates,

@@ -35,7 +35,7 @@ def with_cards(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, Arm]:
 
 
 def cameras_wanted(arms: Iterable[Arm]) -> set[str]:
-    """Cameras whose full pictures some arm's policy reads: the same for every trial, so that it tells no arm."""
+    """Cameras whose full pictures some arm's policy reads: the same for every trial, so that it reveals no arm."""
     cards = [Card.among(arm.options) for arm in arms]
     return {camera for card in cards if card is not None for camera in card.cameras}
 
