@@ -19,15 +19,19 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.completing import campaigns
-from labctl.cli.options import CONTEXT, example, has_terminal, lab_option, need_terminal, who_option
+from labctl.cli.options import campaign_argument, example, has_terminal, lab_option, need_terminal, who_option
+from labctl.clock import SECOND, MonotonicClock
+from labctl.errors import InputError, MissingExtra, StateError
+from labctl.people.acting import acting
+from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, lab_settings
+from labctl.times import local
 
 EPILOG = example("labctl console first --who p07", "labctl console first --read-only", "labctl console first --web")
 START_S = 60
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("campaign", required=False, shell_complete=campaigns)
+@click.command(epilog=EPILOG)
+@campaign_argument(required=False)
 @who_option
 @click.option("--read-only", is_flag=True, help="Look, and touch nothing.")
 @click.option("--web", is_flag=True, help="The same in a browser, on this machine, behind a token.")
@@ -48,9 +52,6 @@ def console(
     It owns nothing: close it, open another, open two; the run goes on. ENTER does the one next thing, SPACE or F12
     stops the robot, ? lists the keys. Keys are rebound in lab.toml ([console.keys]); a pedal that types a key is a key.
     """
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import campaign_folder
-
     if campaign is None and not web and choose(lab, who, read_only=read_only):
         return
     folder = campaign_folder(campaign, lab)
@@ -62,12 +63,9 @@ def console(
 
 def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> bool:
     """Let a person choose among the campaigns of a lab; False when there is only one, or none."""
-    from labctl.people.acting import acting
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.attach import is_running
-    from labctl.store.lab_folder import campaigns, find_lab
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
-    from labctl.times import local
     from labctl.ui.console import campaigns as module
     from labctl.viewing.status import standing
 
@@ -102,10 +100,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
 
 def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
     """Draw the console of a running campaign until it is left. Raises StateError when none is running."""
-    from labctl.clock import MonotonicClock
-    from labctl.errors import InputError
     from labctl.runtime.attach import Attachment
-    from labctl.store.lab_folder import lab_settings
     from labctl.store.pictures import load_photo
 
     settings = lab_settings(folder).console
@@ -133,8 +128,6 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     unless the person says otherwise. To a run that goes on already the console attaches; with nothing left to run that
     is said.
     """
-    from labctl.clock import SECOND, MonotonicClock
-    from labctl.errors import StateError
     from labctl.runtime.attach import is_running, run_of, wait_for_run
     from labctl.runtime.campaign_run import nothing_left
     from labctl.store.verifying.verified import in_passing
@@ -218,7 +211,6 @@ def _how(code: int) -> str:
 
 def serve(folder: Path, who: str, *, read_only: bool, host: str, port: int) -> None:
     """Serve the console of a running campaign until Ctrl-C. Raises StateError when none is running, MissingExtra."""
-    from labctl.errors import InputError, MissingExtra
     from labctl.runtime.attach import Attachment
 
     try:
@@ -242,8 +234,6 @@ def serve(folder: Path, who: str, *, read_only: bool, host: str, port: int) -> N
 
 def free_port(host: str, wanted: int = 0) -> int:
     """A port that is free on an address now. Raises InputError where there is none."""
-    from labctl.errors import InputError
-
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

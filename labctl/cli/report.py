@@ -12,7 +12,6 @@ import click
 from labctl.cli import completing
 from labctl.cli.options import (
     ALPHA,
-    CONTEXT,
     FAMILY,
     PATH,
     STANDARD,
@@ -30,7 +29,11 @@ from labctl.cli.options import (
     progress,
     random_option,
     refuse_of_operations,
+    replicates_options,
+    seed_option,
 )
+from labctl.errors import InputError
+from labctl.store.lab_folder import campaign_folder
 
 EPILOG = example(
     "labctl report first --out report",
@@ -50,25 +53,21 @@ BESIDE = (
 """What the process that cuts clips and draws figures imports, while this one does so too and verifies."""
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @click.argument("what", nargs=-1, required=True, metavar="CAMPAIGN...|TABLE.csv", shell_complete=completing.campaigns)
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
-@click.option("--reference", default=None, metavar="ARM", help="For a table: the arm the others are compared with.")
-@click.option("--tau", type=float, default=None, metavar="S", help="For a table: the horizon [default: the budget].")
-@click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
-@click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
-@click.option("--alpha", type=ALPHA, default=None, help="For a table: level of verdicts and letters [default: 0.05].")
-@click.option(
-    "--family", default=None, metavar="NAMES", help="For a table: statistics that say whether a pair differs."
-)
+@click.option("--reference", metavar="ARM", help="For a table: the arm the others are compared with.")
+@click.option("--tau", type=float, metavar="S", help="For a table: the horizon [default: the budget].")
+@replicates_options
+@seed_option
+@click.option("--alpha", type=ALPHA, help="For a table: level of verdicts and letters [default: 0.05].")
+@click.option("--family", metavar="NAMES", help="For a table: statistics that say whether a pair differs.")
 @estimator_option
 @margin_options
 @random_option
 @click.option(
     "--labels",
     type=click.Choice(["operator", "detector", "reviewed", "device"]),
-    default=None,
     help="For a campaign: who says when items were moved [default: the review, else devices, else the detector].",
 )
 @click.option(
@@ -117,11 +116,9 @@ def report(
 
     if len(what) == 1 and is_published(what[0]):
         return report_published(what[0], out, as_json=as_json)
-    from labctl.errors import InputError
     from labctl.processes import one_beside
     from labctl.reporting.cells.parts import parts_named
     from labctl.store.chain_heads import noted
-    from labctl.store.lab_folder import campaign_folder
 
     tables = [name for name in what if name == STANDARD or Path(name).suffix.lower() == ".csv"]
     if tables and len(what) > 1:

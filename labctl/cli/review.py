@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     campaign_argument,
     example,
     json_option,
@@ -26,7 +25,10 @@ from labctl.cli.options import (
     print_table,
     who_option,
 )
+from labctl.errors import InputError, MissingExtra
+from labctl.people.acting import acting
 from labctl.plain import Json, count
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.core.event_bodies import OperationRecorded
@@ -46,7 +48,7 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument(required=False)
 @who_option
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
@@ -57,9 +59,7 @@ EPILOG = example(
 @click.option("--second", is_flag=True, help="Judge as a second assessor, by the videos alone, what others scored.")
 @click.option("--witness", is_flag=True, help="Have the model of the protocol's [witness] asked, and leave.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
-@click.option(
-    "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
-)
+@click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="With --page: its port [default: free].")
 @click.option("--web", is_flag=True, help="Open episodes in the browser instead of Rerun's window.")
 @json_option
 @lab_option
@@ -97,9 +97,6 @@ def review(
     """
     from labctl.core.reviewed import pairs as pairs_of
     from labctl.core.reviewed import queue, unsettled
-    from labctl.errors import InputError
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import campaign_folder
     from labctl.store.verifying.verified import JOURNAL_ALONE, in_passing, verified
 
     if witness and (second or page or finish or listing or as_json):
@@ -233,8 +230,6 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
 
 def _serve(routes: Callable[[], Routes], port: int | None) -> None:
     """A page of an assessor until Ctrl-C; ENTER prints an address for another browser."""
-    from labctl.errors import MissingExtra
-
     try:
         from labctl.pages.server import Site, served
     except ModuleNotFoundError as error:
