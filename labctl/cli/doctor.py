@@ -5,8 +5,10 @@ May not: decide what is too slow (`labctl.checks.doctor` does), or move anything
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +16,9 @@ from labctl.cli.options import PATH, example, file_argument, json_option, lab_op
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 from labctl.store.lab_folder import MARK, find_lab, read_cell, settings_of
+
+if TYPE_CHECKING:
+    from labctl.checks.doctor import Check
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
@@ -79,11 +84,16 @@ def doctor(
     if as_json:
         print_json({"schema": "labctl.doctor/1", "runnable": runnable(checks), "checks": [asdict(c) for c in checks]})
     else:
-        for check in checks:
-            remedy = f" -> {check.remedy}" if check.remedy else ""
-            click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")
+        print_checks(checks)
         click.echo("a cell could run here" if runnable(checks) else "a cell could not run here: see FAIL above")
     return 0 if runnable(checks) else 1
+
+
+def print_checks(checks: Sequence[Check]) -> None:
+    """A line for each, with what to do where it is not as it should be."""
+    for check in checks:
+        remedy = f" -> {check.remedy}" if check.remedy else ""
+        click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")
 
 
 def _alerts(lab: Path | None, as_json: bool) -> int:

@@ -6,7 +6,6 @@ its standard error and the sentence that it is not power.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -22,6 +21,7 @@ from labctl.cli.options import (
     listed,
     numbers,
     print_table,
+    progress,
     seed_option,
 )
 from labctl.errors import InputError
@@ -156,12 +156,12 @@ def _null_jobs(draws: Experiment, cells: Cells, names: Sequence[str]) -> list[Jo
 
 def _all(jobs: Sequence[Job]) -> list[tuple[str, Rejections]]:
     """Every result, with a bar on a terminal."""
-    if not sys.stderr.isatty():
-        return [(kind, work()) for kind, work in jobs]
-    from rich.console import Console
-    from rich.progress import track
-
-    return [(kind, work()) for kind, work in track(jobs, "subsamples", console=Console(stderr=True), transient=True)]
+    found: list[tuple[str, Rejections]] = []
+    with progress("subsamples", quiet=True) as say:
+        for kind, work in jobs:
+            found.append((kind, work()))
+            say(f"{len(found)}/{len(jobs)} {kind}")
+    return found
 
 
 def _print_detection(found: Sequence[tuple[str, Rejections]], level: int, alpha: str) -> None:

@@ -37,6 +37,9 @@ PATH = click.Path(path_type=Path, readable=False)
 
 STANDARD = "-"
 
+LABCTL = (sys.executable, "-P", "-c", "from labctl.cli import main; main()")
+"""How a process of labctl's own is started, whatever is on the PATH."""
+
 
 class FiniteRange(click.FloatRange):
     """A number in a range. Click's own lets "nan" through, which no comparison refuses, and "inf" where no end is."""

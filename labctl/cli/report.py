@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from labctl.cli import completing
 from labctl.cli.options import (
@@ -46,6 +47,7 @@ EPILOG = example(
     "labctl report episodes.csv --out report              # success, scores, stages of any task",
 )
 
+BESIDE_PUBLISHED = ("what", "out", "lab", "as_json")
 BESIDE = (
     *("labctl.reporting.clips.cutting", "labctl.analysis.report.page", "av", "matplotlib.figure"),
     *("matplotlib.layout_engine", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
@@ -114,7 +116,10 @@ def report(
     """
     from labctl.cli.publishing.publish import is_published, report_published, report_two_published
 
-    if len(what) == 1 and is_published(what[0]):
+    published = [name for name in what if is_published(name)]
+    if published:
+        _refuse_beside_published(published[0])
+    if published and len(what) == 1:
         return report_published(what[0], out, as_json=as_json)
     from labctl.processes import one_beside
     from labctl.reporting.cells.parts import parts_named
@@ -163,7 +168,6 @@ def report(
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
-        published = [name for name in what if is_published(name)]
         parts = None if published else parts_named(what, lab)
         if parts and (lost or head is not None or commitment is not None):
             raise InputError("--lost, --head and --commitment are of one chain; verify each cell by itself")
@@ -191,6 +195,18 @@ def report(
         return None
     click.echo(f"report: {page}")
     return None
+
+
+def _refuse_beside_published(folder: str) -> None:
+    """Raises InputError for an option that would say what a published folder's own manifest says."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = option.name or ""
+        if name not in BESIDE_PUBLISHED and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"{option.opts[0]} does not go with {folder}, whose report is made again as it was published; "
+                "leave it out (its chain is held to a head by: labctl verify DIR --head N:HASH)"
+            )
 
 
 def _recorded(folder: Path) -> int:

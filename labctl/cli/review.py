@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
+    LABCTL,
     campaign_argument,
     example,
     json_option,
@@ -178,7 +179,7 @@ def review(
     def watch(episode: str) -> None:
         if not web:
             need_display()
-        command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "show", episode, "--masked"]
+        command = [*LABCTL, "show", episode, "--masked"]
         command += ["--lab", str(lab)] if lab else []
         with appended(folder / "logs" / "show.log") as log:
             subprocess.Popen(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -139,7 +140,8 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     else:
         from labctl.runtime.hosting.ending import LEAVE
 
-        os.kill(pid, signal.SIGTERM if now else LEAVE)
+        with suppress(ProcessLookupError):  # it ended in this moment
+            os.kill(pid, signal.SIGTERM if now else LEAVE)
     until = clock.now_ns() + NOW_S * SECOND if now else None
     while is_there(pid) and began(pid) == since:
         if until is not None and clock.now_ns() > until:

@@ -31,7 +31,6 @@ from labctl.errors import InputError, LabctlError
 from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
-    from labctl.store.chain_heads import Outside
     from labctl.store.verifying.verify import Verification
 
 MANY = 60  # looks at recordings from which on a log is told how far it is
@@ -71,7 +70,7 @@ def verify(
     to its own; --commitment binds the schedule. The lab's list of what it opened (opened.log) is looked at too.
     Of a folder that `labctl publish` wrote, or its archive, it also says what is withheld and what stays unchecked.
     """
-    from labctl.cli.publishing.publish import is_published, verify_published
+    from labctl.cli.publishing.publish import is_published, outside, verify_published
     from labctl.store.chain_heads import NOT_CHECKED, noted
     from labctl.store.verifying.verify import verify_campaign
 
@@ -97,7 +96,7 @@ def verify(
                 "ok": not verified.problems,
                 "counts": asdict(verified.counts),
                 "head": verified.head,
-                "outside": _outside(verified.outside),
+                "outside": outside(verified.outside),
                 "problems": [asdict(problem) for problem in verified.problems],
                 "notes": verified.notes,
                 "not_bound": verified.not_bound,
@@ -134,11 +133,6 @@ def _headway(name: str) -> Iterator[Callable[[str], None]]:
             click.echo(f"{name}: {done} of {of} looked at (traces and videos)", err=True)
 
     yield tenths
-
-
-def _outside(bound: Outside | None) -> dict[str, str | int | None] | None:
-    """What of the record something outside its folder binds; None where the record is broken."""
-    return None if bound is None else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment}
 
 
 @click.command(epilog=STAMP)

@@ -25,7 +25,7 @@ from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 from labctl.people.acting import acting
 from labctl.plain import count
-from labctl.store.lab_folder import campaign_folder, find_lab, read_cell, read_plan
+from labctl.store.lab_folder import JOURNAL, campaign_folder, find_lab, read_cell, read_plan
 
 if TYPE_CHECKING:
     from labctl.joint.state import JointState
@@ -161,8 +161,9 @@ def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
     with writing(folder, "joint gone") as host:
         host.gone(cell, who=acting(who, folder), reason=reason)
         free = len(host.free_blocks())
-    click.echo(f"cell {cell} is gone; nobody has begun {count(free, 'of its blocks', 'of its blocks')}")
-    click.echo(f"next: labctl joint give {name}, or labctl joint back {name} {cell} when it returns")
+    click.echo(f"cell {cell} is gone; {count(free, 'block')} of cells that are gone can be given to others")
+    back_again = f"labctl joint back {name} {cell} --reason TEXT"
+    click.echo(f"next: labctl joint give {name} --reason TEXT, or when it returns: {back_again}")
 
 
 @joint.command(epilog=example("labctl joint back two b --reason 'repaired'"))
@@ -308,8 +309,8 @@ def _folder(name: str, lab: Path | None) -> Path:
     from labctl.joint.seal_host import JOINT
 
     home = find_lab(lab) / JOINT
-    if not (home / name / "journal.db").is_file():
-        there = sorted(path.parent.name for path in home.glob("*/journal.db"))
+    if not (home / name / JOURNAL).is_file():
+        there = sorted(path.parent.name for path in home.glob(f"*/{JOURNAL}"))
         raise InputError(f"no joint campaign {name!r} in {home}; there: {', '.join(there) or 'none'}")
     return home / name
 

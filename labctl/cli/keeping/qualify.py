@@ -5,12 +5,14 @@ May not: judge by itself (`labctl.checks.site.judging` does), or move a robot.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from labctl.cli.doctor import print_checks
 from labctl.cli.options import PATH, example, json_option, lab_option, print_json, who_option
 from labctl.errors import InputError
 from labctl.people.acting import acting, check_person_name
@@ -20,10 +22,8 @@ from labctl.store.lab_folder import find_lab, read_text
 from labctl.times import local
 
 if TYPE_CHECKING:
-    from labctl.checks.doctor import Check
     from labctl.checks.site.kit import SiteKit
 
-MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
     "labctl qualify new kit.toml                       # at the first site: fill it in, send it with the objects",
     "labctl qualify site kit.toml --cell cells/fr3.toml --objects measured.csv --first north.csv --own south.csv",
@@ -96,7 +96,7 @@ def site(
     if as_json:
         print_json({"schema": "labctl.qualify/1", "passed": passed, "checks": [asdict(check) for check in checks]})
     else:
-        _print(checks)
+        print_checks(checks)
         click.echo("the site passes" if passed else "the site does not pass: see FAIL above")
     return 0 if passed else 1
 
@@ -166,8 +166,6 @@ def list_(lab: Path | None, as_json: bool) -> None:
 
 
 def _kit(path: Path) -> tuple[SiteKit, str]:
-    import hashlib
-
     from labctl.checks.site.kit import parse_kit
 
     text = read_text(path)
@@ -175,13 +173,5 @@ def _kit(path: Path) -> tuple[SiteKit, str]:
 
 
 def _digest(path: Path) -> str:
-    import hashlib
-
     with file_errors(str(path)):
         return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _print(checks: list[Check]) -> None:
-    for check in checks:
-        remedy = f" -> {check.remedy}" if check.remedy else ""
-        click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")

@@ -24,7 +24,7 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.cells import planned_cells, print_cells
-from labctl.cli.planning.printed import print_facts, print_hours
+from labctl.cli.planning.printed import fitting, print_facts, print_hours
 from labctl.errors import InputError
 from labctl.plain import count
 from labctl.store.lab_folder import read_plan
@@ -124,11 +124,7 @@ def plan(
     blocks = seen.blocks
     if evenings is not None:
         trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
-        blocks = trials // seen.arms
-        if blocks < 2:
-            raise InputError(
-                f"time for {count(trials, 'trial')} in {count(evenings, 'evening')}, and two blocks are {2 * seen.arms}"
-            )
+        blocks = fitting(trials, evenings, seen.arms, "two blocks")
     resolved = interim_design.resolution(
         blocks,
         seen.items_staged,

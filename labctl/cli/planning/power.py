@@ -23,6 +23,7 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
+from labctl.cli.planning.printed import fitting
 from labctl.errors import InputError
 from labctl.plain import Json, count
 from labctl.store.lab_folder import read_plan
@@ -141,15 +142,15 @@ def _rates(given: Given) -> None:
     pace = pace_of(given)
     arms = 1 if given["half_width"] is not None else 2
     if given["evenings"] is not None:
-        sizes = [max(2, needed_pace(pace).trials_in(given["evenings"]) // arms)]
+        trials = needed_pace(pace).trials_in(given["evenings"])
+        sizes = [fitting(trials, given["evenings"], arms, "two of each arm")]
     if given["half_width"] is not None:
         found = _one_rate(given["half_width"], given["rate"], sizes)
     elif given["rates"] is not None:
         found = _unpaired(given["rates"], given["target"], sizes, alpha)
-    elif given["discordant"] is not None and given["difference"] is not None:
-        found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     else:
-        raise InputError(f"power answers one of {', '.join(MODES)}")
+        assert given["discordant"] is not None and given["difference"] is not None
+        found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     cost = {} if pace is None else {"cost": {"times": pace.source, **pace.cost(found.needed)}}
     if given["as_json"]:
         print_json({"schema": SCHEMA, **found.json, **cost})

@@ -16,6 +16,7 @@ import click
 
 from labctl.cli.options import numbers, print_json, print_table, progress
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
+from labctl.cli.planning.printed import fitting
 from labctl.errors import InputError
 from labctl.plain import count
 from labctl.store.lab_folder import read_plan
@@ -84,10 +85,7 @@ def times(given: Given) -> None:
     sizes = numbers(given["sizes"], "--n", 10_000) or list(design.sizes)
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
-        if trials < 2 * each:
-            text = f"time for {count(trials, 'trial')} in {count(given['evenings'], 'evening')}"
-            raise InputError(f"{text}, and two episodes of each arm and object are {2 * each}")
-        sizes = [trials // each]
+        sizes = [fitting(trials, given["evenings"], each, "two episodes of each arm and object")]
     request = answers.Request(
         tau_s=tau,
         sizes=tuple(sizes),

@@ -26,13 +26,14 @@ from labctl.cli.options import (
 )
 from labctl.errors import InputError
 from labctl.plain import Json, count
-from labctl.store.lab_folder import campaign_folder, read_text
+from labctl.store.database_backend import PUBLISHED
+from labctl.store.lab_folder import JOURNAL, campaign_folder, read_text
 
 if TYPE_CHECKING:
     from labctl.publishing.check import Checked
     from labctl.publishing.leaving_out import Choice
+    from labctl.store.chain_heads import Outside
 
-PUBLISHED = "published.json"
 ARCHIVE = ".zip"
 EPILOG = example(
     "labctl publish first --licence CC-BY-4.0 --out published/first",
@@ -146,7 +147,7 @@ def is_published(named: str | None) -> bool:
     path = Path(named)
     if path.suffix == ARCHIVE and path.is_file():
         return True
-    return path.is_dir() and not (path / "journal.db").is_file() and ((path / PUBLISHED).exists() or "/" in named)
+    return path.is_dir() and not (path / JOURNAL).is_file() and ((path / PUBLISHED).exists() or "/" in named)
 
 
 @contextmanager
@@ -203,15 +204,18 @@ def _as_json(checked: Checked) -> dict[str, Json]:
         "ok": not checked.problems,
         "manifest_sha256": checked.admitted.digest,
         "head": checked.head,
-        "outside": None
-        if bound is None
-        else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment},
+        "outside": outside(bound),
         "counts": asdict(checked.counts),
         "problems": [asdict(problem) for problem in checked.problems],
         "notes": list(checked.notes),
         "withheld": [asdict(entry) for entry in manifest.withheld],
         "unchecked": list(checked.unchecked),
     }
+
+
+def outside(bound: Outside | None) -> dict[str, Json] | None:
+    """What of a record something outside its folder binds; None where the record is broken."""
+    return None if bound is None else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment}
 
 
 def report_published(named: str, out: Path, *, as_json: bool) -> int:

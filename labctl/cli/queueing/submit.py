@@ -47,6 +47,8 @@ def key(key: Path, who: str, contact: str, as_json: bool) -> None:
     from labctl.queue.lab_files import key_table
     from labctl.queue.request import new_key
 
+    if key.suffix == ".toml" or not key.name:
+        raise InputError(f"{key} is no name for a key, whose table for the lab ends in .toml; name it such as ours.pem")
     table = key.with_suffix(".toml")
     if table.exists():
         raise InputError(f"{table} is there already; nothing was written: choose another name")
