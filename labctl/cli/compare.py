@@ -6,13 +6,12 @@ May not: compute anything; the statistics are `labctl.analysis`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import ALPHA, PATH, example, json_option, listed, print_table
+from labctl.cli.options import ALPHA, PATH, example, json_option, listed, print_analysis, print_table
 from labctl.errors import InputError
 from labctl.plain import count
 
@@ -59,11 +58,11 @@ def compare(
         if counts or paired is not None or between is None:
             raise InputError("--counts FILE goes with --between COLUMN, and without K/N and --paired")
         rows = module.compare_counts(table, between, listed(within), alpha)
-        return _print_json({"schema": module.SCHEMA, "pairs": rows}) if as_json else _print_rows(rows, alpha)
+        return print_analysis({"schema": module.SCHEMA, "pairs": rows}) if as_json else _print_rows(rows, alpha)
     if between is not None or within:
         raise InputError("--between and --within need --counts FILE")
     found = _compare(counts, paired, alpha)
-    return _print_json(found) if as_json else _print_one(found)
+    return print_analysis(found) if as_json else _print_one(found)
 
 
 def _compare(counts: tuple[str, ...], paired: str | None, alpha: float) -> Found:
@@ -98,12 +97,6 @@ def _strata(text: str) -> list[Count]:
             raise InputError(f"{part.strip()} cannot be: successes are at most the trials, and there is at least one")
         found.append((k, n))
     return found
-
-
-def _print_json(value: Mapping[str, object]) -> None:
-    from labctl.analysis.operations_table import analyze
-
-    click.echo(analyze.dumps(value), nl=False)
 
 
 def _print_one(found: Found) -> None:

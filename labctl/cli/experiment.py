@@ -20,6 +20,7 @@ from labctl.cli.options import (
     json_option,
     listed,
     numbers,
+    print_analysis,
     print_table,
     progress,
     seed_option,
@@ -86,10 +87,8 @@ def experiment(
     jobs = _null_jobs(draws, cells, names) if nothing_differs else _detection_jobs(draws, cells, names, wanted)
     found = _all(jobs)
     if as_json:
-        from labctl.analysis.operations_table import analyze
-
         results = [{"kind": kind, **result.as_dict()} for kind, result in found]
-        click.echo(analyze.dumps({"schema": SCHEMA, "seed": seed, "results": results}), nl=False)
+        print_analysis({"schema": SCHEMA, "seed": seed, "results": results})
         return
     level = LEVELS.index(alpha)
     if nothing_differs:

@@ -44,7 +44,7 @@ LABCTL = (sys.executable, "-P", "-c", "from labctl.cli import main; main()")
 class FiniteRange(click.FloatRange):
     """A number in a range. Click's own lets "nan" through, which no comparison refuses, and "inf" where no end is."""
 
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
         found = super().convert(value, param, ctx)
         if not math.isfinite(found):
             self.fail(f"{value!r} is no number.", param, ctx)
@@ -223,6 +223,13 @@ def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int
 def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
     """One JSON document on stdout. Raises ValueError for NaN or infinity, which JSON does not have."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_analysis(value: object) -> None:
+    """What `labctl.analysis` computed, as its canonical JSON on stdout."""
+    from labctl.analysis.operations_table.analyze import dumps
+
+    click.echo(dumps(value), nl=False)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

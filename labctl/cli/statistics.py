@@ -22,6 +22,7 @@ from labctl.cli.options import (
     listed,
     margin_of,
     margin_options,
+    print_analysis,
     print_table,
     progress,
     random_option,
@@ -121,7 +122,7 @@ def analyze(
 
         result["anew"] = anew(read, result, factors)
     if as_json:
-        click.echo(module.dumps(result), nl=False)
+        print_analysis(result)
     else:
         _print_analysis(result)
 
@@ -129,11 +130,10 @@ def analyze(
 def analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool = False) -> None:
     """Print what the statistics say of a table of episodes, or their JSON."""
     from labctl.analysis.episodes_table import analyze as module
-    from labctl.analysis.operations_table.analyze import dumps
 
     result = module.analyze(read, plan)
     if as_json:
-        click.echo(dumps(result), nl=False)
+        print_analysis(result)
     else:
         _print_episodes(result)
 
@@ -212,9 +212,7 @@ def rates(counts: Path, by: str, as_json: bool) -> None:
     columns = listed(by)
     found = module.rates(counts, columns)
     if as_json:
-        from labctl.analysis.operations_table import analyze
-
-        click.echo(analyze.dumps(found), nl=False)
+        print_analysis(found)
         return
     rows = [
         (

@@ -36,7 +36,7 @@ def _remedy(error: OSError) -> str:
 
 def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
     """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary = path.parent / f".{path.name}.{os.getpid()}.part"
     with file_errors(str(path)):
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
