@@ -15,7 +15,7 @@ import numpy as np
 
 from labctl.clock import SECOND, on_boot_of
 from labctl.core import timeline
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event
 from labctl.core.outcome import Outcome
 from labctl.core.record import Episode, Void
 from labctl.core.record_fold import record_of
@@ -73,11 +73,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         streams = open_to_all if masked else whole
         sealed = {name for name, spec in specs.items() if spec.arm_dependent} if masked else set[str]()
         own = replace(own, gaps=tuple(gap for gap in own.gaps if gap["stream"] not in sealed))
-        entries = [
-            event
-            for event in timeline.attempt(events, episode)
-            if event.kind != Kind.GAP or event.body["stream"] not in sealed
-        ]
+        entries = timeline.without_gaps(timeline.attempt(events, episode), sealed)
         start_ns = _start(own, open_to_all)
         first_ns, last_ns = _span(entries, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
