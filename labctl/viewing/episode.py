@@ -63,7 +63,6 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         own = record.episodes[episode]
         masked = masked or record.unblinding is None
         trial = campaign.state.trials[own.trial]
-        entries = timeline.attempt(events, episode)
         store = samples_of(campaign)
         try:
             specs = {spec.name: spec for spec in store.streams(episode)}
@@ -72,6 +71,9 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             store.close()
         open_to_all = {name: _open(whole[name], kept) for name, spec in specs.items() if (kept := spec.open_columns())}
         streams = open_to_all if masked else whole
+        sealed = {name for name, spec in specs.items() if spec.arm_dependent} if masked else set[str]()
+        own = replace(own, gaps=tuple(gap for gap in own.gaps if gap["stream"] not in sealed))
+        entries = timeline.without_gaps(timeline.attempt(events, episode), sealed)
         start_ns = _start(own, open_to_all)
         first_ns, last_ns = _span(entries, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])

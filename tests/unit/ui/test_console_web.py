@@ -108,7 +108,7 @@ def test_nothing_is_served_without_tls_and_the_certificate_is_for_this_address_w
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "192.0.2.7"])
 def test_off_loopback_the_console_is_served_by_pairing_alone(host, tmp_path, monkeypatch):
     begun: list[str] = []
-    monkeypatch.setattr("labctl.store.lab_folder.campaign_folder", lambda *_: tmp_path)
+    monkeypatch.setattr("labctl.cli.console.campaign_folder", lambda *_: tmp_path)
     monkeypatch.setattr("labctl.runtime.attach.Attachment.__init__", lambda *_, **__: None)
     monkeypatch.setattr("labctl.runtime.attach.Attachment.close", lambda *_: None)
     monkeypatch.setattr("labctl.cli.console.free_port", lambda *_: 1)
@@ -123,7 +123,7 @@ def test_off_loopback_the_console_is_served_by_pairing_alone(host, tmp_path, mon
     ("host", "said"), [("0.0.0.0", "every network"), ("::", "every network"), ("rig", "give an address")]
 )
 def test_a_host_that_is_no_one_address_is_refused_in_one_line(host, said, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("labctl.store.lab_folder.campaign_folder", lambda *_: tmp_path)
+    monkeypatch.setattr("labctl.cli.console.campaign_folder", lambda *_: tmp_path)
     error = CliRunner().invoke(console, ["first", "--web", "--host", host]).exception
     assert isinstance(error, InputError) and said in str(error)
 
