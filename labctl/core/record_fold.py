@@ -162,7 +162,7 @@ class _Hours:
 
     def note(self, event: Event, operators: tuple[str, ...]) -> None:
         """operators: of the session that was open until this event."""
-        now, last, kind = _at(event), self._last, Kind(event.kind)
+        now, last, kind = _at(event), self._last, event.kind
         self._last = now
         if self._doing is not None and last is not None and last.boot == now.boot:
             seconds = (now.mono_ns - last.mono_ns) / SECOND

@@ -97,12 +97,14 @@ def _then(trial: Trial) -> str:
 
 def _end(trial: Trial, events: Sequence[Event], last_sample_ns: Mapping[str, int], name: str) -> Pending:
     """A lost episode ended with the last thing known to have happened in it, so that downtime is never trial time."""
-    signs = [_happened_ns(event) for event in events if event.episode == trial.episode]
-    known = [sign for sign in (*signs, last_sample_ns.get(trial.episode or "")) if sign is not None]
-    end_ns = max(known)
+    own = [event for event in events if event.episode == trial.episode]
+    signs = [*map(_happened_ns, own), last_sample_ns.get(trial.episode or "")]
+    end_ns = max(sign for sign in signs if sign is not None)
     if trial.go_ns is None:
         lived = "before its clock started"
     else:
+        started = next(event.body for event in own if event.kind == Kind.EPISODE_STARTED)
+        end_ns = min(end_ns, trial.go_ns + round(started["budget_s"] * SECOND))  # a lease ends there at the latest
         lived = f"{(end_ns - trial.go_ns) / SECOND:.1f} s after go"
     text = f"{name} was running when the run stopped; episode {trial.episode} ended {lived}; what was recorded is kept"
     body = {"reason": EndReason.PROCESS_LOST.value, "end_ns": end_ns}

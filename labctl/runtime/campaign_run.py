@@ -268,8 +268,6 @@ def _run_live(
     from labctl.runtime.hosting.transport import ProcessHost
 
     logs = campaign.folder / LOGS
-    log = begin(log_of(logs, "run"))
-    stamper, alerts, copied = Stamper(campaign.folder), Alerts(campaign.folder), StoreCopy(campaign.folder)
 
     def tell(line: str) -> None:
         _log.info("%s", line)
@@ -279,31 +277,35 @@ def _run_live(
         watch(state, live)
         alerts.hear(state)
 
-    given = {"attended": attended, "unready": unready}
-    run = _prepare(campaign, clock, tell, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
-    locks = campaign.folder / LOCKS
-    locks.mkdir(exist_ok=True)
-    spec = _spec(campaign, hand_terminal, locks=locks)
-    sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
-    supervisor = Supervisor(spec, sockets, logs, {"controller": campaign.ledger.private_file("controller.log")})
-    nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
-    lease = terms_of(campaign.cell.lease)
-    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
+    def tell_of(what: Callable[[], str]) -> None:
+        if left := what():
+            tell(left)
 
-    try:
+    with ExitStack() as stack:  # what is begun is ended in the opposite order, whatever fails
+        stack.callback(begin(log_of(logs, "run")).end)
+        copied = StoreCopy(campaign.folder)
+        stack.callback(tell_of, copied.close)
+        stamper = Stamper(campaign.folder)
+        stack.callback(tell_of, stamper.close)
+        alerts = Alerts(campaign.folder)
+        stack.callback(alerts.close)
+        given = {"attended": attended, "unready": unready}
+        run = _prepare(campaign, clock, tell, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
+        locks = campaign.folder / LOCKS
+        locks.mkdir(exist_ok=True)
+        spec = _spec(campaign, hand_terminal, locks=locks)
+        sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
+        stack.callback(shutil.rmtree, sockets, ignore_errors=True)
+        supervisor = Supervisor(spec, sockets, logs, {"controller": campaign.ledger.private_file("controller.log")})
+        stack.callback(supervisor.end_all)
+        nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
+        lease = terms_of(campaign.cell.lease)
+        host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
         with _contact(campaign, {"sockets": str(sockets)}):
             if attended:
                 tell(f"waiting for a console: labctl console {campaign.folder.name}")
             host.run(supervisor)
             return run.leave()
-    finally:
-        supervisor.end_all()
-        shutil.rmtree(sockets, ignore_errors=True)
-        alerts.close()
-        for left in (stamper.close(), copied.close()):
-            if left:
-                tell(left)
-        log.end()
 
 
 @contextmanager

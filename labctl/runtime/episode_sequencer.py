@@ -162,7 +162,7 @@ class EpisodeSequencer:
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)
         if rollout.moving and rollout.done_at is not None and rollout.items_done >= rollout.done_at:
-            self.end(EndReason.ALL_DONE, t_ns, t_ns, step)
+            self.end(EndReason.ALL_DONE, t_ns, now_ns, step)
 
     def stopped(self, reason: EndReason, t_ns: int, now_ns: int, step: Step, *, cause: str | None) -> None:
         """The robot was stopped at t_ns: what has not started is void, what moves has ended. cause: of the operation at
