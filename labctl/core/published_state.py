@@ -1,4 +1,4 @@
-"""What a run publishes twice a second and at every change, as it travels: the body of the message `state`. The console,
+"""What a run publishes once a second and at every change, as it travels: the body of the message `state`. The console,
 the simulated operator and the tests read it by these types; `labctl.runtime.operator_state` makes it.
 
 May not: have a field for an arm's name, a latency, a rate of a policy, an outcome or a running score. Times are

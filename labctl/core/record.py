@@ -18,6 +18,7 @@ from labctl.core.interventions import Intervention
 from labctl.core.outcome import Outcome
 from labctl.core.session import Session
 from labctl.core.trial import CampaignState, State, Trial
+from labctl.core.trial_table import Void
 from labctl.messages.body_parts import (
     Clock,
     Detected,
@@ -53,14 +54,6 @@ class Switch:
     instruction: str
     planned_ns: int
     t_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Void:
-    """Why an episode does not count."""
-
-    reason: str
-    after_go: bool
 
 
 @dataclass(frozen=True, slots=True)

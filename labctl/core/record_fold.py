@@ -5,7 +5,7 @@ May not: check an event (`trial` does), or keep what nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from labctl.clock import SECOND, Anchor
@@ -206,14 +206,14 @@ class _Hours:
 
 
 _SILENT_S = 12 * 3600.0  # a run that wrote nothing for as long was not there
-_DOING = {
+_DOING: Mapping[str, str] = {
     Kind.TRIAL_STAGING: "staging",
     Kind.SCENE_COMMITTED: "arming",
     Kind.GO: "running",
     Kind.EPISODE_ENDED: "scoring",
     **dict.fromkeys((Kind.OUTCOME_RECORDED, Kind.EPISODE_VOIDED, Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED), "reset"),
 }
-_CONCLUDES = frozenset(
+_CONCLUDES: frozenset[str] = frozenset(
     {
         *(Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED, Kind.EPISODE_VOIDED, Kind.EPISODE_ENDED),
         *(Kind.GAP, Kind.RECORDING_SEALED, Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED),

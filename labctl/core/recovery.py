@@ -13,7 +13,7 @@ from labctl.clock import SECOND
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.rollout import VOIDABLE, void_reason, voided_by_rule
-from labctl.core.trial import CampaignState, State, Trial, fold, numbered
+from labctl.core.trial import State, Trial, fold
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
     from labctl.bus import Body
@@ -45,27 +45,21 @@ def reconcile(events: Sequence[Event], *, rule: Rule, last_sample_ns: Mapping[st
     """
     state = fold(events)
     rules: CampaignOpened = {**state.opened, "process_lost": rule}
-    found = [_conclude(state, trial, events, rules, last_sample_ns) for trial in state.trials.values()]
+    found = [_conclude(trial, events, rules, last_sample_ns) for trial in state.trials.values()]
     return [pending for pending in found if pending is not None]
 
 
 def _conclude(
-    state: CampaignState,
-    trial: Trial,
-    events: Sequence[Event],
-    rules: CampaignOpened,
-    last_sample_ns: Mapping[str, int],
+    trial: Trial, events: Sequence[Event], rules: CampaignOpened, last_sample_ns: Mapping[str, int]
 ) -> Pending | None:
-    name = f"{numbered(state, trial.id)} (block {trial.block + 1}, {trial.condition})"
+    name = f"{trial.place} (block {trial.block + 1}, {trial.condition})"
     match trial.state:
         case State.STAGING | State.COMMITTED:
             text = f"{name} was {trial.state} when the run stopped; it is planned again, stage its scene anew"
             return Pending(Kind.TRIAL_RELEASED, trial.id, None, {"reason": EndReason.PROCESS_LOST.value}, text)
         case State.ARMED:
-            text = (
-                f"{name} was armed, not started, when the run stopped; episode {trial.episode} is void; {_then(trial)}"
-            )
-            return _void(trial, None, text)
+            what = f"was armed, not started, when the run stopped; episode {trial.episode} is void"
+            return _void(trial, None, f"{name} {what}; {_then(trial)}")
         case State.RUNNING:
             return _end(trial, events, last_sample_ns, name)
         case State.SCORING if trial.ended in VOIDABLE and trial.sealed_recording:

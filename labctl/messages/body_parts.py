@@ -305,15 +305,6 @@ class SceneRules(TypedDict):
     override: str
 
 
-class ScoreLimits(TypedDict):
-    """The limits of [scene]: the least score of a match, 0 to 100 (None: any will do), and how far a camera may have
-    moved, in pixels.
-    """
-
-    min_score: float | None
-    max_camera_shift_px: float
-
-
 class StageEntry(TypedDict):
     """A stage of a task: what it is worth, when it counts as reached, and what of devices' reports or traces it is."""
 

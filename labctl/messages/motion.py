@@ -13,6 +13,8 @@ from labctl.bus import Body
 from labctl.messages.typed import Typed
 from labctl.plain import Json
 
+RENEWALS = 3  # of a lease, per duration
+
 
 @dataclass(frozen=True, slots=True)
 class Lease(Typed):

@@ -202,7 +202,6 @@ def _prepare(
         liveness,
         run_id=started.seq,
         free_gb=lambda: free_gb(campaign.folder),
-        until_done=True,
         readiness=readiness,
         seal=seal,
         attended=attended,
@@ -319,7 +318,9 @@ def _contact(campaign: Campaign, where: Mapping[str, Json]) -> Iterator[None]:
         contact.unlink(missing_ok=True)
 
 
-def free_gb(folder: Path) -> float:
-    """Free disk space where a campaign is, in 10^9 bytes."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize / 1e9
+def free_gb(folder: Path) -> float | None:
+    """Free disk space where a campaign is, in 10^9 bytes; None where it cannot be read."""
+    try:
+        return shutil.disk_usage(folder).free / 1e9
+    except OSError:
+        return None

@@ -17,7 +17,7 @@ from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import typed
 from labctl.core.session import Role, check_person
-from labctl.core.trial import State, Trial, Verb, allowed, numbered
+from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.people.personal_codes import codes_of
 from labctl.people.second_person import SecondPerson, WrongCode
@@ -93,7 +93,7 @@ class Orders(RecordedOrders):
         trial, command = self._writer.current(), command_from(request.command.body)
         if trial is None or trial.id != request.trial or trial.state != State.STAGING:
             standing = "".join(f"; {text}" for text in self._writer.state.holds.values())
-            name = numbered(self._writer.state, request.trial)
+            name = self._writer.state.trials[request.trial].place
             raise StateError(f"{name} was given back while its photos were taken{standing}")
         if request.verb == "reference":
             reason = command.arguments(commands.Reference).reason

@@ -10,18 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
-from labctl.bus import Body, Message, Step
+from labctl.bus import Body, Message, Step, Work
 from labctl.clock import SECOND
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
-from labctl.core.trial import Trial, numbered
+from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.body_parts import GapBody
 from labctl.messages.joint import SealAnswer
-from labctl.messages.motion import DeviceReport, Lease, Stop
+from labctl.messages.motion import RENEWALS, DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
@@ -32,8 +32,6 @@ from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.runtime.revealing import revealed
 from labctl.store.frozen_cards import cameras_wanted
 from labctl.store.sealing import Findings
-
-LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
 
 
 class EpisodeSequencer:
@@ -52,7 +50,7 @@ class EpisodeSequencer:
         self.robot_about: RobotAbout | None = None  # once its node is connected
         self.lease_ns = lease_ns
         self._seen = {f"camera:{name}" for name in cameras_wanted(arms.values())}
-        self._epoch = 0
+        self.epoch = 0  # of the newest motion lease
         self.next_lease_ns = 0
 
     def reveal(
@@ -71,15 +69,10 @@ class EpisodeSequencer:
         step.out += [Open(episode).to(name) for name in rollout.sensors]
         step.out.append(Spawn("controller").to("@host"))
 
-    @property
-    def epoch(self) -> int:
-        """Of the newest motion lease."""
-        return self._epoch
-
     def new_epoch(self) -> int:
         """A motion lease nobody has held before: whatever an older one allowed is over."""
-        self._epoch += 1
-        return self._epoch
+        self.epoch += 1
+        return self.epoch
 
     def hear(self, message: Message, now_ns: int, step: Step) -> None:
         """A message about the current episode; others are ignored."""
@@ -139,7 +132,7 @@ class EpisodeSequencer:
 
     @property
     def _named(self) -> str:
-        return numbered(self._writer.state, self._current.trial)
+        return self._writer.state.trials[self._current.trial].place
 
     def _welcome(self, name: str, rollout: Rollout, step: Step) -> None:
         if name == "controller" and rollout.phase == Phase.ARMING:
@@ -297,7 +290,10 @@ class EpisodeSequencer:
             why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
             self._writer.log(Kind.CELL_FAULTED, {"reason": why})
             return
-        step.work.append(looking_over(self._writer, rollout))
+        cameras = [name.removeprefix("camera:") for name in rollout.cameras]
+        condition = self._writer.state.trials[rollout.trial].condition
+        look = looking_over(self._writer, condition, rollout.episode, cameras)
+        step.work.append(Work(look, "digested", tag=rollout.episode))
 
     def _start(self, now_ns: int, step: Step) -> None:
         rollout, writer = self._current, self._writer
@@ -318,7 +314,7 @@ class EpisodeSequencer:
         if rollout is None or not rollout.moving or now_ns < self.next_lease_ns:
             return
         until = rollout.lease_until(now_ns, self.lease_ns)
-        self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
+        self.next_lease_ns = now_ns + self.lease_ns // RENEWALS
         step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, *, cause: str = "") -> None:
