@@ -32,7 +32,6 @@ from labctl.core.published_state import (
     EarlierTrial,
     Instruction,
     PublishedState,
-    Times,
     Voided,
 )
 from labctl.core.reviewed import pairs
@@ -111,9 +110,6 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "phase": str(state.phase),
         "session": session.id if session else None,
         "people": [{"id": p.id, "roles": [str(role) for role in p.roles]} for p in session.people] if session else [],
-        "handover": view.handover,
-        "checks": list(view.checks),
-        "rules": view.rules,
         "trial": turn.id if turn else None,
         "trial_state": str(turn.state) if turn else None,
         "episode": turn.episode if turn else None,
@@ -131,9 +127,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
             str(role): [str(verb) for verb in allowed(state, turn, view.live, role)] if turn else []
             for role in (Role.OPERATOR, Role.SETTER, Role.ASSESSOR)
         },
-        "times": _times(view),
         "instructions": _instructions(view),
-        "scene": view.scene,
         "holds": [
             {
                 "code": hold.code,
@@ -146,19 +140,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
             for hold in view.live
         ],
         "waiting": sorted(set(state.holds) - set(standing(state, turn))),
-        "hand": view.episode.hand if view.episode else None,
         "recovered": _recovered(view),
-        "operator_ready": view.operator_ready,
-        "withheld": view.withheld,
-        "counted": view.counted,
-        "reached": view.reached,
-        "touching": view.touching,
-        "unsaid": list(view.unsaid),
-        "proposal": view.proposal,
-        "measured": view.measured,
-        "evidence": view.evidence,
-        "with_code": list(view.with_code),
-        "confirmed": list(view.confirmed),
         "compare": next((pair for pair, stated in pairs(state) if stated is None), None),
         "ended": str(turn.ended) if turn and turn.ended else None,
         "exhausted": bool(turn and turn.exhausted),
@@ -166,6 +148,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "progress": list(finished(state)),
         "pace_s": _pace_s(view.scored_ns),
         "earlier": _earlier(state),
+        **view.shown,
     }
 
 
@@ -273,16 +256,6 @@ def _left_in_block(view: BlindView) -> int:
     return sum(t.block == turn.block and t.state not in FINISHED for t in view.state.trials.values())
 
 
-def _times(view: BlindView) -> Times:
-    episode = view.episode
-    return {
-        "start_due_ns": episode.start_due_ns if episode else None,
-        "go_ns": episode.go_ns if episode else None,
-        "deadline_ns": episode.deadline_ns if episode else None,
-        "end_ns": episode.end_ns if episode else None,
-    }
-
-
 def _instructions(view: BlindView) -> list[Instruction]:
     """Where the protocol switches the instruction: every one of them, that of go first. Of every arm the same; empty
     without switches.
@@ -291,8 +264,8 @@ def _instructions(view: BlindView) -> list[Instruction]:
     switches = opened.get("switches", ())
     if not switches:
         return []
-    taken = {-1: view.episode.go_ns, **view.episode.switched} if view.episode else {}
-    first: Instruction = {"name": "go", "at_s": 0.0, "instruction": opened["instruction"], "taken_ns": taken.get(-1)}
+    go_ns, taken = view.shown["times"]["go_ns"], view.switched
+    first: Instruction = {"name": "go", "at_s": 0.0, "instruction": opened["instruction"], "taken_ns": go_ns}
     later: list[Instruction] = [
         {"at_s": switch["at_s"], "instruction": switch["instruction"], "name": switch["name"], "taken_ns": taken.get(n)}
         for n, switch in enumerate(switches)
