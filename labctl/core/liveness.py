@@ -129,7 +129,7 @@ class Liveness:
 
     def clip(self, now_ns: int) -> str:
         """The limit that shaped the robot's motion within the last second, "" when none did."""
-        return self.clipped if self.clipped_ns and now_ns - self.clipped_ns <= CLIP_NS else ""
+        return self.clipped if now_ns - self.clipped_ns <= CLIP_NS else ""
 
     def obs_age(self, now_ns: int) -> int | None:
         """Time since the robot's last observation, None when there is none."""

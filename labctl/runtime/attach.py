@@ -17,6 +17,7 @@ import zmq
 from labctl.bus import Body, Message, decode, encode
 from labctl.clock import MILLISECOND, SECOND, Clock, began
 from labctl.errors import StateError
+from labctl.messages.motion import Stop
 from labctl.messages.processes import CommandSent, EndRun
 from labctl.plain import Json
 from labctl.runtime.campaign_run import CONTACT
@@ -146,7 +147,7 @@ class Attachment:
         """Tell the robot's process to stop, past the run process; False when nobody is there to hear it, and then
         nobody will hear it later.
         """
-        message = encode(Message("arm", "stop", {}, sender=self._name))
+        message = encode(Stop().to("arm", sender=self._name))
         with self._stop_lock:
             if not self._stop.poll(CONNECT_MS, zmq.POLLOUT):
                 return False

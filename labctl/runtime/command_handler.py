@@ -26,7 +26,7 @@ from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import finished
 from labctl.runtime.readiness import Readiness
-from labctl.runtime.recorded_orders import Given, RecordedOrders, words
+from labctl.runtime.recorded_orders import Given, RecordedOrders, outcome_of_a_person, words
 from labctl.runtime.robot_watch import BAD_MODES, STOPPED, RobotWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.seal import OwnSeal
@@ -303,7 +303,8 @@ class Orders(RecordedOrders):
         check_person(self.people, args.confirmed_by)
         if args.confirmed_by == given.command.who:
             raise StateError("the second person must be another one")
-        if self.came_after(args.confirmed_by, trial.episode):
+        session = self._writer.state.session
+        if session is not None and session.late.get(args.confirmed_by) == trial.episode:  # who has not seen it
             raise StateError(f"{args.confirmed_by} came after this episode was over; one who was here confirms it")
         code = args.personal_code.get_secret_value() if args.personal_code else None
         at = {"episode": trial.episode or "", "reason": args.reason, "console": given.message.sender}
@@ -318,14 +319,9 @@ class Orders(RecordedOrders):
 
     def _score(self, trial: Trial, args: commands.Score, given: Given) -> None:
         counted = args.model_dump(exclude_unset=True)
-        outcome = self.judged(trial, counted)
-        self._writer.log(
-            Kind.OUTCOME_RECORDED,
-            {"outcome": outcome.body(), **self._writer.hands.body(given.now_ns)},
-            trial=trial.id,
-            episode=trial.episode,
-            **given.by,
-        )
+        outcome = outcome_of_a_person(self._writer.campaign, trial, counted)
+        body = {"outcome": outcome.body(), **self._writer.hands.body(given.now_ns)}
+        self._writer.log(Kind.OUTCOME_RECORDED, body, trial=trial.id, episode=trial.episode, **given.by)
         self._sequencer.rollout = None
         done, total = finished(self._writer.state)
         where = f"{trial.place}  {trial.condition}  {trial.episode}"

@@ -11,7 +11,8 @@ import importlib.resources
 import logging
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from labctl.bus import Node
@@ -95,7 +96,12 @@ def build_node(name: str, spec: NodeSpec) -> Node:
 
         operator = cell.cell.operator
         return OperatorNode(no_stand_in(load(operator, {}), operator, cell.kind))
-    return _sensor_node(name, spec) if name.startswith("sensor:") else _camera_node(name, spec)
+    if name.startswith("sensor:"):
+        from labctl.nodes.sensor import SensorNode
+
+        table = next(sensor for sensor in cell.sensor if sensor.node == name)
+        return SensorNode(load_sensor(table, spec), table, real_time=spec.real_time, chunk_ns=spec.chunk_ns)
+    return _camera_node(name, spec)
 
 
 def lacks_terminal(cell: Cell) -> bool:
@@ -139,27 +145,25 @@ def _camera_node(name: str, spec: NodeSpec) -> Node:
     return CameraNode(device, terms, real_time=spec.real_time, connect=connect, photos=photos)
 
 
-def _sensor_node(name: str, spec: NodeSpec) -> Node:
-    from labctl.nodes.sensor import SensorNode
-
-    table = next(sensor for sensor in spec.cell.sensor if sensor.node == name)
-    return SensorNode(load_sensor(table, spec), table, real_time=spec.real_time, chunk_ns=spec.chunk_ns)
-
-
 def load_sensor(table: SensorTable, setup: Setup) -> Sensor:
     """The device of a [[sensor]] table, not connected. Raises InputError, MissingExtra."""
-    try:
+    with _naming(f"sensor {table.name!r}"):
         return load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
-    except InputError as error:
-        raise InputError(f"sensor {table.name!r}: {error}") from None
 
 
 def load_camera(table: CameraTable, setup: Setup) -> Camera:
     """The device of a [[camera]] table, not connected. Raises InputError, MissingExtra."""
-    try:
+    with _naming(f"camera {table.name!r}"):
         return load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Errors of this device say which it is."""
+    try:
+        yield
     except InputError as error:
-        raise InputError(f"camera {table.name!r}: {error}") from None
+        raise InputError(f"{what}: {error}") from None
 
 
 def stand_in() -> Fixture:
