@@ -23,14 +23,19 @@ class Misfit(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Base of all messages. A field that has its default is left out on the wire. KIND: how it is called there;
-    FROM, TO: the nodes it goes between; ARRAYS: what travels beside the body.
+    """Base of all messages: `class Ack(Typed, kind="ack", sender="recorder", to="producers")`. A field that has its
+    default is left out on the wire. kind: how it is called there; sender, to: the nodes it goes between; arrays: what
+    travels beside the body.
     """
 
     KIND: ClassVar[str]
     FROM: ClassVar[str]
     TO: ClassVar[str]
-    ARRAYS: ClassVar[str] = ""
+    ARRAYS: ClassVar[str]
+
+    def __init_subclass__(cls, *, kind: str = "", sender: str = "", to: str = "", arrays: str = "") -> None:
+        if kind:  # not where dataclass makes the class once more, with slots
+            cls.KIND, cls.FROM, cls.TO, cls.ARRAYS = kind, sender, to, arrays
 
     def wire(self) -> dict[str, Any]:
         """The body of the message on the wire."""
