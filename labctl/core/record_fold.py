@@ -15,7 +15,7 @@ from labctl.core.event_bodies import body_of
 from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import outcome_from
-from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
+from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Void
 from labctl.core.recorded.skew import clock_warnings
 from labctl.core.session import Session, everyone, session_from
 from labctl.core.task import reached_after
@@ -249,8 +249,7 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             over = body_of(event, bodies.InterventionEnded)
             return replace(before, interventions=tuple(touch.ended(over) for touch in before.interventions))
         case Kind.INSTRUCTION_SWITCHED:
-            taken = Switch(**body_of(event, bodies.InstructionSwitched))
-            return replace(before, switches=(*before.switches, taken))
+            return replace(before, switches=(*before.switches, body_of(event, bodies.InstructionSwitched)))
         case Kind.EPISODE_ENDED:
             end = body_of(event, bodies.EpisodeEnded)
             cut = tuple(touch.cut(int(end["end_ns"])) for touch in before.interventions)
