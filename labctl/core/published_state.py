@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from labctl.messages.body_parts import AnchorEntry, ConditionEntry, MatchBody, MoveBody, SceneRules, StageEntry
+from labctl.messages.body_parts import (
+    AnchorEntry,
+    ConditionEntry,
+    MatchBody,
+    MoveBody,
+    PersonEntry,
+    SceneRules,
+    StageEntry,
+)
 from labctl.plain import Hand
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
@@ -18,13 +26,6 @@ if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
 
 
 TrialState = str  # a `labctl.core.trial_table.State`
-
-
-class PersonHere(TypedDict):
-    """A person of the open session."""
-
-    id: str
-    roles: list[str]
 
 
 class Handover(TypedDict):
@@ -201,7 +202,7 @@ class CampaignPart(TurnPart):
     kind: str  # of the cell: sim, emulated or real
     phase: str
     session: str | None
-    people: list[PersonHere]
+    people: list[PersonEntry]  # of the open session
     trial: str | None
     trial_state: TrialState | None
     episode: str | None

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from labctl.runtime.hosting.cell_nodes import (
     camera_names,
     lacks_terminal,
     node_names,
+    socket_folder,
     with_terminal,
 )
 from labctl.runtime.hosting.ending import on_signals
@@ -293,8 +293,7 @@ def _run_live(
         locks = campaign.folder / LOCKS
         locks.mkdir(exist_ok=True)
         spec = _spec(campaign, hand_terminal, locks=locks)
-        sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
-        stack.callback(shutil.rmtree, sockets, ignore_errors=True)
+        sockets = stack.enter_context(socket_folder())
         supervisor = Supervisor(spec, sockets, logs, {"controller": campaign.ledger.private_file("controller.log")})
         stack.callback(supervisor.end_all)
         nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]

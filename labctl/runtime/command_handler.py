@@ -26,7 +26,7 @@ from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import finished
 from labctl.runtime.readiness import Readiness
-from labctl.runtime.recorded_orders import Given, RecordedOrders, outcome_of_a_person, words
+from labctl.runtime.recorded_orders import IN_EPISODE, Given, RecordedOrders, outcome_of_a_person, words
 from labctl.runtime.robot_watch import BAD_MODES, STOPPED, RobotWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.seal import OwnSeal
@@ -130,13 +130,17 @@ class Orders(RecordedOrders):
         self._watch.by_hand(given)
         self.touches += 1
 
+    def _in_episode(self, why: str) -> Trial:
+        trial = self._writer.current()
+        if trial is None or trial.state not in IN_EPISODE:
+            raise StateError(f"no episode is running; {why}")
+        return trial
+
     def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
-        trial, rollout = self._writer.current(), self._sequencer.rollout
-        if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
-            raise StateError("no episode is running; items are counted while one is")
-        at_ns = given.now_ns if rollout is None or rollout.end_ns is None else rollout.end_ns
-        moved = self._writer.facts.counted.get(trial.episode, 0) + args.by
+        trial = self._in_episode("items are counted while one is")
+        at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
+        moved = self._writer.facts.counted.get(trial.episode or "", 0) + args.by
         items = self._writer.tasks[trial.condition].items
         if not 0 <= moved <= items:
             raise StateError(f"moved cannot be {moved} of {count(items, 'item')} staged")
@@ -145,12 +149,11 @@ class Orders(RecordedOrders):
 
     def _touch(self, args: commands.TouchScene, given: Given) -> None:
         """A person begins to touch the scene or the robot, or says that it is over and what it was."""
-        trial, phase, kind = self._writer.current(), args.phase, args.kind
+        phase, kind = args.phase, args.kind
         if phase not in ("begin", "end") or kind not in list(InterventionKind):
             found = f"phase {phase!r}, kind {kind!r}"
             raise InputError(f"{found}: an intervention has phase begin or end, and kind {', '.join(InterventionKind)}")
-        if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
-            raise StateError("no episode is running; an intervention is a touch while one is")
+        trial = self._in_episode("an intervention is a touch while one is")
         about = {"trial": trial.id, "episode": trial.episode, **given.by}
         if phase == "begin":
             body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": given.now_ns}

@@ -284,8 +284,7 @@ class EpisodeSequencer:
     def _digest(self, rollout: Rollout, step: Step) -> None:
         """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
         rollout.digest()
-        step.out.append(Kill("controller").to("@host"))
-        self._liveness.gone("controller")
+        self._end_controller(step)
         if rollout.closed is None:
             why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
             self._writer.log(Kind.CELL_FAULTED, {"reason": why})
@@ -333,6 +332,10 @@ class EpisodeSequencer:
         nodes = ("controller", "arm", *rollout.cameras, *rollout.sensors, "recorder")
         step.out += [Close(rollout.episode).to(name) for name in nodes]
 
+    def _end_controller(self, step: Step) -> None:
+        step.out.append(Kill("controller").to("@host"))
+        self._liveness.gone("controller")
+
     def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
         """Void an armed episode: no motion has happened; the trial keeps its arm and is planned again."""
         rollout = self._current
@@ -340,8 +343,7 @@ class EpisodeSequencer:
         body = {"reason": reason, "evidence": self._writer.state.last_seq, "confirmed_by": None, "after_go": False}
         self._writer.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
         self._close(step)
-        step.out.append(Kill("controller").to("@host"))
-        self._liveness.gone("controller")
+        self._end_controller(step)
         self.rollout, trial = None, self._writer.state.trials[rollout.trial]
         self._writer.say(f"{trial.place}: voided before go ({reason}); {trial.after_void}")
 

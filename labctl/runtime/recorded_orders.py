@@ -42,6 +42,7 @@ class Given:
         return {"who": self.command.who, "command_id": self.command.id}
 
 
+IN_EPISODE = (State.RUNNING, State.SCORING)  # a trial whose episode runs, or ran and is not scored yet
 # Who may judge a trial afterwards, by verb.
 JUDGES: Mapping[str, tuple[Role, ...]] = {
     "guess": (Role.OPERATOR, Role.SETTER, Role.ASSESSOR),
@@ -118,7 +119,7 @@ class RecordedOrders:
     def reach(self, args: commands.Reach, given: Given) -> None:
         """A person saw the next stage of the task reached, or takes the last one back."""
         trial = self._writer.current()
-        if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.go_ns is None:
+        if trial is None or trial.state not in IN_EPISODE or trial.go_ns is None:
             raise StateError("no episode is running; stages are reached while one is")
         stages = self._writer.tasks[trial.condition].stages
         before = len(self._writer.facts.reached.get(trial.episode or "", ()))
