@@ -93,7 +93,8 @@ def _end(trial: Trial, events: Sequence[Event], last_sample_ns: Mapping[str, int
     """A lost episode ended with the last thing known to have happened in it, so that downtime is never trial time."""
     own = [event for event in events if event.episode == trial.episode]
     signs = [*map(_happened_ns, own), last_sample_ns.get(trial.episode or "")]
-    end_ns = max(sign for sign in signs if sign is not None)
+    known = [sign for sign in signs if sign is not None]
+    end_ns = max(known)
     if trial.go_ns is None:
         lived = "before its clock started"
     else:
