@@ -54,12 +54,6 @@ class Allocation:
                 slots.append(Slot(len(slots), trial, block.number, position, block.condition, arm))
         return Schedule(tuple(slots))
 
-    def drawn(self, cell: str) -> list[CellBlock]:
-        """The blocks that were drawn for a cell, in the order drawn: consecutive ones make the squares of the design,
-        wherever they were run.
-        """
-        return sorted((b for b in self.blocks if b.drawn_for == cell), key=lambda block: block.drawn_place)
-
 
 def allocate(
     conditions: Sequence[str] | Sequence[Sequence[str]],

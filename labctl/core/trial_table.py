@@ -100,7 +100,7 @@ class Trial:
     of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
     switch of its instruction has at least.
     `compared` is the episode that ran before it and with which it is compared, once that is asked; `preference` is what
-    an assessor said of the two, and `preference_by` who.
+    an assessor said of the two.
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
     an older one is stale. Operation events and gaps do not count, or an operator could not end an episode in which
     things happen. `ended`, `go_ns` and `end_ns` belong to the current episode.
@@ -131,7 +131,6 @@ class Trial:
     backing: tuple[int, ...] = ()
     compared: str = ""
     preference: PreferenceStated | None = None
-    preference_by: str = ""
 
     @property
     def exhausted(self) -> bool:
@@ -367,7 +366,7 @@ def _prefer(trial: Trial, event: Event) -> Trial:
     stated = body_of(event, PreferenceStated)
     _need(trial, event, stated["preferred"] in PREFERRED, f"what is preferred is one of {', '.join(PREFERRED)}")
     _need(trial, event, bool(stated["why"]), "it needs a why")
-    return replace(trial, preference=stated, preference_by=event.who)
+    return replace(trial, preference=stated)
 
 
 _CHANGES: Mapping[str, Callable[[Trial, Event], Trial]] = {
