@@ -284,7 +284,7 @@ class EpisodeSequencer:
     def _digest(self, rollout: Rollout, step: Step) -> None:
         """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
         rollout.digest()
-        self._end_controller(step)
+        self.end_controller(step)
         if rollout.closed is None:
             why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
             self._writer.log(Kind.CELL_FAULTED, {"reason": why})
@@ -320,9 +320,8 @@ class EpisodeSequencer:
         """End the motion: journal it, let the lease go, close the recording. cause: what a sensor said."""
         rollout = self._current
         rollout.end(reason, int(end_ns), now_ns)
-        self._log(
-            Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **({"cause": cause} if cause else {})}
-        )
+        because = {"cause": cause} if cause else {}
+        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **because})
         step.out.append(Lease(rollout.epoch, rollout.episode, 0).to("@lease"))
         step.out.append(Stop(rollout.epoch).to("arm"))
         self._close(step)
@@ -332,7 +331,8 @@ class EpisodeSequencer:
         nodes = ("controller", "arm", *rollout.cameras, *rollout.sensors, "recorder")
         step.out += [Close(rollout.episode).to(name) for name in nodes]
 
-    def _end_controller(self, step: Step) -> None:
+    def end_controller(self, step: Step) -> None:
+        """Each episode has a controller's process of its own."""
         step.out.append(Kill("controller").to("@host"))
         self._liveness.gone("controller")
 
@@ -343,7 +343,7 @@ class EpisodeSequencer:
         body = {"reason": reason, "evidence": self._writer.state.last_seq, "confirmed_by": None, "after_go": False}
         self._writer.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
         self._close(step)
-        self._end_controller(step)
+        self.end_controller(step)
         self.rollout, trial = None, self._writer.state.trials[rollout.trial]
         self._writer.say(f"{trial.place}: voided before go ({reason}); {trial.after_void}")
 
