@@ -79,9 +79,9 @@ class Snapshot:
     """What the cell last said. Ages are nanoseconds since a signal was heard, None when it never was.
 
     `robot_mode` and `robot_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
-    `starting` are the nodes (arm: the robot's; recorder, camera:NAME) whose process was started so lately that no word
-    is due yet; `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could not be
-    read; `looks` are by camera, of the scene now staged; `sensors` by their names in the cell.
+    `starting` are the nodes (arm: the robot's; recorder, camera:NAME) whose process was started so recently that no
+    message is due yet; `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could
+    not be read; `looks` are by camera, of the scene now staged; `sensors` by their names in the cell.
     """
 
     robot_age_ns: int | None

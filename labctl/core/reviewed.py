@@ -62,8 +62,8 @@ class Item:
 
     @property
     def differences(self) -> list[str]:
-        """Where the witnesses disagree, in words. Once an assessor has gone over an episode, what stands is their word
-        on what a second one said.
+        """Where the witnesses disagree, in words. Once an assessor has reviewed an episode, what a second one said of
+        it is no difference any more.
         """
         outcome = self.trial.outcome
         assert outcome is not None
@@ -309,7 +309,7 @@ def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[s
 
 
 def _models(record: Record, trial: Trial, episode: Episode) -> list[str]:
-    """What each model said of an episode, its last word."""
+    """What each model said of an episode; of several statements of one model the last."""
     if not episode.witnessed:
         return []
     task = task_of(record.state.opened, trial.condition)

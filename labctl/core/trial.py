@@ -250,8 +250,8 @@ def _scored(state: CampaignState) -> list[Trial]:
 
 def _backs_a_void(event: Event, state: CampaignState) -> bool:
     """Whether an entry of an episode can stand behind its void after go: a machine ended it. A stop by hand is a
-    person's word, whatever the robot made of it, and an arm's own crash that counts is no void. A gap backs nothing:
-    nearly every episode lacks a frame somewhere.
+    person's decision, whatever the robot made of it, and an arm's own crash that counts is no void. A gap backs
+    nothing: nearly every episode lacks a frame somewhere.
     """
     if event.kind != Kind.EPISODE_ENDED:
         return False

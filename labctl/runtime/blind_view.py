@@ -167,10 +167,9 @@ def _evidence(turn: Trial | None) -> int | None:
 
 def _proposal(state: CampaignState, facts: RunFacts, turn: Trial | None) -> Proposal | None:
     """For scoring: from the journal, since the episode may be an earlier run's."""
-    if turn is None or turn.state != State.SCORING or task_of(state.opened, turn.condition).measure != ITEMS:
+    if turn is None or turn.state != State.SCORING or (task := task_of(state.opened, turn.condition)).measure != ITEMS:
         return None
-    items = task_of(state.opened, turn.condition).items
-    return proposal(_operations(facts, turn)[:items], items)
+    return proposal(_operations(facts, turn)[: task.items], task.items)
 
 
 def _operations(facts: RunFacts, turn: Trial) -> Sequence[OperationRecorded]:

@@ -79,7 +79,7 @@ def run_campaign(
     unready: the arms are not asked whether they answer before anything moves, which every report says.
     hand_terminal: the terminal whose keyboard drives, for a cell that is driven by one and does not name it.
     attended: people stage and score at a console, whoever the cell names for runs without them.
-    watch: is told every state that is published, and whether it is of real time; it may not wait.
+    watch: gets every state that is published, and whether it is of real time; it may not wait.
     wrap: puts a fault around a node (manual clock only; tests).
 
     Raises StateError when the campaign is not open, another run holds it or the cell needs a person, BrokenRecord when

@@ -282,7 +282,7 @@ class EpisodeSequencer:
         self._renew(now_ns, step)
 
     def _digest(self, rollout: Rollout, step: Step) -> None:
-        """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
+        """Everything is there: look at the videos. Without the recorder's report nothing is sealed by guessing."""
         rollout.digest()
         self.end_controller(step)
         if rollout.closed is None:

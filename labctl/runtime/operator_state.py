@@ -282,7 +282,9 @@ def _recovered(view: BlindView) -> list[str]:
 
 
 def _pace_s(scored_ns: Sequence[int]) -> float | None:
-    """Median seconds from one score to the next this evening, breaks left out; None before there are three."""
+    """Median seconds from one score to the next since the host was started, breaks left out; None before there are
+    three.
+    """
     steps = [b - a for a, b in pairwise(scored_ns) if b - a < BREAK_NS]
     return round(median(steps) / SECOND, 1) if len(steps) >= 2 else None
 

@@ -1,4 +1,4 @@
-"""The run process's eye on the others: which one is silent or has ended, what that costs, which is started again.
+"""Watches the other processes for the run: which one is silent or has ended, what that costs, which is started again.
 
 May not: decide what a loss means for an episode (`episode_sequencer` does), or start what has died too often.
 """

@@ -61,7 +61,7 @@ class RecordedOrders:
 
     @property
     def people(self) -> People:
-        """Whose word counts now."""
+        """Whose orders and confirmations count now."""
         return present(self._writer.state.session, self._writer.state.people)
 
     def check_role(self, command: Command, *roles: Role) -> None:
@@ -71,8 +71,8 @@ class RecordedOrders:
             raise StateError(f"{command.verb} is for the {' or '.join(roles)}, not for the {command.role}")
 
     def open_session(self, args: commands.OpenSession, given: Given) -> None:
-        session = f"s-{self._writer.state.last_seq + 1}"
-        body = SessionOpened(session=session, **args.model_dump(exclude_unset=True))
+        number = f"s-{self._writer.state.last_seq + 1}"
+        body = SessionOpened(session=number, **args.model_dump(exclude_unset=True))
         session = session_from(body)
         check_person(joined({}, session), given.command.who)
         missing = missing_checks(self._writer.campaign.protocol, session)

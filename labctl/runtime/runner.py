@@ -1,4 +1,4 @@
-"""The run node: hears everyone, has commands carried out, publishes what a console may show, keeps processes alive
+"""The run node: takes all messages, has commands carried out, publishes what a console may show, keeps processes alive
 between episodes.
 
 May not: move anything without a person's commit and start, act on a stale command, or publish an arm, a latency or a
@@ -51,7 +51,7 @@ _ROUTINE = frozenset({"obs", "beats"})
 class RunNode:
     """See the module. `free_gb` reads the free disk space, None where it cannot. The run ends when no trial is left and
     the session is closed; without a person (not `attended`) a hold that only somebody who looks can clear ends it.
-    `watch` is told every state that is published, and may not wait.
+    `watch` gets every state that is published, and may not wait.
     """
 
     name = "run"

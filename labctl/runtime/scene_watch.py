@@ -1,5 +1,5 @@
-"""The run process's eye on the scene at staging: which picture each camera is to compare with, what it found, and the
-photos that a commit or a new reference waits for.
+"""The scene at staging, as the run process knows it: which picture each camera is to compare with, what it found, and
+the photos that a commit or a new reference waits for.
 
 May not: look at a picture (the camera processes do), or let a commit pass that the protocol's [scene] holds.
 """
@@ -50,7 +50,7 @@ class Request:
 
 
 class SceneWatch:
-    """State: what each camera was told to compare with and what it found last; at most one request for photos."""
+    """State: what each camera was ordered to compare with and what it found last; at most one request for photos."""
 
     def __init__(self, writer: CampaignWriter) -> None:
         self._writer = writer

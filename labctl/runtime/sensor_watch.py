@@ -1,4 +1,4 @@
-"""The run process's ear to the sensors: what each says is kept for the holds, and a limit that ends an episode does.
+"""Takes the sensors' messages for the run: what each reports is kept for the holds, and a limit may end an episode.
 
 May not: see a measured value, or end anything silently: the end says which sensor and which limit.
 """

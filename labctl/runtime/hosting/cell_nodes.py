@@ -196,7 +196,7 @@ def _in_turn(device: Camera, name: str, locks: Path) -> Callable[[int], None]:
 
 
 def child_main() -> None:
-    """Entry of a child process: reads its spec from standard input, builds its node and runs it until told to end.
+    """Entry of a child process: reads its spec from standard input, builds its node and runs it until it is ended.
 
     A device that refuses or vanishes ends it with exit code 1, a line in its log and the reason sent to run.
     """

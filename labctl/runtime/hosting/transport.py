@@ -213,7 +213,7 @@ def _sent(to: zmq.Socket, frames: list[bytes]) -> bool:
 
 
 def last_words(directory: Path, name: str, reason: str) -> None:
-    """Tell run why this process is about to end; whoever is not there to hear it does not."""
+    """Report to run why this process is about to end; a run that is not there does not get it."""
     mailroom = Mailroom(directory, name)
     mailroom.send(Failing(name, reason).to("run", sender=name))
     mailroom.close()
