@@ -15,7 +15,7 @@ from labctl.core.scene_words import camera_moved, change, movement
 from labctl.core.trial_table import Verb
 from labctl.messages.body_parts import MatchBody, MoveBody
 
-_ARM_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
+_ROBOT_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
 NO_PICTURE_YET, NO_VALUE_YET = "it has not given a picture yet", "it has not given a value yet"
 CALM_MODES = ("idle", "moving", "stopped")
@@ -108,9 +108,9 @@ def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
     and judging are never held.
     """
     found: list[Hold] = []
-    if act in _ARM_MATTERS:
+    if act in _ROBOT_MATTERS:
         found += _standing(snapshot)
-        found += _arm(snapshot, limits)
+        found += _robot(snapshot, limits)
         found += _disk(snapshot, limits)
     if act in _RECORD_MATTERS:
         found += _recording(snapshot, limits)
@@ -173,7 +173,7 @@ def _standing(snapshot: Snapshot) -> Iterator[Hold]:
         yield Hold(f"unacknowledged:{code}", text, _ACKNOWLEDGED.get(code, _LOOKED))
 
 
-def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
+def _robot(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
     if snapshot.robot_age_ns is None and "arm" in snapshot.starting:
         yield _starts("arm_stale", "the robot")
     elif _stale(snapshot.robot_age_ns, limits.silent_ns):

@@ -152,7 +152,7 @@ class OutcomeBody(TypedDict):
 
 class Hands(TypedDict):
     """What a trial took of people at consoles since the one before was scored: how many keys they pressed, and the
-    seconds in which it waited for one of them, be it before staging, with the arm home or with its recording sealed.
+    seconds in which it waited for one of them, be it before staging, with the robot home or with its recording sealed.
     """
 
     keys: int

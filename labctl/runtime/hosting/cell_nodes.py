@@ -28,7 +28,7 @@ from labctl.store.locks import Lock
 
 TURN = "camera-opening.lock"
 TURN_NS = 30 * SECOND  # how long a camera waits for another one that is being opened
-CAMERA_NICE = 5  # a picture can wait for an encoder; a setpoint for the arm cannot
+CAMERA_NICE = 5  # a picture can wait for an encoder; a setpoint for the robot cannot
 GATHER_S = 0.2  # frames are encoded some at a time; a process that dies takes so much more of its video with it
 
 
