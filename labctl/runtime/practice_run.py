@@ -44,9 +44,7 @@ def practise(
     with ExitStack() as stack:
         stack.enter_context(cell_lock_in(place, cell.cell.name, f"labctl {VERB}", clock))
         sockets = stack.enter_context(socket_folder())
-        locks = (
-            place / LOCKS / cell.cell.name
-        )  # a killed practice's robot keeps the next one waiting until it has ended
+        locks = place / LOCKS / cell.cell.name  # a killed practice's robot keeps the next one waiting till it has ended
         locks.mkdir(parents=True, exist_ok=True)
         spec = NodeSpec(cell=cell, fixture=fixture, folder=sockets, durable=False, locks=locks)
         supervisor = Supervisor(spec, sockets, sockets)
