@@ -138,7 +138,7 @@ def intervention_timeline(touches: Sequence[Intervention]) -> list[Mark]:
 def instruction_timeline(episode: Episode) -> list[Mark]:
     """The switches of the instruction, each from when the controller took it to the next or the end."""
     taken = episode.switches
-    marks = [Mark(switch.t_ns, _switch_text(switch.name, switch.instruction), "ready") for switch in taken]
+    marks = [Mark(one["t_ns"], _switch_text(one["name"], one["instruction"]), "ready") for one in taken]
     ends = [] if episode.end_ns is None else [Mark(episode.end_ns, "")]
     return [*marks, *ends] if marks else []
 

@@ -17,7 +17,7 @@ from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import Liveness
 from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Start
-from labctl.messages.motion import DeviceReport, Lease, Obs, Recover, Stage, Staged, Stop, Unstaged
+from labctl.messages.motion import RENEWALS, DeviceReport, Lease, Obs, Recover, Stage, Staged, Stop, Unstaged
 from labctl.messages.processes import Beats, Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
 from labctl.messages.typed import read
@@ -31,7 +31,6 @@ STOPPED = {  # kinds of what the robot's node reports by itself
     "suspended": "this computer was suspended",
     "lease_lapsed": "the robot stopped: it did not hear from here in time",
 }
-LEASE_RENEWALS = 3  # per duration, as in a trial
 HOME, DRIVE = 1, 2  # epochs: the way home, the hand
 BAD_MODES = ("safety_stop", "fault")
 REST_RAD_S = 0.01
@@ -156,7 +155,7 @@ class PracticeNode:
             self._lost(name, "no heartbeat", now_ns, step)
         self._go_on(now_ns, step)
         self._show(self.view(now_ns))
-        step.due_ns = now_ns + min(self._lease_ns // LEASE_RENEWALS, 100 * MILLISECOND)
+        step.due_ns = now_ns + min(self._lease_ns // RENEWALS, 100 * MILLISECOND)
         return step
 
     # -- mail
@@ -242,7 +241,7 @@ class PracticeNode:
         elif self._liveness.mode not in BAD_MODES:
             self._enter(Phase.WAITING if self._home is None else Phase.HOMING)
             if self._home is not None:
-                self._next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
+                self._next_lease_ns = now_ns + self._lease_ns // RENEWALS
                 until_ns = now_ns + self._lease_ns
                 step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, until_ns).to("arm"))
                 step.out.append(Lease(HOME, None, until_ns).to("@lease"))
@@ -267,7 +266,7 @@ class PracticeNode:
 
     def _renew(self, epoch: int, now_ns: int, step: Step) -> None:
         if now_ns >= self._next_lease_ns:
-            self._next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
+            self._next_lease_ns = now_ns + self._lease_ns // RENEWALS
             step.out.append(Lease(epoch, None, now_ns + self._lease_ns).to("@lease"))
 
     def _let_go(self, epoch: int, step: Step) -> None:

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING
 from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
-from labctl.core.record import Episode, Record, Void
+from labctl.core.record import Episode, Record
 from labctl.core.recorded.skew import campaign_clock
 from labctl.core.reviewed import queue
 from labctl.core.session import Session
 from labctl.core.task import ITEMS, task_of
 from labctl.core.trial import State, Trial, tally
+from labctl.core.trial_table import Void
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
 from labctl.plain import count

@@ -102,7 +102,7 @@ def watched(
             moved_ns=[  # rows are rounded to 1 us
                 min(one.go_ns + round(at_s * SECOND), one.end_ns) for at_s in moved.get(one.episode, ())
             ],
-            taken_ns={switch.name: switch.t_ns for switch in record.episodes[one.episode].switches},
+            taken_ns={switch["name"]: switch["t_ns"] for switch in record.episodes[one.episode].switches},
             request_ns=one.request_ns[:0] if one.arm in people else one.request_ns,
             spent=one.episode not in cut,
             ignored={name: tag in ticked.get(one.episode, ()) for name, tag in judged.items()},

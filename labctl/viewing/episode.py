@@ -17,13 +17,14 @@ from labctl.clock import SECOND, on_boot_of
 from labctl.core import timeline
 from labctl.core.events import Event
 from labctl.core.outcome import Outcome
-from labctl.core.record import Episode, Void
+from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.recorded.projection import capture_ns
 from labctl.core.recorded.skew import clock_line
 from labctl.core.task import task_of
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
+from labctl.core.trial_table import Void
 from labctl.devices import OptionsTable, options_type
 from labctl.errors import InputError, LabctlError
 from labctl.plain import Json

@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 from labctl.bus import Message
 from labctl.clock import SECOND, Clock, Suspensions
 from labctl.config.cell_schema import Lease as LeaseTable
-from labctl.messages.motion import Lease
+from labctl.messages.motion import RENEWALS, Lease
 from labctl.messages.typed import read
-
-RENEWALS = 3  # per duration
 
 
 @dataclass(frozen=True, slots=True)

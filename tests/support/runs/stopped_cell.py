@@ -13,9 +13,9 @@ import numpy as np
 from labctl.bus import Message, Node
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.core.trial import State, fold
-from labctl.messages.motion import Stop, Target
+from labctl.messages.motion import RENEWALS, Stop, Target
 from labctl.runtime.hosting.cell_nodes import NodeSpec, build_node
-from labctl.runtime.hosting.lease_keeper import RENEWALS, LeaseKeeper, terms_of
+from labctl.runtime.hosting.lease_keeper import LeaseKeeper, terms_of
 from labctl.store.campaign import Campaign
 from support.runs.run_bench import Bench
 
