@@ -34,10 +34,14 @@ IN_WORDS: Mapping[str, str] = {
 ITEMS = "[]"  # after a key: what stands in its list
 # What a file is refused for that its types do not say, where JSON Schema can say it.
 _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("protocol", "arm"): {"minItems": 2},
+    ("protocol", "arm"): {  # at least two that are compared, or a person alone
+        "minItems": 1,
+        "if": {"maxItems": 1},
+        "then": {"items": {"properties": {"kind": {"const": "human"}}}},
+    },
     ("protocol", ""): {  # the short form, or tables of tasks and conditions
         "if": {"required": ["task"]},
-        "then": {"required": ["condition"]},
+        "then": {"anyOf": [{"required": ["condition"]}, {"required": ["template"]}]},
         "else": {
             "properties": {
                 table: {"required": [key for whose, key in SHORT_FORM if whose == table]}
@@ -45,9 +49,15 @@ _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {
             }
         },
     },
-    ("protocol", "condition.axes" + ITEMS): {"enum": list(AXIS_CODES)},
-    ("fixture", "object.axes" + ITEMS): {"enum": list(AXIS_CODES)},
-    ("fixture", "layout.axes" + ITEMS): {"enum": list(AXIS_CODES)},
+    **{
+        (file, f"{table}.axes{ITEMS}"): {"enum": list(AXIS_CODES)}
+        for file, table in (
+            ("protocol", "condition"),
+            ("protocol", "template"),
+            ("fixture", "object"),
+            ("fixture", "layout"),
+        )
+    },
     ("lab", "alerts"): {"anyOf": [{"required": [way]} for way in ("ntfy", "webhook", "email")]},
     **{
         ("lab", f"alerts.{way}"): {"oneOf": [{"required": [key]} for key in ("address", "address_env")]}

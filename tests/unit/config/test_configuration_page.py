@@ -5,6 +5,7 @@ write the page, run the tests to hold it current and the schemas true.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -274,6 +275,33 @@ def test_a_rule_of_several_keys_that_a_schema_can_say_is_in_it(alerts: str):
     with pytest.raises(InputError):
         parse_lab(alerts, "lab.toml")
     assert problems("lab", alerts)
+
+
+ARM = '[[arm]]\nname = "Ana"\nkind = "human"\ncontroller = "sim_human"\n'
+TEMPLATE = '[[template]]\nname = "{object}"\ntask = "put it over"\n'
+
+
+def test_a_person_alone_is_a_protocol_to_the_schema_too_and_a_policy_alone_is_none():
+    text = re.sub(r"(?ms)^\[\[arm\]\]\n.*?(?=^\[(?!arm\.)|\Z)", "", (ROOT / "protocols/demo.toml").read_text("utf-8"))
+    text = text.replace("ask_guess = true", "").replace('reference = "human"', "") + ARM
+    parse_protocol(text, "demo.toml")
+    assert problems("protocol", text) == []
+    policy = text.replace('kind = "human"', 'kind = "policy"')
+    with pytest.raises(InputError):
+        parse_protocol(policy, "demo.toml")
+    assert problems("protocol", policy)
+
+
+def test_conditions_may_all_be_of_templates_to_the_schema_too():
+    whole = (ROOT / "protocols/demo_tasks.toml").read_text("utf-8")
+    text = re.sub(r"(?ms)^\[\[condition\]\]\n.*?(?=^\[|\Z)", "", whole)
+    parse_protocol(text + TEMPLATE, "demo_tasks.toml")
+    assert problems("protocol", text + TEMPLATE) == []
+    assert problems("protocol", text), "without either nothing is tried"
+    axis = TEMPLATE + 'axes = ["V-NONE"]\n'
+    with pytest.raises(InputError):
+        parse_protocol(text + axis, "demo_tasks.toml")
+    assert problems("protocol", text + axis)
 
 
 def test_a_new_lab_has_the_schemas_that_its_files_name(tmp_path: Path):
