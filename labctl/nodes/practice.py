@@ -21,7 +21,7 @@ from labctl.messages.motion import DeviceReport, Lease, Obs, Recover, Stage, Sta
 from labctl.messages.processes import Beats, Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
 from labctl.messages.typed import read
-from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, hear
 from labctl.plain import Hand, Json
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
@@ -146,11 +146,7 @@ class PracticeNode:
             self._began_ns, self._until_ns = now_ns, now_ns + START_NS
             step.out += [Spawn(name).to("@host") for name in self._liveness.required]
         for message in inbox:
-            found = heard(MESSAGES, self._phase, message, step)
-            if found is not None:
-                phase, act = found
-                self._enter(phase)
-                act(self, now_ns, step)
+            hear(MESSAGES, self._phase, self, message, now_ns, step, self._enter)
         for name in self._liveness.silent(now_ns):
             step.out.append(Kill(name).to("@host"))
             self._lost(name, "no heartbeat", now_ns, step)

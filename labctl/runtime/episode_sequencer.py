@@ -25,7 +25,7 @@ from labctl.messages.motion import DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
-from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, hear
 from labctl.plain import RobotAbout, count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
@@ -91,9 +91,7 @@ class EpisodeSequencer:
             return
         about = message.body.get("episode", message.body.get("tag", rollout.episode))  # `tag`: of a call made for it
         if about == rollout.episode:
-            found = heard(MESSAGES, rollout.phase, message, step)
-            if found is not None:
-                found[1](self, now_ns, step)
+            hear(MESSAGES, rollout.phase, self, message, now_ns, step)
 
     def _opened(self, sent: Opened, now_ns: int, step: Step) -> None:
         self._current.opened = True
