@@ -26,7 +26,6 @@ BROUGHT_BY = {
     "rerun": "rerun",
     "pyarrow": "parquet",
     **dict.fromkeys(("mcap", "orjson"), "mcap"),
-    **dict.fromkeys(("cyclonedds", "rosbags"), "ros2"),
     "openpyxl": "xlsx",
     **dict.fromkeys(("msgpack", "websockets"), "policy"),
     **dict.fromkeys(("dynamixel_sdk", "hid", "pygame"), "teleop"),

@@ -51,11 +51,6 @@ def local(wall: str | None, *, seconds: bool = False) -> str:
     return f"{there:%Y-%m-%d %H:%M:%S} {_offset(there)}" if seconds else f"{there:%Y-%m-%d %H:%M} {_offset(there)}"
 
 
-def epoch_ns(wall: str) -> int:
-    """A recorded time as ns since 1970 UTC, as other programs have it."""
-    return (datetime.fromisoformat(wall) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
-
-
 def day(wall: str) -> str:
     """The day of a recorded time."""
     return f"{_there(datetime.fromisoformat(wall)):%Y-%m-%d}"
@@ -95,4 +90,4 @@ def _there(at: datetime) -> datetime:
 
 def _offset(at: datetime) -> str:
     text = f"{at:%z}"
-    return "UTC" if not at.utcoffset() else f"{text[:3]}:{text[3:5]}"
+    return f"{text[:3]}:{text[3:5]}" if at.utcoffset() else "UTC"

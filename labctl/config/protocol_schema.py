@@ -12,17 +12,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from labctl.config.cell_schema import (
-    AXIS_CODES,
-    Cell,
-    Fixture,
-    Lab,
-    parse_cell,
-    parse_fixture,
-    parse_lab,
-    refuse_repeats,
-    refuse_unknown,
-)
+from labctl.config.cell_schema import Fixture, refuse_repeats, refuse_unknown
 from labctl.config.cells import Cells, check_cells
 from labctl.config.human import HumanRules, check_person
 from labctl.config.interim_analyses import Looks, check_looks
@@ -43,27 +33,6 @@ from labctl.config.tasks import (
 from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
 from labctl.config.witness import Witness
-
-__all__ = [
-    "AXIS_CODES",
-    "MACHINE_VOID_REASONS",
-    "SHORT_FORM",
-    "Arm",
-    "Cell",
-    "Fixture",
-    "Lab",
-    "Lax",
-    "Link",
-    "Positive",
-    "Protocol",
-    "Text",
-    "Texts",
-    "check_against_fixture",
-    "parse_cell",
-    "parse_fixture",
-    "parse_lab",
-    "parse_protocol",
-]
 
 
 class ProtocolHead(Table):

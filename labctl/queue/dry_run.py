@@ -33,7 +33,6 @@ from labctl.queue.observed import Seen, Source
 from labctl.store.lab_folder import MODULES
 from labctl.store.verifying.verified import in_passing
 
-QUESTIONS = 50
 LATE_SHARE, BEYOND_SHARE = 0.05, 0.05  # of answers; more fail
 ENVIRONMENT = ("PATH", "HOME", "LANG", "PYTHONPATH", "VIRTUAL_ENV")
 SHIPPED = "labctl.drivers."
@@ -103,8 +102,8 @@ def dry_run(
     endpoint: str,
     networks: Sequence[endpoints.Network],
     *,
-    questions: int = QUESTIONS,
-    within_s: float = 600.0,
+    questions: int,
+    within_s: float,
 ) -> DryRun:
     """Ask a policy about so many recorded observations, in a process that has so long."""
     asked = Question(
