@@ -29,8 +29,7 @@ class Anchor:
 
 def days_later(wall: str, days: float) -> str:
     """A wall time (ISO 8601) some days after another, in UTC: two of them compare as texts."""
-    there = datetime.fromisoformat(wall) + timedelta(days=days)
-    return there.astimezone(UTC).isoformat(timespec="microseconds")
+    return (moment(wall) + timedelta(days=days)).isoformat(timespec="microseconds")
 
 
 class Clock(Protocol):

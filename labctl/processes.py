@@ -16,6 +16,7 @@ from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context, parent_process
+from typing import NoReturn
 
 from labctl.realtime import CORES
 
@@ -84,6 +85,13 @@ def json_answer(
     answer = next(filter(_is_object, reversed(printed.splitlines())), "")
     code = process.returncode
     return answer, None if answer else signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+def leave_with(answer: Mapping[str, object]) -> NoReturn:
+    """Print the answer of a process that `json_answer` began, and end it: a thread that hangs would hold its end."""
+    sys.stdout.write(f"\n{json.dumps(answer)}\n")
+    sys.stdout.flush()
+    os._exit(0)
 
 
 def _is_object(line: str) -> bool:

@@ -7,7 +7,6 @@ the process it runs in.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from typing import TypedDict, TypeVar
@@ -18,7 +17,7 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Setup
 from labctl.devices import Sensor, load
 from labctl.errors import InputError, LabctlError, MissingExtra
-from labctl.processes import json_answer
+from labctl.processes import json_answer, leave_with
 
 PATIENCE_S = 20.0
 LISTEN_NS = SECOND
@@ -142,9 +141,7 @@ def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F]) -> None:
         answer = lost(str(error), _remedy(error))
     except Exception as error:  # a bug in a driver must not look like a device that is well
         answer = lost(f"{type(error).__name__}: {error}", "look at its driver")
-    sys.stdout.write("\n" + json.dumps(answer) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # a vendor's thread that hangs would hold the interpreter's end
+    leave_with(answer)
 
 
 def _remedy(error: LabctlError) -> str:

@@ -246,8 +246,12 @@ def parse_protocol(text: str, where: str) -> Protocol:
     """The protocol in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
     found = parse(Protocol, text, where)
     names = [arm.name for arm in found.arm]
-    with_preference, guess = found.preference is not None, found.trial.ask_guess
-    check_person(found, found.human, found.arm, found.analysis, preference=with_preference, guess=guess)
+    compares: dict[Location, bool] = {
+        **{("analysis", key): getattr(found.analysis, key) is not None for key in ("looks", "margin", "reference")},
+        ("preference",): found.preference is not None,
+        ("trial", "ask_guess"): found.trial.ask_guess,
+    }
+    check_person(found, found.human, [arm.kind for arm in found.arm], compares)
     refuse_repeats(found, ("arm",), names)
     for index, arm in enumerate(found.arm):
         if arm.kind == "human" and "human" in [earlier.kind for earlier in found.arm[:index]]:
@@ -256,12 +260,13 @@ def parse_protocol(text: str, where: str) -> Protocol:
                 "a second arm of kind 'human'; a protocol may have one, make it a policy or drop it",
             )
     _check_form(found)
-    refuse_repeats(found, ("design", "objects"), found.design.objects or ())
-    refuse_repeats(found, ("design", "layouts"), found.design.layouts or ())
-    refuse_repeats(found, ("analysis", "family"), found.analysis.family)
-    refuse_repeats(found, ("analysis", "random_factors"), found.analysis.random_factors)
-    for name in ("void_reasons", "failure_tags", "stages", "stops_count"):
-        refuse_repeats(found, ("trial", name), getattr(found.trial, name))
+    for table, keys in (
+        ("design", ("objects", "layouts")),
+        ("analysis", ("family", "random_factors")),
+        ("trial", ("void_reasons", "failure_tags", "stages", "stops_count")),
+    ):
+        for key in keys:
+            refuse_repeats(found, (table, key), getattr(getattr(found, table), key) or ())
     own = "controller_lost" if found.estimand.crash != "void" else None
     missing = [reason for reason in MACHINE_VOID_REASONS if reason not in (*found.trial.void_reasons, own)]
     if missing:
@@ -331,14 +336,7 @@ def check_against_fixture(protocol: Protocol, fixture: Fixture, where: str) -> N
         named.append(("object", ("task", index, "objects"), task.objects, objects))
         named.append(("layout", ("task", index, "layout"), (task.layout,) if task.layout else (), layouts))
     for at, row in protocol.placed_conditions:
-        named.append(
-            (
-                "layout",
-                listed_at(at, "layout"),
-                (row.layout,) if row.layout else (),
-                layouts,
-            )
-        )
+        named.append(("layout", listed_at(at, "layout"), (row.layout,) if row.layout else (), layouts))
     for split, pool in (("train", protocol.pools.train), ("test", protocol.pools.test)):
         named.append(("object", ("pools", split, "objects"), pool.objects, objects))
         named.append(("layout", ("pools", split, "layouts"), pool.layouts, layouts))

@@ -13,7 +13,7 @@ from labctl.config.cell_schema import AXIS_CODES, Cell, Fixture, Lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import GRIPPERS, ROTATIONS, SPACES, STATES, Card
 from labctl.config.protocol_schema import SHORT_FORM, Protocol
-from labctl.config.toml_text import PATTERNS, Document
+from labctl.config.toml_text import Document
 
 Schema = dict[str, Any]
 
@@ -26,11 +26,6 @@ FILES: Mapping[str, type[Document]] = {
 }
 DRAFT = "https://json-schema.org/draft/2020-12/schema"  # the name of the draft; nothing is fetched
 STATE = rf"^([a-z][a-z0-9_]*\.)?({'|'.join(STATES)})$"
-# What a pattern of a file's keys allows, in words.
-IN_WORDS: Mapping[str, str] = {
-    **PATTERNS,
-    STATE: f"{', '.join(f'`{one}`' for one in STATES)}; in a cell of two robots with a name before it: `left.gripper`",
-}
 ITEMS = "[]"  # after a key: what stands in its list
 # What a file is refused for that its types do not say, where JSON Schema can say it.
 _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {

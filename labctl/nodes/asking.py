@@ -27,7 +27,7 @@ from labctl.config.policy_card import Card
 from labctl.devices import ByHand, Controller, Observation, Picture, find_driver, load
 from labctl.errors import LabctlError
 from labctl.nodes.playing import chunk_problem
-from labctl.processes import json_answer
+from labctl.processes import json_answer, leave_with
 from labctl.store.driver_options import SIMULATED
 
 ANSWERS = 3
@@ -113,10 +113,7 @@ def nobody_there(endpoint: str) -> str | None:
 
 def ask_main() -> None:
     """Entry of the asking process: its spec on standard input, one JSON line on standard output."""
-    answer = _guarded(ArmQuestion.model_validate_json(sys.stdin.read()))
-    sys.stdout.write("\n" + json.dumps(answer) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # a thread of a policy that hangs would hold the interpreter's end
+    leave_with(_guarded(ArmQuestion.model_validate_json(sys.stdin.read())))
 
 
 def _guarded(asked: ArmQuestion) -> ArmAnswer:

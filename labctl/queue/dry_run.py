@@ -27,7 +27,7 @@ from labctl.config.policy_card import Card
 from labctl.devices import ActionChunk, Controller, Observation, Robot, find_driver, load
 from labctl.errors import DeviceError, InputError, LabctlError, one_line
 from labctl.nodes.playing import chunk_problem
-from labctl.processes import json_answer
+from labctl.processes import json_answer, leave_with
 from labctl.queue import endpoints
 from labctl.queue.observed import Seen, Source
 from labctl.store.lab_folder import MODULES
@@ -140,9 +140,7 @@ def dry_run_main() -> None:
             found = _failed(source, str(error))
         except Exception as error:  # whatever a hostile answer makes of it is a failed dry run
             found = _failed(source, f"{type(error).__name__}: {error}")
-    sys.stdout.write("\n" + json.dumps(found) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # a thread of a client that hangs would hold the interpreter's end
+    leave_with(found)
 
 
 def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:

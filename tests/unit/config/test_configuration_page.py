@@ -20,9 +20,10 @@ from click.testing import CliRunner
 from labctl.cli.contract.schema import schema as schema_verb
 from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
 from labctl.config.meanings import MEANINGS
-from labctl.config.policy_card import parse_card
+from labctl.config.policy_card import STATES, parse_card
 from labctl.config.protocol_schema import parse_protocol
-from labctl.config.reference import FILES, IN_WORDS, Schema, is_table, schema_of_file
+from labctl.config.reference import FILES, STATE, Schema, is_table, schema_of_file
+from labctl.config.toml_text import PATTERNS
 from labctl.errors import InputError
 from labctl.store.lab_folder import new_lab
 
@@ -62,6 +63,11 @@ SHIPPED: list[tuple[str, Path]] = [
     ("lab", ROOT / "labctl/templates/lab.toml"),
     *(("card", path) for path in sorted((ROOT / "protocols/cards").glob("*.toml"))),
 ]
+# What a pattern of a file's keys allows, in words.
+IN_WORDS: Mapping[str, str] = {
+    **PATTERNS,
+    STATE: f"{', '.join(f'`{one}`' for one in STATES)}; in a cell of two robots with a name before it: `left.gripper`",
+}
 _UNITS: Mapping[str, str] = {
     "_rad_s2": "rad/s²",
     "_rad_s": "rad/s",
