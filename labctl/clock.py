@@ -132,7 +132,7 @@ def began(pid: int) -> str | None:
     there is none.
     """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
     return f"{_boot_id()} {fields[19]}"

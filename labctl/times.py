@@ -73,11 +73,16 @@ def in_line(line: str) -> str:
 
 
 def written_ns(at: Written) -> int:
-    """A time as somebody wrote it, ns since 1970-01-01 UTC: without an offset it is of where the lab is."""
+    """A time as somebody wrote it, ns since 1970-01-01 UTC: without an offset it is of where the lab is. Raises
+    ValueError for a lab's zone that is not known here, and for a time that is beyond all calendars.
+    """
     name = os.environ.get(ZONE)
     if at.tzinfo is None and name:
         at = at.replace(tzinfo=zone_named(name))
-    return wall_ns(at.astimezone(UTC).isoformat())
+    try:
+        return wall_ns(at.astimezone(UTC).isoformat())
+    except OverflowError:
+        raise ValueError(f"{at} is out of range; correct its year") from None
 
 
 def _there(at: datetime) -> datetime:

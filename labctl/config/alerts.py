@@ -1,4 +1,4 @@
-"""[alerts] of lab.toml: what people who are not at the cell are told, and by which ways.
+"""[alerts] of lab.toml: of what people who are not at the cell get messages, and by which ways.
 
 May not: hold a password, or read the environment that names one.
 """
@@ -54,8 +54,8 @@ class EmailTable(Table):
 
 
 class AlertsTable(Table):
-    """[alerts]: on: of what; hold_s: how long a hold stands before it is told (a stop and a fault are told at once);
-    timeout_s: how long an answer is waited for.
+    """[alerts]: on: of what; hold_s: how long a hold stands before its message is sent (that of a stop or a fault is at
+    once); timeout_s: how long an answer is waited for.
     """
 
     on: Annotated[tuple[AlertKind, ...], Lax, Field(min_length=1)] = KINDS

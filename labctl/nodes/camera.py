@@ -66,7 +66,7 @@ class CameraNode:
         self._seen: EpisodeVideo | None = None  # what a policy got of them then
         self._next_open: Open | None = None
         self._ending = False
-        self._shown: str | None = None  # what run was last told of why there are no pictures
+        self._shown: str | None = None  # why there are no pictures, as run has it
         self._grab_ns = 0
         self._domains: list[str] = []
 

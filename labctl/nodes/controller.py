@@ -1,6 +1,6 @@
-"""The controller node: a policy or a person in the loop. The only node that is told which arm of the experiment runs.
+"""The controller node: a policy or a person in the loop. The only node that knows which arm of the experiment runs.
 
-May not: tell anyone what it was told, start its clock before a warm controller has a live observation, send a target
+May not: pass on which arm it is, start its clock before a warm controller has a live observation, send a target
 outside its episode, go on with an answer that came too late, or ask a policy while a person's hand drives.
 
 The clock starts at go: the first observation captured after `start` is handed to the loaded and warmed controller

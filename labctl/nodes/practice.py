@@ -8,7 +8,7 @@ gone or the robot has stopped itself, or recover a robot that nobody has looked 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -124,7 +124,7 @@ class PracticeNode:
         self._hand: Hand | None = None
         self._failing: dict[str, str] = {}
         self._news, self._news_until_ns = "", 0
-        self._ended = Ended("", False, False, 0.0)
+        self.ended = Ended("", False, False, 0.0)  # how it ended; complete once `finished`
         self.finished = False
 
     @property
@@ -133,11 +133,6 @@ class PracticeNode:
 
     def _enter(self, phase: Phase) -> None:
         self._phase = entered(FOLLOWS, self._phase, phase)
-
-    @property
-    def ended(self) -> Ended:
-        """How it ended; complete once `finished`."""
-        return self._ended
 
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
         """Mail, then whoever is missing, then what the phase makes due."""
@@ -238,10 +233,8 @@ class PracticeNode:
         elif self._liveness.mode not in BAD_MODES:
             self._enter(Phase.WAITING if self._home is None else Phase.HOMING)
             if self._home is not None:
-                self._next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
-                until_ns = now_ns + self._lease_ns
-                step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, until_ns).to("arm"))
-                step.out.append(Lease(HOME, None, until_ns).to("@lease"))
+                step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, now_ns + self._lease_ns).to("arm"))
+                self._renew(HOME, now_ns, step)
         elif self._recover and not self._recovering:
             self._recovering, self._until_ns = True, now_ns + RECOVER_NS
             step.out.append(Recover().to("arm"))
@@ -280,7 +273,7 @@ class PracticeNode:
             self._driven_ns = now_ns - self._driving_since_ns
         self._enter(Phase.ENDING)
         self._until_ns, self._fresh = now_ns + REST_NS, False
-        self._ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
+        self.ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
         self._let_go(DRIVE, step)
         step.out.append(Stop(DRIVE).to("arm"))
         step.out.append(Close(PRACTICE).to("controller"))
@@ -290,8 +283,7 @@ class PracticeNode:
         still = self._fresh and self._seen is not None and float(np.abs(self._seen["dq"]).max()) < REST_RAD_S
         over = now_ns > self._until_ns or not self._liveness.alive("arm")
         if still or over:
-            rested = bool(still) or self._ended.at_rest
-            self._ended = Ended(self._ended.why, self._ended.failed, rested, self._ended.driven_s)
+            self.ended = replace(self.ended, at_rest=bool(still) or self.ended.at_rest)
             self.finished = True
 
     # -- the line
@@ -314,7 +306,7 @@ class PracticeNode:
     def _words(self) -> tuple[str, str]:
         mode = self._liveness.mode
         if self._phase == Phase.ENDING:
-            return ("stopped: " + self._ended.why if self._ended.why else "stopping"), ""
+            return ("stopped: " + self.ended.why if self.ended.why else "stopping"), ""
         if self._liveness.obs_ns is None:
             return "waiting for the robot", ""
         if mode in BAD_MODES:

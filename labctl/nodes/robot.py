@@ -309,7 +309,7 @@ class RobotNode:
         except DeviceRefused as error:
             if now_ns < self._recover_by_ns:
                 return
-            step.out.append(DeviceReport("fault", now_ns, {"reason": str(error)}).to("run"))
+            self._report("fault", now_ns, step, reason=str(error))
         self._recover_by_ns = 0
         self._hold_here()
 

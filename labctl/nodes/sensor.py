@@ -43,7 +43,7 @@ class SensorNode:
         self._connection = Connection(sensor.connect, sensor.close, NO_VALUE_YET, silent_ns, closes=True)
         self.sender = TraceSender(self.name, [self._spec], chunk_ns=chunk_ns)
         self._ending = False
-        self._shown: tuple[str, tuple[int, ...]] | None = None  # what run was last told
+        self._shown: tuple[str, tuple[int, ...]] | None = None  # as run has it
         self._next_ns = self._opened_ns = self._newest_ns = 0
 
     def step(self, now_ns: int, inbox: list[Message]) -> Step:

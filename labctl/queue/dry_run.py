@@ -83,7 +83,7 @@ class DryRun(TypedDict):
 
 
 class Question(BaseModel):
-    """What the process is told. folder: of a verified campaign; published: somebody else's; networks: as in
+    """What the process is given. folder: of a verified campaign; published: somebody else's; networks: as in
     queue-keys.toml.
     """
 

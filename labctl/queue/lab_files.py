@@ -163,7 +163,10 @@ def read_shifts(lab: Path) -> list[Shift]:
     found = parse(Shifts, read_text(path), str(path))
     shifts: list[tuple[Shift, int]] = []
     for index, one in enumerate(found.shift):
-        begins, ends = times.written_ns(one.from_), times.written_ns(one.to)
+        try:
+            begins, ends = times.written_ns(one.from_), times.written_ns(one.to)
+        except ValueError as error:
+            raise found.refusal(("shift", index), str(error)) from None
         if begins >= ends:
             raise found.refusal(("shift", index, "to"), f"a shift ends at {one.to}, not after it begins, {one.from_}")
         if not one.who:
