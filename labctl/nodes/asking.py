@@ -119,10 +119,8 @@ def ask_main() -> None:
 def _guarded(asked: ArmQuestion) -> ArmAnswer:
     try:
         return answers(asked)
-    except LabctlError as error:
-        return {"problem": str(error)}
     except Exception as error:  # a bug in a policy must not look like one that is well
-        return {"problem": f"{type(error).__name__}: {error}"}
+        return {"problem": str(error) if isinstance(error, LabctlError) else f"{type(error).__name__}: {error}"}
 
 
 def answers(asked: ArmQuestion) -> ArmAnswer:
