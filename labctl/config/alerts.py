@@ -5,7 +5,7 @@ May not: hold a password, or read the environment that names one.
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -13,7 +13,7 @@ from labctl.config.toml_text import Table
 from labctl.config.values import Text
 
 AlertKind = Literal["hold", "fault", "stop", "block", "night", "queue"]
-KINDS: tuple[AlertKind, ...] = ("hold", "fault", "stop", "block", "night", "queue")
+KINDS: tuple[AlertKind, ...] = get_args(AlertKind)
 Lax = Field(strict=False)
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+\S*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]

@@ -8,7 +8,7 @@ Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, JsonValue, StringConstraints
 
@@ -83,6 +83,9 @@ class Design(Table):
     blocks_per_condition: Annotated[int, Field(ge=1)]
 
 
+Statistic = Literal["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"]
+
+
 class AnalysisPlan(Table):
     """[analysis]: fixed before the first trial. Without a reference there is no HRT.
 
@@ -92,9 +95,7 @@ class AnalysisPlan(Table):
 
     tau_s: Positive
     reference: Text | None = None
-    family: Annotated[
-        tuple[Literal["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
-    ] = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
+    family: Annotated[tuple[Statistic, ...], Lax, Field(min_length=1)] = get_args(Statistic)
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     estimator: Literal["kaplan_meier", "wang_chang"] = "kaplan_meier"
     looks: Looks | None = None

@@ -13,6 +13,8 @@ from labctl.bus import Body
 from labctl.messages.typed import Typed
 from labctl.plain import Json
 
+LEASE_RENEWALS = 3  # how often a lease is renewed within its duration
+
 
 @dataclass(frozen=True, slots=True)
 class Lease(Typed):

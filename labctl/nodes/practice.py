@@ -17,11 +17,12 @@ from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import Liveness
 from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Start
-from labctl.messages.motion import DeviceReport, Lease, Obs, Recover, Stage, Staged, Stop, Unstaged
+from labctl.messages.motion import LEASE_RENEWALS, DeviceReport, Lease, Obs, Recover, Stage, Staged, Stop, Unstaged
 from labctl.messages.processes import Beats, Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
 from labctl.messages.typed import read
 from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, hear
+from labctl.nodes.robot import REST_RAD_S
 from labctl.plain import Hand, Json
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
@@ -31,10 +32,8 @@ STOPPED = {  # kinds of what the robot's node reports by itself
     "suspended": "this computer was suspended",
     "lease_lapsed": "the robot stopped: it did not hear from here in time",
 }
-LEASE_RENEWALS = 3  # per duration, as in a trial
 HOME, DRIVE = 1, 2  # epochs: the way home, the hand
 BAD_MODES = ("safety_stop", "fault")
-REST_RAD_S = 0.01
 REST_NS = 2 * SECOND  # how long the robot may take to come to rest before a person is asked to look
 RECOVER_NS = 35 * SECOND  # longer than the robot's node goes on trying
 START_NS = 30 * SECOND  # for the robot to answer

@@ -21,7 +21,7 @@ from labctl.core.trial import Trial, numbered
 from labctl.messages import driving
 from labctl.messages.body_parts import GapBody
 from labctl.messages.joint import SealAnswer
-from labctl.messages.motion import DeviceReport, Lease, Stop
+from labctl.messages.motion import LEASE_RENEWALS, DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
@@ -32,8 +32,6 @@ from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.runtime.revealing import revealed
 from labctl.store.frozen_cards import cameras_wanted
 from labctl.store.sealing import Findings
-
-LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
 
 
 class EpisodeSequencer:

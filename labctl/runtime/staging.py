@@ -9,9 +9,9 @@ from __future__ import annotations
 from labctl.bus import Step
 from labctl.core.events import Kind
 from labctl.core.trial import State, Trial
-from labctl.messages.motion import Lease, Stage, Stop
+from labctl.messages.motion import LEASE_RENEWALS, Lease, Stage, Stop
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.runtime.episode_sequencer import LEASE_RENEWALS, EpisodeSequencer
+from labctl.runtime.episode_sequencer import EpisodeSequencer
 
 
 class Staging:
