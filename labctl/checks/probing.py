@@ -7,9 +7,6 @@ the process it runs in.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import TypedDict, TypeVar
@@ -20,8 +17,8 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Setup
 from labctl.devices import Sensor, load
 from labctl.errors import InputError, LabctlError, MissingExtra
+from labctl.processes import json_answer, leave_with
 
-CHILD = "from labctl.checks.probing import {entry}; {entry}()"
 PATIENCE_S = 20.0
 LISTEN_NS = SECOND
 HAND_NS = SECOND // 2
@@ -96,16 +93,12 @@ def _gone(reason: str, remedy: str) -> Felt:
 
 def _in_a_process(entry: str, setup: Setup, what: str) -> tuple[str, str]:
     """The one JSON line that an entry below prints in a process of its own, or "" and why there is none."""
-    words = [sys.executable, "-P", "-c", CHILD.format(entry=entry)]
-    try:
-        done = subprocess.run(words, input=setup.model_dump_json(), capture_output=True, text=True, timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
+    answer, ended = json_answer(f"labctl.checks.probing:{entry}", setup.model_dump_json(), PATIENCE_S)
+    if answer:
+        return answer, ""
+    if ended is None:
         return "", f"the {what}'s client library did not return within {PATIENCE_S:g} s"
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if lines:
-        return lines[-1], ""
-    name = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
-    return "", f"the {what}'s client library ended its process ({name})"
+    return "", f"the {what}'s client library ended its process ({ended})"
 
 
 def probe_main() -> None:
@@ -148,9 +141,7 @@ def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F]) -> None:
         answer = lost(str(error), _remedy(error))
     except Exception as error:  # a bug in a driver must not look like a device that is well
         answer = lost(f"{type(error).__name__}: {error}", "look at its driver")
-    sys.stdout.write("\n" + json.dumps(answer) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # a vendor's thread that hangs would hold the interpreter's end
+    leave_with(answer)
 
 
 def _remedy(error: LabctlError) -> str:

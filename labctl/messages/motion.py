@@ -12,7 +12,7 @@ from labctl.bus import Body
 from labctl.messages.typed import Typed
 from labctl.plain import Json
 
-RENEWALS = 3  # of a lease, per duration
+LEASE_RENEWALS = 3  # how often a lease is renewed within its duration
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.body_parts import GapBody
 from labctl.messages.joint import SealAnswer
-from labctl.messages.motion import RENEWALS, DeviceReport, Lease, Stop
+from labctl.messages.motion import LEASE_RENEWALS, DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
-from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, hear
 from labctl.plain import RobotAbout, count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
@@ -84,9 +84,7 @@ class EpisodeSequencer:
             return
         about = message.body.get("episode", message.body.get("tag", rollout.episode))  # `tag`: of a call made for it
         if about == rollout.episode:
-            found = heard(MESSAGES, rollout.phase, message, step)
-            if found is not None:
-                found[1](self, now_ns, step)
+            hear(MESSAGES, rollout.phase, self, message, now_ns, step)
 
     def _opened(self, sent: Opened, now_ns: int, step: Step) -> None:
         self._current.opened = True
@@ -313,7 +311,7 @@ class EpisodeSequencer:
         if rollout is None or not rollout.moving or now_ns < self.next_lease_ns:
             return
         until = rollout.lease_until(now_ns, self.lease_ns)
-        self.next_lease_ns = now_ns + self.lease_ns // RENEWALS
+        self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
         step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, *, cause: str = "") -> None:

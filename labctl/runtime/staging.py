@@ -9,7 +9,7 @@ from __future__ import annotations
 from labctl.bus import Step
 from labctl.core.events import Kind
 from labctl.core.trial import State, Trial
-from labctl.messages.motion import RENEWALS, Lease, Stage, Stop
+from labctl.messages.motion import LEASE_RENEWALS, Lease, Stage, Stop
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 
@@ -75,5 +75,5 @@ class Staging:
             self._renew(now_ns, step)
 
     def _renew(self, now_ns: int, step: Step) -> None:
-        self.next_lease_ns = now_ns + self._sequencer.lease_ns // RENEWALS
+        self.next_lease_ns = now_ns + self._sequencer.lease_ns // LEASE_RENEWALS
         step.out.append(Lease(self._epoch, None, now_ns + self._sequencer.lease_ns).to("@lease"))

@@ -67,7 +67,8 @@ def check_policies(plan: Plan, cell: Cell) -> None:
     joints, an endpoint that is none, a callable that is not there; a person whose device this cell does not name; and
     an edit of pictures that it does not have. Nothing is connected. Raises InputError.
     """
-    check_cameras(plan.protocol, plan.protocol.placed_conditions, cell, str(plan.path))
+    edited = ((at, row.inputs) for at, row in plan.protocol.placed_conditions)
+    check_cameras(plan.protocol, edited, cell, str(plan.path))
     for index, arm in enumerate(with_cards(plan.protocol, plan.cards).values()):
         if Card.among(arm.options) is None and arm.controller != PERSON:
             continue

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from labctl.clock import wall_ns
 from labctl.core.record import Record
 from labctl.errors import InputError, Unreachable, in_words
 from labctl.plain import Json
 from labctl.reporting.times.hours import hours
 from labctl.reporting.times.timeline import Stretch, timeline, trials_of
-from labctl.times import epoch_ns
 from labctl.version import version
 
 PATH = "/v1/traces"
@@ -95,13 +95,13 @@ def _of_trials(record: Record) -> Iterator[_Span]:
             yield _around((block, trial), f"trial {position}", stretches, about)
             for number, one in enumerate(stretches):
                 held = {"labctl.hold": one.hold} if one.hold else {}
-                begin = epoch_ns(one.wall)
+                begin = wall_ns(one.wall)
                 yield _Span((block, trial, str(number)), one.doing, begin, begin + _whole(one.seconds), held)
 
 
 def _around(place: tuple[str, ...], name: str, stretches: Sequence[Stretch], about: Attributes) -> _Span:
-    begin = min(epoch_ns(one.wall) for one in stretches)
-    end = max(epoch_ns(one.wall) + _whole(one.seconds) for one in stretches)
+    begin = min(wall_ns(one.wall) for one in stretches)
+    end = max(wall_ns(one.wall) + _whole(one.seconds) for one in stretches)
     return _Span(place, name, begin, end, about)
 
 
@@ -110,7 +110,7 @@ def _of_blocks(record: Record) -> Iterator[_Span]:
     lines = {line["of"]: line for line in hours(record)["blocks"] if line["of"].isdigit()}
     for of, line in lines.items():
         own = [
-            (epoch_ns(one.began.wall), _whole(one.seconds))
+            (wall_ns(one.began.wall), _whole(one.seconds))
             for one in record.spent
             if one.trial is not None and record.state.trials[one.trial].block + 1 == int(of)
         ]

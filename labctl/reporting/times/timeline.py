@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from labctl.clock import wall_ns
 from labctl.core.record import Record, Spent
 from labctl.reporting.times.hours import standing
-from labctl.times import epoch_ns
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ _NONE_S, _PAUSE_S = 0.001, 1.0
 def _gap_s(before: Stretch, after: Stretch) -> float:
     if before.boot == after.boot:
         return (after.mono_ns - before.mono_ns) / 1e9 - before.seconds
-    return (epoch_ns(after.wall) - epoch_ns(before.wall)) / 1e9 - before.seconds
+    return (wall_ns(after.wall) - wall_ns(before.wall)) / 1e9 - before.seconds
 
 
 def trials_of(line: BlockLine) -> Iterator[tuple[str, int, list[Stretch]]]:
