@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
-from labctl.core.record import Episode, Record, Void
+from labctl.core.record import Episode, Record
 from labctl.core.recorded.skew import campaign_clock
 from labctl.core.reviewed import queue
 from labctl.core.session import Session
@@ -184,13 +184,9 @@ def _session(session: Session) -> dict[str, str | list[str]]:
     return found if session.handover is None else {**found, "handover": session.handover}
 
 
-def _voids(record: Record) -> list[tuple[str, Void]]:
-    return [(episode.trial, episode.void) for episode in record.episodes.values() if episode.void]
-
-
 def _flow(trials: Iterable[Trial], record: Record) -> Counts:
     chosen = {trial.id: trial for trial in trials}
-    voids = [void for trial, void in _voids(record) if trial in chosen]
+    voids = [one.void for one in record.episodes.values() if one.void and one.trial in chosen]
     after_go = sum(void.after_go for void in voids)
     return {
         "planned": len(chosen),

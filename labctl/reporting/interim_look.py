@@ -125,8 +125,7 @@ def due(record: Record, protocol: Protocol, name: str) -> spending.Look:
     look = reached[-1]
     if look.blocks == len(blocks):
         raise StateError(f"{so_far}: the last look is the report's; next: labctl close {name}")
-    taken = [look_taken["number"] for look_taken in record.looks]
-    if look.number in taken:
+    if any(taken["number"] == look.number for taken in record.looks):
         raise StateError(f"look {look.number} was taken already: {so_far}; go on with: labctl run {name}")
     return look
 

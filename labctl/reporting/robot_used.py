@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from labctl.core.record import Record
 from labctl.plain import DeviceAbout, Json, RobotAbout
-from labctl.reporting.software_used import Stretch, changed, episodes_with, together
+from labctl.reporting.software_used import Stretch, changed, episodes_with, one_by_one, together
 
 
 def _stretches(record: Record) -> list[Stretch[RobotAbout]]:
@@ -22,11 +22,7 @@ def robot_facts(record: Record) -> dict[str, str | Mapping[str, str] | None]:
     """Rows of the provenance: what the robot and its gripper are, and the limits in force."""
     found = _stretches(record)
     if len(found) > 1:
-        return {
-            "robot_of_episodes": "; ".join(
-                f"{one.first} to {one.last} ({one.episodes}): {robot_in_words(one.of)}" for one in found
-            )
-        }
+        return {"robot_of_episodes": one_by_one(found, robot_in_words)}
     if not found:
         return {}
     about = found[0].of
