@@ -10,7 +10,7 @@ from pathlib import Path
 
 from labctl.checks.doctor import Check
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
-from labctl.errors import InputError, LabctlError, MissingExtra, StateError
+from labctl.errors import InputError, LabctlError, MissingExtra, StateError, how_to_install
 from labctl.store.lab_folder import find_lab, settings_of
 from labctl.store.server.connecting import FORM, Server, place
 
@@ -33,7 +33,7 @@ def check_store(lab: Path | None, clock: Clock | None = None) -> list[Check]:
     try:
         Server(table.url, table.timeout_s, reading=True).close()
     except MissingExtra as error:
-        return [Check(NAME, "warn", f"{where} cannot be asked here: {error}", "pip install 'labctl[postgres]'")]
+        return [Check(NAME, "warn", f"{where} cannot be asked here: {error}", how_to_install("postgres"))]
     except LabctlError as error:
         said = str(error).removeprefix(f"{where}: ")
         return [Check(NAME, "warn", f"{where}: {said}", "runs go on without it; then: labctl database copy")]
