@@ -16,7 +16,7 @@ from labctl.analysis.episodes import offline
 from labctl.checks.keyframes import Keyframe
 from labctl.checks.marked import marked
 from labctl.checks.offline_frames import Path as Way
-from labctl.checks.offline_frames import compared, keyframe_times, observations, path_of
+from labctl.checks.offline_frames import compared, first_of_each, keyframe_times, observations, path_of
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm
 from labctl.core.task import ITEMS, task_of
@@ -127,14 +127,12 @@ def _group(campaign: Campaign, chosen: Chosen) -> str:
 
 def _reference(campaign: Campaign, chosen: Selection, human: str | None, episodes: int) -> list[Chosen]:
     """The first episodes of each object, or condition, that the human drove and in which something was achieved."""
-    counts: dict[str, int] = {}
-    found = []
-    for one in chosen.episodes:
-        group = _group(campaign, one)
-        done = one.trial.outcome is not None and _share(campaign, one.trial) > 0
-        if one.arm == human and done and one.trial.go_ns is not None and counts.get(group, 0) < episodes:
-            counts[group] = counts.get(group, 0) + 1
-            found.append(one)
+    done = [
+        one
+        for one in chosen.episodes
+        if one.arm == human and one.trial.go_ns is not None and _share(campaign, one.trial) > 0
+    ]
+    found = first_of_each(done, lambda one: _group(campaign, one), episodes)
     if not found:
         raise StateError(
             "no scored episode of a human in which anything was achieved; there is nothing to hold against"

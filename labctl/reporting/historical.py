@@ -64,10 +64,10 @@ def line_of(found: Frozen) -> str:
 
 
 def printed(
-    folder: Path, opened: CampaignOpened, plan: AnalysisPlan, rows: Sequence[Row], *, boot: int = 9999, seed: int = 0
+    folder: Path, opened: CampaignOpened, plan: AnalysisPlan, rows: Sequence[Row], *, boot: int, seed: int
 ) -> Historical | None:
     """The frozen person as a report of this campaign prints it; None without one. rows: of the campaign's operations
-    table. Raises BrokenRecord for rows that are not those that were frozen.
+    table; boot, seed: the report's. Raises BrokenRecord for rows that are not those that were frozen.
     """
     then = rows_of(folder, opened)
     if not then or "historical" not in opened:

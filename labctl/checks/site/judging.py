@@ -47,7 +47,7 @@ class Judged(TypedDict):
     disagreements: list[str]
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> list[Row]:
+def read_columns(path: Path, columns: Sequence[str]) -> Sequence[Row]:
     """A CSV with these columns and at least one row. Raises InputError with file and line."""
     with file_errors(str(path)):
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.analysis.report.lab_facts import Counts, Flow, Lab
@@ -26,7 +26,7 @@ from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations
 from labctl.reporting.other_ways import ways_of_table
 from labctl.reporting.relabellings import Exchange, relabellings
-from labctl.reporting.rows_report import BOOT, PERM, terms_of, write_report
+from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.store.lab_folder import lab_with
 from labctl.store.verifying.verified import protocol_of, verified_but
 
@@ -66,11 +66,12 @@ def report_cells(
     _refuse_strangers(parts)
     rows = [row for part in parts for row in part.rows]
     first = parts[0]
-    asked = terms_of(first.protocol.analysis, first.protocol.analysis.alpha, rows, ())
-    asked = replace(asked, design=_design(parts))
+    analysis = first.protocol.analysis
+    plan = plan_of(analysis, analysis.alpha, rows, (), (boot, perm, seed))
+    plan["design"] = _design(parts)
     title = first.joint["name"]
     say("2/4 clips are not cut of several cells")
-    return write_report(rows, out, joined(parts), title, asked, (boot, perm, seed), ways_of_table(rows), say=say)
+    return write_report(rows, out, joined(parts), title, plan, ways_of_table(rows), analysis.random_factors, say=say)
 
 
 def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
