@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import getpass
 import io
+import ipaddress
 import json
 import os
 import re
@@ -38,6 +39,7 @@ _PERSON = re.compile(r"(?:who|person|by|operator|assessor|[a-z_]+_by)")
 _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://[^\s\"'<>]+|[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])", re.I
 )
+_COLONS = re.compile(r"(?<![\w.:])[0-9a-f]{0,4}:[0-9a-f.:]*:[0-9a-f.]*(?![\w:])", re.I)  # an IPv6 address, or a time
 _SECRET_KEYS = re.compile(r"host|address|url|serial|password|token|secret|user|server|port|path|device$", re.I)
 LEFT_OUT = (
     "the seal: the schedule, the controllers' logs, which arm did not answer",
@@ -100,6 +102,7 @@ class _Hide:
 
     def __call__(self, text: str) -> str:
         text = _ADDRESS.sub(lambda found: self._as("address"), text)
+        text = _COLONS.sub(lambda found: self._as("address") if _is_address(found[0]) else found[0], text)
         if self._words is not None:
             text = self._words.sub(lambda found: self._as(self._kinds[found[0].lower()]), text)
         return text
@@ -111,6 +114,14 @@ class _Hide:
     def counted(self) -> list[str]:
         """What was replaced, in words."""
         return [f"replaced by <{kind}>: {count(times, 'place')}" for kind, times in sorted(self._done.items())]
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _named(folder: Path, events: Iterable[Event], arms: Collection[str]) -> dict[str, Collection[str]]:

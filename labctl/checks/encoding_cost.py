@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -61,12 +62,11 @@ def measure_cost(video: Video, width: int, height: int, rate_hz: float, clock: C
 
 def try_encoder(video: Video, width: int, height: int, rate_hz: float) -> None:
     """Encode one picture. Raises InputError for settings no encoder takes, StorageError."""
-    with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
-        writer = VideoWriter(Path(folder) / "v.mp4", width, height, video, rate_hz=rate_hz)
-        try:
-            writer.write(np.zeros((height, width, 3), np.uint8), 0)
-        finally:
-            writer.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder,
+        closing(VideoWriter(Path(folder) / "v.mp4", width, height, video, rate_hz=rate_hz)) as writer,
+    ):
+        writer.write(np.zeros((height, width, 3), np.uint8), 0)
 
 
 def measure_depth(width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
@@ -81,13 +81,13 @@ def measure_depth(width: int, height: int, rate_hz: float, clock: Clock | None =
 def _price(
     writer: VideoWriter | DepthWriter, pictures: Sequence[np.ndarray], path: Path, rate_hz: float, clock: Clock
 ) -> Cost:
-    for number in range(WARM):
-        writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
-    before, began_ns, size = cpu_ns(), clock.now_ns(), path.stat().st_size
-    for number in range(WARM, WARM + FRAMES):
-        writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
-    took, wall_ns = cpu_ns() - before, max(1, clock.now_ns() - began_ns)
-    writer.close()
+    with closing(writer):
+        for number in range(WARM):
+            writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
+        before, began_ns, size = cpu_ns(), clock.now_ns(), path.stat().st_size
+        for number in range(WARM, WARM + FRAMES):
+            writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
+        took, wall_ns = cpu_ns() - before, max(1, clock.now_ns() - began_ns)
     per_second = rate_hz / FRAMES
     grown = path.stat().st_size - size
     return Cost(took / SECOND * per_second, FRAMES * SECOND / wall_ns, grown * per_second * 60 / 1e6)

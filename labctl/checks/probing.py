@@ -122,9 +122,9 @@ def measure(setup: Setup) -> Felt:
         while clock.now_ns() < began_ns + LISTEN_NS:
             clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
             values += len(sensor.drain(clock.now_ns()).t_ns)
+        return {"values": values * SECOND / (clock.now_ns() - began_ns)}
     finally:
         sensor.close()
-    return {"values": values * SECOND / (clock.now_ns() - began_ns)}
 
 
 def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F], table: str) -> None:
