@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from labctl.analysis.survival.kernel_build import compiler_here
 from labctl.checks import contradictions
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.checks.probing import Probed, probe, probe_hand, probe_sensor
@@ -36,7 +37,6 @@ CORE = (
     *("click", "jinja2", "markupsafe", "numpy", "pydantic", "pydantic-core"),
     *("pyzmq", "rich", "scipy", "sqlalchemy", "sqlmodel"),
 )
-COMPILERS = ("cc", "gcc", "clang")  # as analysis.survival.kernel_build has them
 # extra -> (module to look for, what it is for)
 EXTRAS = {
     "lab": ("av", "campaigns: video, pictures, the console"),
@@ -149,7 +149,7 @@ def check_extras(extras: Mapping[str, tuple[str, str]] | None = None) -> list[Ch
 
 def check_compiler() -> Check:
     """Is there a C compiler, with which the statistics make their fast kernel at the first analysis?"""
-    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    found = compiler_here()
     if found is None:
         text = "not found: `labctl analyze` and reports take some ten times as long"
         return Check("C compiler", "ok", text, "install one, such as the package gcc")
