@@ -216,8 +216,9 @@ def linked_with(
         record = record_of(events)
         refuse_mixed(record, earlier.name)
         label_facts(labels, witnesses(record))
-        before = facts(record, [], alpha=alpha, robot=campaign.cell.robot.driver)
-    one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), kind_of(record))
+        earlier_rows = operations(record, labels=labels)
+        before = facts(record, [], alpha=alpha, robot=campaign.cell.robot.driver, rows=earlier_rows)
+    one = pairs.CampaignTable(link.campaign, earlier_rows, kind_of(record))
     two = pairs.CampaignTable(later.state.opened["campaign"], rows, kind_of(later))
     plan = protocol.analysis
     found = pairs.linked_pairs(one, two, link.anchors, tau=plan.tau_s, alpha=alpha, estimator=plan.estimator)
