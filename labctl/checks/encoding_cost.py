@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from labctl.clock import SECOND, Clock, MonotonicClock, cpu_ns
+from labctl.clock import SECOND, MonotonicClock, cpu_ns
 from labctl.config.cell_schema import Video
 from labctl.store.video import DepthWriter, VideoWriter
 
@@ -49,7 +49,7 @@ Measure = Callable[[Video, int, int, float], Cost]
 MeasureDepth = Callable[[int, int, float], Cost]
 
 
-def measure_cost(video: Video, width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
+def measure_cost(video: Video, width: int, height: int, rate_hz: float) -> Cost:
     """Encode some seconds of a made-up scene: a textured table, things that move, and a sensor's noise.
 
     Raises InputError for settings no encoder takes, StorageError.
@@ -57,7 +57,7 @@ def measure_cost(video: Video, width: int, height: int, rate_hz: float, clock: C
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
         path = Path(folder) / "v.mp4"
         writer = VideoWriter(path, width, height, video, rate_hz=rate_hz)
-        return _price(writer, scene(width, height), path, rate_hz, clock or MonotonicClock())
+        return _price(writer, scene(width, height), path, rate_hz)
 
 
 def try_encoder(video: Video, width: int, height: int, rate_hz: float) -> None:
@@ -69,18 +69,17 @@ def try_encoder(video: Video, width: int, height: int, rate_hz: float) -> None:
         writer.write(np.zeros((height, width, 3), np.uint8), 0)
 
 
-def measure_depth(width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
+def measure_depth(width: int, height: int, rate_hz: float) -> Cost:
     """Write some seconds of a made-up scene's depth, bit for bit as depth is written, with a sensor's noise."""
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
         path = Path(folder) / "v.mkv"
         pictures = [(4 * picture.astype(np.uint16).sum(axis=2)).astype(np.uint16) for picture in scene(width, height)]
         writer = DepthWriter(path, width, height, rate_hz=rate_hz)
-        return _price(writer, pictures, path, rate_hz, clock or MonotonicClock())
+        return _price(writer, pictures, path, rate_hz)
 
 
-def _price(
-    writer: VideoWriter | DepthWriter, pictures: Sequence[np.ndarray], path: Path, rate_hz: float, clock: Clock
-) -> Cost:
+def _price(writer: VideoWriter | DepthWriter, pictures: Sequence[np.ndarray], path: Path, rate_hz: float) -> Cost:
+    clock = MonotonicClock()
     with closing(writer):
         for number in range(WARM):
             writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
@@ -94,7 +93,7 @@ def _price(
 
 
 def best_affordable(
-    video: Video, width: int, height: int, rate_hz: float, measure: Measure = measure_cost
+    video: Video, width: int, height: int, rate_hz: float, measure: Measure
 ) -> tuple[Video, Cost] | None:
     """The slowest preset of a codec that this machine affords for one camera, or None when it affords none.
 

@@ -113,7 +113,7 @@ def watched(
     ]
 
 
-def traces_of(store: Samples, record: Record, *, without: Collection[str] = ()) -> list[Traces]:
+def traces_of(store: Samples, record: Record, *, without: Collection[str]) -> list[Traces]:
     """Questions and sent targets of every scored episode that got to go. Episodes that a person took over are left out,
     and so are those `without` a recording.
 

@@ -10,7 +10,6 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.analysis.family import STATISTICS
 from labctl.analysis.report.lab_facts import Lab
 from labctl.config.protocol_schema import AnalysisPlan
 from labctl.messages.body_parts import SlotWithArm
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 BOOT = PERM = 9999
-ALPHA = 0.05  # of a bare table
 
 
 def report_table(
@@ -32,13 +30,13 @@ def report_table(
     *,
     tau: float | None,
     reference: str | None,
-    alpha: float = ALPHA,
-    family: Sequence[str] = STATISTICS,
-    boot: int = BOOT,
-    perm: int = PERM,
-    seed: int = 0,
-    margin: Margin | None = None,
-    random_factors: Sequence[str] = (),
+    alpha: float,
+    family: Sequence[str],
+    boot: int,
+    perm: int,
+    seed: int,
+    margin: Margin | None,
+    random_factors: Sequence[str],
     estimator: str,
 ) -> Path:
     """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
@@ -103,7 +101,7 @@ def write_report(
     title: str,
     plan: Plan,
     ways: Ways,
-    random_factors: Sequence[str] = (),
+    random_factors: Sequence[str],
     files: Callable[[], Mapping[str, bytes]] = dict,
     say: Callable[[str], None] = lambda line: None,
     every: Sequence[Row] | None = None,

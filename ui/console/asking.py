@@ -48,7 +48,7 @@ class ToScore(TypedDict):
     measured: Measured | None
 
 
-def to_score(state: PublishedState, marks: Sequence[str] = ()) -> ToScore:
+def to_score(state: PublishedState, marks: Sequence[str]) -> ToScore:
     """What is to be scored now."""
     rules = state["rules"]
     return {

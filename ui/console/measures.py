@@ -81,14 +81,7 @@ class AskStages(AskScore):
 class AskRubric(AskScore):
     """A number from 0 to 1, with what the rubric says of some of them, and its pictures."""
 
-    def __init__(
-        self,
-        about: ToScore,
-        given: Mapping[str, Json] | None = None,
-        *,
-        why: bool = False,
-        photos: Photos | None = None,
-    ) -> None:
+    def __init__(self, about: ToScore, given: Mapping[str, Json] | None, *, why: bool, photos: Photos | None) -> None:
         self._photos = photos
         measured = about["measured"]
         proposed: Json = measured["score"] if measured else None

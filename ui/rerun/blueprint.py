@@ -71,7 +71,7 @@ def live_blueprint(cameras: Sequence[str]) -> Any:
     return _alone(body, rrb.TimePanel(timeline=UTC, state="collapsed", play_state="following"))
 
 
-def _alone(body: Any, time: Any) -> Any:
+def _alone(body: rrb.Horizontal, time: rrb.TimePanel) -> rrb.Blueprint:
     """Views and a time line, without the viewer's other panels."""
     hidden = rrb.SelectionPanel(state="hidden"), rrb.BlueprintPanel(state="hidden")
     return rrb.Blueprint(body, time, *hidden, auto_views=False)

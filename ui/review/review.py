@@ -302,7 +302,11 @@ class Review(Reviewing):
         seen = f"{sum(item.reviewed is not None for item in self._items)} of {count(len(self._items), 'episode')}"
         title = f"Finish the review? Nothing is in dispute; {seen} looked at, the others stand as scored. "
         title += "Afterwards nobody changes an operation or an outcome."
-        self._asked(Confirm(title, "Finish"), lambda answer: self._done(lambda: self.exit(finish())))
+
+        def answered(answer: Answer) -> None:
+            self._done(lambda: self.exit(finish()))
+
+        self._asked(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:
         item = self.item

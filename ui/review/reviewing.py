@@ -47,7 +47,7 @@ class Reviewing(App[str]):
         label.update(text)
         label.set_class(wrong, "wrong")
 
-    def _done(self, act: Callable[[], object]) -> bool:
+    def _done(self, act: Callable[[], None]) -> bool:
         """Do something that may raise LabctlError, whose line is then shown; whether it was done."""
         try:
             act()
@@ -56,7 +56,7 @@ class Reviewing(App[str]):
             return False
         return True
 
-    def _asked(self, form: Form, answered: Callable[[Answer], object]) -> None:
+    def _asked(self, form: Form, answered: Callable[[Answer], None]) -> None:
         """Open a form; nothing follows when it is left without an answer."""
 
         def left(answer: Answer | None) -> None:

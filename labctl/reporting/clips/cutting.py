@@ -51,7 +51,7 @@ class Source:
     t_ns: np.ndarray
 
 
-def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str] = ()) -> list[Clip]:
+def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str]) -> list[Clip]:
     """Those of an unblinded campaign's episodes; `rows` as in `choice.choose`.
 
     file: a name for the clip below a report's folder; data: its bytes, an mp4 of at most ten seconds.
