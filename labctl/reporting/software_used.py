@@ -66,9 +66,14 @@ def software_facts(record: Record) -> dict[str, str]:
 def changes(record: Record) -> list[str]:
     """A line for each change of software between two episodes that follow each other."""
     return [
-        f"the software changed before episode {after.first}: {changed(_flat(before.of), _flat(after.of))}"
+        f"the software changed before episode {after.first}: {differing(before.of, after.of)}"
         for before, after in pairwise(_stretches(record))
     ]
+
+
+def differing(before: Pins, after: Pins) -> str:
+    """What differs, each as NAME OLD to NEW."""
+    return changed(_flat(before), _flat(after))
 
 
 def changed(old: Mapping[str, str], new: Mapping[str, str]) -> str:
