@@ -109,7 +109,7 @@ def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, history_s
     last = np.searchsorted(taken, times_ns, side="right")
     first = np.minimum(np.searchsorted(taken, times_ns - round(history_s * SECOND)), np.maximum(last - 1, 0))
     wanted = {int(filmed.pts_us[i]) for a, b in zip(first, last, strict=True) for i in range(a, b)}
-    images = {pts_us: image for pts_us, image in read_frames(filmed.path) if pts_us in wanted}
+    images = dict(read_frames(filmed.path, wanted))
     return [
         tuple(
             Picture(images[int(filmed.pts_us[i])], int(taken[i]))

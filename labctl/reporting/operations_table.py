@@ -250,13 +250,12 @@ def _since_go_us(trial: Trial, t_ns: int | None) -> int:
 def outcomes_of(record: Record) -> dict[str, dict[str, str]]:
     """What `filter_rows` can ask of a scored episode beside the table: its outcome and its end_reason."""
     return {
-        episode.id: {"outcome": "success" if _all_moved(trial) else "failure", "end_reason": str(trial.ended)}
+        episode.id: {
+            "outcome": "success" if (went := trial.outcome) and went.moved >= went.items_staged else "failure",
+            "end_reason": str(trial.ended),
+        }
         for trial, episode in record.scored
     }
-
-
-def _all_moved(trial: Trial) -> bool:
-    return trial.outcome is not None and trial.outcome.moved >= trial.outcome.items_staged
 
 
 def filter_rows(rows: Sequence[Row], where: str, outcomes: Mapping[str, Mapping[str, str]]) -> list[Row]:

@@ -26,7 +26,8 @@ def robot_facts(record: Record) -> dict[str, str | Mapping[str, str] | None]:
     if not found:
         return {}
     about = found[0].of
-    return {"robot_as_connected": robot_in_words(about), "limits_in_force": _limits(about)}
+    limits = ", ".join(f"{key} {_said(value)}" for key, value in about.get("limits", {}).items())
+    return {"robot_as_connected": robot_in_words(about), "limits_in_force": limits}
 
 
 def changes_of_robot(record: Record) -> list[str]:
@@ -47,10 +48,6 @@ def _device(about: DeviceAbout | RobotAbout) -> str:
     serial = about["serial"]
     parts = (about["model"], None if serial is None else f"serial {serial}", about["firmware"], f"by {about['client']}")
     return ", ".join(part for part in parts if part)
-
-
-def _limits(about: RobotAbout) -> str:
-    return ", ".join(f"{key} {_said(value)}" for key, value in about.get("limits", {}).items())
 
 
 def _flat(about: RobotAbout) -> dict[str, str]:
