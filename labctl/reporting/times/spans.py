@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from labctl.clock import wall_ns
+from labctl.clock import SECOND, wall_ns
 from labctl.core.record import Record
 from labctl.errors import InputError, Unreachable, in_words
 from labctl.plain import Json
@@ -107,20 +107,22 @@ def _around(place: tuple[str, ...], name: str, stretches: Sequence[Stretch], abo
 
 def _of_blocks(record: Record) -> Iterator[_Span]:
     """Finished blocks, each as a whole."""
-    lines = {line["of"]: line for line in hours(record)["blocks"] if line["of"].isdigit()}
-    for of, line in lines.items():
+    for line in hours(record)["blocks"]:
+        if not line["of"].isdigit():
+            continue
+        number, name = int(line["of"]), f"block {line['of']}"
         own = [
             (wall_ns(one.began.wall), _whole(one.seconds))
             for one in record.spent
-            if one.trial is not None and record.state.trials[one.trial].block + 1 == int(of)
+            if one.trial is not None and record.state.trials[one.trial].block + 1 == number
         ]
         sums = {f"labctl.{doing}_s": seconds for doing, seconds in line["by"].items()}
-        about = {"labctl.block": int(of), "labctl.cost_s": line["total_s"], **sums}
-        yield _Span((f"block {of}",), f"block {of}", min(own)[0], max(begin + took for begin, took in own), about)
+        about = {"labctl.block": number, "labctl.cost_s": line["total_s"], **sums}
+        yield _Span((name,), name, min(own)[0], max(begin + took for begin, took in own), about)
 
 
 def _whole(seconds: float) -> int:
-    return round(seconds * 1e9)
+    return round(seconds * SECOND)
 
 
 def _span(one: _Span, commitment: str) -> dict[str, Json]:
