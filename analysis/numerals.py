@@ -46,6 +46,11 @@ def percent(value: Number | None, digits: int = 1) -> str:
     return MISSING if value is None else number(100.0 * float(value), digits)
 
 
+def confidence(alpha: float) -> str:
+    """The level of an interval at 1 - alpha in percent, with the digits that it takes: "95", "97.5", "99.9"."""
+    return f"{100 * (1 - alpha):.6g}"
+
+
 def count(value: Number | None) -> str:
     """A whole number, or an en dash."""
     return MISSING if value is None else str(int(value))

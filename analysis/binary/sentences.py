@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labctl.analysis.binary.compare import ComparedArms, Comparison, Paired, Stratified
-from labctl.analysis.numerals import counted, p_equals, p_value, percent
+from labctl.analysis.numerals import confidence, counted, p_equals, p_value, percent
 
 TESTS = {
     "boschloo": "Boschloo's exact test",
@@ -70,7 +70,7 @@ def _open(found: Found, first: str, second: str) -> str:
     if found["ci"] is None:
         return "these counts show no spread to judge it by"
     low, high = found["ci"]
-    level = percent(1 - found["alpha"], 0)
+    level = confidence(found["alpha"])
     ends = [_end(bound, first, second) for bound in (low, high)]
     return f"the counts go with anything from {ends[0]} to {ends[1]} ({level} % interval)"
 

@@ -5,9 +5,9 @@ May not: estimate anything, draw, or claim beyond the verdicts that the result h
 
 from __future__ import annotations
 
-from labctl.analysis.numerals import MISSING, count, estimate, number, p_value
+from labctl.analysis.numerals import MISSING, confidence, count, estimate, number, p_value
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order, without_empty
-from labctl.analysis.report.wording import confidence, margin_words, matrix_words, time_ratio, verdict_words
+from labctl.analysis.report.wording import margin_words, matrix_words, time_ratio, verdict_words
 from labctl.analysis.survival.result import AnalysisResult, Bounds, PairResult
 
 TOO_NARROW = (
@@ -48,7 +48,7 @@ def pair_table(result: AnalysisResult) -> Table:
         )
         for pair in result.get("pairs") or []
     )
-    level, families = confidence(result), ""
+    level, families = confidence(result["alpha"]), ""
     if reference := result.get("reference"):
         families = f" (those with {reference} are one family, all others another)"
     note = (

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from labctl.analysis.numerals import MISSING, estimate, interval, listing, number, p_equals, percent
+from labctl.analysis.numerals import MISSING, confidence, estimate, interval, listing, number, p_equals, percent
 from labctl.analysis.report import cell_words
 from labctl.analysis.report.lab_facts import Blinding, Disputed, Repeated, Stops
 from labctl.analysis.survival import verdicts
@@ -106,16 +106,11 @@ def time_ratio(pair: PairResult, *, adjusted: bool, of: str | None = None) -> st
     return estimate(math.exp(turn * value), ends, digits=2)
 
 
-def confidence(result: AnalysisResult) -> str:
-    """The level of intervals that are adjusted over pairs, in percent."""
-    return percent(1 - result["alpha"], 0 if result["alpha"] >= 0.01 else 2)
-
-
 def at_once(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     """What adjusted intervals and p of these pairs hold for: "95 % for all 3 pairs with human at once". The pairs with
     the reference are a family of their own, so that nothing holds for both families together.
     """
-    reference, level = result.get("reference"), f"{confidence(result)} %"
+    reference, level = result.get("reference"), f"{confidence(result['alpha'])} %"
     tested = [{pair["a"], pair["b"]} for pair in result.get("pairs") or [] if pair.get("p_holm") is not None]
     sentences: list[str] = []
     for with_reference in sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True):
