@@ -185,3 +185,31 @@ def test_every_pair_without_the_reference_has_its_pp_plot():
     assert panel.name == "pp-a-b"
     last = [tuple(r.values()) for r in csv.DictReader(io.StringIO(panel.csv)) if r["t_s"] == "10"]
     assert last == [("a", "b", obj, "10", "0.5", "0.25") for obj in ("o", "p", "Mean over objects")]
+
+
+def of(arm: str, obj: str, f: float) -> dict[str, object]:
+    return {"arm": arm, "object": obj, "curve": {"t": [0, 5], "F": [0, f]}}
+
+
+def test_objects_whose_names_are_alike_in_latin_letters_keep_a_figure_each():
+    objects = ("杯", "碗", "Cup 1", "cup_1", "macro")
+    cells = [of(arm, obj, f) for obj in objects for arm, f in (("human", 1.0), ("x", 0.5))]
+    one = {"tau": 10.0, "reference": "human", "cells": cells}
+    looks = figures.looks(["human", "x"], "human")
+    names = [f.name for f in (*success_curves.curve_figures(one, looks, {}), *success_curves.pp_figures(one, looks))]
+    assert names[:6] == [
+        "success-macro",
+        "success-x",
+        "success-x-2",
+        "success-cup-1",
+        "success-cup-1-2",
+        "success-macro-2",
+    ]
+    assert len(set(names)) == len(names) == 11
+
+
+def test_a_name_with_dollars_is_drawn_as_it_is():
+    arm = "$5 %$ and $10"
+    one = {"tau": 10.0, "reference": None, "cells": [of(arm, "o", 1.0)]}
+    (panel,) = success_curves.curve_figures(one, figures.looks([arm], None), {})
+    assert f">{arm}<" in panel.svg
