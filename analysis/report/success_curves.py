@@ -16,17 +16,18 @@ import numpy as np
 from labctl.analysis.numerals import number
 from labctl.analysis.report.figures import MUTED, Figure, Look, make, slugs, to_csv
 from labctl.analysis.survival.bands import Band
-from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.clusters import Key
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.result import AnalysisResult
-from labctl.analysis.table import NS, Row, table_from_rows
+from labctl.analysis.table import NS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curve = tuple[Floats, Floats]
 """Times in s and F as a fraction, both (k,)."""
-Risk = Mapping[tuple[str, str], Ints]
+Risk = Mapping[Key, Ints]
 """(arm, object) -> sorted times in ns until which its operations stay at risk."""
 FEW = 5
 """Fewer operations at risk than this, and a curve is drawn pale."""
@@ -130,16 +131,10 @@ def _split(curve: Curve, few: float) -> tuple[Curve, Curve]:
     return (np.r_[t[:last], few], np.r_[f[:last], level]), (np.r_[few, t[last:]], np.r_[level, f[last:]])
 
 
-def risk_times(result: AnalysisResult, rows: Sequence[Row]) -> dict[tuple[str, str], Ints]:
-    """`Risk` of the rows behind a result; a cell whose operations are not all among them has none.
-
-    Raises `TableError` on a row that breaks a rule of the operations table.
-    """
-    if not rows:
-        return {}
+def risk_times(result: AnalysisResult, cells: Mapping[Key, Cell]) -> dict[Key, Ints]:
+    """`Risk` of the cells of the table behind a result; one whose operations are not all among them has none."""
     count = {(c["arm"], c["object"]): c.get("operations") for c in result.get("cells") or []}
-    cells = cells_of(table_from_rows(rows, extra=True)).items()
-    return {k: np.sort(c.durations.time_ns) for k, c in cells if count.get(k, -1) in (None, len(c.kind))}
+    return {k: np.sort(c.durations.time_ns) for k, c in cells.items() if count.get(k, -1) in (None, len(c.kind))}
 
 
 def at_risk(times: Ints, t: float) -> int:
