@@ -39,7 +39,7 @@ class WeightedKappa(Result):
     ci: Interval | None
 
 
-def icc(scores: Floats, level: float = LEVEL) -> Icc:
+def icc(scores: Floats) -> Icc:
     """ICC(2,1) of `scores` (episodes, assessors); an episode with a nan is left out.
 
     Two-way random effects, absolute agreement, one assessor: P. E. Shrout & J. L. Fleiss, Psychol. Bull. 86 (1979) 420,
@@ -62,14 +62,14 @@ def icc(scores: Floats, level: float = LEVEL) -> Icc:
         return Icc(n, k, found, None)
     ratio, inner = assessors / rest, n * (1 + (k - 1) * found) - k * found
     df = (k - 1) * (n - 1) * (k * found * ratio + inner) ** 2 / ((n - 1) * (k * found * ratio) ** 2 + inner**2)
-    upper, lower = (float(stats.f.ppf(0.5 + level / 2, *two)) for two in ((n - 1, df), (df, n - 1)))
+    upper, lower = (float(stats.f.ppf(0.5 + LEVEL / 2, *two)) for two in ((n - 1, df), (df, n - 1)))
     common = k * assessors + (k * n - k - n) * rest
     low = n * (episodes - upper * rest) / (upper * common + n * episodes)
     high = n * (lower * episodes - rest) / (common + n * lower * episodes)
     return Icc(n, k, found, (max(-1.0, low), min(1.0, high)))
 
 
-def weighted_kappa(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> WeightedKappa:
+def weighted_kappa(first: Sequence[float], second: Sequence[float]) -> WeightedKappa:
     """Kappa of two assessors' numbers with weights 1 - (difference / range)^2; J. Cohen, Psychol. Bull. 70 (1968) 213.
 
     Standard error of J. L. Fleiss, J. Cohen & B. S. Everitt (Psychol. Bull. 72 (1969) 323). Raises QuestionError for
@@ -93,5 +93,5 @@ def weighted_kappa(first: Sequence[float], second: Sequence[float], level: float
     kappa = (found - chance) / (1 - chance)
     around = (weight @ columns)[:, None] + (rows @ weight)[None, :]
     variance = float((p * (weight - around * (1 - kappa)) ** 2).sum()) - (kappa - chance * (1 - kappa)) ** 2
-    reach = float(stats.norm.ppf(0.5 + level / 2)) * math.sqrt(max(variance, 0.0) / n) / (1 - chance)
+    reach = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(max(variance, 0.0) / n) / (1 - chance)
     return WeightedKappa(n, kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach)))

@@ -70,7 +70,6 @@ def heatmap(
     arm: Sequence[str],
     score: Floats,
     alpha: float = 0.05,
-    hard: float = HARD,
     level: float = LEVEL,
 ) -> Heatmap:
     """All (n,), one entry an episode, `block` the block it ran in; nan scores are left out."""
@@ -86,15 +85,15 @@ def heatmap(
         tasks,
         arms,
         cells,
-        tuple(one for t, own in zip(tasks, cells, strict=True) if (one := _hard(t, arms, own, hard)) is not None),
+        tuple(one for t, own in zip(tasks, cells, strict=True) if (one := _hard(t, arms, own)) is not None),
         _complementary(table, rows, arms, alpha),
     )
 
 
-def _hard(task: str, arms: Sequence[str], cells: Sequence[MeanScore], hard: float) -> HardTask | None:
+def _hard(task: str, arms: Sequence[str], cells: Sequence[MeanScore]) -> HardTask | None:
     known = [(cell.mean, arm, cell.ci) for arm, cell in zip(arms, cells, strict=True) if cell.mean is not None]
     best = max(known, key=lambda one: one[0], default=None)
-    return None if best is None or best[0] > hard else HardTask(task, best[1], best[0], best[2])
+    return None if best is None or best[0] > HARD else HardTask(task, best[1], best[0], best[2])
 
 
 def _complementary(

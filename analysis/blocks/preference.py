@@ -88,7 +88,8 @@ def davidson(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Davidson:
-    """Maximum likelihood over comparisons: `first`, `second` (n,) are places in `arms`, `said` (n,) FIRST, TIE, SECOND.
+    """Maximum likelihood over comparisons: `first`, `second` (n,) are places in `arms`, `verdicts` (n,) FIRST, TIE or
+    SECOND.
 
     `blocks` (n,) name the block of each comparison, a block of its own where not given; percentile intervals over
     `boot` draws of whole blocks. Raises QuestionError for no comparison, or one of an arm with itself.
@@ -137,7 +138,7 @@ def davidson(
 
 
 def concordance(verdicts: Ints, first_score: Floats, second_score: Floats, level: float = LEVEL) -> Concordance:
-    """Preference against score: `said` (n,) as `davidson` has it, scores (n,) of the two episodes; nan is left out."""
+    """Preference against score: `verdicts` (n,) as in `davidson`, scores (n,) of the two episodes; nan is left out."""
     difference = np.asarray(first_score, dtype=float) - np.asarray(second_score, dtype=float)
     known = ~np.isnan(difference)
     preferred, better = np.asarray(verdicts)[known], np.sign(difference[known])

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize
 from support.statistics.real_blocks import real_blocks
-from support.statistics.stopping import e_values, family_monitor, stopping_times, swap_error
+from support.statistics.stopping import closed_e_values, e_values, family_monitor, stopping_times, swap_error
 
-from labctl.analysis.blocks.anytime import closed_e_values, paired_monitor
+from labctl.analysis.blocks.anytime import paired_monitor
 from labctl.errors import QuestionError
 
 WEAK = "paligemma_binning"
