@@ -5,9 +5,7 @@ May not: estimate (`analysis.episodes.random_factors` did), or order two arms: i
 
 from __future__ import annotations
 
-import math
-
-from labctl.analysis.numerals import MISSING, estimate, listing, number
+from labctl.analysis.numerals import MISSING, listing, number, ratio
 from labctl.analysis.report.tables import Column, Table
 from labctl.analysis.report.wording import Claim, winner
 from labctl.analysis.survival.result import AnalysisResult, Anew, Bounds
@@ -108,7 +106,4 @@ def _names(one: Anew) -> str:
 
 
 def _ratio(one: Anew, ends: Bounds) -> str:
-    value = one["log_rmst_ratio"]
-    if value is None or ends is None:
-        return MISSING
-    return estimate(math.exp(value), [math.exp(end) for end in ends], digits=2)
+    return MISSING if ends is None else ratio(one["log_rmst_ratio"], ends)

@@ -187,10 +187,6 @@ def _meanwhile(
     return lambda: here() if begun.cancel() else begun.result()
 
 
-def _first(result: AnalysisResult) -> list[wording.Claim]:
-    return [*wording.summary(result), *cell_section.claims(result)]
-
-
 def build_page(
     result: AnalysisResult,
     rows: Sequence[Row],
@@ -249,7 +245,10 @@ def build_page(
         "question": facts.get("question"),
         "meta": meta(facts),
         "badges": badges(facts),
-        "claims": [*_first(result), *anew_words.claims(result), *within, *headlines.claims(facts, missing)],
+        "claims": [
+            *(*wording.summary(result), *cell_section.claims(result), *anew_words.claims(result)),
+            *(*within, *headlines.claims(facts, missing)),
+        ],
         "cautions": [line for line in cautions if line],
         "main": headlines.with_unscored(tables.main_table(result, rows, lab), missing),
         "whiskers": diagrams.whiskers(result, looks),

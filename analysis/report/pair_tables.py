@@ -43,7 +43,7 @@ def pair_table(result: AnalysisResult) -> Table:
             ),
             estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
             verdict_words(pair),
-            _computed(pair.get("p_holm"), pair.get("p_holm_error")),
+            computed(pair.get("p_holm"), pair.get("p_holm_error")),
             *([margin_words(pair)] if against_margin else []),
         )
         for pair in result.get("pairs") or []
@@ -87,14 +87,14 @@ def test_table(result: AnalysisResult) -> Table:
         p, errors = pair.get("p") or {}, pair.get("p_error") or {}
         least = {"ks_macro_bootstrap": 1 / (result.get("boot", 0) + 1)} if result.get("boot") else {}
         keys = ("family", *(key for _, key in (*tests, *others)))
-        tested = [_computed(p.get(key), errors.get(key), least.get(key, 0.0)) for key in keys]
+        tested = [computed(p.get(key), errors.get(key), least.get(key, 0.0)) for key in keys]
         by, ways = pair.get("relabelled_by"), count(pair.get("relabellings"))
         by = MISSING if by is None else f"{by} ({ways})"
         effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean")]
         rows.append(
             (
                 f"{pair['a']} – {pair['b']}",
-                _computed(pair.get("p_holm"), pair.get("p_holm_error")),
+                computed(pair.get("p_holm"), pair.get("p_holm_error")),
                 *tested,
                 *effects,
                 by,
@@ -110,10 +110,11 @@ def test_table(result: AnalysisResult) -> Table:
         "here and everywhere: the Monte-Carlo error of a p that random draws gave; where none stands a formula "
         "did, or every way was listed."
     )
-    return without_empty(Table(columns, tuple(rows), note), _computed(None))
+    return without_empty(Table(columns, tuple(rows), note), computed(None))
 
 
-def _computed(p: float | None, error: float | None = None, least: float = 0.0) -> str:
+def computed(p: float | None, error: float | None = None, least: float = 0.0) -> str:
+    """A p as `p_value` has it, or that it was not computed."""
     return "not computed" if p is None else p_value(p, error, least)
 
 
