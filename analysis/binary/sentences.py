@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from labctl.analysis.binary.compare import ComparedArms, Comparison, Paired, Stratified
 from labctl.analysis.numerals import confidence, counted, p_equals, p_value, percent
+from labctl.analysis.survival.verdicts import OPEN
 
 TESTS = {
     "boschloo": "Boschloo's exact test",
@@ -53,7 +54,7 @@ def _turned(found: Found) -> str:
 def _claim(found: Found, first: str, second: str) -> str:
     gap = found["difference"]
     size = f"{percent(abs(gap))} points"
-    if found["verdict"] == "not resolved at this N":
+    if found["verdict"] == OPEN:
         none = f"neither {first} nor {second} succeeded more often"
         seen = none if gap == 0 else f"{_higher(found, first, second)} by {size}"
         return f"Not resolved at this N: {seen}, and {_open(found, first, second)}."
@@ -97,7 +98,7 @@ def _evidence(found: Found) -> str:
 
 def _limits(found: Found, first: str, second: str) -> list[str]:
     out = []
-    resolved = found["verdict"] != "not resolved at this N"
+    resolved = found["verdict"] != OPEN
     if found["ci"] is not None and resolved == (found["ci"][0] < 0 < found["ci"][1]):
         relation = "includes" if resolved else "excludes"
         out.append(
