@@ -31,15 +31,13 @@ _SHARES = (np.arange(BETS) + 0.5) / BETS
 class Monitor(Result):
     """One pair of arms after each of n blocks.
 
-    `stop_block`: number of blocks, in order, after which the test would have stopped, None if never. `favours`: 1 where
-    it stopped for the first arm (mean above 0), -1 for the second, 0 without a stop. `e_value` (n,): the capital
-    against "no difference"; a stop is where it first reaches 1 / alpha. `low`, `high` (n,): confidence sequence of the
-    mean difference, a score's unit; 0 is outside from the stop on. Both are nan from the block on after which no one
-    mean fits all blocks (probability at most alpha, or the mean changed on the way).
+    `stop_block`: number of blocks, in order, after which the test would have stopped, None if never. `e_value` (n,):
+    the capital against "no difference"; a stop is where it first reaches 1 / alpha. `low`, `high` (n,): confidence
+    sequence of the mean difference, a score's unit; 0 is outside from the stop on. Both are nan from the block on after
+    which no one mean fits all blocks (probability at most alpha, or the mean changed on the way).
     """
 
     stop_block: int | None
-    favours: int
     e_value: Floats
     low: Floats
     high: Floats
@@ -61,9 +59,7 @@ def paired_monitor(differences: Floats, alpha: float = 0.05) -> Monitor:
         e = np.exp(np.logaddexp(for_first, for_second)) / 2
     reached = np.flatnonzero(e >= 1 / alpha)
     stop = int(reached[0]) + 1 if len(reached) else None
-    favours = 0 if stop is None else 1 if for_first[stop - 1] > for_second[stop - 1] else -1
-    low, high = _sequence(d, alpha)
-    return Monitor(stop, favours, e, low, high)
+    return Monitor(stop, e, *_sequence(d, alpha))
 
 
 def _log_capital(d: Floats) -> Floats:

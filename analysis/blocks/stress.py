@@ -41,7 +41,6 @@ class Response(Result):
     family: str
     level: str
     arm: str
-    episodes: int
     score: float | None
     ci: Interval | None
 
@@ -85,7 +84,7 @@ def responses(rows: Sequence[Stressed], level: float = LEVEL) -> list[Response]:
             for arm in dict.fromkeys(row.arm for row in own):
                 mean = mean_score(np.array([r.score for r in own if r.level == at and r.arm == arm]), level)
                 if mean.episodes:
-                    found.append(Response(family, at, arm, mean.episodes, mean.mean, mean.ci))
+                    found.append(Response(family, at, arm, mean.mean, mean.ci))
     return found
 
 
