@@ -56,7 +56,6 @@ class PairTest(Result):
     p: Mapping[str, float | None]
     family: float | None
     relabellings: int
-    enumerated: bool
     relabelled_by: str
     object_ratio: Mapping[str, float | None]
     object_p: Mapping[str, float | None]
@@ -135,7 +134,6 @@ def permutation_test(
         p,
         combined,
         len(tested["uph"]),
-        _enumerable(pair, perm),
         relabelled_by(pair),
         {o: _finite(ratio) for o, ratio in zip(pair.objects, ratios, strict=True)},
         {o: adjusted.get(o) for o in pair.objects},
