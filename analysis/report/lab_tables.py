@@ -137,16 +137,10 @@ def analysis_line(schema: str, seed: int, tau: float | None) -> str:
 
 def session_lines(lab: Lab) -> list[str]:
     """One line per session: who was there and what was handed over."""
-    lines = []
-    for session in lab.get("sessions") or []:
-        if isinstance(session, Mapping):
-            parts = [
-                f"{words(str(key))}: {_plain(value)}" for key, value in session.items() if value not in (None, [], {})
-            ]
-            lines.append("; ".join(parts))
-        else:
-            lines.append(str(session))
-    return lines
+    return [
+        "; ".join(f"{words(key)}: {_plain(value)}" for key, value in session.items() if value not in (None, [], {}))
+        for session in lab.get("sessions") or []
+    ]
 
 
 def _plain(value: Plain) -> str:

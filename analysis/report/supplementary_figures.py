@@ -129,15 +129,7 @@ def trend_figure(trends: Sequence[Trend], styles: Mapping[str, Look]) -> Figure 
         for trend in trends:
             look = styles[trend["arm"]]
             x, y = np.array(trend["order"], float), np.array([_finite(v) for v in trend["rmst"]], float)
-            ax.plot(
-                x + 1,
-                y,
-                color=look.colour,
-                linestyle="none",
-                marker=look.mark or "o",
-                markersize=3.5,
-                label=trend["arm"],
-            )
+            ax.plot(x + 1, y, color=look.colour, linestyle="none", marker=look.mark or "o", markersize=3.5)
             if len(x) > 2 and trend["slope"] is not None:
                 middle = float(np.nanmean(y))
                 ends = np.array([x.min(), x.max()])
