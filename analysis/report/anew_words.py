@@ -5,6 +5,8 @@ May not: estimate (`analysis.episodes.random_factors` did), or order two arms: i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from labctl.analysis.numerals import MISSING, listing, number, ratio
 from labctl.analysis.report.tables import Column, Table
 from labctl.analysis.report.wording import Claim, winner
@@ -35,13 +37,10 @@ def claims(result: AnalysisResult) -> list[Claim]:
     if lost := [one for one in within if (one["a"], one["b"]) in ahead]:
         text = f"An order above is of these evenings and people alone: {'; '.join(map(_one, lost))}, which holds 1."
         out.append(Claim("unresolved", text))
-    if silent:
-        names = listing([f"{one['a']} – {one['b']}" for one in silent])
-        out.append(Claim("untested", f"Nothing is known of further evenings of {names}: {_why(silent[0])}."))
-    partly = [one for one in found if one["ci"] is not None and _why(one)]
-    if partly:
-        text = f"Of further {_why(partly[0])}: what is said of {listing([_names(one) for one in partly])} is of these."
-        out.append(Claim("untested", text))
+    for why, names in _by_why(silent).items():
+        out.append(Claim("untested", f"Nothing is known of further evenings of {names}: {why}."))
+    for why, names in _by_why([one for one in found if one["ci"] is not None and _why(one)]).items():
+        out.append(Claim("untested", f"Of further {why}: what is said of {names} is of these."))
     return out
 
 
@@ -99,6 +98,14 @@ def _why(one: Anew) -> str:
         for name, factor in one["factors"].items()
         if factor["unable"] is not None
     )
+
+
+def _by_why(pairs: Sequence[Anew]) -> dict[str, str]:
+    """The names of the pairs that one reason holds for."""
+    found: dict[str, list[str]] = {}
+    for one in pairs:
+        found.setdefault(_why(one), []).append(_names(one))
+    return {why: listing(names) for why, names in found.items()}
 
 
 def _names(one: Anew) -> str:
