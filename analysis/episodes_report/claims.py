@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from labctl.analysis.episodes_table.pairs import leader
 from labctl.analysis.episodes_table.result import EpisodesResult, PairOfEpisodes
-from labctl.analysis.numerals import estimate, p_equals, percent
+from labctl.analysis.numerals import confidence, estimate, p_equals
 from labctl.analysis.report.wording import Claim
 from labctl.analysis.survival.verdicts import OPEN
 
@@ -42,7 +42,7 @@ def ordered(result: EpisodesResult) -> list[str]:
 
 def level(result: EpisodesResult) -> str:
     """The level of intervals, in percent."""
-    return percent(1 - result["alpha"], 0 if result["alpha"] >= 0.01 else 2)
+    return confidence(result["alpha"])
 
 
 def claims(result: EpisodesResult) -> list[Claim]:

@@ -113,7 +113,7 @@ def _print_one(found: Found) -> None:
         )
         for name in ("first", "second")
     ]
-    level = numerals.percent(1 - found["alpha"], 0)
+    level = numerals.confidence(found["alpha"])
     print_table(("", "k/n", "rate %", f"Wilson {level} %", f"exact {level} %"), rows)
     if "strata" in found:
         strata = [
@@ -140,7 +140,7 @@ def _print_rows(rows: list[ComparedArms], alpha: float) -> None:
         )
         for row in rows
     ]
-    level = numerals.percent(1 - alpha, 0)
+    level = numerals.confidence(alpha)
     print_table(("pair", "k/n", "k/n", f"points, {level} %", "p", "p (Holm)"), shown)
     for row in rows:
         if row["p_holm"] <= alpha:

@@ -157,7 +157,7 @@ def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.report import anew_words
     from labctl.analysis.report.margin_words import claims
-    from labctl.analysis.report.wording import MADE_OF_EPISODES, confidence, time_ratio, verdict_words
+    from labctl.analysis.report.wording import MADE_OF_EPISODES, time_ratio, verdict_words
 
     rows = [
         (
@@ -187,7 +187,8 @@ def _print_analysis(result: AnalysisResult) -> None:
         for pair in result["pairs"]
     ]
     if pairs:
-        print_table(("pair", "verdict", f"time per item, ratio [{confidence(result)} %, all pairs]", "p (Holm)"), pairs)
+        level = numerals.confidence(result["alpha"])
+        print_table(("pair", "verdict", f"time per item, ratio [{level} %, all pairs]", "p (Holm)"), pairs)
         click.echo("± behind a p: its Monte-Carlo error, of random label swaps; another seed gives another p.")
     for claim in (*claims(result, protocol=False), *anew_words.claims(result)):
         click.echo(claim.text)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.analysis.historical_facts import Historical
+from labctl.analysis.episode_facts import Historical
 from labctl.config.human import Historical as Named
 from labctl.config.protocol_schema import AnalysisPlan
 from labctl.core.event_bodies import CampaignOpened

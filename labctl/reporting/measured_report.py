@@ -21,9 +21,9 @@ from labctl.software import collect_pins, in_words
 from labctl.store.pictures import encode_png, load_photo
 
 if TYPE_CHECKING:
+    from labctl.analysis.episode_facts import Lateness
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.table import EpisodesTable
-    from labctl.analysis.lateness_facts import Lateness
     from labctl.analysis.report.lab_facts import Asked, AskedStep, Lab
 
 

@@ -119,7 +119,7 @@ def test_a_key_that_nothing_reads_is_refused(key: str) -> None:
 
 
 def test_the_families_of_a_protocol_of_the_command_line_and_of_the_statistics_are_one_list():
-    from labctl.analysis.survival.ks import STATISTICS
+    from labctl.analysis.family import STATISTICS
     from labctl.cli import options
 
     assert AnalysisPlan.model_fields["family"].default == STATISTICS == options.listed(options.FAMILY)
