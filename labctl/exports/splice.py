@@ -6,7 +6,7 @@ May not: know an episode, or copy a picture without the ones it is decoded from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from io import BytesIO
@@ -132,10 +132,6 @@ def copy(
             return False
         stream = target.add_stream_from_template(template)
         stream.time_base = Fraction(1, fps)
-        frame_of = np.full(len(packets.places_us), -1)
-        for run in found:
-            if run.copied:
-                frame_of[chosen[run.first : run.end]] = np.arange(run.first, run.end)
         import av
 
         def put(frame: int, data: bytes, keyframe: bool) -> None:
@@ -145,19 +141,16 @@ def copy(
             packet.duration, packet.is_keyframe = 1, keyframe
             target.mux(packet)
 
-        waiting = iter([run for run in found if not run.copied])
-        coded = next(waiting, None)
-        for number, data in _taken(container, len(packets.places_us)):
-            frame = int(frame_of[number])
-            if frame < 0:
-                continue
-            while coded is not None and coded.first < frame:
-                _put_all(put, coded, anew)
-                coded = next(waiting, None)
-            put(frame, data, bool(packets.keyframe[number]))
-        while coded is not None:
-            _put_all(put, coded, anew)
-            coded = next(waiting, None)
+        recorded = enumerate(packet for packet in container.demux(template) if packet.size)
+        number, data = next(recorded)
+        for run in found:
+            for frame in range(run.first, run.end):
+                if not run.copied:
+                    put(frame, *anew[run.first].packets[frame - run.first])
+                    continue
+                while number < chosen[frame]:
+                    number, data = next(recorded)
+                put(frame, bytes(data), bool(packets.keyframe[number]))
     return True
 
 
@@ -165,21 +158,6 @@ def copy(
 class _Coded:
     extradata: bytes | None
     packets: tuple[tuple[bytes, bool], ...]
-
-
-def _put_all(put: Callable[[int, bytes, bool], None], run: Run, anew: Mapping[int, _Coded]) -> None:
-    for place, (data, keyframe) in enumerate(anew[run.first].packets):
-        put(run.first + place, data, keyframe)
-
-
-def _taken(container: InputContainer, count: int) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    for packet in container.demux(container.streams.video[0]):
-        if packet.size:
-            yield number, bytes(packet)
-            number += 1
-            if number == count:
-                return
 
 
 def _coded(source: Path, packets: Packets, chosen: np.ndarray, video: Coding) -> _Coded:
