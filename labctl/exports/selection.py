@@ -95,9 +95,7 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
     if not rows:
         raise StateError(f"campaign {name} has no scored episode yet; nothing was written")
     unblinding = record.unblinding
-    names: dict[str, str] = {}
-    if for_arm is not None:
-        names = _mask_names(name, record, for_arm)
+    names = {} if for_arm is None else _mask_names(name, record, for_arm)
     kept, outcomes = rows, outcomes_of(record)
     for condition in where:
         kept = filter_rows(kept, condition, outcomes) if kept else kept
