@@ -46,6 +46,11 @@ def percent(value: Number | None, digits: int = 1) -> str:
     return MISSING if value is None else number(100.0 * float(value), digits)
 
 
+def level(alpha: float) -> str:
+    """The level of an interval whose error is alpha, in percent without the sign: 0.025 is "97.5"."""
+    return f"{100 * (1 - alpha):g}"
+
+
 def count(value: Number | None) -> str:
     """A whole number, or an en dash."""
     return MISSING if value is None else str(int(value))

@@ -12,11 +12,12 @@ import numpy as np
 from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.blocks.means import Estimate, mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
-from labctl.analysis.episodes_table.pairs import bounds, told_apart
+from labctl.analysis.episodes_table.pairs import told_apart
 from labctl.analysis.episodes_table.ranks import rank_intervals, ranked
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, PairOfEpisodes
 from labctl.analysis.episodes_table.stages import stages_of
 from labctl.analysis.episodes_table.times import Times
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.survival.verdicts import compact_letters
 

@@ -16,6 +16,7 @@ from labctl.analysis.survival.ks import STATISTICS
 from labctl.analysis.survival.resample import Design, Exchange, exchanges_of
 from labctl.analysis.survival.result import Margin
 from labctl.analysis.survival.verdicts import ALPHA, of_one_family
+from labctl.errors import TableError
 
 Key = tuple[str, str]
 
@@ -53,6 +54,19 @@ class Cohort:
     def arms(self) -> list[str]:
         """Arms with at least one episode, sorted."""
         return sorted({a for a, _ in self.cells})
+
+
+def check_request(
+    where: str, arms: Sequence[str], *, reference: str | None, alpha: float, counts: Mapping[str, int]
+) -> None:
+    """Raises `TableError` for a reference, a level or a count of replicates (by name) that makes no sense."""
+    if reference is not None and reference not in arms:
+        raise TableError(where, f"no arm {reference!r} to refer to; the arms are {', '.join(arms)}")
+    if not 0 < alpha < 1:
+        raise TableError(where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
+    for name, count in counts.items():
+        if count < 1:
+            raise TableError(where, f"{name} is {count}; allowed is a whole number, 1 or more")
 
 
 def pairs_of(arms: Sequence[str], reference: str | None) -> list[Key]:

@@ -6,6 +6,7 @@ May not: know an episode, or copy a picture without the ones it is decoded from.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -82,24 +83,16 @@ def runs(packets: Packets, chosen: np.ndarray) -> list[Run]:
     follows = np.append(np.diff(chosen) == 1, False)
     ends = np.flatnonzero(~follows) + 1  # of the stretches of one packet after the other
     found: list[Run] = []
-    at, n = 0, len(chosen)
-    starts = np.flatnonzero(packets.keyframe[chosen])
-    while at < n:
-        ahead = starts[np.searchsorted(starts, at) :]
-        copied = next(
-            ((int(k), int(ends[np.searchsorted(ends, k, "right")])) for k in ahead if _worth(ends, int(k))), None
-        )
-        begin, end = copied or (n, n)
+    at = 0
+    for begin in np.flatnonzero(packets.keyframe[chosen]).tolist():
+        end = int(ends[np.searchsorted(ends, begin, "right")])
+        if begin < at or end - begin < SHORTEST:
+            continue
         if begin > at:
             found.append(Run(at, begin, copied=False))
-        if end > begin:
-            found.append(Run(begin, end, copied=True))
+        found.append(Run(begin, end, copied=True))
         at = end
-    return found
-
-
-def _worth(ends: np.ndarray, begin: int) -> bool:
-    return int(ends[np.searchsorted(ends, begin, "right")]) - begin >= SHORTEST
+    return found if at == len(chosen) else [*found, Run(at, len(chosen), copied=False)]
 
 
 def worth_copying(found: Sequence[Run]) -> bool:
@@ -194,23 +187,13 @@ def _decoded(source: Path, packets: Packets, chosen: np.ndarray) -> Iterator[Vid
         stream = container.streams.video[0]
         before = np.flatnonzero(packets.keyframe[: chosen[0] + 1])
         begin = int(before[-1]) if len(before) else 0
-        decoder = stream.codec_context
-        given, at = 0, 0
-        for packet in container.demux(stream):
-            if not packet.size:
-                continue
-            given += 1
-            if given <= begin:
-                continue
-            for picture in decoder.decode(packet):
+        coded = itertools.islice((packet for packet in container.demux(stream) if packet.size), begin, None)
+        at = 0
+        for packet in itertools.chain(coded, [None]):  # None: what the decoder holds back
+            for picture in stream.codec_context.decode(packet):
                 place = place_us(picture.pts, stream.time_base)
                 while at < len(wanted) and wanted[at] == place:
                     at += 1
                     yield picture
             if at == len(wanted):
                 return
-        for picture in decoder.decode(None):
-            place = place_us(picture.pts, stream.time_base)
-            while at < len(wanted) and wanted[at] == place:
-                at += 1
-                yield picture
