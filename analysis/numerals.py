@@ -46,9 +46,9 @@ def percent(value: Number | None, digits: int = 1) -> str:
     return MISSING if value is None else number(100.0 * float(value), digits)
 
 
-def level(alpha: float) -> str:
-    """The level of an interval whose error is alpha, in percent without the sign: 0.025 is "97.5"."""
-    return f"{100 * (1 - alpha):g}"
+def confidence(alpha: float) -> str:
+    """The level of an interval at 1 - alpha in percent, with the digits that it takes: "95", "97.5", "99.9"."""
+    return f"{100 * (1 - alpha):.6g}"
 
 
 def count(value: Number | None) -> str:

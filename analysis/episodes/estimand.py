@@ -144,7 +144,7 @@ def _in_order(own: list[Row]) -> list[Row]:
 
 
 def _void(row: Row) -> bool:
-    said = row.get("void")  # as `table.yes`, which brings numpy
+    said = row.get("void")  # as `table.is_yes`, which brings numpy
     return said == said and str(said or "").strip().lower() not in ("", "0", "0.0", "false", "no")
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labctl.analysis import numerals
 from labctl.analysis.episodes_table.pairs import difference, leader
 from labctl.analysis.episodes_table.result import EpisodesResult, PairOfEpisodes
 from labctl.analysis.episodes_table.words import arms_in_order
-from labctl.analysis.numerals import estimate, p_equals
+from labctl.analysis.numerals import confidence, estimate, p_equals
 from labctl.analysis.report.wording import Claim
 from labctl.analysis.survival.verdicts import OPEN
 
@@ -38,7 +37,7 @@ def ordered(result: EpisodesResult) -> list[str]:
 
 def level(result: EpisodesResult) -> str:
     """The level of intervals, in percent."""
-    return numerals.level(result["alpha"])
+    return confidence(result["alpha"])
 
 
 def claims(result: EpisodesResult) -> list[Claim]:

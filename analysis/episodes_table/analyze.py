@@ -18,7 +18,8 @@ from labctl.analysis.episodes_table.ranks import by_position, cochran, friedman
 from labctl.analysis.episodes_table.result import SCHEMA, Blocks, EpisodesResult
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.episodes_table.times import times_of
-from labctl.analysis.operations_table.cohort import check_request
+from labctl.analysis.monte_carlo import check_draws
+from labctl.errors import TableError
 
 
 def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
@@ -26,8 +27,10 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
 
     Raises `TableError` for a tau, reference, level or count of replicates that makes no sense for this table.
     """
-    counts = {"boot": plan.boot, "perm": plan.perm}
-    check_request(table.where, table.arms, reference=plan.reference, alpha=plan.alpha, counts=counts)
+    if plan.reference is not None and plan.reference not in table.arms:
+        known = ", ".join(table.arms)
+        raise TableError(table.where, f"no arm {plan.reference!r} to refer to; the arms are {known}")
+    check_draws(table.where, plan.alpha, boot=plan.boot, perm=plan.perm)
     cohort = cohort_of(table)
     times = times_of(cohort, plan)
     pairs = pair_rows(cohort, plan)

@@ -13,8 +13,8 @@ from labctl.analysis.episodes_table.cohort import Cohort, Plan
 from labctl.analysis.episodes_table.further import measure_of_rows, perturbed_rows, stressed_rows
 from labctl.analysis.episodes_table.pairs import by_unit
 from labctl.analysis.episodes_table.result import AxesTogether, Cliff, FewerBlocks, Tasks
-from labctl.analysis.operations_table.cohort import pairs_of
 from labctl.analysis.results import bounds
+from labctl.analysis.survival.verdicts import pairs_of
 
 SIZES = (6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 2000)
 """Five blocks can give no p below .0625."""

@@ -1,4 +1,4 @@
-"""What more columns of an episodes table tell: preference, sites and people, axes, tags, splits, stress.
+"""The entries of a result that rest on optional columns: preference, sites and people, axes, tags, splits, stress.
 
 May not: compute a statistic; `analysis/blocks/` does. It lays columns out as that folder takes them.
 """
@@ -31,10 +31,10 @@ from labctl.analysis.episodes_table.result import (
     TagEffect,
 )
 from labctl.analysis.episodes_table.table import TIE, EpisodesTable
-from labctl.analysis.operations_table.cohort import pairs_of
 from labctl.analysis.results import Bounds, bounds
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import Interval
+from labctl.analysis.survival.verdicts import pairs_of
 
 TRAIN, TEST = "train", "test"
 _SEPARATOR = re.compile(r"\s*[;,]\s*")

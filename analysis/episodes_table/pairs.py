@@ -15,7 +15,6 @@ from labctl.analysis.blocks.means import Estimate, mean_over_units
 from labctl.analysis.blocks.swaps import sign_flip_p
 from labctl.analysis.episodes_table.cohort import Cohort, Pair, Plan
 from labctl.analysis.episodes_table.result import PairOfEpisodes, Sequence
-from labctl.analysis.operations_table.cohort import pairs_of
 from labctl.analysis.results import Bounds, bounds
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.verdicts import (
@@ -25,6 +24,7 @@ from labctl.analysis.survival.verdicts import (
     holm_errors_by_family,
     holm_levels,
     of_one_family,
+    pairs_of,
     verdict,
 )
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from labctl.analysis.binary.pooling import category
 from labctl.analysis.episodes_table.columns import MEASURES, NUMBERS, OF_BLOCK, STAGE_TIME, TEXTS, check_columns
-from labctl.analysis.episodes_table.values import is_drawn, is_void, number, text
+from labctl.analysis.episodes_table.values import is_printable, is_void, number, text
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.table import LATE_S, LATE_SHARE, Row
 from labctl.errors import TableError
@@ -120,7 +120,7 @@ def _named(row: Row, column: str, where: str) -> str:
     found = text(row.get(column))
     if not found:
         raise TableError(where, f"{column} is empty; every row names its {column}")
-    if not is_drawn(found):
+    if not is_printable(found):
         raise TableError(where, f"{column} is {found!r}, with a line break or another control character; take it out")
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import unicodedata
 
-from labctl.analysis.table import LONGEST_S, Row, Value, yes
+from labctl.analysis.table import LONGEST_S, Row, Value, is_yes
 from labctl.errors import TableError
 
 MOST_STAGES = 99
@@ -38,14 +38,14 @@ def number(row: Row, column: str, where: str) -> float:
     return value
 
 
-def is_drawn(word: str) -> bool:
+def is_printable(word: str) -> bool:
     """Whether a name can be printed in a line: it holds no control character, and nothing that no encoding has."""
     return not any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in word)
 
 
 def is_void(row: Row) -> bool:
     """Whether the row says that its episode is void."""
-    return yes(row.get("void"))
+    return is_yes(row.get("void"))
 
 
 def _whole(least: int, most: float = math.inf) -> tuple:

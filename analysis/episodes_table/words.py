@@ -26,7 +26,7 @@ class Shown:
 
 def level(result: EpisodesResult) -> str:
     """The level of one interval, in percent."""
-    return f"{numerals.level(result['alpha'])} %"
+    return f"{numerals.confidence(result['alpha'])} %"
 
 
 def arms(result: EpisodesResult) -> Shown:

@@ -11,8 +11,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from labctl.analysis.cells_result import OverCells
+from labctl.analysis.monte_carlo import check_draws
 from labctl.analysis.operations_table.cautions import cautions, unequal_budgets
-from labctl.analysis.operations_table.cohort import Cohort, Plan, check_request, exchanges_by_pair
+from labctl.analysis.operations_table.cohort import Cohort, Plan, exchanges_by_pair
 from labctl.analysis.operations_table.describe import (
     cell_row,
     helped,
@@ -129,12 +130,13 @@ def analyze(
     if not cells:
         raise TableError(table.where, "every episode is void; nothing is left to analyse")
     plan = Plan(_horizon(table, tau), reference, boot, perm, seed, alpha, tuple(family), design, margin, estimator, say)
-    check_request(table.where, table.arms(), reference=reference, alpha=alpha, counts={"boot": boot, "perm": perm})
-    if margin is not None:
-        if not 1 < margin["rmst_ratio"] < math.inf:
-            text = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
-            raise TableError(table.where, f"{text}; allowed is a number above 1, such as 1.25")
-        check_request(table.where, table.arms(), reference=margin["non_inferior_to"], alpha=alpha, counts={})
+    check_draws(table.where, alpha, boot=boot, perm=perm)
+    for arm in (reference, margin and margin["non_inferior_to"]):
+        if arm is not None and arm not in table.arms():
+            raise TableError(table.where, f"no arm {arm!r} to refer to; the arms are {', '.join(table.arms())}")
+    if margin is not None and not 1 < margin["rmst_ratio"] < math.inf:
+        text = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
+        raise TableError(table.where, f"{text}; allowed is a number above 1, such as 1.25")
     unknown = [name for name in family if name not in STATISTICS]
     if unknown or not family:
         found = f"{unknown[0]!r} in the family" if unknown else "an empty family"

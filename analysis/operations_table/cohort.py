@@ -1,12 +1,11 @@
-"""What is asked of a table of operations, the cells it is asked of, and which pairs of arms there are.
+"""A request for the analysis of an operations table, the cells that it is about, and the exchanges of its pairs.
 
 May not: estimate anything.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from labctl.analysis.survival.cells import Cell
@@ -15,8 +14,7 @@ from labctl.analysis.survival.curves import KAPLAN_MEIER, Floats
 from labctl.analysis.survival.ks import STATISTICS
 from labctl.analysis.survival.resample import Design, Exchange, exchanges_of
 from labctl.analysis.survival.result import Margin
-from labctl.analysis.survival.verdicts import ALPHA, of_one_family
-from labctl.errors import TableError
+from labctl.analysis.survival.verdicts import ALPHA, of_one_family, pairs_of
 
 Key = tuple[str, str]
 
@@ -54,24 +52,6 @@ class Cohort:
     def arms(self) -> list[str]:
         """Arms with at least one episode, sorted."""
         return sorted({a for a, _ in self.cells})
-
-
-def check_request(
-    where: str, arms: Sequence[str], *, reference: str | None, alpha: float, counts: Mapping[str, int]
-) -> None:
-    """Raises `TableError` for a reference, a level or a count of replicates (by name) that makes no sense."""
-    if reference is not None and reference not in arms:
-        raise TableError(where, f"no arm {reference!r} to refer to; the arms are {', '.join(arms)}")
-    if not 0 < alpha < 1:
-        raise TableError(where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
-    for name, count in counts.items():
-        if count < 1:
-            raise TableError(where, f"{name} is {count}; allowed is a whole number, 1 or more")
-
-
-def pairs_of(arms: Sequence[str], reference: str | None) -> list[Key]:
-    """Every pair of arms once, the reference first."""
-    return list(itertools.combinations(sorted(arms, key=lambda a: (a != reference, a)), 2))
 
 
 def exchanges_by_pair(cells: Mapping[Key, Cell], plan: Plan) -> dict[Key, tuple[Exchange, ...]]:

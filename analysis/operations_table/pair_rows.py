@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from labctl.analysis.monte_carlo import share_error
-from labctl.analysis.operations_table.cohort import Cohort, Key, Plan, pairs_of
+from labctl.analysis.operations_table.cohort import Cohort, Key, Plan
 from labctl.analysis.operations_table.pair_effects import (
     RatioReplicates,
     against_margin,
@@ -28,7 +28,14 @@ from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.permutation import PairTest, permutation_test, relabellings
 from labctl.analysis.survival.resample import Exchange
 from labctl.analysis.survival.result import ArmResult, Bounds, PairResult
-from labctl.analysis.survival.verdicts import InView, holm_by_family, holm_errors_by_family, of_one_family, verdict
+from labctl.analysis.survival.verdicts import (
+    InView,
+    holm_by_family,
+    holm_errors_by_family,
+    of_one_family,
+    pairs_of,
+    verdict,
+)
 from labctl.analysis.table import NS
 
 

@@ -16,7 +16,7 @@ from labctl.analysis.report.wording import (
 )
 from labctl.analysis.survival.curves import WANG_CHANG
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds
-from labctl.analysis.table import WRONG_END, Row, yes
+from labctl.analysis.table import WRONG_END, Row, is_yes
 
 T = TypeVar("T", int, float)
 Kind = Literal["text", "num", "arm", "code"]
@@ -90,7 +90,7 @@ def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
     for row in rows:
         tally = found.setdefault(str(row["arm"]), {})
         kind, cause = row["kind"], str(row.get("cause") or "")
-        if kind == "success" or yes(row.get("void")):
+        if kind == "success" or is_yes(row.get("void")):
             continue
         if kind == "ghost":
             bucket = "safety stop" if _bucket(cause) == "safety stop" else "lost"

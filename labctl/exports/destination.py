@@ -58,10 +58,9 @@ def whole_folder(
 ) -> Iterator[Path]:
     """A folder beside `path` to fill; it takes the place of `path` when the block ends well, else it is gone.
 
-    Empty, or what an export of the same `about` and `asked` that was broken off has left. Whoever breaks one off
-    (KeyboardInterrupt) is told what is kept for the next; so is whoever lost what worked for it (WorkersLost). `about`
-    is written into it as labctl.json. What was there before is removed only once the new one stands. Raises
-    StorageError when the disk refuses.
+    Empty, or what an export of the same `about` and `asked` that was broken off has left. One that ends by
+    KeyboardInterrupt or WorkersLost says what is kept for the next. `about` is written into it as labctl.json. What
+    was there before is removed only once the new one stands. Raises StorageError when the disk refuses.
     """
     building = _beside(path, "part")
     with file_errors(str(path)):

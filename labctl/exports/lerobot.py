@@ -18,6 +18,7 @@ from labctl.core.events import digest
 from labctl.errors import InputError, StateError
 from labctl.exports import statistics
 from labctl.exports.arrow import Array, arrow
+from labctl.exports.episode_files import Say
 from labctl.exports.grid import milliseconds
 from labctl.exports.lerobot_episode import ActionKind, Feature, Plan, Terms, features, plan
 from labctl.exports.lerobot_meta import (
@@ -41,16 +42,13 @@ from labctl.plain import Json, count
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
 
-Say = Callable[[str], None]
-
-
 ACTIONS: tuple[ActionKind, ...] = get_args(ActionKind)
 
 
 def terms_of(
     fps: int | None, fastest_hz: float, action: str | None, max_error_ms: float | None, *, masked: bool
 ) -> Terms:
-    """Terms from what was asked for: the fastest camera's rate and the sent action unless told otherwise.
+    """Terms from what was asked for; by default the fastest camera's rate and the sent action.
 
     Raises InputError for an action or a number that cannot be, StateError for actions that are still sealed.
     """
@@ -86,7 +84,7 @@ def write_dataset(
 ) -> dict[str, Json]:
     """Fill a folder; frames, tasks, resampling errors and what was left out.
 
-    instruction: what the arm was told in an episode; cameras: those every episode must have. recode: no picture is
+    instruction: that of an episode; cameras: those every episode must have. recode: no picture is
     copied as it is coded. Raises InputError when an episode cannot be put on the grid exactly enough and `skip_inexact`
     is false, StateError for one without states or actions, MissingExtra without pyarrow.
     """
