@@ -299,8 +299,8 @@ def _episode(row: Row, where: str, line: int) -> Episode:
 
 
 def is_yes(value: Value) -> bool:
-    """Whether a cell says so: anything but empty, 0, false and no."""
-    return _text(value).lower() not in ("", "0", "false", "no")
+    """Whether a cell says so: anything but empty, not a number, 0, false and no."""
+    return value == value and _text(value).lower() not in ("", "0", "0.0", "false", "no")
 
 
 def _same(first: Episode, stated: Episode, where: str) -> None:

@@ -6,6 +6,7 @@ it can go round in a circle (PhAIL, arXiv 2605.29710, appendix).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -131,6 +132,11 @@ def holm_errors_by_family(
 def of_one_family(pair: Two, other: Two, reference: str | None) -> bool:
     """Whether two pairs are adjusted together: pairs with the reference are a family, the others another."""
     return (reference in pair) == (reference in other)
+
+
+def pairs_of(arms: Sequence[str], reference: str | None) -> list[Two]:
+    """Every pair of arms once, the reference first."""
+    return list(itertools.combinations(sorted(arms, key=lambda a: (a != reference, a)), 2))
 
 
 def compact_letters(order: Sequence[str], resolved: Collection[Two]) -> dict[str, str]:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from labctl.analysis.episodes.linked import NOT_RESOLVED, CampaignTable, linked_pairs
+from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
+from labctl.analysis.survival.verdicts import OPEN
 from labctl.errors import LinkError, TableError
 from labctl.publishing.shown import Shown
 
@@ -201,7 +202,7 @@ def _resolved(
             continue
         notes += [f"{between}: {text}" for text in linked["warnings"]]
         for pair in linked["pairs"]:
-            if pair["verdict"] == NOT_RESOLVED:
+            if pair["verdict"] == OPEN:
                 continue
             a, b = key(join.earlier.name, pair["a"]), key(join.later.name, pair["b"])
             faster.add((a, b) if pair["ratio"] < 1 else (b, a))

@@ -18,7 +18,6 @@ from labctl.core.reviewed import queue
 from labctl.core.session import Session
 from labctl.core.task import ITEMS, task_of
 from labctl.core.trial import State, Trial, tally
-from labctl.core.trial_table import Void
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
 from labctl.plain import count
