@@ -100,6 +100,8 @@ def check_place(driver: str, cell: Cell, host: str) -> None:
             found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
         except OSError:
             return
+        except UnicodeError as error:
+            raise InputError(f"{driver}: host {host!r} is no name of a computer ({error})") from error
         if any(is_own(address) for address in found):
             raise InputError(f'{driver}: {host} {OWN}, and the cell says kind = "real"')
 

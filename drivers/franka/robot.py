@@ -33,7 +33,7 @@ from labctl.drivers.common.state_timeout import Silence, within
 from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.franka import impedance
-from labctl.drivers.franka.options import FrankaOptions
+from labctl.drivers.franka.options import CONNECT_S, FrankaOptions
 from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.tool import unlike
 from labctl.drivers.franka.versions import client, libfranka, robot_server
@@ -57,7 +57,6 @@ SETTLED_RAD_S = 0.01  # slower than this a robot under the impedance law has arr
 # A stop under it, N m s/rad: a robot of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
 STOP_DAMPING, STOP_RAMP_S = (25.0, 25.0, 25.0, 25.0, 5.0, 5.0, 5.0), 0.1
 JOIN_S = 3.0
-CONNECT_S = 5.0  # a robot answers in milliseconds; one that has another client may take the connection and never answer
 SILENT = f"FCI: the robot took the connection and has not answered for {CONNECT_S:g} s; it has one client only: end any"
 SILENT += " other program that is connected to it, or switch FCI off and on in Desk"
 

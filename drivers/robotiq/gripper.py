@@ -146,9 +146,9 @@ class RobotiqGripper:
         try:
             self._wire.open()
             self._look()
+            self._work.start()
         except DeviceLost as error:
             raise DeviceRefused(f"gripper: {error}") from error
-        self._work.start()
 
     def close(self) -> None:
         self._work.end()

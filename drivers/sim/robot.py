@@ -24,7 +24,7 @@ from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
 from labctl.drivers.common.robot_tables import RobotModel
-from labctl.drivers.common.states import state_spec
+from labctl.drivers.common.states import STATE, state_spec
 from labctl.drivers.common.sweep import Sweep, yaw_of
 from labctl.drivers.sim.world import World, tote_row
 from labctl.errors import DeviceRefused
@@ -45,11 +45,7 @@ class SimRobot:
     kind: Kind = "sim"
 
     def __init__(self, robot_model: RobotModel, cell: Cell, fixture: Fixture) -> None:
-        """cell, fixture.
-
-        Parsed cell and fixture files. Raises InputError for limits the robot does not have or a fixture of another
-        kind.
-        """
+        """Raises InputError for limits the robot does not have or a fixture of another kind."""
         robot = cell.robot
         self.robot_model = robot_model
         self.dof = robot_model.dof
@@ -64,7 +60,6 @@ class SimRobot:
         self._state_period_ns = round(SECOND / float(robot.state_hz))
         self.streams = _streams(robot_model, robot)
         self._stop_asked = threading.Event()
-        self._stopped = False
         self._safety = ""
         self._notes: list[DeviceEvent] = []
         self._begin(0)
@@ -167,9 +162,10 @@ class SimRobot:
         return self.world.contact(sweep)
 
     def _halted(self) -> bool:
-        if self._stop_asked.is_set():
-            self._stopped = True
-        return self._stopped or bool(self._safety)
+        return self._stop_asked.is_set() or bool(self._safety)
+
+    def _still(self) -> bool:
+        return self._limiter.still
 
     def _halt(self, t_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._send(t_ns, self._limiter.brake(len(t_ns)), np.full(len(t_ns), self.world.opening))
@@ -211,7 +207,7 @@ class SimRobot:
         values[:, 3 * dof : -1] = kinematics.poses(self.robot_model.chain, joints)
         values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
         self._sent = [(times[-1:], q[-1:], grip[-1:])]
-        return Batch("arm/state", t_ns, values)
+        return Batch(STATE, t_ns, values)
 
     def observe(self) -> dict[str, np.ndarray]:
         """What sensors say now: q, dq (dof,), tcp (7,), gripper (1,), items (n, 8) from the tracker, and the scene.
@@ -244,9 +240,9 @@ class SimRobot:
     def status(self) -> RobotStatus:
         if self._safety:
             return RobotStatus("safety_stop", self._safety)
-        if self._stop_asked.is_set() or self._stopped:
+        if self._stop_asked.is_set():
             return RobotStatus("stopped", "stop was asked for")
-        return RobotStatus("idle" if self._limiter.still else "moving")
+        return RobotStatus("idle" if self._still() else "moving")
 
     def stop(self) -> None:
         """Brake within the acceleration limits, from the next servo cycle on. Any thread; any number of times."""
@@ -257,10 +253,9 @@ class SimRobot:
 
         Raises DeviceRefused while the robot still moves. Moves nothing.
         """
-        if not self._limiter.still:
+        if not self._still():
             raise DeviceRefused("the robot is still moving: wait until it stands, then recover")
         self._stop_asked.clear()
-        self._stopped = False
         self._safety = ""
 
     def close(self) -> None:

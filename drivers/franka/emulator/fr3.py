@@ -17,7 +17,7 @@ from labctl.clock import MonotonicClock
 from labctl.config.cell_schema import Fixture
 from labctl.drivers.common.robot_tables import FR3, with_tool
 from labctl.drivers.franka import state as fci
-from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator import wire
 from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.franka.options import Fr3EmulatorOptions

@@ -9,7 +9,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator import wire
 from labctl.drivers.sim.connection import received
 from labctl.drivers.sim.plant import SimulatedPlant
 

@@ -17,7 +17,7 @@ import numpy as np
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import HAND_KG
 from labctl.drivers.franka import state as fci
-from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator import wire
 from labctl.drivers.franka.emulator.dynamics import FLANGE_M, Dynamics, hand
 from labctl.drivers.franka.emulator.motion import Motion
 from labctl.drivers.franka.emulator.urdf import urdf
@@ -26,7 +26,6 @@ from labctl.drivers.sim.plant import SimulatedPlant
 
 RECOVERY_MS = 200  # Assumption: how long an automatic error recovery takes
 LINGER_MS = 300  # states still sent after the TCP connection was cut by a fault
-SEND_BUFFER = 1 << 16
 WINDOW = 100  # commands that the success rate is of (libfranka, RobotState)
 
 
@@ -62,7 +61,9 @@ class FciRobot:
         self._errors, self._last_errors = bytearray(41), bytearray(41)
         self._move: _Move | None = None
         self._command: wire.RobotCommand | None = None
-        self._recovery: tuple[int, int] | None = None  # when it is over, id to answer
+        self._recovery: tuple[int, int | None] | None = (
+            None  # when it is over, id to answer: None if its client has gone
+        )
         self.refused_version = 0
         self.safety_rejects = self.user_stopped = self.brakes_closed = False
         self.drop_commands = 0
@@ -168,7 +169,9 @@ class FciRobot:
         """The TCP connection is gone. A robot in motion stops itself."""
         if self._tcp is not None:
             self._tcp.close()
-        self._tcp, self._recovery = None, None
+        self._tcp = None
+        if self._recovery is not None:
+            self._recovery = self._recovery[0], None
         if self._move is not None or not self.motion.standing:
             self._fail("communication_constraints_violation")
         self._peer = None
@@ -278,7 +281,8 @@ class FciRobot:
         self._errors = bytearray(41)
         self.mode = fci.IDLE
         self.plant.clear_contact()
-        self._answer(wire.RECOVER, number, b"\0")
+        if number is not None:
+            self._answer(wire.RECOVER, number, b"\0")
 
     # -- faults and modes
 
