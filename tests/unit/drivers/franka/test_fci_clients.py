@@ -13,10 +13,13 @@ from support.robots.emulators import address
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire
+from labctl.drivers.franka.emulator.fr3 import Fr3
 from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import RECOVERY_MS, FciRobot
+from labctl.drivers.franka.options import Fr3EmulatorOptions
 from labctl.drivers.franka.state import SLICES
 from labctl.drivers.sim.plant import SimulatedPlant
+from labctl.errors import InputError
 from labctl.testing.given import FIXTURE
 
 
@@ -70,3 +73,10 @@ def test_a_recovery_goes_on_when_the_client_that_asked_for_it_goes_and_the_next_
                 second.recv(1)  # the answer was the first one's
     finally:
         made.close()
+
+
+def test_a_gripper_port_that_is_taken_is_named_and_leaves_the_robot_s_free() -> None:
+    host, options = address(), Fr3EmulatorOptions()
+    with socket.create_server((host, wire.HAND_PORT)), pytest.raises(InputError, match=f"{host}:{wire.HAND_PORT} "):
+        Fr3(host, FIXTURE, options)
+    Fr3(host, FIXTURE, options).close()
