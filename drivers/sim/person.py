@@ -11,6 +11,7 @@ from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import SimPerson
 from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
 
+# Smooth, quick, and rarely wrong.
 PRACTISED = Skill(
     speed_m_s=0.42,
     aim_m=0.0025,
@@ -28,15 +29,11 @@ PRACTISED = Skill(
 )
 
 
-class SimulatedPerson(Picker):
-    """A simulated person: smooth, quick, and rarely wrong."""
-
-
 def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> Picker | TwoControllers:
     """A simulated person; in a cell of two robots one that leads both."""
 
-    def one(side: Cell) -> SimulatedPerson:
+    def one(side: Cell) -> Picker:
         mind, hand = Mind([thing.name for thing in fixture.object]), hand_of_cell(side)
-        return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind, hand=hand)
+        return Picker(PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind, hand=hand)
 
     return of_cell(cell, one)

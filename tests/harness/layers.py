@@ -146,7 +146,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
     "drivers.sensors": DRIVER,
-    "drivers.sim.sensing": (*DRIVER, "drivers.sim"),
     "drivers.sim.axes": (*DRIVER, "drivers.sim"),
     "drivers.sim": (
         *DRIVER,

@@ -16,9 +16,10 @@ from labctl.axes import Axis, hand_of
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Actions, Batch, Setpoints, StreamSpec
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.simulated_axes import to_openings
+from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND, to_openings
 from labctl.drivers.common.sweep import Sweep
 from labctl.drivers.sim.axes.limiter import AxisLimiter
+from labctl.drivers.sim.options import SimHandOptions, SimRailOptions
 from labctl.drivers.sim.robot import SimRobot
 from labctl.drivers.sim.world import World
 from labctl.plain import Json
@@ -176,3 +177,13 @@ class AxesRobot(SimRobot):
 
     def _still(self) -> bool:
         return super()._still() and self._rail.still and self._hand.still
+
+
+def on_a_rail(options: SimRailOptions, *, cell: Cell, fixture: Fixture) -> AxesRobot:
+    """Driver "sim_rail": on a rail, with a vacuum cup. Raises InputError for a limit or a fixture it cannot take."""
+    return AxesRobot(ON_A_RAIL, cell, fixture)
+
+
+def with_a_hand(options: SimHandOptions, *, cell: Cell, fixture: Fixture) -> AxesRobot:
+    """Driver "sim_hand": with a hand of five axes. Raises InputError for a limit or a fixture it cannot take."""
+    return AxesRobot(WITH_A_HAND, cell, fixture)
