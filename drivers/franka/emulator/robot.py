@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import HAND_KG
+from labctl.drivers.common.robot_tables import FLANGE_M, HAND_KG
 from labctl.drivers.franka import state as fci
 from labctl.drivers.franka.emulator import wire
-from labctl.drivers.franka.emulator.dynamics import FLANGE_M, Dynamics, hand
+from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.emulator.motion import Motion
 from labctl.drivers.franka.emulator.one_client import OneClientServer
 from labctl.drivers.franka.emulator.urdf import urdf
