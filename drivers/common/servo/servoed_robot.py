@@ -122,7 +122,7 @@ class ServoedRobot:
         self._raise_if_lost()
         if len(wanted.t_ns):
             self._setpoints.add(wanted, self._gripper.stroke_m, ready=self._ready())
-            self.clipped = self._setpoints.clipped
+            self.clipped = self._setpoints.limiter.clipped
         return self._setpoints.answered()
 
     def _measured(self) -> np.ndarray | None:
