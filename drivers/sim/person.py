@@ -6,10 +6,9 @@ May not: be taken for a person. Its kind is "sim", and a report of its episodes 
 from __future__ import annotations
 
 from labctl.config.cell_schema import Cell, Fixture
-from labctl.drivers.common.sides import TwoControllers, of_cell
-from labctl.drivers.sim.mind import Mind
+from labctl.drivers.common.sides import TwoControllers
 from labctl.drivers.sim.options import SimPerson
-from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
+from labctl.drivers.sim.picker import Picker, Skill, picker
 
 # Smooth, quick, and rarely wrong.
 PRACTISED = Skill(
@@ -31,9 +30,4 @@ PRACTISED = Skill(
 
 def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> Picker | TwoControllers:
     """A simulated person; in a cell of two robots one that leads both."""
-
-    def one(side: Cell) -> Picker:
-        mind, hand = Mind([thing.name for thing in fixture.object]), hand_of_cell(side)
-        return Picker(PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind, hand=hand)
-
-    return of_cell(cell, one)
+    return picker(PRACTISED, cell, fixture, load_s=options.load_s, crash_at=options.crash_at)

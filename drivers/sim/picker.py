@@ -22,10 +22,12 @@ import numpy as np
 from labctl.axes import Axis
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Kind, Observation, Pace
+from labctl.drivers.common.sides import TwoControllers, of_cell
 from labctl.drivers.common.simulated_axes import CURLED_RAD, OPEN_M, of_openings
 from labctl.drivers.sim import lidded
 from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.mind import Mind
+from labctl.drivers.sim.options import Axis as Weakness
 from labctl.errors import DeviceLost
 
 LOW_M = 0.09  # height of a carry that hits a wall
@@ -210,12 +212,27 @@ def _near(yaw: float, bearing: float) -> float:
     return bearing + (yaw - bearing + math.pi / 2) % math.pi - math.pi / 2
 
 
-def difficulties(fixture: Fixture) -> tuple[float, ...]:
-    """The `difficulty` of each object of a parsed fixture; 1 where it names none."""
-    return tuple(float(thing.difficulty) for thing in fixture.object)
+def picker(
+    skill: Skill,
+    cell: Cell,
+    fixture: Fixture,
+    *,
+    load_s: float,
+    crash_at: str | None,
+    warm_s: float = 0.0,
+    weak: Sequence[Weakness] = (),
+    trained: Sequence[str] = (),
+) -> Picker | TwoControllers:
+    """One of that skill for a parsed cell and fixture; in a cell of two robots one that leads both."""
+    names, difficulty = [thing.name for thing in fixture.object], [float(thing.difficulty) for thing in fixture.object]
+
+    def one(side: Cell) -> Picker:
+        return Picker(skill, difficulty, load_s, crash_at, warm_s, Mind(names, weak, trained), _hand_of(side))
+
+    return of_cell(cell, one)
 
 
-def hand_of_cell(cell: Cell) -> tuple[Axis, ...]:
+def _hand_of(cell: Cell) -> tuple[Axis, ...]:
     """The axes of a cell's hand, each as far as a simulated one goes; none where it is one opening."""
     return tuple(
         Axis(axis.name, axis.kind, axis.unit, upper=1.0 if axis.kind == "vacuum" else CURLED_RAD, hand=True)

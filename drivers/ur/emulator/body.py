@@ -52,10 +52,6 @@ class Body:
     def may_move(self) -> bool:
         return self.robot_mode == RUNNING and self.safety_mode == NORMAL and self.runtime == PLAYING
 
-    @property
-    def safety_bits(self) -> int:
-        return BITS.get(self.safety_mode, 0)
-
     # -- kinematics
 
     def pose(self, q: np.ndarray, tcp: np.ndarray | None = None) -> np.ndarray:
@@ -193,16 +189,12 @@ class Along(Motion):
     @abstractmethod
     def at(self, body: Body, share: float) -> np.ndarray | None: ...
 
-    @property
-    def share(self) -> float:
-        return 1.0 if self._length <= 0 else min(1.0, self._s / self._length)
-
     def step(self, body: Body) -> bool:
         left = max(self._length - self._s, 0.0)
         self._rate = min(self._rate + self._a * body.dt, self._v, math.sqrt(2 * self._a * left))
         self._s += max(self._rate * body.dt, 1e-9)
         over = self._s >= self._length - 1e-7
-        q = self.at(body, 1.0 if over else self.share)
+        q = self.at(body, 1.0 if over else self._s / self._length)
         if q is None:
             self.failed = "no joint angles reach this pose"
             return True
@@ -241,12 +233,9 @@ class MoveL(Along):
 
 
 class Servo(Motion):
-    """servoj: towards a target that may change every cycle, with a lag, and no harder than a joint can."""
+    """servoj: towards a target, which each cycle may give anew, with a lag, and no harder than a joint can."""
 
     def __init__(self, q: np.ndarray, lookahead: float, gain: float) -> None:
-        self.set(q, lookahead, gain)
-
-    def set(self, q: np.ndarray, lookahead: float, gain: float) -> None:
         # Assumption: a critically damped follower; lookahead sets its time, gain sharpens it
         self.q, self._rate = np.array(q), 2.0 / max(lookahead, 0.03) * math.sqrt(gain / 300.0)
 
@@ -264,9 +253,6 @@ class Speed(Motion):
     """speedj, or speedl with `linear`: the speed is approached with an acceleration and then held."""
 
     def __init__(self, target: Sequence[float], acceleration: float, linear: bool) -> None:
-        self.set(target, acceleration, linear)
-
-    def set(self, target: Sequence[float], acceleration: float, linear: bool) -> None:
         self.target, self._a, self.linear = np.array(target), acceleration, linear
 
     def step(self, body: Body) -> bool:

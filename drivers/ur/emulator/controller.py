@@ -19,7 +19,7 @@ from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.calibration import PRIMARY_PORT
-from labctl.drivers.ur.emulator.body import PLAYING, POWER_OFF, RUNNING, STOPPED, Body
+from labctl.drivers.ur.emulator.body import BITS, PLAYING, POWER_OFF, RUNNING, STOPPED, Body
 from labctl.drivers.ur.emulator.dashboard import Dashboard
 from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published, version_message
 from labctl.drivers.ur.emulator.robot_api import RobotApiServer, request_end
@@ -313,7 +313,7 @@ class UrController:
             "safety_mode": body.safety_mode,
             "safety_status": body.safety_mode,
             "control_step": self._cycle,
-            "safety_status_bits": body.safety_bits,
+            "safety_status_bits": BITS.get(body.safety_mode, 0),
             "runtime_state": body.runtime,
             "robot_status_bits": int(body.robot_mode == RUNNING) | int(body.runtime == PLAYING) << 1,
         }

@@ -162,10 +162,7 @@ class ControlScript:
     def servo(self, to_pose: bool) -> None:
         q = self._servoed() if to_pose else np.array(self._six())
         lookahead, gain = self._double(9), self._double(10)
-        if isinstance(self._body.motion, Servo):
-            self._body.motion.set(q, lookahead, gain)
-        else:
-            self._body.motion = Servo(q, lookahead, gain)
+        self._body.motion = Servo(q, lookahead, gain)
 
     def _servoed(self) -> np.ndarray:
         """Joints for the pose of a servol, which stands in the registers for many cycles."""
@@ -175,10 +172,7 @@ class ControlScript:
         return self._solved[1]
 
     def speed(self, linear: bool) -> None:
-        if isinstance(self._body.motion, Speed):
-            self._body.motion.set(self._six(), self._double(6), linear)
-        else:
-            self._body.motion = Speed(self._six(), self._double(6), linear)
+        self._body.motion = Speed(self._six(), self._double(6), linear)
 
     def stop(self, *, linear: bool) -> Steps | None:
         # Assumption: a tool deceleration slows the joints four times as hard
@@ -214,29 +208,8 @@ class ControlScript:
     def transform(self) -> None:
         self._put(to_ur(joined(from_ur(self._six()), from_ur(self._six(6)))))
 
-    def watchdog(self) -> None:
-        self._watchdog(self._double(0))
-
-    def trip(self) -> None:
-        self._body.protective_stop()
-
     def nothing(self) -> None:
         """Accepted without effect: payloads, gravity, force sensor zero have none on a body without dynamics."""
-
-    def put_step_time(self) -> None:
-        self._put([self._body.dt])
-
-    def put_torques(self) -> None:
-        self._put([0.0] * 6)
-
-    def put_flange(self) -> None:
-        self._put(to_ur(self._body.pose(self._body.q, FLANGE)))
-
-    def put_tcp(self) -> None:
-        self._put(to_ur(self._body.tcp))
-
-    def steady(self) -> None:
-        self._flag(not self._body.qd.any())
 
 
 COMMANDS: dict[int, Callable[[ControlScript], Steps | None]] = {
@@ -252,23 +225,23 @@ COMMANDS: dict[int, Callable[[ControlScript], Steps | None]] = {
     15: lambda s: s.stop(linear=False),
     16: lambda s: s.stop(linear=True),
     17: ControlScript.nothing,
-    26: ControlScript.put_step_time,
+    26: lambda s: s._put([s._body.dt]),
     29: ControlScript.set_tcp,
     30: lambda s: s.inverse(near=True),
-    31: ControlScript.trip,
+    31: lambda s: s._body.protective_stop(),
     33: lambda s: s.stop_move(linear=True),
     34: lambda s: s.stop_move(linear=False),
-    35: ControlScript.watchdog,
+    35: lambda s: s._watchdog(s._double(0)),
     36: lambda s: s.within(pose=True),
     37: lambda s: s.within(pose=False),
-    38: ControlScript.put_torques,
+    38: lambda s: s._put([0.0] * 6),
     39: ControlScript.transform,
-    40: ControlScript.put_tcp,
+    40: lambda s: s._put(to_ur(s._body.tcp)),
     43: lambda s: s.forward(given=False),
     44: lambda s: s.forward(given=True),
     46: lambda s: s.inverse(near=False),
-    47: ControlScript.steady,
-    58: ControlScript.put_flange,
+    47: lambda s: s._flag(not s._body.qd.any()),
+    58: lambda s: s._put(to_ur(s._body.pose(s._body.q, FLANGE))),
     59: ControlScript.nothing,
     60: lambda s: s.has_inverse(near=False),
     61: lambda s: s.has_inverse(near=True),
