@@ -83,7 +83,7 @@ def test_it_is_asked_to_end_and_then_ended_with_everything_it_started(tmp_path: 
     assert held.problem() is None
     began = CLOCK.now_ns()
     held.stop()
-    assert CLOCK.now_ns() - began < SECOND // 10, "stopping waits for nothing"
+    assert CLOCK.now_ns() - began < SECOND, "stopping waits for nothing, least of all for stop_s"
     assert ended(held)
     assert all_gone(found)() and (tmp_path / "asked").exists()
 
