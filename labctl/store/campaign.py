@@ -227,18 +227,19 @@ def open_campaign(
     schedule = schedule_of(plan, conditions, entropy, dealt)
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"
-    with _new_folder(campaigns, name or plan.protocol.protocol.name, given=name is not None) as (name, folder):
+    called = name or plan.protocol.protocol.name
+    with _new_folder(campaigns, called, given=name is not None) as (campaign_name, folder):
         replace_file(folder / "cell.toml", cell_text.encode())
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
         keep_given(pictures, folder)
         keep_anchors(anchors_shown, folder)
         commitment = seal(folder, plan, schedule, entropy, dealt)
-        TraceStore.create(sqlite_url(folder / "traces.db"), name, apart=True).close()
-        journal = Journal.create(journal_url(folder), name)
+        TraceStore.create(sqlite_url(folder / "traces.db"), campaign_name, apart=True).close()
+        journal = Journal.create(journal_url(folder), campaign_name)
         try:
             tied = sealed_links(links, Ledger.open(folder))
             body: CampaignOpened = {
-                **opened_body(name, plan, cell, cell_text, commitment, schedule.public(), anchors_shown),
+                **opened_body(campaign_name, plan, cell, cell_text, commitment, schedule.public(), anchors_shown),
                 "references": given_body(pictures),
                 "links": tied,
                 **freeze(plan, person_then, folder),
@@ -250,8 +251,8 @@ def open_campaign(
             journal.close()
         append_head(folder, event.seq, event.hash, anchor.wall)
         about = {"protocol": plan.protocol.protocol.name, "protocol_sha256": body["protocol"]["sha256"]}
-        add_opened(lab, MonotonicClock(), campaign=name, commitment=commitment, wall=anchor.wall, **about)
-    return Opened(campaigns / name, name, commitment, head_text(event.seq, event.hash), links)
+        add_opened(lab, MonotonicClock(), campaign=campaign_name, commitment=commitment, wall=anchor.wall, **about)
+    return Opened(campaigns / campaign_name, campaign_name, commitment, head_text(event.seq, event.hash), links)
 
 
 @contextmanager

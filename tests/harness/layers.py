@@ -156,7 +156,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
     "drivers.sensors": DRIVER,
-    "drivers.sim.sensing": (*DRIVER, "drivers.sim"),
     "drivers.sim.axes": (*DRIVER, "drivers.sim"),
     "drivers.sim": (
         *DRIVER,
@@ -170,8 +169,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.ros2.emulator": (*DRIVER, "drivers.ros2", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
     "testing": ("axes", "plain", "clock", "devices", "errors", "streams", "config.cell_schema", "config.options"),
-    "fixtures": ("errors",),
-    "protocols": ("errors",),
+    "fixtures": (),
+    "protocols": (),
 }
 MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store", "store.verifying")
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need

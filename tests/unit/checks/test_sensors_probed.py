@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.robots.emulated_scale import EmulatedScale
 
 from labctl.checks.doctor import check_sensors
 from labctl.config.cell_schema import Setup, parse_cell
-from labctl.drivers.sim.sensing.emulated_scale import EmulatedScale
 from labctl.testing.given import FIXTURE
 
 SCALE = '[[sensor]]\nname = "{name}"\ndriver = "scale_serial"\nrate_hz = 5.0\nrequired = {required}\n'

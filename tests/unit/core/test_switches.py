@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.handwritten_journal import TO_ARMED, Book
 from support.runs.run_bench import Bench
 
-from labctl import protocols
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.config.protocol_schema import parse_protocol
@@ -24,7 +24,7 @@ from labctl.errors import InputError, StateError
 from labctl.store.campaign import Campaign
 from labctl.viewing.status import recorded
 
-DEMO = protocols.path("demo").read_text()  # an episode of it has 120 s
+DEMO = files("labctl.protocols").joinpath("demo.toml").read_text("utf-8")  # an episode of it has 120 s
 TWO = """
 [[switch]]
 name = "small ones"
