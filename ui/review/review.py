@@ -161,7 +161,7 @@ class Review(Reviewing):
         self.query_one("#line", Static).update(f"{item.trial.episode} · {item.trial.condition}")
         went = [
             f"• outcome: moved {outcome.moved}, lost {outcome.lost}, of {outcome.items_staged} staged",
-            f"• the operator counted {item.counted if item.counted is not None else 'nothing'}",
+            f"• the operator counted {'no item while it ran' if item.counted is None else item.counted}",
         ]
         lines = [
             *(went if item.task is None else measured.lines(item.task, outcome)),
