@@ -105,8 +105,18 @@ def detect(
         return found
     shown = [(float(seconds[start]), float(seconds[end])) for start, end in holds]
     for edge, at, result in _ordered(seconds, opening, ordered[known], shown, layout.grasp_m):
-        there = {"t_ns": int(t_ns[at]), "edge": edge, "zone": zone_of(tcp[at], layout), "result": result}
-        found.append(Detected(**there, held_s=0.0, moved_m=0.0, grasped_ns=None, lifted_ns=None))
+        found.append(
+            {
+                "t_ns": int(t_ns[at]),
+                "edge": edge,
+                "zone": zone_of(tcp[at], layout),
+                "result": result,
+                "held_s": 0.0,
+                "moved_m": 0.0,
+                "grasped_ns": None,
+                "lifted_ns": None,
+            }
+        )
     return sorted(found, key=lambda one: one["t_ns"])
 
 
