@@ -69,12 +69,9 @@ class FilmEntry(FileEntry):
     frames: int
 
 
-class VideoEntry(TypedDict):
+class VideoEntry(FilmEntry):
     """A camera's video. about: what the camera reported of itself; depth: the depth pictures beside it."""
 
-    file: str
-    sha256: str
-    frames: int
     about: NotRequired[FileEntry]
     depth: NotRequired[FilmEntry]
 
@@ -167,7 +164,7 @@ UP, DOWN = "step up", "step down"  # edges of what a sensor saw
 
 
 class Detected(TypedDict):
-    """An end of a hold (`labctl.core.recorded.detector.Candidate`), and when what was held was grasped and lifted; or a
+    """An end of a hold (`labctl.core.recorded.detector.detect`), and when what was held was grasped and lifted; or a
     step that a sensor saw and no hold explains. witnesses: sensors that saw it; robot: of two."""
 
     t_ns: int

@@ -112,7 +112,7 @@ def _detected(
     if second is not None and second.scene == "shared":  # the totes stand where the first robot has them
         tool = second.in_first(tool)
     orders = _ordered(store, episode, t_ns, f"sent.{gripper}")
-    return [found.body() for found in detector.detect(t_ns, opening, tool, layout, orders)]
+    return detector.detect(t_ns, opening, tool, layout, orders)
 
 
 def _witnessed(

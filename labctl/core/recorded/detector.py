@@ -15,7 +15,7 @@ fingers were seen shut, else unknown, since an opening that tells nothing is no 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -47,51 +47,25 @@ class Layout:
     grasp_m: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """One end of a hold. edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost",
-    "neutral" (put back, or handled again later) or "unknown" (a hold that began over the target, where no item is known
-    to have come); held_s; moved_m: from grasp to edge, in the plane. Or what was ordered and is in no hold: edge GRASP
-    or RELEASE, "neutral" where fingers shut on nothing, else "unknown", held_s and moved_m 0. grasped_ns: when the hold
-    began; lifted_ns: when the tool had first risen by LIFTED_M since, None where it never had.
-    """
-
-    t_ns: int
-    edge: str
-    zone: str
-    result: Judged
-    held_s: float
-    moved_m: float
-    grasped_ns: int | None = None
-    lifted_ns: int | None = None
-
-    def body(self) -> Detected:
-        """Plain JSON values."""
-        return {
-            "t_ns": self.t_ns,
-            "edge": self.edge,
-            "zone": self.zone,
-            "result": self.result,
-            "held_s": round(self.held_s, 3),
-            "moved_m": round(self.moved_m, 4),
-            "grasped_ns": self.grasped_ns,
-            "lifted_ns": self.lifted_ns,
-        }
-
-
 def detect(
     t_ns: np.ndarray, opening: np.ndarray, tcp: np.ndarray, layout: Layout, ordered: np.ndarray | None = None
-) -> list[Candidate]:
-    """Candidates in order. t_ns (n,) ascending; opening (n,) m; tcp (n, 3) m, base frame; ordered (n,): the opening
-    that stood as ordered at each, m, NaN before the first order. Samples that are not finite are left out; fewer than
-    two seconds give none.
+) -> list[Detected]:
+    """The ends of holds, and what was ordered and is in no hold, in order. t_ns (n,) ascending; opening (n,) m; tcp
+    (n, 3) m, base frame; ordered (n,): the opening that stood as ordered at each, m, NaN before the first order.
+    Samples that are not finite are left out; fewer than two seconds give none.
+
+    edge: "release" or "slump"; zone: a tote's name or "outside"; result: "success", "lost", "neutral" (put back, or
+    handled again later) or "unknown" (a hold that began over the target, where no item is known to have come); moved_m:
+    from grasp to edge, in the plane; grasped_ns: when the hold began; lifted_ns: when the tool had first risen by
+    LIFTED_M since, None where it never had. Of what was ordered and is in no hold: edge GRASP or RELEASE, "neutral"
+    where fingers shut on nothing, else "unknown".
     """
     known = np.isfinite(opening) & np.isfinite(tcp).all(axis=1)
     t_ns, opening, tcp = t_ns[known], opening[known], tcp[known]
     if len(t_ns) < 2 or (t_ns[-1] - t_ns[0]) < 2 * SECOND:
         return []
     seconds = (t_ns - t_ns[0]) / SECOND
-    found: list[Candidate] = []
+    found: list[Detected] = []
     lying: dict[str, list[int]] = {}  # by zone, which candidates left an item there that stands
     holds = _holds(seconds, opening, layout.grasp_m)
     for start, end in holds:
@@ -101,7 +75,7 @@ def detect(
         kind, at = edge
         moved = float(np.hypot(*(tcp[at, :2] - tcp[start, :2])))
         zone = zone_of(tcp[at], layout)
-        result = "success" if zone == layout.target else "lost" if zone == OUTSIDE else "neutral"
+        result: Judged = "success" if zone == layout.target else "lost" if zone == OUTSIDE else "neutral"
         grasped = zone_of(tcp[start], layout)
         again = lying.get(grasped, [])
         if grasped == layout.target == zone:
@@ -110,21 +84,40 @@ def detect(
             result = "neutral"
         elif again and grasped in (layout.target, OUTSIDE):
             before = again.pop()
-            found[before] = replace(found[before], result="neutral")
+            found[before] = {**found[before], "result": "neutral"}
         if result in ("success", "lost"):
             lying.setdefault(zone, []).append(len(found))
-        held_s = float(seconds[end] - seconds[start])
         risen = np.flatnonzero(tcp[start : at + 1, 2] - tcp[start, 2] >= LIFTED_M)
         lifted = int(t_ns[start + risen[0]]) if len(risen) else None
-        found.append(Candidate(int(t_ns[at]), kind, zone, result, held_s, moved, int(t_ns[start]), lifted))
+        found.append(
+            {
+                "t_ns": int(t_ns[at]),
+                "edge": kind,
+                "zone": zone,
+                "result": result,
+                "held_s": round(float(seconds[end] - seconds[start]), 3),
+                "moved_m": round(moved, 4),
+                "grasped_ns": int(t_ns[start]),
+                "lifted_ns": lifted,
+            }
+        )
     if ordered is None:
         return found
     shown = [(float(seconds[start]), float(seconds[end])) for start, end in holds]
-    more = [
-        Candidate(int(t_ns[at]), edge, zone_of(tcp[at], layout), result, 0.0, 0.0)
-        for edge, at, result in _ordered(seconds, opening, ordered[known], shown, layout.grasp_m)
-    ]
-    return sorted([*found, *more], key=lambda one: one.t_ns)
+    for edge, at, result in _ordered(seconds, opening, ordered[known], shown, layout.grasp_m):
+        found.append(
+            {
+                "t_ns": int(t_ns[at]),
+                "edge": edge,
+                "zone": zone_of(tcp[at], layout),
+                "result": result,
+                "held_s": 0.0,
+                "moved_m": 0.0,
+                "grasped_ns": None,
+                "lifted_ns": None,
+            }
+        )
+    return sorted(found, key=lambda one: one["t_ns"])
 
 
 def _ordered(

@@ -39,15 +39,15 @@ def traces(*parts: tuple[float, float, tuple[float, float, float]]) -> tuple[np.
 
 
 def kinds(*parts: tuple[float, float, tuple[float, float, float]]) -> list[tuple[str, str, str]]:
-    return [(found.edge, found.zone, found.result) for found in detect(*traces(*parts), LAYOUT)]
+    return [(found["edge"], found["zone"], found["result"]) for found in detect(*traces(*parts), LAYOUT)]
 
 
 def test_an_item_carried_to_the_target_and_released_is_a_success_at_the_edge():
     parts = ((1.0, 0.025, SOURCE), (1.5, 0.025, TARGET), (1.0, 0.08, TARGET))
     (found,) = detect(*traces(*parts), LAYOUT)
-    assert (found.edge, found.zone, found.result) == ("release", "left", "success")
-    assert found.moved_m == pytest.approx(0.48) and found.held_s > 2.5
-    assert 2.9 <= found.t_ns / SECOND - 5 <= 2.95, "1.2 s and 1.7 s to the end of the hold, then 4 mm"
+    assert (found["edge"], found["zone"], found["result"]) == ("release", "left", "success")
+    assert found["moved_m"] == pytest.approx(0.48) and found["held_s"] > 2.5
+    assert 2.9 <= found["t_ns"] / SECOND - 5 <= 2.95, "1.2 s and 1.7 s to the end of the hold, then 4 mm"
 
 
 def test_an_item_put_back_where_it_was_is_nothing():
@@ -71,7 +71,7 @@ def test_fingers_that_take_seconds_to_fall_shut_lost_the_item_all_the_same():
     fall = (opening < 0.038) & (np.arange(len(opening)) > 2 * HZ // 5 + 3 * HZ // 2)
     slow = 0.038 - 0.02 * np.arange(fall.sum()) / HZ  # a Robotiq 2F-85 at its lowest speed, 20 mm/s
     opening[fall] = np.maximum(slow, 0.0)
-    assert [found.edge for found in detect(t_ns, opening, place, LAYOUT)] == ["slump"]
+    assert [found["edge"] for found in detect(t_ns, opening, place, LAYOUT)] == ["slump"]
 
 
 def test_an_item_that_slips_out_over_the_target_has_arrived():
@@ -114,15 +114,15 @@ def test_an_item_dropped_picked_up_again_and_placed_is_one_success():
 
 def test_a_hold_that_begins_over_a_target_where_nothing_came_is_unknown_and_no_operation():
     (found,) = detect(*traces((1.0, 0.08, TARGET), PLACE, OPEN_OVER_TARGET), LAYOUT)
-    assert found.result == "unknown"
-    assert as_operations([found.body()], 0, 10**12) == []
+    assert found["result"] == "unknown"
+    assert as_operations([found], 0, 10**12) == []
 
 
 @pytest.mark.parametrize("fingers", [0.0, 0.08], ids=["slump", "release"])
 def test_an_item_of_3_mm_is_seen(fingers):
     thin = Layout(LAYOUT.totes, LAYOUT.target, 0.003)
     parts = ((1.0, 0.003, SOURCE), (1.5, 0.003, TARGET), (1.0, fingers, TARGET))
-    assert [found.result for found in detect(*traces(*parts), thin)] == ["success"]
+    assert [found["result"] for found in detect(*traces(*parts), thin)] == ["success"]
 
 
 def ordered(
@@ -133,7 +133,7 @@ def ordered(
     until = np.cumsum([0, *(HZ // 5 + round(seconds * HZ) for seconds, _, _ in parts)])
     standing = np.array([orders[np.searchsorted(until, i, side="right") - 1] for i in range(len(t_ns) - 1)])
     found = detect(t_ns, opening, place, LAYOUT, np.append(np.nan, standing))
-    return [f"{one.edge}: {one.result}" for one in found if one.edge in (detector.GRASP, detector.RELEASE)]
+    return [f"{one['edge']}: {one['result']}" for one in found if one["edge"] in (detector.GRASP, detector.RELEASE)]
 
 
 def test_an_order_to_grasp_or_to_release_is_a_candidate_where_the_measured_opening_shows_neither():
@@ -153,7 +153,7 @@ def test_an_order_that_a_hold_shows_is_no_candidate_of_its_own():
 def test_missing_samples_are_left_out():
     t_ns, opening, place = traces((1.0, 0.025, SOURCE), (1.5, 0.025, TARGET), (1.0, 0.08, TARGET))
     opening[50:60], place[200] = np.nan, np.nan
-    assert [found.result for found in detect(t_ns, opening, place, LAYOUT)] == ["success"]
+    assert [found["result"] for found in detect(t_ns, opening, place, LAYOUT)] == ["success"]
 
 
 def test_what_is_above_a_tote_is_over_it_up_to_a_height():

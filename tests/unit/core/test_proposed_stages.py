@@ -22,7 +22,7 @@ def held(*parts: tuple[float, float, float, float]) -> list[Any]:
     rows = [(opening, 0.48, y, z) for seconds, opening, y, z in parts for _ in range(round(seconds * HZ))]
     values = np.array(rows)
     t_ns = np.arange(len(values)) * SECOND // HZ
-    return [one.body() for one in detect(t_ns, values[:, 0], values[:, 1:], LAYOUT)]
+    return detect(t_ns, values[:, 0], values[:, 1:], LAYOUT)
 
 
 def stages(*sensed: str | None) -> list[StageEntry]:
