@@ -9,7 +9,6 @@ import errno
 import json
 import re
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -72,7 +71,7 @@ def failure(error: BaseException, typed: str = "labctl") -> Failure | None:
 
 
 def bug(error: BaseException) -> Failure:
-    """What is said of any other error; its traceback is shown before (`show_traceback`)."""
+    """What is said of any other error; its traceback is shown before."""
     told = f"{type(error).__name__}: {' '.join(str(error).split())}"
     gather = "gather what helps with: labctl bugreport CAMPAIGN"
     return Failure(Exit.BUG, f"this is a bug in labctl ({told}); {gather}; report it with that to {issues()}")
@@ -94,11 +93,6 @@ def leave(failed: Failure, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(failed.as_json(), indent=2, ensure_ascii=False), flush=True)
     return int(failed.exit)
-
-
-def show_traceback(error: BaseException) -> None:
-    """The traceback of a bug, on standard error."""
-    traceback.print_exception(error, file=sys.stderr)
 
 
 def table() -> list[tuple[str, str, str]]:

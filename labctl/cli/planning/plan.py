@@ -119,6 +119,8 @@ def plan(
     seen = preview(found.protocol, found.fixture, effort)
     then = one_arm.historical(found, lab)
     if seen.arms == 1:
+        if evenings is not None:
+            raise InputError("--evenings asks what can be told apart; this protocol has one arm and compares nothing")
         one_arm.tell(found, seen, source, protocol, then, as_json=as_json)
         return
     blocks = seen.blocks
