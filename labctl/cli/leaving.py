@@ -72,17 +72,17 @@ def failure(error: BaseException, typed: str = "labctl") -> Failure | None:
 
 def bug(error: BaseException) -> Failure:
     """What is said of any other error; its traceback is shown before."""
-    told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    what = f"{type(error).__name__}: {' '.join(str(error).split())}"
     gather = "gather what helps with: labctl bugreport CAMPAIGN"
-    return Failure(Exit.BUG, f"this is a bug in labctl ({told}); {gather}; report it with that to {issues()}")
+    return Failure(Exit.BUG, f"this is a bug in labctl ({what}); {gather}; report it with that to {issues()}")
 
 
 def issues() -> str:
     """Where bugs are reported: of [project.urls], as the installed package has it."""
     named: dict[str, str] = {}
     with suppress(PackageNotFoundError):
-        for told in metadata("labctl").get_all("Project-URL") or []:
-            name, _, address = told.partition(",")
+        for line in metadata("labctl").get_all("Project-URL") or []:
+            name, _, address = line.partition(",")
             named[name.strip().lower()] = address.strip()
     return next((named[name] for name in ADDRESSES if name in named), "whoever gave you this package")
 

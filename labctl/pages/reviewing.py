@@ -217,7 +217,7 @@ def _counted(outcome: Outcome) -> str:
 
 
 def films(recorded: RecordedVideos, episode: str) -> tuple[list[Json], float, str]:
-    """The cameras of an episode as a page is told of them (when each picture was taken, s since go, and what the
+    """The cameras of an episode as a page gets them (when each picture was taken, s since go, and what the
     video's own zero is then), when the last picture was taken, and what to say where there is none or the recording
     does not hold.
     """

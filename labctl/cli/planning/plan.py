@@ -321,7 +321,7 @@ def _drops(found: list[Needed]) -> str:
 
 
 def _switches(seen: Preview) -> dict[str, str]:
-    """What every episode is told in its middle; nothing for most protocols."""
+    """The switches of the instruction in every episode; nothing for most protocols."""
     lines = [f"at {at_s:g} s: {instruction}" for at_s, instruction in seen.switches]
     return {"Switched": "; ".join(lines)} if lines else {}
 
