@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from labctl.alerts.sending import Send, ways
-from labctl.alerts.watch import Alert, Brief, Watch, brief_of
+from labctl.alerts.watch import Alert, Watch, brief_of
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.alerts import AlertKind, AlertsTable
 from labctl.core.published_state import PublishedState
@@ -110,7 +110,7 @@ def serve(
     lines: Iterable[bytes], table: AlertsTable, by: Mapping[str, Send], log: Callable[[str], None], clock: Clock
 ) -> None:
     """Send alerts of the briefs in `lines` by every way, each from a thread and a queue of its own, until they end."""
-    heard: queue.Queue[Brief | int | None] = queue.Queue()
+    heard: queue.Queue[bytes | None] = queue.Queue()
     threading.Thread(target=_read, args=(lines, heard), daemon=True).start()
     ways = {name: Way(name, send, log) for name, send in by.items()}
     watch, end_seen, on = Watch(table.hold_s), False, frozenset[AlertKind](table.on)
@@ -122,31 +122,30 @@ def serve(
                     way.put(alert)
 
     while True:
-        now_s = clock.now_ns() / SECOND
         due_s = watch.next_due_s
         try:
-            brief = heard.get(timeout=None if due_s is None else max(0.0, due_s - now_s))
+            line = heard.get(timeout=None if due_s is None else max(0.0, due_s - clock.now_ns() / SECOND))
         except queue.Empty:
             tell(watch.ripe(clock.now_ns() / SECOND))
             continue
-        if brief is None:
+        if line is None:
             break
-        if brief is True:
+        entry = json.loads(line)
+        if entry == OVER:
             end_seen = True
-        elif isinstance(brief, int):
-            log(f"{count(brief, 'change')} not told: this process did not keep up with the run")
+        elif "missed" in entry:
+            log(f"{count(entry['missed'], 'change')} not told: this process did not keep up with the run")
         else:
-            tell(watch.hear(brief, clock.now_ns() / SECOND))
+            tell(watch.hear(entry, clock.now_ns() / SECOND))
     tell(watch.over(end_seen))
     for way in ways.values():
         way.close()
 
 
-def _read(lines: Iterable[bytes], heard: queue.Queue[Brief | int | None]) -> None:
+def _read(lines: Iterable[bytes], heard: queue.Queue[bytes | None]) -> None:
     try:
         for line in lines:
-            entry = json.loads(line)
-            heard.put(True if entry == OVER else entry.get("missed", entry))
+            heard.put(line)
     finally:
         heard.put(None)
 

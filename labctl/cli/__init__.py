@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 import click
@@ -164,7 +165,7 @@ def _called(given: Sequence[str]) -> int:
     except (KeyboardInterrupt, Exception) as error:
         failed = leaving.failure(error, verb_of(given))
         if failed is None:
-            leaving.show_traceback(error)
+            traceback.print_exception(error)
             failed = leaving.bug(error)
         return leaving.leave(failed, as_json=leaving.wants_json(given))
     return result if isinstance(result, int) else 0

@@ -6,7 +6,6 @@ May not: name an arm of a campaign that is not unblinded, write, or fail: where 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -29,7 +28,7 @@ def campaigns(context: click.Context, parameter: click.Parameter, typed: str) ->
     from labctl.store.lab_folder import campaigns, find_lab
 
     try:
-        names = [path.name for path in campaigns(find_lab(_lab(context)))]
+        names = [path.name for path in campaigns(find_lab(context.params.get("lab")))]
     except (LabctlError, OSError):
         return []
     return _beginning(names, typed)
@@ -54,14 +53,10 @@ def _record(context: click.Context) -> Record | None:
     from labctl.store.verifying.verified import in_passing
 
     try:
-        with in_passing(campaign_folder(context.params.get("campaign"), _lab(context))) as campaign:
+        with in_passing(campaign_folder(context.params.get("campaign"), context.params.get("lab"))) as campaign:
             return campaign.record()
     except (LabctlError, OSError):
         return None
-
-
-def _lab(context: click.Context) -> Path | None:
-    return context.params.get("lab")
 
 
 def _beginning(words: Iterable[str], typed: str) -> list[str]:

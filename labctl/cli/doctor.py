@@ -65,8 +65,12 @@ def doctor(
 
     Exit code 1 if the cell could not run. Nothing moves.
     """
+    if alerts and (latency or cell is not None):
+        raise click.UsageError("--alerts sends its tests and checks nothing else; leave the cell and --latency out")
     if alerts:
         return _alerts(lab, as_json)
+    if latency and protocol is not None:
+        raise click.UsageError("--latency measures cameras and asks no policy; leave --protocol out")
     if latency:
         return _latency(cell, camera, port or 0, as_json)
     if camera is not None or port is not None:
@@ -131,10 +135,11 @@ def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool)
         found, failed = measure_all(Setup(cell=cell, fixture=stand_in()), only, page, clock)
     if as_json:
         print_json({"schema": "labctl.latency/1", "cameras": [one.body() for one in found], "failed": failed})
-    for one in [] if as_json else found:
+        return 1 if failed else 0
+    for one in found:
         spread = f"p95 {1e3 * one.p95_s:.0f} ms, n {one.n}, the page's clock within {one.error_ms:.1f} ms"
         click.echo(f"camera {one.camera}: {1e3 * one.median_s:.0f} ms from screen to receipt (median; {spread})")
         click.echo(f"    {one.line()}   # into the [[camera]] table of {one.camera}; {SCREEN_NOTE}")
-    for text in [] if as_json else failed:
+    for text in failed:
         click.echo(text, err=True)
     return 1 if failed else 0

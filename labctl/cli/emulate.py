@@ -60,6 +60,8 @@ def emulate(
         raise click.UsageError(
             "--json goes with --stats, --inject or --clear; an emulator that serves prints no result"
         )
+    if arguments and not inject:
+        raise click.UsageError("--arg is an argument of a fault; add --inject FAULT")
     if inject or clear or stats:
         _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)
         return

@@ -9,7 +9,6 @@ import errno
 import json
 import re
 import sys
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -72,18 +71,18 @@ def failure(error: BaseException, typed: str = "labctl") -> Failure | None:
 
 
 def bug(error: BaseException) -> Failure:
-    """What is said of any other error; its traceback is shown before (`show_traceback`)."""
-    told = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    """What is said of any other error; its traceback is shown before."""
+    what = f"{type(error).__name__}: {' '.join(str(error).split())}"
     gather = "gather what helps with: labctl bugreport CAMPAIGN"
-    return Failure(Exit.BUG, f"this is a bug in labctl ({told}); {gather}; report it with that to {issues()}")
+    return Failure(Exit.BUG, f"this is a bug in labctl ({what}); {gather}; report it with that to {issues()}")
 
 
 def issues() -> str:
     """Where bugs are reported: of [project.urls], as the installed package has it."""
     named: dict[str, str] = {}
     with suppress(PackageNotFoundError):
-        for told in metadata("labctl").get_all("Project-URL") or []:
-            name, _, address = told.partition(",")
+        for line in metadata("labctl").get_all("Project-URL") or []:
+            name, _, address = line.partition(",")
             named[name.strip().lower()] = address.strip()
     return next((named[name] for name in ADDRESSES if name in named), "whoever gave you this package")
 
@@ -94,11 +93,6 @@ def leave(failed: Failure, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(failed.as_json(), indent=2, ensure_ascii=False), flush=True)
     return int(failed.exit)
-
-
-def show_traceback(error: BaseException) -> None:
-    """The traceback of a bug, on standard error."""
-    traceback.print_exception(error, file=sys.stderr)
 
 
 def table() -> list[tuple[str, str, str]]:

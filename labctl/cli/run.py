@@ -72,6 +72,8 @@ def run(
     """
     if as_json and not headless:
         raise click.UsageError("--json is what a run without a console prints at its end; add --headless")
+    if simulated_time and attended:
+        raise click.UsageError("a person cannot keep up with simulated time; leave out --attended or --simulated-time")
     if campaign is None and not headless:
         from labctl.cli.console import choose
 
@@ -89,9 +91,15 @@ def run(
     from labctl.runtime.campaign_run import run_campaign
 
     with displayed(beside=as_json) as (say, watch):
-        manual = False if attended else simulated_time
-        given = {"unready": unready, "hand_terminal": hand_terminal}
-        complete = run_campaign(folder, say, manual=manual, attended=attended, watch=watch, **given)
+        complete = run_campaign(
+            folder,
+            say,
+            manual=False if attended else simulated_time,
+            attended=attended,
+            watch=watch,
+            unready=unready,
+            hand_terminal=hand_terminal,
+        )
     if as_json:
         from labctl.store.verifying.verified import in_passing
         from labctl.viewing.status import standing

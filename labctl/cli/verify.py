@@ -33,7 +33,7 @@ from labctl.store.lab_folder import campaign_folder
 if TYPE_CHECKING:
     from labctl.store.verifying.verify import Verification
 
-MANY = 60  # looks at recordings from which on a log is told how far it is
+MANY = 60  # traces and videos from which on a log gets a line every tenth of them
 
 EPILOG = example(
     "labctl verify first",

@@ -11,8 +11,8 @@ from labctl.core.reviewed import Unseen
 from labctl.errors import InputError
 from labctl.pages.measured import measure_shown, posted
 from labctl.pages.recorded_videos import RecordedVideos
-from labctl.pages.reviewing import films, template, templates
-from labctl.pages.server import Answer, PageRequest, Routes, as_json
+from labctl.pages.reviewing import films, pictures, template, templates
+from labctl.pages.server import Answer, Routes, as_json
 from labctl.plain import Json
 
 FILES = ("common.js", "measured.js", "second.js", "review.css")
@@ -39,8 +39,7 @@ class SecondPage:
             **templates(FILES),
             "GET /queue": lambda _: as_json(self.queue()),
             "GET /episode/{trial}": lambda asked: as_json(self.episode(self._unseen(asked.parts["trial"]))),
-            "GET /video/{episode}/{camera}": self._video,
-            "GET /anchor/{trial}/{place}": self._anchor,
+            **pictures(self._recorded, lambda trial: self._unseen(trial).task),
             "POST /judge": lambda asked: as_json(self.judge(asked.body)),
         }
 
@@ -73,10 +72,3 @@ class SecondPage:
             if one.trial == trial:
                 return one
         raise InputError(f"no episode of a trial {trial!r} waits for you; load the page again")
-
-    def _video(self, asked: PageRequest) -> Answer:
-        return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
-
-    def _anchor(self, asked: PageRequest) -> Answer:
-        task = self._unseen(asked.parts["trial"]).task
-        return Answer(self._recorded.anchor(task, asked.parts["place"]), "image/png")

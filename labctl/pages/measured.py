@@ -1,6 +1,6 @@
-"""What an assessor's page is told of a task that is not counted in items, and what it posts of one. Pure.
+"""What an assessor's page shows of a task that is not counted in items, and what it posts of one. Pure.
 
-May not: judge what an outcome may be (`labctl.core.outcome` does), or tell what nobody gave it to tell.
+May not: judge what an outcome may be (`labctl.core.outcome` does), or add to what it is given.
 """
 
 from __future__ import annotations

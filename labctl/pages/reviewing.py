@@ -54,8 +54,7 @@ class ReviewPage:
             **templates(FILES),
             "GET /queue": lambda _: as_json(self.queue()),
             "GET /episode/{trial}": lambda asked: as_json(self.episode(self._item(asked.parts["trial"]))),
-            "GET /video/{episode}/{camera}": self._video,
-            "GET /anchor/{trial}/{place}": self._anchor,
+            **pictures(self._recorded, lambda trial: self._item(trial).task),
             "POST /differences": lambda asked: as_json(self.differences(asked.body)),
             "POST /review": lambda asked: as_json(self.review(asked.body)),
             "POST /finish": lambda _: as_json({"said": self._finish()}),
@@ -163,13 +162,6 @@ class ReviewPage:
                 return item
         raise InputError(f"no scored episode of a trial {trial!r} is to be reviewed; load the page again")
 
-    def _video(self, asked: PageRequest) -> Answer:
-        return Answer(self._recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4")
-
-    def _anchor(self, asked: PageRequest) -> Answer:
-        task = self._item(asked.parts["trial"]).task
-        return Answer(self._recorded.anchor(task, asked.parts["place"]), "image/png")
-
 
 def operations_of(item: Item, body: Mapping[str, Json]) -> list[OperationRecorded]:
     """The operations that a page posted, [{at_ns since go, result}]; one that a witness reported keeps its cause.
@@ -225,7 +217,7 @@ def _counted(outcome: Outcome) -> str:
 
 
 def films(recorded: RecordedVideos, episode: str) -> tuple[list[Json], float, str]:
-    """The cameras of an episode as a page is told of them (when each picture was taken, s since go, and what the
+    """The cameras of an episode as a page gets them (when each picture was taken, s since go, and what the
     video's own zero is then), when the last picture was taken, and what to say where there is none or the recording
     does not hold.
     """
@@ -243,6 +235,18 @@ def films(recorded: RecordedVideos, episode: str) -> tuple[list[Json], float, st
         for reel in reels
     ]
     return shown, last_s, "" if shown else "no camera filmed this episode"
+
+
+def pictures(recorded: RecordedVideos, task_of: Callable[[str], Task | None]) -> Routes:
+    """The videos of an episode, and the pictures of the rubric of a trial's task."""
+    return {
+        "GET /video/{episode}/{camera}": lambda asked: Answer(
+            recorded.video(asked.parts["episode"], asked.parts["camera"]), "video/mp4"
+        ),
+        "GET /anchor/{trial}/{place}": lambda asked: Answer(
+            recorded.anchor(task_of(asked.parts["trial"]), asked.parts["place"]), "image/png"
+        ),
+    }
 
 
 def template(name: str) -> bytes:

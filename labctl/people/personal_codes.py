@@ -20,6 +20,7 @@ from labctl.clock import Clock
 from labctl.errors import InputError, StateError
 from labctl.people.acting import check_person_name
 from labctl.store.atomic_files import replace_file
+from labctl.store.locks import LOCKS, Lock
 
 FILE = "personal-codes.json"
 OWNER_ONLY = 0o600
@@ -85,25 +86,26 @@ def check_code(code: str) -> None:
 def set_code(lab: Path, person: str, code: str | None, clock: Clock, *, old: str | None = None) -> None:
     """Set or (None) take away a person's code. `old`: the code that stands, which is asked for.
 
-    Raises InputError for a code that cannot be one, StateError for a wrong old one.
+    Raises InputError for a code that cannot be one, StateError for a wrong old one and while another is being set.
     """
     check_person_name(person)
-    codes = dict(codes_of(lab))
-    standing = codes.pop(person, None)
-    if standing is not None and not standing.fits(old or ""):
-        raise StateError(
-            f"that is not the code of {person}; nothing was changed. Who owns the lab ends one that "
-            f"is forgotten: delete its entry in {lab / FILE}"
-        )
-    if code is None and standing is None:
-        raise InputError(f"{person} has no personal code; there is nothing to take away")
-    if code is not None:
-        check_code(code)
-        salt = os.urandom(SALT_BYTES)
-        hashed = _hash(code, salt, N, R, P).hex()
-        codes[person] = Kept(salt=salt.hex(), scrypt=hashed, n=N, r=R, p=P, set=clock.anchor().wall)
-    text = json.dumps({name: codes[name].model_dump() for name in sorted(codes)}, indent=1)
-    replace_file(lab / FILE, f"{text}\n".encode(), mode=OWNER_ONLY)
+    with Lock(lab / LOCKS / "people.lock", "people code", what="the lab's personal codes", clock=clock):
+        codes = dict(codes_of(lab))
+        standing = codes.pop(person, None)
+        if standing is not None and not standing.fits(old or ""):
+            raise StateError(
+                f"that is not the code of {person}; nothing was changed. Who owns the lab ends one that "
+                f"is forgotten: delete its entry in {lab / FILE}"
+            )
+        if code is None and standing is None:
+            raise InputError(f"{person} has no personal code; there is nothing to take away")
+        if code is not None:
+            check_code(code)
+            salt = os.urandom(SALT_BYTES)
+            hashed = _hash(code, salt, N, R, P).hex()
+            codes[person] = Kept(salt=salt.hex(), scrypt=hashed, n=N, r=R, p=P, set=clock.anchor().wall)
+        text = json.dumps({name: codes[name].model_dump() for name in sorted(codes)}, indent=1)
+        replace_file(lab / FILE, f"{text}\n".encode(), mode=OWNER_ONLY)
 
 
 def _hash(code: str, salt: bytes, n: int, r: int, p: int) -> bytes:

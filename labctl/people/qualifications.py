@@ -5,20 +5,22 @@ May not: judge, or let a result be taken back: whoever fails may try again, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TypedDict
 
 from labctl.bus import Body
-from labctl.clock import SECOND, Clock, MonotonicClock
+from labctl.clock import SECOND, Anchor, Clock, MonotonicClock
 from labctl.core.events import Event
 from labctl.errors import BrokenRecord
-from labctl.store.atomic_files import file_errors
-from labctl.store.chain_heads import append_head, chain_and_head_problems
+from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.chain_heads import append_head, chain_and_head_problems, read_heads
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal, events_of
-from labctl.store.locks import Lock
+from labctl.store.lab_folder import JOURNAL
+from labctl.store.locks import LOCKS, Lock
 
 FOLDER = "qualifications"
 _PATIENCE_NS = 10 * SECOND
@@ -45,10 +47,11 @@ class Calibrated(TypedDict):
 def qualifications(lab: Path) -> list[Event]:
     """All entries; none where nothing was qualified. Raises BrokenRecord for a chain that does not hold."""
     folder = lab / FOLDER
-    if not (folder / "journal.db").is_file():
+    if not (folder / JOURNAL).is_file():
         return []
+    heads = read_heads(folder)  # before the entries: somebody may be writing
     events = events_of(folder)
-    if problems := chain_and_head_problems(folder, events):
+    if problems := chain_and_head_problems(folder, events, heads):
         raise BrokenRecord(f"{folder}: {problems[0]}; restore it from a backup")
     return events
 
@@ -56,17 +59,30 @@ def qualifications(lab: Path) -> list[Event]:
 def write_down(lab: Path, kind: Kind, body: Body, *, who: str, clock: Clock | None = None) -> Event:
     """Add an entry. Raises StorageError, StateError while another writes, BrokenRecord."""
     folder, now = lab / FOLDER, clock or MonotonicClock()
-    with file_errors(str(folder)):
-        folder.mkdir(mode=0o700, exist_ok=True)
-    with Lock(folder / ".lock", "qualify", what="the lab's qualifications", clock=now, patience_ns=_PATIENCE_NS):
-        there = qualifications(lab)
-        make = Journal.open if there else Journal.create
-        journal = make(sqlite_url(folder / "journal.db"), FOLDER)
-        try:
-            event = journal.append(kind, anchor=now.anchor(), who=who, body=body)
-            append_head(folder, event.seq, event.hash, event.wall)
-        finally:
-            journal.close()
+    path, what = lab / LOCKS / "qualify.lock", "the lab's qualifications"
+    with Lock(path, "qualify", what=what, clock=now, patience_ns=_PATIENCE_NS):
+        if qualifications(lab):
+            return _append(Journal.open, folder, kind, now.anchor(), who, body)
+        making = lab / f".{FOLDER}.part"  # the folder appears with its first entry or not at all
+        shutil.rmtree(making, ignore_errors=True)
+        with file_errors(str(making)):
+            making.mkdir(mode=0o700)
+        event = _append(Journal.create, making, kind, now.anchor(), who, body)
+        with file_errors(str(folder)):
+            making.rename(folder)
+            sync_folder(lab)
+        return event
+
+
+def _append(
+    make: Callable[[str, str], Journal], folder: Path, kind: Kind, anchor: Anchor, who: str, body: Body
+) -> Event:
+    journal = make(sqlite_url(folder / JOURNAL), FOLDER)
+    try:
+        event = journal.append(kind, anchor=anchor, who=who, body=body)
+        append_head(folder, event.seq, event.hash, event.wall)
+    finally:
+        journal.close()
     return event
 
 

@@ -154,7 +154,7 @@ def status(name: str, lab: Path | None, as_json: bool) -> None:
 @who_option
 @lab_option
 def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -> None:
-    """A cell has dropped out: it is told no arm any more until it is back. What it recorded stays as it is."""
+    """A cell has dropped out: it is given no further arm until it is back. What it recorded stays as it is."""
     from labctl.joint.seal_host import writing
 
     folder = _folder(name, lab)

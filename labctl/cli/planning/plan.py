@@ -119,6 +119,8 @@ def plan(
     seen = preview(found.protocol, found.fixture, effort)
     then = one_arm.historical(found, lab)
     if seen.arms == 1:
+        if evenings is not None:
+            raise InputError("--evenings asks what can be told apart; this protocol has one arm and compares nothing")
         one_arm.tell(found, seen, source, protocol, then, as_json=as_json)
         return
     blocks = seen.blocks
@@ -319,7 +321,7 @@ def _drops(found: list[Needed]) -> str:
 
 
 def _switches(seen: Preview) -> dict[str, str]:
-    """What every episode is told in its middle; nothing for most protocols."""
+    """The switches of the instruction in every episode; nothing for most protocols."""
     lines = [f"at {at_s:g} s: {instruction}" for at_s, instruction in seen.switches]
     return {"Switched": "; ".join(lines)} if lines else {}
 

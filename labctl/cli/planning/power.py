@@ -123,6 +123,8 @@ def power(**given: Unpack[Given]) -> None:
         raise InputError(f"power answers one of {', '.join(MODES)} at a time; found {found}")
     if (given["difference"] is None) != (given["discordant"] is None):
         raise InputError("--difference and --discordant go together")
+    if given["sizes"] is not None and given["evenings"] is not None:
+        raise InputError("--n and --evenings both say how many trials there are; give one")
     if chosen[0] in ("--rmst", "--pilot"):
         from labctl.cli.planning.power_times import times
 

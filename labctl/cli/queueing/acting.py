@@ -1,4 +1,4 @@
-"""What the verbs of the queue share: which lab, who acts, what is said of an act, who else is told.
+"""What the verbs of the queue share: which lab, who acts, what is printed of an act, who else gets an alert.
 
 May not: say whose a submission is.
 """

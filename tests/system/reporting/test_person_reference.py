@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from support.runs.campaigns import HUMAN, arms_toml, events_of, make_campaign, policy
 
 from labctl.analysis.episodes import historical
-from labctl.cli import group
+from labctl.cli import call, group
 from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.historical import looked_up
 from labctl.runtime.campaign_run import run_campaign
@@ -66,6 +66,7 @@ def test_a_person_alone_is_planned_as_what_it_is(lab: Path) -> None:
     said = invoke("plan", lab / "protocols/p.toml", "--lab", lab)
     assert "One arm:      human, a person: a reference that is collected; nothing is compared" in said
     assert "Smallest p" not in said and "Resolvable" not in said
+    assert call(["plan", str(lab / "protocols/p.toml"), "--evenings", "3"]) == 2, "it compares nothing to tell apart"
     found = json.loads(invoke("plan", lab / "protocols/p.toml", "--lab", lab, "--json"))
     assert (found["arms"], found["human"], found["trials"]) == (1, True, 3)
     assert set(found["resolution"]) == {"half_width_success", "half_width_items", "design_effect", "warnings", "blocks"}

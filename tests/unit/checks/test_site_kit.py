@@ -13,7 +13,9 @@ import pytest
 from labctl.checks.site.judging import check_objects, check_reference, judge_assessor
 from labctl.checks.site.kit import TEMPLATE, SiteKit, parse_kit
 from labctl.cli import call
+from labctl.core.events import Event
 from labctl.errors import InputError
+from labctl.people import qualifications as kept
 from labctl.people.qualifications import FOLDER, Kind, calibrated, qualifications, write_down
 
 KIT = parse_kit(TEMPLATE, "kit.toml")
@@ -133,6 +135,39 @@ def test_every_try_is_kept_and_who_passed_once_has_passed_since_then(tmp_path: P
     events = qualifications(tmp_path)
     found = calibrated(events)["p9"]
     assert (found["tries"], found["passed"], found["since"]) == (3, True, events[1].wall)
+
+
+def test_a_first_entry_that_was_broken_off_leaves_nothing_and_the_next_one_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `kill -9` leaves it, between the journal's entry and the head beside it."""
+    body = {"person": "p9", "passed": True, "kappa": 0.7, "interval": [0.5, 0.9]}
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as held:
+        held.setattr("labctl.people.qualifications.append_head", killed)
+        with pytest.raises(KeyboardInterrupt):
+            write_down(tmp_path, Kind.ASSESSOR, body, who="lee")
+    assert qualifications(tmp_path) == []
+    write_down(tmp_path, Kind.ASSESSOR, body, who="lee")
+    assert [event.seq for event in qualifications(tmp_path)] == [1]
+
+
+def test_entries_are_read_while_somebody_writes_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {"person": "p9", "passed": True, "kappa": 0.7, "interval": [0.5, 0.9]}
+    write_down(tmp_path, Kind.ASSESSOR, body, who="lee")
+    read = kept.events_of
+
+    def then_another_is_written(folder: Path) -> list[Event]:
+        found = read(folder)
+        monkeypatch.setattr(kept, "events_of", read)
+        write_down(tmp_path, Kind.ASSESSOR, body, who="lee")
+        return found
+
+    monkeypatch.setattr(kept, "events_of", then_another_is_written)
+    assert len(qualifications(tmp_path)) == 1
 
 
 def test_the_verb_writes_down_what_it_found_and_ends_with_1_where_it_is_not_passed(

@@ -21,6 +21,7 @@ from labctl.errors import InputError, StateError
 from labctl.people.personal_codes import FILE, codes_of, set_code
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import lab_with
+from labctl.store.locks import LOCKS, Lock
 from labctl.store.sealing import Findings
 
 CODE = "blue-9513"
@@ -165,6 +166,13 @@ def test_a_code_is_kept_as_a_salted_hash_for_the_owner_alone(tmp_path: Path) -> 
     kept = json.loads((tmp_path / FILE).read_text())
     assert kept["bea"]["scrypt"] != kept["cal"]["scrypt"], "the same code, another salt"
     assert codes_of(tmp_path)["bea"].fits(CODE) and not codes_of(tmp_path)["bea"].fits(CODE.upper())
+
+
+def test_of_two_codes_that_are_set_at_once_none_is_lost(tmp_path: Path) -> None:
+    """Whoever comes second reads what the first one wrote."""
+    with Lock(tmp_path / LOCKS / "people.lock", "people code"), pytest.raises(StateError, match="personal codes"):
+        set_code(tmp_path, "bea", CODE, ManualClock(0))
+    assert codes_of(tmp_path) == {}
 
 
 def test_a_file_that_others_may_read_is_no_proof(tmp_path: Path) -> None:
