@@ -69,11 +69,11 @@ class Episode:
 AT = " @ "
 
 
-def in_cell(thing: str, cell: str) -> str:
+def in_cell(obj: str, cell: str) -> str:
     """What an object is called in the analysis of a table of several cells: in each it is another one to compare at,
     since whatever is compared, a person's times among it, is compared on the same rig.
     """
-    return f"{thing}{AT}{cell}"
+    return f"{obj}{AT}{cell}"
 
 
 @dataclass(frozen=True)

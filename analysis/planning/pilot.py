@@ -100,7 +100,7 @@ def pilot_of(table: Table, tau_s: float, items: int | None, budget_s: float | No
     """
     cells = cells_of(table)
     names = sorted({arm for arm, _ in cells})
-    shared = sorted(set.intersection(*({o for a, o in cells if a == arm} for arm in names)))
+    shared = [o for o in sorted({o for _, o in cells}) if all((arm, o) in cells for arm in names)]
     if len(names) < 2 or not shared:
         raise QuestionError("a pilot needs two arms or more that have met the same object")
     staged = {int(n) for c in cells.values() for n in c.staged}

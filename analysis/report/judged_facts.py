@@ -1,4 +1,4 @@
-"""What second assessors and models said beside the first, as a report is told it.
+"""What second assessors and models judged beside the first assessor, as types.
 
 May not: judge who is right.
 """

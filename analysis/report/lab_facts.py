@@ -219,7 +219,7 @@ class Touched(TypedDict):
 
     episodes, touched: episodes, and those of them with a touch; interventions: touches in all, by_kind {kind: n};
     touched_s of robot_s: seconds under a hand, and from go to end; per_hour: touches per robot-hour; moved, unaided:
-    items moved by the events told, and those moved without a touch.
+    items moved by the recorded events, and those moved without a touch.
     """
 
     arm: str

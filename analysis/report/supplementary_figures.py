@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def qq_figures(found: Supplement, styles: Mapping[str, Look], reference: str) -> list[Figure]:
     """One figure per object: seconds by which the reference, and an arm, had done the same share."""
     made = []
-    for thing, name in slugs(dict.fromkeys(cell["object"] for cell in found["cells"])).items():
-        own = [(cell["arm"], cell.get("qq")) for cell in found["cells"] if cell["object"] == thing]
+    for obj, name in slugs(dict.fromkeys(cell["object"] for cell in found["cells"])).items():
+        own = [(cell["arm"], cell.get("qq")) for cell in found["cells"] if cell["object"] == obj]
         plots = {arm: qq for arm, qq in own if qq and qq["q"]}
         if not plots:
             continue
 
-        def draw(ax: Axes, thing: str = thing, plots: Mapping[str, Quantiles] = plots) -> None:
+        def draw(ax: Axes, obj: str = obj, plots: Mapping[str, Quantiles] = plots) -> None:
             top = max(max(qq["arm_t"][-1], qq["reference_t"][-1]) for qq in plots.values()) * 1.06
             ax.plot((0, top), (0, top), color=MUTED, linewidth=0.8, linestyle=(0, (2, 2)))
             for arm, qq in plots.items():
@@ -34,15 +34,15 @@ def qq_figures(found: Supplement, styles: Mapping[str, Look], reference: str) ->
                 ax.plot(qq["reference_t"], qq["arm_t"], color=look.colour, linestyle=look.linestyle, linewidth=1.7)
                 ax.plot(qq["reference_t"][-1], qq["arm_t"][-1], "o", mfc="white", mec=look.colour, markersize=5)
             ax.set(xlim=(0, None), ylim=(0, top), xlabel=f"{reference}, s", ylabel="arm, s")
-            ax.set_title(thing)
+            ax.set_title(obj)
 
         rows = [
-            (thing, arm, f"{q:.6g}", f"{x:.6g}", f"{y:.6g}")
+            (obj, arm, f"{q:.6g}", f"{x:.6g}", f"{y:.6g}")
             for arm, qq in plots.items()
             for q, x, y in zip(qq["q"], qq["reference_t"], qq["arm_t"], strict=True)
         ]
         text = to_csv(("object", "arm", "share", "reference_s", "arm_s"), rows)
-        made.append(make(f"qq-{name}", thing, (3.1, 3.1), draw, text))
+        made.append(make(f"qq-{name}", obj, (3.1, 3.1), draw, text))
     return made
 
 
@@ -53,9 +53,9 @@ def sweep_figures(found: Supplement, styles: Mapping[str, Look]) -> list[Figure]
     Nothing done is drawn at the lower edge, F = 100 % (MTBF/A infinite) at the right one: no arm is left out.
     """
     made = []
-    for thing, name in slugs(dict.fromkeys(cell["object"] for cell in found["cells"])).items():
+    for obj, name in slugs(dict.fromkeys(cell["object"] for cell in found["cells"])).items():
         lines: dict[str, Swept] = {
-            c["arm"]: c["sweep"] for c in found["cells"] if c["object"] == thing and c.get("sweep")
+            c["arm"]: c["sweep"] for c in found["cells"] if c["object"] == obj and c.get("sweep")
         }
         if not lines:
             continue
@@ -68,7 +68,7 @@ def sweep_figures(found: Supplement, styles: Mapping[str, Look]) -> list[Figure]
 
         def draw(
             ax: Axes,
-            thing: str = thing,
+            obj: str = obj,
             lines: Mapping[str, Swept] = lines,
             at: tuple[float, float, bool, bool] = (floor, edge, endless, nothing),
         ) -> None:
@@ -104,15 +104,15 @@ def sweep_figures(found: Supplement, styles: Mapping[str, Look]) -> list[Figure]
                             textcoords="offset points", ha="right", fontsize=7.5, color=MUTED)  # fmt: skip
             for arm, end in ends.items():
                 ax.annotate(arm, end, (6, 0), textcoords="offset points", va="center", color=styles[arm].colour)
-            ax.set_title(thing)
+            ax.set_title(obj)
 
         rows = [
-            (thing, arm, f"{t:g}", *("" if v is None else v if isinstance(v, str) else f"{v:.6g}" for v in values))
+            (obj, arm, f"{t:g}", *("" if v is None else v if isinstance(v, str) else f"{v:.6g}" for v in values))
             for arm, sweep in lines.items()
             for t, *values in zip(sweep["tau"], sweep["charged"], sweep["uph"], sweep["mtbf"], strict=True)
         ]
         head = ("object", "arm", "tau_s", "uph_charged", "uph_successes_only", "mtbf_s")
-        made.append(make(f"sweep-{name}", thing, (4.9, 3.3), draw, to_csv(head, rows)))
+        made.append(make(f"sweep-{name}", obj, (4.9, 3.3), draw, to_csv(head, rows)))
     return made
 
 
@@ -138,11 +138,9 @@ def trend_figure(trends: Sequence[Trend], styles: Mapping[str, Look]) -> Figure 
         ax.set(xlabel="block, in the order of the campaign", ylabel="RMST, s", ylim=(0, None))
 
     rows = [
-        (trend["arm"], thing, block, str(order), f"{rmst:.6g}")
+        (trend["arm"], obj, block, str(order), f"{rmst:.6g}")
         for trend in trends
-        for order, thing, block, rmst in zip(
-            trend["order"], trend["object"], trend["block"], trend["rmst"], strict=True
-        )
+        for order, obj, block, rmst in zip(trend["order"], trend["object"], trend["block"], trend["rmst"], strict=True)
     ]
     return make(
         "trend", "RMST over the campaign", (7.4, 3.0), draw, to_csv(("arm", "object", "block", "order", "rmst_s"), rows)

@@ -156,7 +156,7 @@ def pooled_draw(pair: Pair, seed: int) -> Draw:
 def bootstrap_p(pair: Pair, seed: int, boot: int) -> float:
     """The paper's p for ks_macro: both arms redrawn from the pooled episodes of each object; share at or above.
 
-    It over-rejects (.059-.074 at a nominal .05, facts §4.1); `permutation.py` is the test of the house.
+    It over-rejects (.059-.074 at a nominal .05, facts §4.1); `permutation.py` has the default test.
     """
     found = observed_statistics(pair)["ks_macro"]
     drawn = pair_values(pair.walk, pooled_draw(pair, seed), range(boot), pair.request)

@@ -1,4 +1,4 @@
-"""The test of the house: exchange two arms' labels as the schedule could have, one set of them for all statistics.
+"""The default test: exchange two arms' labels as the schedule could have, one set of them for all statistics.
 
 May not: compute an estimator: `ks.py` and `studentised.py` name the statistics, the kernel computes them under any
 relabelling, and `resample.py` says which there are.

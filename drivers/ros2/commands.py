@@ -36,9 +36,10 @@ CORRECT_PER_S = 5.0  # of a twist: how fast it makes good what the robot is off
 
 class Commands(Protocol):
     """`go`: be at q (dof,) moving with dq (dof,); `at`, `speed` are where the robot is. `rest`: it is at q, and stays.
-    `brake`: slow down now, from what was asked for last, so that the robot never turns back to where it was seen;
-    `go_on` is called every period while nothing else is, until it stands; whether there is more to say. problem: why
-    nothing that is said is done, as far as whoever listens says so; `forget` it; `leave`: nothing goes on after that.
+    `brake`: slow down now, from what was commanded last, so that the robot never turns back to where it was seen;
+    `go_on` is called every period after that until the robot stands, and returns whether there are further messages to
+    send. `readers`: how many controllers listen. `problem`: why the controller does not follow, where it answers, else
+    ""; `forget` clears it. `leave`: end what still runs on the robot's side.
     """
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None: ...
@@ -52,12 +53,12 @@ class Commands(Protocol):
 
 
 class OnTopic(Generic[M]):
-    """What is published on a topic of ROS: whoever reads it answers nothing."""
+    """Commands that are published on a topic of ROS, whose readers answer nothing."""
 
     _publisher: Publisher[M]
 
     def go_on(self) -> bool:
-        """All there is to say about coming to rest has been said."""
+        """No further messages: the whole way to rest has been sent."""
         return False
 
     def readers(self) -> int:

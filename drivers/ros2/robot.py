@@ -231,7 +231,7 @@ class Ros2Link:
         return RobotStatus("fault", slow) if (slow := self._slowed()) else RobotStatus("idle")
 
     def close(self) -> None:
-        """Let the robot come to rest where that is said step by step, then leave."""
+        """Send what is left of the way to rest, where that takes message after message, then leave."""
         network, self._network = self._network, None
         if network is None:
             return

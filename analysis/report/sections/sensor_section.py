@@ -28,16 +28,16 @@ NOTE = (
 
 def section(sensors: Sequence[SensorColumn] | None, styles: Mapping[str, Look]) -> Section | None:
     """None where the cell has no sensor, or none of them gave anything."""
-    told = [one for one in sensors or () if any(curve["value"] for curve in one["curves"])]
-    if not told:
+    known = [one for one in sensors or () if any(curve["value"] for curve in one["curves"])]
+    if not known:
         return None
-    left_out = sum(not one["drawn"] for one in told)
+    left_out = sum(not one["drawn"] for one in known)
     note = NOTE
     if left_out:
         note += f" {left_out} further column{'s' if left_out > 1 else ''} not drawn: the exports have them."
-    named = {f"{one['sensor']} {one['column']}": one for one in told if one["drawn"]}
+    named = {f"{one['sensor']} {one['column']}": one for one in known if one["drawn"]}
     figures = tuple(_figure(f"sensor-{name}", named[key], styles) for key, name in slugs(named).items())
-    return Section("sensors", "Sensors", figures, (("", _table(told)),), note, wide=True)
+    return Section("sensors", "Sensors", figures, (("", _table(known)),), note, wide=True)
 
 
 def _title(one: SensorColumn) -> str:
@@ -70,10 +70,10 @@ def _figure(name: str, one: SensorColumn, styles: Mapping[str, Look]) -> Figure:
     return make(name, _title(one), (6.4, 2.2), draw, text)
 
 
-def _table(told: Sequence[SensorColumn]) -> Table:
+def _table(known: Sequence[SensorColumn]) -> Table:
     columns = (Column("Sensor", "text"), ARM, Column("Episodes"), Column("Least"), Column("Median"), Column("Greatest"))
     rows: list[tuple[str, ...]] = []
-    for one in told:
+    for one in known:
         for arm in dict.fromkeys(curve["arm"] for curve in one["curves"]):
             own = [curve for curve in one["curves"] if curve["arm"] == arm]
             rows.append((_title(one), arm, count(len(own)), *_spread(own)))

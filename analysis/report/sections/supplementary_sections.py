@@ -128,7 +128,7 @@ def _by_operation(found: Supplement) -> list[tuple[str, Table]]:
     if not rows or most < 2:
         return []
     columns = (ARM, Column("Object", "text"), *(Column(f"Operation {i}") for i in range(1, most + 1)))
-    filled = tuple((arm, thing, *cells, *[MISSING] * (most - len(cells))) for arm, thing, cells in rows)
+    filled = tuple((arm, obj, *cells, *[MISSING] * (most - len(cells))) for arm, obj, cells in rows)
     note = "RMST in seconds of the first, second, … operation; later ones hold only episodes that came so far."
     return [("RMST by order of operation", Table(columns, filled, note))]
 

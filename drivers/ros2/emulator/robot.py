@@ -83,8 +83,8 @@ class Ros2Emulator:
         return heard
 
     def _follow(self, message: JointTrajectory) -> tuple[float, np.ndarray] | None:
-        """A message that does not name exactly the controller's joints is refused, and said nowhere, as by default.
-        When (s) and where it ends.
+        """When (s) and where the trajectory ends; None for a message that does not name exactly the controller's
+        joints, which is refused without a word, as by default.
         """
         if set(message.joint_names) != set(self._names):
             return None

@@ -121,3 +121,9 @@ def test_swaps_are_enough_when_they_just_are():
     found = answer(arms, Request(240.0, (8,), runs=20, perm=19))
     assert math.isclose(found["pairs"][0]["level"], 1 / 20)
     assert max(row["power"] for row in found["pairs"][0]["power"]) > 0
+
+
+def test_a_pilot_of_void_episodes_alone_is_refused_in_words() -> None:
+    rows = [{"episode": arm, "arm": arm, "object": "cup", "kind": "success", "time_s": 9.0, "void": 1} for arm in "ab"]
+    with pytest.raises(QuestionError, match="two arms or more that have met the same object"):
+        pilot_of(table_from_rows(rows), 60.0, 4, 60.0)

@@ -182,20 +182,17 @@ def test_a_band_that_says_nothing_is_left_out_and_named():
     assert success_curves.band_sentence({("y", "o"): narrow}, "Shaded: bands.") == "Shaded: bands."
 
 
-def test_every_pair_without_the_reference_has_its_pp_plot():
-    def cell(arm, obj, f):
-        return {"arm": arm, "object": obj, "curve": {"t": [0, 5], "F": [0, f]}}
+def of(arm: str, obj: str, f: float) -> dict[str, object]:
+    return {"arm": arm, "object": obj, "curve": {"t": [0, 5], "F": [0, f]}}
 
-    cells = [cell(arm, obj, f) for obj in "op" for arm, f in (("human", 1.0), ("a", 0.5), ("b", 0.25))]
+
+def test_every_pair_without_the_reference_has_its_pp_plot():
+    cells = [of(arm, obj, f) for obj in "op" for arm, f in (("human", 1.0), ("a", 0.5), ("b", 0.25))]
     one = {"tau": 10.0, "reference": "human", "cells": cells, "arms": [{"arm": arm} for arm in ("human", "a", "b")]}
     (panel,) = success_curves.arm_pp_figures(one, figures.looks(["human", "a", "b"], "human"))
     assert panel.name == "pp-a-b"
     last = [tuple(r.values()) for r in csv.DictReader(io.StringIO(panel.csv)) if r["t_s"] == "10"]
     assert last == [("a", "b", obj, "10", "0.5", "0.25") for obj in ("o", "p", "Mean over objects")]
-
-
-def of(arm: str, obj: str, f: float) -> dict[str, object]:
-    return {"arm": arm, "object": obj, "curve": {"t": [0, 5], "F": [0, f]}}
 
 
 def test_objects_whose_names_are_alike_in_latin_letters_keep_a_figure_each():
