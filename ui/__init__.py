@@ -1,1 +1,1 @@
-"""What people look at: Rerun views now, the operator console later."""
+"""What people look at: the operator's console, the assessor's review, and views of episodes in Rerun."""

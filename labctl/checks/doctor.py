@@ -295,7 +295,7 @@ def check_capture(cell: Cell) -> list[Check]:
         text = "an FR3 at rest may lose states: raw sockets are not allowed here (CAP_NET_RAW"
         text += ", which this root lacks)" if os.geteuid() == 0 else "; this user is not root)"
         return [Check("states", "warn", text, 'see docs/hardware.md, or say states = "client" in robot.options')]
-    text = "raw sockets are allowed; an FR3 whose states are not heard by one is told beside the robot, once it answers"
+    text = "raw sockets are allowed, to take an FR3's states from the network; if that fails, check robot says so"
     return [Check("states", "ok", text)]
 
 

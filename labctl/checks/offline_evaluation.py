@@ -172,7 +172,7 @@ def _check_model(arm: Robot, way: Way, episode: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """A recorded episode, the way of its tool, the moments a policy is asked about, what it is told, and the object or
+    """A recorded episode, the way of its tool, the moments a policy is asked about, its instruction, and the object or
     condition that it is grouped by.
     """
 

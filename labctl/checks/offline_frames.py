@@ -20,8 +20,8 @@ from labctl.exports.selection import Chosen
 from labctl.nodes.playing import stepped
 from labctl.nodes.targets import integrated_joints, integrated_poses
 from labctl.store.video import read_frames
+from labctl.streams import STATE
 
-STATE = "arm/state"
 POSE = ("tcp.x", "tcp.y", "tcp.z", "tcp.qx", "tcp.qy", "tcp.qz", "tcp.qw")
 OLDEST_NS = SECOND // 4  # a state older than this at a keyframe is none
 

@@ -1,7 +1,7 @@
 """What `labctl open` looks at before a plan is sealed for good: could this cell run these arms?
 
-May not: draw anything, move anything, or ask for what is elsewhere (a robot, a device, a policy server) when told that
-it is not there today.
+May not: draw anything, move anything, or ask for what is elsewhere (a robot, a device, a policy server) with
+`--offline`.
 """
 
 from __future__ import annotations

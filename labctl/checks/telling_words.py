@@ -16,8 +16,8 @@ from labctl.store.ledger import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """Words by which an arm may be told: names, controllers' addresses, what its policy is called. protocol: the text
-    of the frozen protocol, which has them.
+    """Words by which an arm may be recognised: names, controllers' addresses, what its policy is called. protocol: the
+    text of the frozen protocol, which has them.
     """
 
     words: frozenset[str]

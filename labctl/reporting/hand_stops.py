@@ -15,7 +15,7 @@ UNSAID = "no cause said"
 
 
 def stop_facts(record: Record, arms: Sequence[str]) -> Stops | None:
-    """What a report is told of the episodes that people stopped: `counted`, the causes that the protocol lists (None:
+    """What a report says of the episodes that people stopped: `counted`, the causes that the protocol lists (None:
     its campaign is from before it could), and for each arm its episodes by cause, those of them that do not count
     against it, and how many are void. None where nobody stopped one.
     """

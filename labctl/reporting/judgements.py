@@ -131,13 +131,13 @@ def models(record: Record) -> list[ModelWitness]:
         task = task_of(opened, trial.condition)
         of = None if task.measure == ITEMS else task
         for said, stood in {said["model"]: (said, stood) for said, stood in episode.witnessed}.values():
-            known = said["value"] is not None and stood is not None
-            both = (value_of(of, outcome_from(stood)), float(said["value"] or 0.0)) if known and stood else None
+            value = said["value"]
+            both = None if value is None or not stood else (value_of(of, outcome_from(stood)), float(value))
             heard.setdefault((said["model"], task.name), []).append(both)
     found: list[ModelWitness] = []
     for (model, name), every in heard.items():
-        told = [both for both in every if both is not None]
-        agreement, interval = _agreement(tasks[name].measure, told) if told else (None, None)
+        known = [both for both in every if both is not None]
+        agreement, interval = _agreement(tasks[name].measure, known) if known else (None, None)
         close = 1e-9 if tasks[name].measure != SCORE else SCORES_APART - 1e-9
         found.append(
             {
@@ -145,8 +145,8 @@ def models(record: Record) -> list[ModelWitness]:
                 "task": name,
                 "measure": tasks[name].measure,
                 "n": len(every),
-                "unknown": len(every) - len(told),
-                "same": sum(abs(one - other) <= close for one, other in told) / len(told) if told else None,
+                "unknown": len(every) - len(known),
+                "same": sum(abs(one - other) <= close for one, other in known) / len(known) if known else None,
                 "statistic": "icc" if tasks[name].measure == SCORE else "weighted_kappa",
                 "agreement": agreement,
                 "interval": interval,

@@ -17,7 +17,7 @@ from labctl.core.record import Record
 from labctl.core.rollout import ACTION
 from labctl.errors import StateError
 from labctl.messages.body_parts import SwitchEntry
-from labctl.reporting.times.recorded import POLICY, samples_of
+from labctl.reporting.times.recorded import POLICY, read_stream
 from labctl.store.campaign import Campaign
 from labctl.store.read_once import Samples
 from labctl.streams import robot_states
@@ -131,12 +131,12 @@ def traces_of(store: Samples, record: Record, *, without: Collection[str]) -> li
             continue
         one = Traces(episode.id, of[trial.id], trial.condition.split("/")[0], episode.go_ns, episode.end_ns)
         specs = {spec.name: spec.columns for spec in store.streams(episode.id)}
-        asked = samples_of(store, episode.id, POLICY)
+        asked = read_stream(store, episode.id, POLICY)
         if asked is not None and all(name in specs[POLICY] for name in QUESTION):
             capture, request, first, executed = (asked[1][:, specs[POLICY].index(name)] for name in QUESTION)
             first = np.where(executed > 0, first, -1)
             one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
-        actions = samples_of(store, episode.id, ACTION)
+        actions = read_stream(store, episode.id, ACTION)
         if actions is not None:
             states = [name for stream in robot_states(specs) for name in specs[stream]]
             arm = {f"sent.{name.removeprefix('q.')}" for name in states if name.startswith("q.")}

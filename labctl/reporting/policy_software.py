@@ -46,8 +46,8 @@ def _stretches(record: Record, arm: str) -> list[Stretch[Mapping[str, str]]]:
     """An arm's episodes by software, in the order in which they started."""
     begun, of = start_ups(record), record.arms
     went = {name for trial in record.state.trials.values() if of.get(trial.id) == arm for name in trial.episodes}
-    told = [(name, software) for name in record.episodes if name in went and (software := _software(begun, name))]
-    return together(told)
+    ran_on = [(name, software) for name in record.episodes if name in went and (software := _software(begun, name))]
+    return together(ran_on)
 
 
 def _software(begun: Mapping[str, StartUp], episode: str) -> Mapping[str, str]:

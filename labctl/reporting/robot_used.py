@@ -39,7 +39,7 @@ def changes_of_robot(record: Record) -> list[str]:
 
 
 def robot_in_words(about: RobotAbout) -> str:
-    """A robot with its gripper in a line; what is not told is left out."""
+    """A robot with its gripper in a line; what it does not report is left out."""
     held = about.get("gripper")
     return _device(about) + ("" if held is None else f"; gripper: {_device(held)}")
 
@@ -58,8 +58,8 @@ def _flat(about: RobotAbout) -> dict[str, str]:
 
 
 def _of_device(about: DeviceAbout | RobotAbout) -> dict[str, str]:
-    told = {"model": about["model"], "serial": about["serial"], "firmware": about["firmware"]}
-    found = {key: said for key, said in told.items() if said is not None} | {"client": about["client"]}
+    own = {"model": about["model"], "serial": about["serial"], "firmware": about["firmware"]}
+    found = {key: value for key, value in own.items() if value is not None} | {"client": about["client"]}
     return found | {f"limits.{key}": _said(value) for key, value in about.get("limits", {}).items()}
 
 

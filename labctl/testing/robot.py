@@ -49,7 +49,7 @@ class RobotConformance(OfARobot):
         assert len(robot.joint_names) == robot.dof == len(set(robot.joint_names))
 
     def test_it_says_what_it_is_in_words_that_a_record_keeps(self, rig: RobotRig) -> None:
-        """Model, client and the limits in force always; serial number and firmware as far as they are told."""
+        """Model, client and the limits in force always; serial number and firmware as far as it reports them."""
         about = rig.robot.about()
         assert json.loads(json.dumps(about)) == about, "a journal keeps it"
         assert about["model"] and about["client"]

@@ -331,7 +331,7 @@ def _recovered(state: State) -> list[str]:
 
 
 def header(state: State | None) -> str:
-    """One line: campaign, cell, block, progress, what is left of the evening."""
+    """One line: campaign, cell, block, progress, about how long the rest takes."""
     if state is None:
         return "labctl"
     done, of = state["progress"]

@@ -50,8 +50,8 @@ ACTS = frozenset(key.action.partition("(")[0] for key in KEYS if key.id != "stop
 
 
 def stop_keys(rebound: Mapping[str, str]) -> frozenset[str]:
-    """Every key that stops: those of the house, and what is bound to it. Raises InputError when one of the house is
-    bound to something else.
+    """Every key that stops: STOP_KEYS, and what is bound to the stop. Raises InputError when one of STOP_KEYS is bound
+    to something else.
     """
     for name, keys in rebound.items():
         if name != "stop" and (taken := STOP_KEYS & names(keys)):

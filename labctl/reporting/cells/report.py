@@ -76,7 +76,7 @@ def report_cells(
 
 def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
     """The relabellings that the schedule could have drawn: squares are those of the cell that they were drawn for,
-    which its first part names, wherever a block was run. Empty where one cell's cannot be told.
+    which its first part names, wherever a block was run. Empty where one cell's cannot be reconstructed.
     """
     found: dict[tuple[str, str], list[Exchange]] = {}
     for part in parts:

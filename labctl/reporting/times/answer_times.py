@@ -12,7 +12,7 @@ import numpy as np
 
 from labctl.analysis.report.lab_facts import Answered, AnswerTimes, Spread
 from labctl.clock import SECOND
-from labctl.reporting.times.recorded import POLICY, samples_of
+from labctl.reporting.times.recorded import POLICY, read_stream
 from labctl.store.read_once import Samples
 
 NEEDED = ("capture_ns", "request_ns", "reply_ns", "first_ns", "executed", "late", "image_ns", "server_us")
@@ -20,8 +20,8 @@ LATER = ("call_us", "gpu_memory_mb")  # recordings from before they were kept ha
 
 
 class StartUp(TypedDict):
-    """A controller became ready, as its episode's seal keeps it; told: what its server said of itself; software: what
-    its policy runs on, name and version.
+    """A controller became ready, as its episode's seal keeps it; told: the resources that its server reported (see
+    `devices.Telling`); software: what its policy runs on, name and version.
     """
 
     load_s: float
@@ -65,7 +65,7 @@ def answer_times(
 def _questions(store: Samples, episode: str) -> np.ndarray | None:
     """The questions of an episode as rows of NEEDED and LATER; None when they are not recorded or cannot be read."""
     spec = next((spec for spec in store.streams(episode) if spec.name == POLICY), None)
-    read = samples_of(store, episode, POLICY)
+    read = read_stream(store, episode, POLICY)
     if spec is None or read is None or any(name not in spec.columns for name in NEEDED):
         return None
     values = read[1]
@@ -75,7 +75,7 @@ def _questions(store: Samples, episode: str) -> np.ndarray | None:
 
 
 def _greatest(reported: Sequence[Mapping[str, float]], episodes: Sequence[np.ndarray]) -> dict[str, float]:
-    """The greatest of what was told before the clock and, of GPU memory, with the answers."""
+    """The greatest value of each resource that was reported before go and, of GPU memory, with the answers too."""
     names = sorted({name for resources in reported for name in resources})
     found = {name: max(float(resources[name]) for resources in reported if name in resources) for name in names}
     held = max((float(rows[:, -1].max()) for rows in episodes), default=-1.0)

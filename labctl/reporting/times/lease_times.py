@@ -12,7 +12,7 @@ import numpy as np
 
 from labctl.core.rollout import LEASES
 from labctl.plain import count
-from labctl.reporting.times.recorded import samples_of
+from labctl.reporting.times.recorded import read_stream
 from labctl.store.read_once import Samples
 
 
@@ -20,7 +20,7 @@ def lease_lines(store: Samples, episodes: Mapping[str, str], arms: Sequence[str]
     """arm -> one line, of the arms whose episodes recorded renewals. episodes: episode -> arm."""
     rows: dict[str, list[np.ndarray]] = {}
     for episode, arm in episodes.items():
-        if (read := samples_of(store, episode, LEASES)) is not None:
+        if (read := read_stream(store, episode, LEASES)) is not None:
             rows.setdefault(arm, []).append(read[1])
     return {f"{arm}:": _line(np.concatenate(rows[arm])) for arm in arms if rows.get(arm)}
 

@@ -12,7 +12,7 @@ import numpy as np
 from labctl.clock import SECOND
 from labctl.core.rollout import ACTION
 from labctl.errors import LabctlError
-from labctl.reporting.times.recorded import POLICY, SENSOR, samples_of
+from labctl.reporting.times.recorded import POLICY, SENSOR, read_stream
 from labctl.store.read_once import Samples
 from labctl.streams import STATE, robot_states
 
@@ -43,7 +43,7 @@ def device_lines(store: Samples, episodes: Sequence[str]) -> dict[str, str]:
         for spec in store.streams(episode):
             if spec.name != DEVICE and (spec.name.startswith(SENSOR) or not spec.name.endswith("/device")):
                 continue
-            read = samples_of(store, episode, spec.name)
+            read = read_stream(store, episode, spec.name)
             if read is None:
                 continue
             of = "" if spec.name == DEVICE else f"{spec.name.partition('/')[0]}."

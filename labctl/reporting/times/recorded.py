@@ -14,7 +14,7 @@ POLICY = "policy"  # the stream of questions to a policy
 SENSOR = "sensor/"  # with the sensor's name behind it
 
 
-def samples_of(store: Samples, episode: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
+def read_stream(store: Samples, episode: str, stream: str) -> tuple[np.ndarray, np.ndarray] | None:
     """t_ns (n,) and values (n, columns); None where the stream was not recorded, or holds a damaged chunk."""
     if all(spec.name != stream for spec in store.streams(episode)):
         return None

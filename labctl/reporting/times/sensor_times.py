@@ -14,7 +14,7 @@ import numpy as np
 from labctl.analysis.report.lab_facts import SensorColumn
 from labctl.clock import SECOND
 from labctl.core.record import Episode
-from labctl.reporting.times.recorded import SENSOR, samples_of
+from labctl.reporting.times.recorded import SENSOR, read_stream
 from labctl.store.read_once import Samples
 
 POINTS = 160  # of an episode's curve
@@ -33,7 +33,7 @@ def sensor_columns(store: Samples, episodes: Mapping[str, str], records: Mapping
             if not spec.name.startswith(SENSOR):
                 continue
             nothing = np.empty(0, np.int64), np.empty((0, len(spec.columns)))
-            t_ns, values = samples_of(store, episode, spec.name) or nothing
+            t_ns, values = read_stream(store, episode, spec.name) or nothing
             inside = (t_ns >= went.go_ns) & (t_ns <= went.end_ns)
             seconds, rows = (t_ns[inside] - went.go_ns) / SECOND, values[inside]
             for i, (column, unit) in enumerate(zip(spec.columns, spec.units, strict=True)):

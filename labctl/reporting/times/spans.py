@@ -5,7 +5,7 @@
 May not: name an arm, or tell a trial's times, while arms are sealed: then each finished block is one span, with sums.
 
 Format: OTLP 1.x, JSON encoding (opentelemetry.io/docs/specs/otlp): ids in hex, whole numbers as text, times in ns
-since 1970 UTC. The same record gives the same ids, so that a collector that is told twice has it once.
+since 1970 UTC. The same record gives the same ids, so that a collector that receives it twice stores it once.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from labctl.clock import SECOND, wall_ns
 from labctl.core.record import Record, Spent
 from labctl.reporting.times.hours import standing
 
-_NONE_S, _PAUSE_S = 0.001, 1.0  # between two stretches: less is none, more is told
+_NONE_S, _PAUSE_S = 0.001, 1.0  # a gap below the first is none, one above the second a pause
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ def test_a_report_shows_what_it_chose(tmp_path: Path) -> None:
     ).folder
     run_campaign(folder, lambda line: None, manual=True)
     with pytest.raises(StateError, match="unblind it first"):
-        clips(folder, [])
+        clips(folder, [], without=())
     unblind(folder)
     out = tmp_path / "report"
     page = report_campaign(folder, out, boot=20, perm=20)
