@@ -87,9 +87,9 @@ def json_answer(
     return answer, None if answer else signal.Signals(-code).name if code < 0 else f"exit code {code}"
 
 
-def leave_with(answer: Mapping[str, object]) -> NoReturn:
-    """Print the answer of a process that `json_answer` began, and end it: a thread that hangs would hold its end."""
-    sys.stdout.write(f"\n{json.dumps(answer)}\n")
+def leave_with(answer: str) -> NoReturn:
+    """Print the JSON of a process that `json_answer` began, and end it: a thread that hangs would hold its end."""
+    sys.stdout.write(f"\n{answer}\n")
     sys.stdout.flush()
     os._exit(0)
 

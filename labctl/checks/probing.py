@@ -129,7 +129,7 @@ def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F], table: str
         answer = lost(str(error), _remedy(error, table))
     except Exception as error:  # a bug in a driver must not look like a device that is well
         answer = lost(f"{type(error).__name__}: {error}", "look at its driver")
-    leave_with(answer)
+    leave_with(json.dumps(answer))
 
 
 def _remedy(error: LabctlError, table: str) -> str:

@@ -10,13 +10,13 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StringConstraints, model_validator
 
 from labctl.config.toml_text import Table
-from labctl.config.values import Text
+from labctl.config.values import Lax, Text
 
 AlertKind = Literal["hold", "fault", "stop", "block", "night", "queue"]
 KINDS: tuple[AlertKind, ...] = get_args(AlertKind)
-Lax = Field(strict=False)
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+\S*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
+Line = Annotated[Text, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$")]  # of a mail's head
 
 
 class PostTable(Table):
@@ -43,8 +43,8 @@ class EmailTable(Table):
     security: Literal["starttls", "tls", "none"] = "starttls"
     user: Text | None = None
     password_env: Variable | None = None
-    sender: Text
-    to: Annotated[tuple[Text, ...], Lax, Field(min_length=1)]
+    sender: Line
+    to: Annotated[tuple[Line, ...], Lax, Field(min_length=1)]
 
     @model_validator(mode="after")
     def _whole_login(self) -> EmailTable:

@@ -31,6 +31,7 @@ PATTERNS: Mapping[str, str] = {
     r"^https?://[^\s/]+\S*$": "an address that begins with http:// or https://",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
     "^[a-z][a-z0-9_]*$": "small letters, digits and `_`",
+    r"^[^\x00-\x1f\x7f]+$": "one line",
 }
 # What pydantic finds wrong, in words of TOML; what is not here it says well enough itself.
 _MUST: Mapping[str, str] = {

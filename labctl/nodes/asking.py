@@ -113,7 +113,7 @@ def nobody_there(endpoint: str) -> str | None:
 
 def ask_main() -> None:
     """Entry of the asking process: its spec on standard input, one JSON line on standard output."""
-    leave_with(_guarded(ArmQuestion.model_validate_json(sys.stdin.read())))
+    leave_with(json.dumps(_guarded(ArmQuestion.model_validate_json(sys.stdin.read()))))
 
 
 def _guarded(asked: ArmQuestion) -> ArmAnswer:

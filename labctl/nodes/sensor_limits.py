@@ -16,18 +16,15 @@ Change = tuple[int, tuple[int, ...]]  # the time of a sample, and the limits tha
 
 
 class SensorLimits:
-    """The limits of one sensor. columns: of its stream, in order."""
+    """The limits of one sensor. columns: of its stream, in order; beyond: the limits that it is beyond now, by their
+    places in the list.
+    """
 
     def __init__(self, limits: Sequence[SensorLimit], columns: Sequence[str]) -> None:
         self._limits = tuple(limits)
         self._at = [[columns.index(name) for name in limit.columns] for limit in limits]
         self._since_ns: list[int | None] = [None] * len(self._limits)
-        self._beyond: tuple[int, ...] = ()
-
-    @property
-    def beyond(self) -> tuple[int, ...]:
-        """The limits that it is beyond now, as their places in the list."""
-        return self._beyond
+        self.beyond: tuple[int, ...] = ()
 
     def look(self, t_ns: np.ndarray, values: np.ndarray) -> list[Change]:
         """Every change in samples t_ns (n,), values (n, columns), in order: a limit exceeded for a moment is two."""
@@ -39,8 +36,8 @@ class SensorLimits:
         changes: list[Change] = []
         for at_ns, row in zip(t_ns.tolist(), outside.tolist(), strict=True):
             beyond = tuple(i for i, out in enumerate(row) if self._lasts(i, at_ns, out=out))
-            if beyond != self._beyond:
-                self._beyond = beyond
+            if beyond != self.beyond:
+                self.beyond = beyond
                 changes.append((at_ns, beyond))
         return changes
 

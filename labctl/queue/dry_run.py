@@ -140,7 +140,7 @@ def dry_run_main() -> None:
             found = _failed(source, str(error))
         except Exception as error:  # whatever a hostile answer makes of it is a failed dry run
             found = _failed(source, f"{type(error).__name__}: {error}")
-    leave_with(found)
+    leave_with(json.dumps(found))
 
 
 def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labctl.config.cell_schema import parse_cell, parse_fixture
+from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
 from labctl.config.conditions import Condition, protocol_conditions
 from labctl.config.protocol_schema import check_against_fixture, parse_protocol
 from labctl.config.toml_text import key_lines
@@ -377,3 +377,11 @@ def test_a_line_is_counted_alike_whatever_ends_it():
     text = '[cell]\nname = "a"\n\n[robot]\ndriver = "x"\n'
     assert key_lines(text.replace("\n", "\r\n")) == key_lines(text)
     assert key_lines(text)["robot", "driver"] == 5
+
+
+@pytest.mark.parametrize(("key", "value"), [("sender", '"a@b.c\\nBcc: d@e.f"'), ("to", '["x@y.z\\rBcc: d@e.f"]')])
+def test_an_address_of_a_mail_is_one_line(key: str, value: str):
+    keys = {"server": '"m"', "sender": '"a@b.c"', "to": '["x@y.z"]', key: value}
+    text = "[alerts.email]\n" + "".join(f"{name} = {one}\n" for name, one in keys.items())
+    with pytest.raises(InputError, match=r"lab\.toml:\d: .*allowed: one line"):
+        parse_lab(text, "lab.toml")
