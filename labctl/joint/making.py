@@ -28,8 +28,7 @@ from labctl.joint.state import BlockBody, JointKind, JointOpened, PartBody, fold
 from labctl.messages.body_parts import SlotWithArm
 from labctl.store.atomic_files import folder_in_one_step
 from labctl.store.chain_heads import append_head, head_text
-from labctl.store.database_backend import sqlite_url
-from labctl.store.journal import Journal
+from labctl.store.journal import Journal, journal_url
 from labctl.store.lab_folder import Plan, check_name, read_plan
 from labctl.store.ledger import Ledger, part_commitment
 from labctl.store.opened_body import text_digest
@@ -116,7 +115,7 @@ def _seal(folder: Path, name: str, plan: Plan, secret: bytes, anchor: Anchor, wh
         blocks=blocks,
         parts=[_part(allocation, blocks, cell, secret) for cell in cells.names],
     )
-    journal = Journal.create(sqlite_url(folder / "journal.db"), name)
+    journal = Journal.create(journal_url(folder), name)
     try:
         event = journal.append(JointKind.OPENED, anchor=anchor, who=who, body=body)
         fold_joint([event])

@@ -36,8 +36,7 @@ from labctl.joint.state import (
 )
 from labctl.messages.body_parts import SlotWithArm
 from labctl.store.chain_heads import append_head, chain_and_head_problems
-from labctl.store.database_backend import sqlite_url
-from labctl.store.journal import Journal
+from labctl.store.journal import Journal, journal_url
 from labctl.store.lab_folder import refuse_moved
 from labctl.store.ledger import Ledger, part_commitment
 from labctl.store.locks import Lock
@@ -248,7 +247,7 @@ def writing(folder: Path, verb: str, clock: Clock | None = None) -> Generator[Se
     now = clock or MonotonicClock()
     refuse_moved(folder)
     with Lock(folder / ".lock", verb, what=f"the seal of {folder.name}", clock=now, patience_ns=_PATIENCE_NS):
-        journal = Journal.open(sqlite_url(folder / "journal.db"), folder.name)
+        journal = Journal.open(journal_url(folder), folder.name)
         try:
             yield SealHost(folder, journal, Ledger.open(folder), now.anchor())
         finally:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import count as numbers
 from pathlib import Path
 
 from labctl.core.record import Record
@@ -30,22 +31,28 @@ def write_cards(folder: Path, manifest: Manifest, campaign: Campaign, record: Re
     for name in ("cards", "eval_results"):
         (folder / name).mkdir()
     trained: list[str] = []
+    files = _files(arms)
     for name, arm in arms.items():
         card = arm.options.get("card")
         if isinstance(card, dict):
-            _write(folder / "cards" / f"{_file(name)}.json", card)
+            _write(folder / "cards" / f"{files[name]}.json", card)
         trained.append(_trained(name, arm.kind, card if isinstance(card, dict) else None))
         entries = results_of(report["result"]["arms"], name, manifest)
         if entries and arm.kind != "human":
-            _write(folder / "eval_results" / f"{_file(name)}.yaml", entries)
+            _write(folder / "eval_results" / f"{files[name]}.yaml", entries)
     text = _data_card(manifest, record, streams, trained, drawn=(folder / RECORDINGS).is_dir())
     replace_file(folder / "README.md", text.encode(), durable=False)
     _write(folder / "croissant.json", croissant(manifest, text, folder))
 
 
-def _file(name: str) -> str:
-    """An arm's name as that of a file."""
-    return re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "arm"
+def _files(arms: Iterable[str]) -> dict[str, str]:
+    """Each arm's name as that of a file, with -2 and so on behind it where two would have the same."""
+    found: dict[str, str] = {}
+    for name in arms:
+        stem = re.sub(r"[^A-Za-z0-9._-]", "-", name).lstrip(".-") or "arm"
+        named = (stem if number == 1 else f"{stem}-{number}" for number in numbers(1))
+        found[name] = next(one for one in named if one not in found.values())
+    return found
 
 
 def _write(path: Path, content: Json) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 from labctl.core.events import Event
 from labctl.publishing.leaving_out import files_of, sealed_episodes, where_read
 from labctl.store.atomic_files import file_errors
-from labctl.store.campaign import Campaign, journal_url
+from labctl.store.campaign import Campaign
+from labctl.store.journal import journal_url
 from labctl.store.ledger import OPENED
 from labctl.store.opened_body import HISTORICAL
 from labctl.store.published_files import copy_journal, copy_traces

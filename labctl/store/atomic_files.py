@@ -95,9 +95,9 @@ def folder_in_one_step(
     number]. replacing: an earlier `to` is renamed away in the last step and removed after it; where that
     step fails it is put back, after a kill by the next call. Raises StorageError.
     """
-    to = to.absolute()  # "." has no name
-    before = to.with_name(f".{to.name}.before")
     with file_errors(str(to)):
+        to = to.absolute()  # "." has no name
+        before = to.with_name(f".{to.name}.before")
         to.parent.mkdir(parents=True, exist_ok=True)
         if replacing:
             _put_back(before, to)

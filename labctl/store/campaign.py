@@ -25,7 +25,7 @@ from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_file
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
-from labctl.store.journal import Journal, campaigns_in
+from labctl.store.journal import Journal, campaigns_in, journal_url, refuse_no_campaign
 from labctl.store.lab_folder import Plan, check_name, read_cell, read_fixture, read_plan, read_text, refuse_moved
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.locks import LOCKS, Lock, campaign_lock
@@ -165,11 +165,6 @@ class Campaign:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def journal_url(folder: Path) -> str:
-    """URL of a campaign folder's journal."""
-    return sqlite_url(folder / "journal.db")
 
 
 def _only(names: Sequence[str], folder: Path) -> str:
@@ -377,8 +372,7 @@ def writing(folder: Path, verb: str, anchor: Anchor | None) -> Generator[tuple[C
     """A campaign that one verb may write into, and the time it does; what it wrote has a head outside the database when
     it is done. Raises StateError naming whoever holds it.
     """
-    if not (folder / "journal.db").is_file():
-        raise InputError(f"{folder} is no campaign: it holds no journal.db")
+    refuse_no_campaign(folder)
     with campaign_lock(folder, verb), Campaign.open(folder, writer=True) as campaign:
         now, before = anchor or MonotonicClock().anchor(), campaign.journal.head()
         yield campaign, now

@@ -253,8 +253,8 @@ class Database:
         guards: Sequence[str] = (),
         held: bool = False,
     ) -> None:
-        """tables: asked for by a writer alone; "create" makes those that are not there, and carries out `guards`. held:
-        as `Reader` has it. Raises StorageError.
+        """tables: called for a writer alone; "create" makes those that are not there, then executes `guards`. held: as
+        `Reader` has it. Raises StorageError.
         """
         self.where, self._url = str(database_file(url)), url
         self._reader = Reader(url, held=held) if mode == "read" else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from labctl.clock import Anchor
 from labctl.core.events import GENESIS, Event, canonical, event_hash
-from labctl.errors import BrokenRecord, StateError, StorageError
+from labctl.errors import BrokenRecord, InputError, StateError, StorageError
 from labctl.store import database_backend
 from labctl.store.problem import Problem
 
@@ -286,9 +286,20 @@ def chain_problems(events: Sequence[Event]) -> list[Problem]:
     return found
 
 
+def journal_url(folder: Path) -> str:
+    """URL of the journal in a folder."""
+    return database_backend.sqlite_url(folder / "journal.db")
+
+
+def refuse_no_campaign(folder: Path) -> None:
+    """Raises InputError for a folder without a journal."""
+    if not (folder / "journal.db").is_file():
+        raise InputError(f"{folder} is no campaign: it holds no journal.db")
+
+
 def events_of(folder: Path) -> list[Event]:
     """Every event of the one campaign in this folder. Raises BrokenRecord, StorageError."""
-    url = database_backend.sqlite_url(folder / "journal.db")
+    url = journal_url(folder)
     names = campaigns_in(url)
     if len(names) != 1:
         raise BrokenRecord(f"{folder / 'journal.db'} holds {len(names)} campaigns, not one")

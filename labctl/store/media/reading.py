@@ -83,7 +83,7 @@ def _refuse_while_away(url: str) -> None:
 
 @contextmanager
 def _noting_away(url: str) -> Generator[None, None, None]:
-    """Remember a store that does not answer; one that has not a single object has answered."""
+    """Remember a store that does not answer; one that says that it lacks an object does answer."""
     try:
         yield
     except Gone:
@@ -108,7 +108,7 @@ def _table(folder: Path, file: str) -> MediaTable:
 def fetch_to(path: Path, entry: FileEntry, found: Held, table: MediaTable, *, store: MediaStore | None = None) -> None:
     """Write a file as a store has it to `path`, in one step and only as it was sealed.
 
-    The journalled version is asked for first, then the newest. Raises StorageError with what failed.
+    The journalled version is what is asked for. Raises StorageError with what failed.
     """
     copy = found.stored.get((entry["sha256"], table.url))
     if copy is None:

@@ -14,7 +14,7 @@ from labctl.errors import BrokenRecord, InputError
 from labctl.store.atomic_files import folder_in_one_step
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import database_file, insert_rows, sqlite_url
-from labctl.store.journal import Journal, chain_problems, events_of
+from labctl.store.journal import Journal, chain_problems, events_of, journal_url
 from labctl.store.ledger import TRACES
 from labctl.store.server.connecting import Server
 from labctl.store.server.copying import check_may_read, head_of
@@ -96,7 +96,7 @@ def fetch(server: Server, named: str, out: Path) -> Fetched:
 
 
 def _journal(server: Server, key: str, name: str, folder: Path) -> tuple[int, str]:
-    url = sqlite_url(folder / "journal.db")
+    url = journal_url(folder)
     Journal.create(url, name).close()
     insert_rows(url, "event", _in(Entry), ((name, *entry) for entry in _entries(server, key)))
     commands = server.rows(_COMMANDS, Command, key)

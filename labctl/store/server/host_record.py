@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from labctl.core.events import GENESIS, Event, Kind, event_hash
 from labctl.errors import BrokenRecord, StorageError, in_words
-from labctl.store.campaign import journal_url
 from labctl.store.database_backend import Made, Reader, database_file, sqlite_url
+from labctl.store.journal import journal_url
 from labctl.store.ledger import TRACES
 from labctl.store.traces import sealed_url
 from labctl.streams import spec_of

@@ -29,7 +29,7 @@ from labctl.store.chain_heads import (
 )
 from labctl.store.database_backend import uncollected
 from labctl.store.footage import check_files
-from labctl.store.journal import events_of
+from labctl.store.journal import events_of, refuse_no_campaign
 from labctl.store.ledger import (
     SEALING,
     Ledger,
@@ -107,8 +107,7 @@ def verify_campaign(
 
     Raises InputError when the folder is no campaign.
     """
-    if not (folder / "journal.db").is_file():
-        raise InputError(f"{folder} is no campaign: it holds no journal.db")
+    refuse_no_campaign(folder)
     found, events = Found(say=say), list[Event]()
     heads: list[Head] = []
     found.guard("damaged heads.log", HEADS, lambda: heads.extend(read_heads(folder)))

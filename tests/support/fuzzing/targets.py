@@ -223,7 +223,8 @@ def _joint_answer(data: bytes, folder: Path) -> object:
 
 def _invitations() -> list[bytes]:
     names = ("joint", "cell", "commitment", "host_key", "public_key", "secret_key")
-    return ["".join([*(f'{name} = "x"\n' for name in names), 'address = "tcp://127.0.0.1:7441"\n']).encode()]
+    key = "x" * 40
+    return ["".join([*(f'{name} = "{key}"\n' for name in names), 'address = "tcp://127.0.0.1:7441"\n']).encode()]
 
 
 def _invitation(data: bytes, folder: Path) -> object:
