@@ -71,6 +71,14 @@ def estimate(value: Number | None, bounds: Bounds, *, digits: int = 1, scale: fl
     return text if span == MISSING else f"{text} {span}"
 
 
+def ratio(value: float | None, ends: Sequence[float] | None, *, turned: bool = False) -> str:
+    """exp of a log ratio and its interval, `0.85 [0.76, 0.96]`; turned: of the second over the first."""
+    if value is None:
+        return MISSING
+    sign = -1 if turned else 1
+    return estimate(math.exp(sign * value), sorted(math.exp(sign * end) for end in ends or ()) or None, digits=2)
+
+
 def p_value(p: float | None, error: float | None, least: float = 0.0) -> str:
     """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001"; behind it `±` and the Monte-Carlo error
     to one digit, where `error` is not None or 0: random draws then gave the p, and another seed gives another.

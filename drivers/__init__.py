@@ -23,7 +23,8 @@ for _folder in os.environ.get("LABCTL_MODULES", "").split(os.pathsep):
     if _folder and _folder not in sys.path:
         sys.path.append(_folder)
 
-# The name in a cell or protocol file -> the module with its `build`. Names outlive the folders that modules lie in.
+# The name in a cell or protocol file -> the module with its `build`, or "module:function". Names outlive the folders
+# that modules lie in.
 BY_NAME = {
     "emulated": "labctl.drivers.sim.emulated",
     "faults": "labctl.drivers.sim.faults",
@@ -46,15 +47,15 @@ BY_NAME = {
     "ros2_camera": "labctl.drivers.ros2.camera",
     "ros2_gripper": "labctl.drivers.ros2.gripper",
     "sim_camera": "labctl.drivers.sim.camera",
-    "sim_fr3": "labctl.drivers.sim.fr3",
-    "sim_hand": "labctl.drivers.sim.axes.hand",
+    "sim_fr3": "labctl.drivers.sim.robot:fr3",
+    "sim_hand": "labctl.drivers.sim.axes.robot:with_a_hand",
     "sim_operator": "labctl.drivers.sim.operator",
-    "sim_operator_prompt": "labctl.drivers.sim.prompt_operator",
+    "sim_operator_prompt": "labctl.drivers.sim.operator:prompt",
     "sim_person": "labctl.drivers.sim.person",
     "sim_policy": "labctl.drivers.sim.policy",
-    "sim_rail": "labctl.drivers.sim.axes.rail",
-    "sim_scale": "labctl.drivers.sim.sensing.scale",
-    "sim_ur5": "labctl.drivers.sim.ur5",
+    "sim_rail": "labctl.drivers.sim.axes.robot:on_a_rail",
+    "sim_scale": "labctl.drivers.sim.scale",
+    "sim_ur5": "labctl.drivers.sim.robot:ur5",
     "teleop": "labctl.drivers.teleop.person",
     "teleop_gamepad": "labctl.drivers.teleop.gamepad",
     "teleop_gello": "labctl.drivers.teleop.gello",
@@ -103,9 +104,9 @@ OPTIONS = {
     "ur5": "labctl.drivers.ur.options:UrOptions",
 }
 
-# A folder of drivers -> the extra that brings what they import; another name where the two differ.
-_ALIKE = ("franka", "ur", "robotiq", "realsense", "ros2", "policy", "teleop")
-EXTRAS = {name: name for name in _ALIKE} | {"opencv": "cameras"}
+# A folder of drivers -> the extra that brings what they import.
+EXTRAS = {name: name for name in ("franka", "ur", "robotiq", "realsense", "ros2", "policy", "teleop")}
+EXTRAS["opencv"] = "cameras"
 
 # The name in `labctl emulate NAME` -> the module with its `build`.
 EMULATORS = {

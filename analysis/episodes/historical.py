@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labctl.analysis.historical_facts import HistoricalCell, HistoricalNumbers, HistoricalRatio
+from labctl.analysis.episode_facts import HistoricalCell, HistoricalNumbers, HistoricalRatio
 from labctl.analysis.results import bounds
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates

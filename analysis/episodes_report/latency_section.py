@@ -6,9 +6,9 @@ May not: rank arms, or say of a level that it costs nothing because its interval
 from __future__ import annotations
 
 from labctl.analysis import numerals
+from labctl.analysis.episode_facts import LatencyLevel, Lateness
 from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.drawing import Line, levels
-from labctl.analysis.lateness_facts import LatencyLevel, Lateness
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 

@@ -14,7 +14,7 @@ from labctl.analysis.episodes_report.drawing import Line, levels
 from labctl.analysis.episodes_report.radar import SPOKES, radar
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.result import EpisodesResult, FamilyMean, StressLevel
-from labctl.analysis.report.figures import Figure, slug
+from labctl.analysis.report.figures import Figure, slugs
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
@@ -81,7 +81,7 @@ def _mean(row: FamilyMean | StressLevel | None) -> str:
 def _responses(result: EpisodesResult, looks: Looks, order: list[str], axis: str) -> Iterator[Figure]:
     """A picture of each family: every arm's mean at every level, in order."""
     by = {(row["family"], row["level"], row["arm"]): row for row in result["stress"]}
-    for family in dict.fromkeys(row["family"] for row in result["stress"]):
+    for family, name in slugs(dict.fromkeys(row["family"] for row in result["stress"])).items():
         places = list(dict.fromkeys(row["level"] for row in result["stress"] if row["family"] == family))
         lines = {}
         for arm in order:
@@ -89,7 +89,7 @@ def _responses(result: EpisodesResult, looks: Looks, order: list[str], axis: str
             if any(own):
                 values = [None if row is None else row["score"] for row in own]
                 lines[arm] = Line(looks[arm], values, [None if row is None else row["ci"] for row in own])
-        yield levels(f"stress-{slug(family)}", family, lines, places, axis)
+        yield levels(f"stress-{name}", family, lines, places, axis)
 
 
 def _breaks(result: EpisodesResult) -> Table:

@@ -35,6 +35,7 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
     times = times_of(cohort, plan)
     pairs = pair_rows(cohort, plan)
     factors, inseparable = further.factors(cohort, plan)
+    preference, unbounded = further.preferred(cohort, plan)
     return {
         "schema": SCHEMA,
         "seed": plan.seed,
@@ -46,7 +47,7 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "order": order_of(cohort, plan),
         "arms": arm_rows(cohort, pairs, times, plan),
         "pairs": pairs,
-        "preference": further.preferred(cohort, plan),
+        "preference": preference,
         "factors": factors,
         "axes": further.axes(cohort, plan),
         "tags": further.tags(cohort, plan),
@@ -57,7 +58,10 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "compositions": diagnosis.together(cohort, plan),
         "tasks": diagnosis.tasks(cohort, plan),
         "enough": diagnosis.fewer(cohort, plan),
-        "warnings": [*cautions(cohort), *times.warnings, *inseparable],
+        "warnings": [
+            *(*cautions(cohort), *times.warnings, *inseparable),
+            *(f"preference: {text}" for text in unbounded),
+        ],
     }
 
 

@@ -40,13 +40,15 @@ TRAIN, TEST = "train", "test"
 _SEPARATOR = re.compile(r"\s*[;,]\s*")
 
 
-def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
-    """The entry `preference`: Bradley-Terry-Davidson over blocks, and how often a preference goes with the score."""
+def preferred(cohort: Cohort, plan: Plan) -> tuple[Preference | None, tuple[str, ...]]:
+    """The entry `preference`: Bradley-Terry-Davidson over blocks, and how often a preference goes with the score; and
+    what of it the comparisons leave without bound.
+    """
     table = cohort.table
     compared, verdicts = table.of_block("compared"), table.of_block("preferred")
     at = [i for i, word in enumerate(verdicts) if word]
     if not at:
-        return None
+        return None, ()
     two = [[table.arms.index(arm.strip()) for arm in compared[i].split("|")] for i in at]
     first, second = (np.array([pair[side] for pair in two], dtype=np.int64) for side in (0, 1))
     verdict = [_verdict(verdicts[i], table.arms[a]) for i, a in zip(at, first, strict=True)]
@@ -54,8 +56,7 @@ def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
     found = preference.davidson(
         table.arms, first, second, judged, cohort.unit[at], min(plan.boot, 1999), plan.seed, plan.level
     )
-    agreed = preference.concordance(judged, cohort.measure[at, first], cohort.measure[at, second], plan.level)
-    return {
+    entry: Preference = {
         "first": found.first,
         "second": found.second,
         "tie": found.tie,
@@ -63,8 +64,9 @@ def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
         "tie_parameter": known(found.tie_parameter),
         "order_effect": known(found.order_effect),
         "order_ci": bounds(found.order_ci),
-        "agreement": agreed.agreement,
+        "agreement": preference.agreement(judged, cohort.measure[at, first], cohort.measure[at, second]),
     }
+    return entry, found.words
 
 
 def known(value: float | None) -> float | None:

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from labctl.analysis.cells_result import OverCells
+from labctl.analysis.family import STATISTICS
 from labctl.analysis.monte_carlo import check_draws
 from labctl.analysis.operations_table.cautions import cautions, unequal_budgets
 from labctl.analysis.operations_table.cohort import Cohort, Plan, exchanges_by_pair
@@ -29,7 +30,6 @@ from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst
 from labctl.analysis.survival.curves import ESTIMATORS, KAPLAN_MEIER
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.items_moved import moved_macro, moved_share
-from labctl.analysis.survival.ks import STATISTICS
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.resample import Design
 from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Margin, PairResult

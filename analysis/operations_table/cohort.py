@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from labctl.analysis.family import STATISTICS
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import Replicates
 from labctl.analysis.survival.curves import KAPLAN_MEIER, Floats
-from labctl.analysis.survival.ks import STATISTICS
 from labctl.analysis.survival.resample import Design, Exchange, exchanges_of
 from labctl.analysis.survival.result import Margin
 from labctl.analysis.survival.verdicts import ALPHA, of_one_family, pairs_of

@@ -51,17 +51,13 @@ def unpack(data: bytes) -> Any:
     """The reverse of `pack`."""
 
     def restore(found: dict[Any, Any]) -> Any:
-        if b"__ndarray__" in found:
-            dtype = np.dtype(found[b"dtype"])
-            if dtype.kind in ODD:
-                raise ValueError(f"arrays of dtype {dtype} do not travel")
-            return np.frombuffer(found[b"data"], dtype).reshape(found[b"shape"])
-        if b"__npgeneric__" in found:
-            dtype = np.dtype(found[b"dtype"])
-            if dtype.kind in ODD:
-                raise ValueError(f"values of dtype {dtype} do not travel")
-            return dtype.type(found[b"data"])
-        return found
+        is_array = b"__ndarray__" in found
+        if not is_array and b"__npgeneric__" not in found:
+            return found
+        dtype = np.dtype(found[b"dtype"])
+        if dtype.kind in ODD:
+            raise ValueError(f"values of dtype {dtype} do not travel")
+        return np.frombuffer(found[b"data"], dtype).reshape(found[b"shape"]) if is_array else dtype.type(found[b"data"])
 
     return msgpack.unpackb(data, object_hook=restore)
 

@@ -49,15 +49,29 @@ def silent_s(rate_hz: float) -> float:
     return max(SILENT_S, SILENT_PERIODS / rate_hz)
 
 
-class LiveCamera:
+class _Camera:
+    """What both have of their source."""
+
+    def __init__(self, source: Source) -> None:
+        self.width, self.height = source.size
+        self.rate_hz = source.rate_hz
+        self._source = source
+
+    def sense(self, observation: Mapping[str, np.ndarray]) -> None:
+        """A real camera sees for itself, and what was recorded does not change."""
+
+    def about(self) -> CameraAbout:
+        """See `labctl.devices.Camera`."""
+        return self._source.about()
+
+
+class LiveCamera(_Camera):
     """See `labctl.devices.Camera`. open_s: how long `connect` waits for a first frame; frozen_s: see `Repeats`."""
 
     kind: Kind = "real"
 
     def __init__(self, source: Source, *, open_s: float, frozen_s: float) -> None:
-        self.width, self.height = source.size
-        self.rate_hz = source.rate_hz
-        self._source = source
+        super().__init__(source)
         self._reader = FrameReader(
             source.shown, source, silent_s=silent_s(source.rate_hz), open_s=open_s, frozen_s=frozen_s
         )
@@ -66,31 +80,23 @@ class LiveCamera:
         """Open the camera and wait for its first frame. Raises DeviceLost, or DeviceRefused in one line."""
         self._reader.start()
 
-    def sense(self, observation: Mapping[str, np.ndarray]) -> None:
-        """A real camera sees for itself."""
-
     def grab(self, now_ns: int) -> Frame | None:
         """The next frame. Waits for it up to a frame period. Raises DeviceLost."""
         return self._reader.take(min(1.0 / self.rate_hz, LONGEST_WAIT_S))
-
-    def about(self) -> CameraAbout:
-        """See `labctl.devices.Camera`."""
-        return self._source.about()
 
     def close(self) -> None:
         """Let go of the camera. Any number of times."""
         self._reader.end()
 
 
-class PlayedCamera:
+class PlayedCamera(_Camera):
     """See `labctl.devices.Camera`. A recording, by the caller's clock; `connect` begins it anew after its end."""
 
     kind: Kind = "replay"
 
     def __init__(self, source: Source, *, paced: bool) -> None:
-        self.width, self.height = source.size
-        self.rate_hz = source.rate_hz
-        self._source, self._paced = source, paced
+        super().__init__(source)
+        self._paced = paced
         self._player: Player | None = None
         self._lost: DeviceError | None = None
 
@@ -107,9 +113,6 @@ class PlayedCamera:
             source.close()
             raise type(error)(f"{shown}: {error}") from error
 
-    def sense(self, observation: Mapping[str, np.ndarray]) -> None:
-        """What was recorded does not change."""
-
     def grab(self, now_ns: int) -> Frame | None:
         """The frame that is due, or None. Raises DeviceLost at the end."""
         if self._player is None:
@@ -120,10 +123,6 @@ class PlayedCamera:
             except DeviceError as error:
                 self._lost = type(error)(f"{self._source.shown}: {error}")
         raise self._lost
-
-    def about(self) -> CameraAbout:
-        """See `labctl.devices.Camera`."""
-        return self._source.about()
 
     def close(self) -> None:
         """Let go of the file. Any number of times."""

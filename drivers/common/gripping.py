@@ -5,6 +5,7 @@ May not: know a device. The latest target wins.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -18,7 +19,7 @@ class GripperWorker:
     """Runs `visit` again and again in its own thread, `period_s` apart, or at once when something was asked.
 
     State a driver reads: `wanted` (m, None when nothing is asked), `stopped`, `recovering`; it sets `opening` and
-    `sound`. An exception of `visit` that is a DeviceLost ends the worker: `sound` says "lost".
+    `sound`. A DeviceLost of `visit` ends the worker, and so does any fault of it: `sound` says "lost".
     """
 
     def __init__(self, name: str, visit: Callable[[], None], period_s: float) -> None:
@@ -31,6 +32,9 @@ class GripperWorker:
         self.sound = RobotStatus("idle")
 
     def start(self) -> None:
+        """Raises DeviceLost while a visit from before `end` has not returned."""
+        if self._thread is not None:
+            raise DeviceLost(f"{self._name}: its driver hangs in an earlier call; restart labctl")
         self._end.clear()
         self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
         self._thread.start()
@@ -46,6 +50,10 @@ class GripperWorker:
                 return
             except DeviceError as error:
                 self.sound = RobotStatus("fault", str(error))
+            except Exception as error:  # a bug in a driver: whoever asks for the state must hear of it
+                logging.getLogger(__name__).exception("the thread of the %s failed", self._name)
+                self.sound = RobotStatus("lost", f"{self._name}: {type(error).__name__}: {error}")
+                return
 
     def ask(self, opening_m: float) -> None:
         """A new target."""
@@ -72,4 +80,5 @@ class GripperWorker:
         self._wake.set()
         if self._thread is not None:
             self._thread.join(JOIN_S)
-            self._thread = None
+            if not self._thread.is_alive():
+                self._thread = None

@@ -200,26 +200,36 @@ def solve(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, lower: np.ndarra
     once; 60 iterations at most. The caller checks the residual: an unreachable pose ends at the nearest configuration
     found.
     """
-    goal = (
-        rotations.matrix(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True))
-        if wanted.shape[1] > 3
-        else None
-    )
+    goal = turns(wanted) if wanted.shape[1] > 3 else None
     q = np.repeat(np.clip(q_seed, lower, upper)[None, :], wanted.shape[0], axis=0)
     for _ in range(60):
         jac, tip, turn = jacobian(chain, q)
-        error = wanted[:, :3] - tip
         if goal is None:
-            jac = jac[:, :3]
+            jac, error = jac[:, :3], wanted - tip
         else:
-            error = np.concatenate([error, rotation_vector(goal @ np.swapaxes(turn, 1, 2))], axis=1)
+            error = pose_error(wanted, goal, tip, turn)
         size = np.linalg.norm(error, axis=1)
         if float(size.max()) < 1e-7:
             break
-        damping = (np.minimum(1e-2, 0.1 * size * size) + 1e-10)[:, None, None] * np.eye(error.shape[1])
-        step = np.swapaxes(jac, 1, 2) @ np.linalg.solve(jac @ np.swapaxes(jac, 1, 2) + damping, error[:, :, None])
-        q = np.clip(q + np.clip(step[:, :, 0], -0.3, 0.3), lower, upper)
+        q = np.clip(q + np.clip(damped_step(jac, error, size), -0.3, 0.3), lower, upper)
     return q
+
+
+def damped_step(jac: np.ndarray, error: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Steps of the joints (n, dof) that lessen errors (n, k) of those sizes (n,), by Jacobians (n, k, dof)."""
+    damping = (np.minimum(1e-2, 0.1 * size * size) + 1e-10)[:, None, None] * np.eye(error.shape[1])
+    back = np.swapaxes(jac, 1, 2)
+    return (back @ np.linalg.solve(jac @ back + damping, error[:, :, None]))[:, :, 0]
+
+
+def turns(poses: np.ndarray) -> np.ndarray:
+    """Rotations (n, 3, 3) of poses (n, 7) whose quaternions need not be of unit length."""
+    return rotations.matrix(poses[:, 3:] / np.linalg.norm(poses[:, 3:], axis=1, keepdims=True))
+
+
+def pose_error(wanted: np.ndarray, goal: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> np.ndarray:
+    """From tools at tip (n, 3), turn (n, 3, 3) to poses wanted (n, 7), whose `turns` are goal: (n, 6) m and rad."""
+    return np.concatenate([wanted[:, :3] - tip, rotation_vector(goal @ np.swapaxes(turn, 1, 2))], axis=1)
 
 
 def rotation_vector(turn: np.ndarray) -> np.ndarray:

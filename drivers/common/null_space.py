@@ -20,7 +20,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labctl import rotations
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.kinematics import Chain
 
@@ -71,7 +70,7 @@ def joints(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, posture: Postur
     """
     lower, upper = posture.lower, posture.upper
     seed = np.clip(q_seed, lower, upper)[None, :]
-    goal = rotations.matrix(wanted[:, 3:] / np.linalg.norm(wanted[:, 3:], axis=1, keepdims=True))
+    goal = kinematics.turns(wanted)
     jac, tip, turn = kinematics.jacobian(chain, seed)
     first, way = _swing(jac)[0], _way(tip, turn, wanted, goal)
     slope = posture.slope(seed, first[None, :])[0] * np.exp(-way / SETTLE_M)
@@ -79,9 +78,7 @@ def joints(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, posture: Postur
     nearest, stuck, size = np.inf, 0, np.empty(0)
     for _ in range(STEPS):
         jac, tip, turn = kinematics.jacobian(chain, q)
-        error = np.concatenate(
-            [wanted[:, :3] - tip, kinematics.rotation_vector(goal @ np.swapaxes(turn, 1, 2))], axis=1
-        )
+        error = kinematics.pose_error(wanted, goal, tip, turn)
         swing = _swing(jac)
         swing = swing * np.where(swing @ first < 0, -1.0, 1.0)[:, None]
         now, bend = posture.slope(q, swing)
@@ -92,9 +89,7 @@ def joints(chain: Chain, wanted: np.ndarray, q_seed: np.ndarray, posture: Postur
         nearest = min(nearest, left)
         if stuck >= STUCK or (left < ENOUGH and float(np.abs(along).max()) < NEAR):
             break
-        damping = (np.minimum(1e-2, 0.1 * size * size) + 1e-10)[:, None, None] * np.eye(6)
-        step = np.swapaxes(jac, 1, 2) @ np.linalg.solve(jac @ np.swapaxes(jac, 1, 2) + damping, error[:, :, None])
-        step = step[:, :, 0] + along[:, None] * swing
+        step = kinematics.damped_step(jac, error, size) + along[:, None] * swing
         q = np.clip(q + np.clip(step, -STEP_RAD, STEP_RAD), lower, upper)
     return _on_the_branch(q, seed[0], way, size < REACHED)
 

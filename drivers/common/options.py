@@ -83,23 +83,24 @@ class RobotOptions(Options):
 
     def home(self, default: np.ndarray) -> np.ndarray | None:
         """Where episodes begin, (dof,) rad, given what "default" means; None to stay."""
-        if self.home_rad is None or self.home_rad == "default":
-            return None if self.home_rad is None else default
-        return np.array(self.home_rad)
+        if self.home_rad is None:
+            return None
+        return default if self.home_rad == "default" else np.array(self.home_rad)
 
 
 def check_place(driver: str, cell: Cell, host: str) -> None:
     """Raises InputError for a cell that is neither real nor emulated, and in a real one for a host name that leads to
     this very computer: there is an emulator, if anything. A name that nobody knows is for the connection to say.
     """
-    kind = cell.kind
-    if kind not in ("real", "emulated"):
-        raise InputError(f"{driver} drives a real robot or an emulator; the cell's kind is {kind!r}")
-    if kind == "real":
+    if cell.kind not in ("real", "emulated"):
+        raise InputError(f"{driver} drives a real robot or an emulator; the cell's kind is {cell.kind!r}")
+    if cell.kind == "real":
         try:
             found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
         except OSError:
             return
+        except UnicodeError as error:
+            raise InputError(f"{driver}: host {host!r} is no name of a computer ({error})") from error
         if any(is_own(address) for address in found):
             raise InputError(f'{driver}: {host} {OWN}, and the cell says kind = "real"')
 

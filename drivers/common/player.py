@@ -29,17 +29,14 @@ class Player:
     def __init__(self, read: Callable[[], Frame | None], *, paced: bool, start_ns: int) -> None:
         self._read, self._paced, self._start_ns = read, paced, start_ns
         self._due: deque[Frame] = deque(maxlen=QUEUE)
-        self._next = read()
-        self._first_ms = self._next.device_time if self._next is not None else 0.0
-        self._time_next()
-
-    def _time_next(self) -> None:
-        if self._next is not None:
-            self._next.host_ns = self._start_ns + round((self._next.device_time - self._first_ms) * MILLISECOND)
+        self._first_ms: float | None = None
+        self._step()
 
     def _step(self) -> None:
         self._next = self._read()
-        self._time_next()
+        if self._next is not None:
+            first_ms = self._first_ms = self._next.device_time if self._first_ms is None else self._first_ms
+            self._next.host_ns = self._start_ns + round((self._next.device_time - first_ms) * MILLISECOND)
 
     def take(self, now_ns: int) -> Frame | None:
         """The oldest frame that is due, or None. Raises DeviceLost when all have been given."""

@@ -82,7 +82,7 @@ def with_tool(robot_model: RobotModel, tool: Tool) -> RobotModel:
     return replace(robot_model, chain=chain)
 
 
-_D1, _D3, _D5, _A4, _A7, _FLANGE = 0.333, 0.316, 0.384, 0.0825, 0.088, 0.107
+_D1, _D3, _D5, _A4, _A7, FLANGE_M = 0.333, 0.316, 0.384, 0.0825, 0.088, 0.107
 _Q = math.pi / 2
 
 FR3_CHAIN = Chain(
@@ -95,7 +95,7 @@ FR3_CHAIN = Chain(
         (0.0, _Q, 0.0),
         (_A7, _Q, 0.0),
     ),
-    tool_z=_FLANGE + HAND_M,
+    tool_z=FLANGE_M + HAND_M,
     tool_rpy=HAND_RPY,
 )
 # FCI documentation, "Joint space limits" of the FR3 (velocity: the upper bound, away from the position limits).
@@ -159,13 +159,12 @@ def _franka_inverse(posture: null_space.Posture, chain: Chain, poses: np.ndarray
 
 
 Links = tuple[float, float, float, float, float, float]
-UR5_LINKS: Links = (0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823)  # d1 a2 a3 d4 d5 d6, m
-UR5E_LINKS: Links = (0.1625, -0.425, -0.3922, 0.1333, 0.0997, 0.0996)
-UR_LINKS: Mapping[str, Links] = {
-    "ur5": UR5_LINKS,
+_UR5E: Links = (0.1625, -0.425, -0.3922, 0.1333, 0.0997, 0.0996)
+UR_LINKS: Mapping[str, Links] = {  # d1 a2 a3 d4 d5 d6, m
+    "ur5": (0.089159, -0.425, -0.39225, 0.10915, 0.09465, 0.0823),
     "ur3e": (0.15185, -0.24355, -0.2132, 0.13105, 0.08535, 0.0921),
-    "ur5e": UR5E_LINKS,
-    "ur7e": UR5E_LINKS,
+    "ur5e": _UR5E,
+    "ur7e": _UR5E,
     "ur10e": (0.1807, -0.6127, -0.57155, 0.17415, 0.11985, 0.11655),
     "ur15": (0.2186, -0.6475, -0.5164, 0.1824, 0.1361, 0.1434),  # ur_description 4.3.1, config/ur15
     "ur20": (0.2363, -0.8620, -0.7287, 0.2010, 0.1593, 0.1543),
@@ -185,8 +184,8 @@ def _ur_chain(links: Links) -> Chain:
     return Chain(rows=rows, tool_z=HAND_M)
 
 
-UR5_LOWER, UR5_UPPER = np.full(6, -2 * math.pi), np.full(6, 2 * math.pi)
-UR5_ACCELERATION = np.full(6, 40.0)  # not published as a joint limit: what the controller accepts as an argument
+UR_LOWER, UR_UPPER = np.full(6, -2 * math.pi), np.full(6, 2 * math.pi)
+UR_ACCELERATION = np.full(6, 40.0)  # not published as a joint limit: what the controller accepts as an argument
 
 
 def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
@@ -224,7 +223,7 @@ def ur_inverse(links: Links, chain: Chain, poses: np.ndarray, q_seed: np.ndarray
     fourth = np.arctan2(x4_up, x4_out) - second - third
     q = np.stack([first, second, third, fourth, fifth, sixth], axis=1)
     steps = np.diff(q, axis=0, prepend=q_seed[None, :])
-    return np.clip(q_seed + np.cumsum((steps + math.pi) % (2 * math.pi) - math.pi, axis=0), UR5_LOWER, UR5_UPPER)
+    return np.clip(q_seed + np.cumsum((steps + math.pi) % (2 * math.pi) - math.pi, axis=0), UR_LOWER, UR_UPPER)
 
 
 def _apart(a: float, b: float) -> float:
@@ -273,10 +272,10 @@ def _ur(name: str) -> RobotModel:
         name=name,
         joint_names=tuple(f"{joint}_joint" for joint in _UR_JOINTS),
         chain=chain,
-        lower=UR5_LOWER,
-        upper=UR5_UPPER,
+        lower=UR_LOWER,
+        upper=UR_UPPER,
         velocity=np.radians(UR_SPEEDS.get(name, (180.0,) * 6)),
-        acceleration=UR5_ACCELERATION,
+        acceleration=UR_ACCELERATION,
         home=ur_inverse(links, chain, _downward_home(*at), _UR_SEED)[0],
         method=partial(ur_inverse, links),
     )

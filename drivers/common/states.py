@@ -18,7 +18,7 @@ from labctl.drivers.common.robot_tables import RobotModel
 
 STATE, DEVICE = "arm/state", "arm/device"
 REST_RAD_S = 0.02  # slower than this a robot stands
-MOST = 20_000  # samples kept while nobody drains; then the oldest go, and are counted
+MOST = 20_000  # samples kept while nobody drains; then the oldest go
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def state_specs(robot_model: RobotModel, rate_hz: float, more: Mapping[str, str]
 
 
 class States:
-    """A ring between two threads; `overrun` counts what nobody collected in time.
+    """A ring between two threads; what nobody collects for so long that it is full is a gap in the trace.
 
     `opening` tells the gripper's opening in m, which every sample gets. `table` makes one Sample of n rows of n states
     that were added, when somebody wants it: whoever reads a thousand states a second has no time for it.
@@ -79,20 +79,16 @@ class States:
         self._opening = opening
         self.table = table
         self._lock = threading.Lock()
-        self._kept: deque[tuple[int, Any, float]] = deque()
+        self._kept: deque[tuple[int, Any, float]] = deque(maxlen=MOST)
         self._last: tuple[int, Any] = (0, None)
         self._made: tuple[Any, Sample | None] = (None, None)
         self._turn = np.zeros(4)  # the last quaternion given out
-        self.overrun = 0
 
     def add(self, t_ns: int, state: Any) -> None:
         """One more state, received at t_ns. Times that do not ascend are moved on by a nanosecond."""
         with self._lock:
             t_ns = max(t_ns, self._last[0] + 1)
             self._last = (t_ns, state)
-            if len(self._kept) >= MOST:
-                self._kept.popleft()
-                self.overrun += 1
             self._kept.append((t_ns, state, self._opening()))
 
     @property
@@ -120,7 +116,7 @@ class States:
     def drain(self) -> list[Batch]:
         """All samples since the last call as one batch of the declared columns, and one of what comes beside them."""
         with self._lock:
-            kept, self._kept = self._kept, deque()
+            kept, self._kept = self._kept, deque[tuple[int, Any, float]](maxlen=MOST)
         if not kept:
             return []
         rows = self.table([state for _, state, _ in kept])

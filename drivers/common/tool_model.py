@@ -72,15 +72,14 @@ class ToolModel:
         """Joints whose tool is at the goal by what was measured: Newton's steps with the table's Jacobian, which hardly
         changes over millimetres.
         """
-        wanted = rotations.matrix(goal[:, 3:] / np.linalg.norm(goal[:, 3:], axis=1, keepdims=True))
+        wanted = kinematics.turns(goal)
         robot_model = self._robot_model
         jac = kinematics.jacobian(robot_model.chain, q)[0]
         back = jac.transpose(0, 2, 1)
         inverse = back @ np.linalg.inv(jac @ back + 1e-9 * np.eye(6))
         for _ in range(STEPS):
             at, turn = self._tool_at(measured, q)
-            off = kinematics.rotation_vector(wanted @ turn.transpose(0, 2, 1))
-            error = np.concatenate([goal[:, :3] - at, off], axis=1)
+            error = kinematics.pose_error(goal, wanted, at, turn)
             if float(np.abs(error).max()) < NEAR:
                 break
             step = (inverse @ error[:, :, None])[:, :, 0]

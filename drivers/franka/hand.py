@@ -15,11 +15,11 @@ import franky
 
 from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.gripping import GripperWorker
-from labctl.drivers.franka.options import FrankaHandOptions
+from labctl.drivers.common.state_timeout import within
+from labctl.drivers.franka.options import CONNECT_S, FrankaHandOptions
 from labctl.drivers.franka.versions import client
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import DeviceAbout
-from labctl.realtime import kept
 
 STROKE_M = 0.08
 CLOSED_M = 0.002  # nearer than this the fingers are to close: a grasp from the first
@@ -31,6 +31,7 @@ PERIOD_S = 0.02
 LOST = (franky.NetworkException, franky.ProtocolException, franky.IncompatibleVersionException)
 VENDOR = (*LOST, franky.Exception, franky.GripperException, RuntimeError)
 JOIN_S = 3.0
+SILENT = f"hand: it took the connection and has not answered for {CONNECT_S:g} s: end any other program that uses it"
 
 
 def mapped(error: BaseException) -> DeviceLost | DeviceRefused:
@@ -59,8 +60,8 @@ class FrankaHand:
 
     def connect(self) -> None:
         try:
-            with kept():  # libfranka raises the calling thread
-                self._hand = franky.Gripper(self._host)
+            # libfranka raises the thread that connects to the highest priority, if it can, and waits for ever
+            self._hand = within(CONNECT_S, lambda: franky.Gripper(self._host), SILENT)
             self._work.opening, most = float(self._hand.width), float(self._hand.max_width)
             self._version = f"gripper server {self._hand.server_version}"
         except VENDOR as error:

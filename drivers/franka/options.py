@@ -17,6 +17,7 @@ Servo = Literal["velocity", "cartesian", "impedance"]
 StateSource = Literal["auto", "network", "client"]
 # At 1.0 franky 2.0.0 requests more acceleration than an FR3 allows (measured).
 FACTOR_CAP = 0.5
+CONNECT_S = 5.0  # robot and hand answer in milliseconds; with another client they may take the connection and be silent
 # What the wheel of franky 2.0.0 limits joints to (a test asks it). The factor is of accelerations; a velocity that is
 # asked for is not scaled by it (measured).
 FRANKY_RAD_S = (2.175, 2.175, 2.175, 2.175, 2.61, 2.61, 2.61)

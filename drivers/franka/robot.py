@@ -33,7 +33,7 @@ from labctl.drivers.common.state_timeout import Silence, within
 from labctl.drivers.common.states import States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.franka import impedance
-from labctl.drivers.franka.options import FrankaOptions
+from labctl.drivers.franka.options import CONNECT_S, FrankaOptions
 from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.tool import unlike
 from labctl.drivers.franka.versions import client, libfranka, robot_server
@@ -57,7 +57,6 @@ SETTLED_RAD_S = 0.01  # slower than this a robot under the impedance law has arr
 # A stop under it, N m s/rad: a robot of a few kg m2 (the wrist of 0.1) comes to rest in a fifth of a second
 STOP_DAMPING, STOP_RAMP_S = (25.0, 25.0, 25.0, 25.0, 5.0, 5.0, 5.0), 0.1
 JOIN_S = 3.0
-CONNECT_S = 5.0  # a robot answers in milliseconds; one that has another client may take the connection and never answer
 SILENT = f"FCI: the robot took the connection and has not answered for {CONNECT_S:g} s; it has one client only: end any"
 SILENT += " other program that is connected to it, or switch FCI off and on in Desk"
 
@@ -129,9 +128,8 @@ class FrankaLink:
         self._droid = impedance.DroidLaw(robot_model) if options.servo == "impedance" else None
         self.news: Sequence[str] = ()
         self.law: Law | None = self._droid.rate if self._droid is not None else None
-        self._tracking: franky.JointImpedanceTrackingMotion | None = (
-            None  # the motion that follows targets under the law
-        )
+        # the motion that follows targets under the law
+        self._tracking: franky.JointImpedanceTrackingMotion | None = None
 
     def open(self, states: States) -> None:
         """Connect, set thresholds and load, compare the tool, begin to read. Raises DeviceLost or DeviceRefused."""
@@ -163,10 +161,8 @@ class FrankaLink:
     def _bound(self, robot: franky.Robot) -> None:
         """franky 2.0.0 has a Panda's limits for every robot: no motion of it, and no stop, beyond an FR3's."""
         jerks = JOINT_RAD_S3[self._options.model]
-        for limit, most in (
-            (robot.joint_acceleration_limit, self._robot_model.acceleration),
-            (robot.joint_jerk_limit, jerks),
-        ):
+        accelerations = self._robot_model.acceleration
+        for limit, most in ((robot.joint_acceleration_limit, accelerations), (robot.joint_jerk_limit, jerks)):
             limit.set(np.minimum(limit.max, JOINT_SHARE * most / self._options.dynamics_factor))
         of_the_tool = ((robot.translation_acceleration_limit, TOOL_M_S2), (robot.translation_jerk_limit, TOOL_M_S3))
         turning = ((robot.rotation_acceleration_limit, TOOL_RAD_S2), (robot.rotation_jerk_limit, TOOL_RAD_S3))
@@ -256,17 +252,15 @@ class FrankaLink:
 
     def _motion(self, q: np.ndarray, dq: np.ndarray, late_s: float = 0.0) -> Any:
         hold = franky.Duration(HOLD_MS)
-        speed = self._speed(q, dq, late_s)
         if self._by_joints:
-            points = [franky.JointVelocityWaypoint(speed, hold_target_duration=hold)]
-            return franky.JointVelocityWaypointMotion([*points, franky.JointVelocityWaypoint(np.zeros(7))])
+            first = franky.JointVelocityWaypoint(self._speed(q, dq, late_s), hold_target_duration=hold)
+            return franky.JointVelocityWaypointMotion([first, franky.JointVelocityWaypoint(np.zeros(7))])
         jacobian, tip, turn = kinematics.jacobian(self._robot_model.chain, q[None, :])
         twist = franky.Twist(*self._twist(jacobian[0] @ dq, tip[0], turn[0]))
-        points = [franky.CartesianVelocityWaypoint(twist, hold_target_duration=hold)]
-        return franky.CartesianVelocityWaypointMotion(
-            [*points, franky.CartesianVelocityWaypoint(franky.Twist(np.zeros(3), np.zeros(3)))],
-            relative_dynamics_factor=self._share(jacobian[0]),
-        )
+        first = franky.CartesianVelocityWaypoint(twist, hold_target_duration=hold)
+        stop = franky.CartesianVelocityWaypoint(franky.Twist(np.zeros(3), np.zeros(3)))
+        share = self._share(jacobian[0])
+        return franky.CartesianVelocityWaypointMotion([first, stop], relative_dynamics_factor=share)
 
     def _speed(self, q: np.ndarray, dq: np.ndarray, late_s: float) -> np.ndarray:
         """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end once

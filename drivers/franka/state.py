@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -33,10 +34,8 @@ FIELDS = (
     ("elbow_c", 2), ("delbow_c", 2), ("ddelbow_c", 2), ("O_T_EE_c", 16), ("O_dP_EE_c", 6), ("O_ddP_EE_c", 6),
     ("theta", 7), ("dtheta", 7), ("accel_top", 18), ("accel_bottom", 18),
 )  # fmt: skip
-SLICES: dict[str, slice] = {}
-for _name, _size in FIELDS:
-    _start = sum(size for name, size in FIELDS[: [n for n, _ in FIELDS].index(_name)])
-    SLICES[_name] = slice(_start, _start + _size)
+_ENDS = accumulate(size for _, size in FIELDS)
+SLICES = {name: slice(end - size, end) for (name, size), end in zip(FIELDS, _ENDS, strict=True)}
 
 # error bits, in the FCI's order
 ERRORS = (

@@ -74,18 +74,8 @@ def worse(states: Sequence[RobotStatus], names: Sequence[str]) -> RobotStatus:
 
 def about_both(first: RobotAbout, second: RobotAbout, name: str) -> RobotAbout:
     """What both say they are. The first one's limits are as those of a robot alone, the second's by its name."""
-    found: RobotAbout = {
-        "model": f"{first['model']} + {second['model']}",
-        "serial": _both(first["serial"], second["serial"]),
-        "firmware": _both(first["firmware"], second["firmware"]),
-        "client": _both(first["client"], second["client"]) or "",
-    }
-    limits: dict[str, Json] = {**first.get("limits", {})}
-    limits |= {f"{name}.{key}": value for key, value in second.get("limits", {}).items()}
-    tool: dict[str, Json] = {**first.get("tool", {})}
-    tool |= {f"{name}.{key}": value for key, value in second.get("tool", {}).items()}
-    found["limits"] = limits
-    if tool:
+    found: RobotAbout = {**_devices(first, second), "limits": _by_name(first.get("limits"), second.get("limits"), name)}
+    if tool := _by_name(first.get("tool"), second.get("tool"), name):
         found["tool"] = tool
     held = [about["gripper"] for about in (first, second) if "gripper" in about]
     if len(held) == 2:
@@ -96,14 +86,23 @@ def about_both(first: RobotAbout, second: RobotAbout, name: str) -> RobotAbout:
 
 
 def _grippers(first: DeviceAbout, second: DeviceAbout, name: str) -> DeviceAbout:
-    limits = {**first.get("limits", {}), **{f"{name}.{key}": at for key, at in second.get("limits", {}).items()}}
-    found: DeviceAbout = {
+    limits, found = _by_name(first.get("limits"), second.get("limits"), name), _devices(first, second)
+    return {**found, "limits": limits} if limits else found
+
+
+def _devices(first: DeviceAbout, second: DeviceAbout) -> DeviceAbout:
+    """What every device says of itself, of both."""
+    return {
         "model": f"{first['model']} + {second['model']}",
         "serial": _both(first["serial"], second["serial"]),
         "firmware": _both(first["firmware"], second["firmware"]),
         "client": _both(first["client"], second["client"]) or "",
     }
-    return {**found, "limits": limits} if limits else found
+
+
+def _by_name(first: Mapping[str, Json] | None, second: Mapping[str, Json] | None, name: str) -> dict[str, Json]:
+    """The first one's entries as they are, the second's by its name."""
+    return {**(first or {}), **{f"{name}.{key}": value for key, value in (second or {}).items()}}
 
 
 def _both(first: str | None, second: str | None) -> str | None:

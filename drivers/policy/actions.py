@@ -148,6 +148,7 @@ def to_cell_tool(pose: np.ndarray, tool: Tool) -> np.ndarray:
 
 
 def _moved(pose: np.ndarray, shift: np.ndarray, turn: Any) -> np.ndarray:
+    """Poses (n, 7) after a shift along, and a turn about, their own axes."""
     here = turns(pose[:, 3:], "quaternion_xyzw")
     return np.column_stack([pose[:, :3] + here.apply(shift), (here * turn).as_quat()])
 
@@ -196,8 +197,9 @@ def to_chunk(rows: np.ndarray, card: Card, arrays: Mapping[str, np.ndarray]) -> 
     arrays: q (dof,), tcp (7,) of the observation.
     """
     action, timing = card.action, card.timing
+    execute = min(action.execute or len(rows), len(rows))
     if action.space == "axes":  # in the robot's order and units: `client.card_for` has compared them
-        dof, execute = len(arrays["q"]), min(action.execute or len(rows), len(rows))
+        dof = len(arrays["q"])
         hand = rows[:, dof] if rows.shape[1] == dof + 1 else rows[:, dof:]
         return ActionChunk("joint_position", rows[:, :dof], hand, 1.0 / timing.rate_hz, execute, starts=timing.starts)
     values = rows[:, :-1]
@@ -207,7 +209,6 @@ def to_chunk(rows: np.ndarray, card: Card, arrays: Mapping[str, np.ndarray]) -> 
         values = values * np.array(action.scale)
     space, values = _meaning(action, card.tool, values, arrays)
     gripper = openings(rows[:, -1], card.gripper)
-    execute = min(action.execute or len(rows), len(rows))
     about = card.tool.shift_m if space == "tcp_step" else (0.0, 0.0, 0.0)
     return ActionChunk(space, values, gripper, 1.0 / timing.rate_hz, execute, starts=timing.starts, about_m=about)
 
@@ -217,7 +218,7 @@ def _meaning(
 ) -> tuple[Any, np.ndarray]:
     space, base = action.space, action.relative_to
     match space:
-        case "joint_position" | "joint_velocity":
+        case "joint_position" | "joint_velocity" | "tcp_velocity":
             return space, values
         case "joint_delta" if base == "measured":
             return "joint_step", values
@@ -225,8 +226,6 @@ def _meaning(
             return "joint_position", arrays["q"] + (values if base == "observation" else np.cumsum(values, axis=0))
         case "droid_joint_velocity":
             return "joint_step", DROID_JOINT_RAD * np.clip(values, -1.0, 1.0)
-        case "tcp_velocity":
-            return space, values
         case "droid_cartesian_velocity":
             moves = DROID_LIN_M * _at_most_one(values[:, :3])
             spin = turns(DROID_ROT_RAD * _at_most_one(values[:, 3:]), "rotvec")
@@ -253,11 +252,10 @@ def _followed(start: np.ndarray, deltas: np.ndarray, action: Action) -> np.ndarr
 
 def compose(poses: np.ndarray, deltas: np.ndarray, frame: str) -> np.ndarray:
     """Poses (n, 7) after deltas (n, 7): shifts and turns along and about the axes of the base or the tool."""
+    turn = turns(deltas[:, 3:], "quaternion_xyzw")
     if frame == "tool":
-        here = turns(poses[:, 3:], "quaternion_xyzw")
-        turn = turns(deltas[:, 3:], "quaternion_xyzw")
-        return np.column_stack([poses[:, :3] + here.apply(deltas[:, :3]), (here * turn).as_quat()])
-    turned = turns(deltas[:, 3:], "quaternion_xyzw") * turns(poses[:, 3:], "quaternion_xyzw")
+        return _moved(poses, deltas[:, :3], turn)
+    turned = turn * turns(poses[:, 3:], "quaternion_xyzw")
     return np.column_stack([poses[:, :3] + deltas[:, :3], turned.as_quat()])
 
 

@@ -56,11 +56,11 @@ class Body:
         return self.sides.together(chunks)
 
 
-def body_of(card: Card, cards: tuple[Card, ...], cell: Cell) -> Body:
-    """The robots of a cell as a card leads them; cards: the card as each robot has it. Raises InputError for a card
+def body_of(cards: tuple[Card, ...], cell: Cell) -> Body:
+    """The robots of a cell as a card leads them; cards: that card as each robot has it. Raises InputError for a card
     that does not say which robot its numbers are of, or says it where there is one.
     """
-    names = cell.names
+    card, names = cards[0], cell.names
     dofs = tuple(side.joints for side in cell.sides)
     states = [name for entry in card.input for name in entry.state or ()]
     robots = card.action.robots

@@ -169,15 +169,14 @@ def card_for(driver: str, options: PolicyOptions, cell: Cell) -> tuple[Card, Bod
     if card.policy.dialect != dialect:
         raise InputError(f"{driver} speaks {dialect}, its card says {card.policy.dialect!r}")
     there = [camera.name for camera in cell.camera]
-    for camera in pace_of(card).cameras:
+    for camera in card.cameras:
         if camera not in there:
             raise InputError(f"the card reads camera {camera!r}; this cell has: {', '.join(there) or 'none'}")
-    sides = cell.sides
     _check_axes(card, cell)
-    for side in sides:
+    for side in cell.sides:
         _check_robot(card, side)
-    cards = tuple(in_frame_of(card, side) for side in sides)
-    return cards[0], body_of(card, cards, cell)
+    cards = tuple(in_frame_of(card, side) for side in cell.sides)
+    return cards[0], body_of(cards, cell)
 
 
 def _check_robot(card: Card, cell: Cell) -> None:

@@ -15,8 +15,7 @@ import numpy as np
 
 from labctl.errors import DeviceRefused, MissingExtra
 
-ANSWER_BYTES = 16 << 20
-"""Of one answer; a chunk of actions is some thousand."""
+ANSWER_BYTES = 16 << 20  # of one answer; a chunk of actions is some thousand
 PLAIN = frozenset("biuf")  # kinds of dtype an observation or an action may have
 ZIP, PICKLE = b"PK\x03\x04", b"\x80"  # msgpack has no such beginning, but a lone 0x80 is its empty table
 
@@ -73,15 +72,12 @@ def _openpi(value: Any) -> Any:
 
 
 def _from_openpi(found: dict[Any, Any]) -> Any:
-    if b"__ndarray__" in found:
-        dtype = np.dtype(found[b"dtype"])
-        _refuse_odd(dtype)
-        return np.frombuffer(found[b"data"], dtype).reshape(found[b"shape"])
-    if b"__npgeneric__" in found:
-        dtype = np.dtype(found[b"dtype"])
-        _refuse_odd(dtype)
-        return dtype.type(found[b"data"])
-    return found
+    is_array = b"__ndarray__" in found
+    if not is_array and b"__npgeneric__" not in found:
+        return found
+    dtype = np.dtype(found[b"dtype"])
+    _refuse_odd(dtype)
+    return np.frombuffer(found[b"data"], dtype).reshape(found[b"shape"]) if is_array else dtype.type(found[b"data"])
 
 
 def _npy(value: Any) -> Any:

@@ -159,7 +159,7 @@ def nested(observation: Mapping[str, Any]) -> dict[str, Any]:
     for key, value in observation.items():
         part, _, name = key.partition(".")
         if part == "video":
-            made["video"][name] = _timed(value, 3)[None]
+            made["video"][name] = _timed(value)[None]
         elif part == "state":
             made["state"][name] = np.asarray(value, np.float32)[None, None, :]
         else:
@@ -172,7 +172,7 @@ def flat(observation: Mapping[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for key, value in observation.items():
         if key.startswith("video."):
-            made[key] = _timed(value, 3)
+            made[key] = _timed(value)
         elif key.startswith("state."):
             made[key] = np.asarray(value, np.float32)[None, :]
         else:
@@ -180,8 +180,9 @@ def flat(observation: Mapping[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _timed(picture: np.ndarray, axes: int) -> np.ndarray:
-    return picture if picture.ndim > axes else picture[None]
+def _timed(picture: np.ndarray) -> np.ndarray:
+    """With a time axis in front, which one picture (height, width, 3) alone has not."""
+    return picture if picture.ndim > 3 else picture[None]
 
 
 def _config(entry: Any) -> Mapping[str, Any]:

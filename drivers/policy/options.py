@@ -20,26 +20,25 @@ class PolicyOptions(Options):
     )
 
 
-def _is_websocket(given: str) -> str:
+def _is_address(given: str, schemes: tuple[str, ...], *, port_needed: bool, like: str) -> str:
     try:
         parts = urlsplit(given)
-        good = parts.scheme in ("ws", "wss") and bool(parts.hostname) and parts.port != 0
+        good = parts.scheme in schemes and bool(parts.hostname)
+        good = good and (bool(parts.port) if port_needed else parts.port != 0)
     except ValueError:  # a port that is no number, a bracket too many
         good = False
     if not good:
-        raise ValueError(f"is {given!r}; a websocket server's is like ws://127.0.0.1:8000")
+        raise ValueError(f"is {given!r}; {like}")
     return given
+
+
+def _is_websocket(given: str) -> str:
+    like = "a websocket server's is like ws://127.0.0.1:8000"
+    return _is_address(given, ("ws", "wss"), port_needed=False, like=like)
 
 
 def _is_tcp(given: str) -> str:
-    try:
-        parts = urlsplit(given)
-        good = parts.scheme == "tcp" and bool(parts.hostname) and bool(parts.port)
-    except ValueError:
-        good = False
-    if not good:
-        raise ValueError(f"is {given!r}; a GR00T server's is like tcp://127.0.0.1:5555")
-    return given
+    return _is_address(given, ("tcp",), port_needed=True, like="a GR00T server's is like tcp://127.0.0.1:5555")
 
 
 def _is_function(given: str) -> str:

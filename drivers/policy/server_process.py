@@ -52,15 +52,3 @@ class ServerProcess:
         """Let go of the watchdog, which ends the server within the card's `stop_s`; returns at once. Idempotent."""
         if self._watchdog is not None and self._watchdog.stdin is not None and not self._watchdog.stdin.closed:
             self._watchdog.stdin.close()
-
-    def join(self, timeout_s: float) -> bool:
-        """Wait until a server that was told to stop is gone; whether it is."""
-        if self._watchdog is None:
-            return True
-        try:
-            self._watchdog.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return False
-        assert self._watchdog.stdout is not None
-        self._watchdog.stdout.close()
-        return True

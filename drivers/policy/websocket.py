@@ -11,7 +11,7 @@ import os
 import socket
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
@@ -83,17 +83,14 @@ class PolicySocket:
 
     def ask(self, message: Mapping[str, Any], timeout_s: float) -> Any:
         """Send a message and return its answer: a text as it is, bytes unpacked. Raises DeviceLost, DeviceRefused."""
-        _, errors = _websockets()
         until_ns = self._clock.now_ns() + round(timeout_s * SECOND)
         data = pack(dict(message))
         with self._busy:
             if self._connection is None or self._closed.is_set():
                 raise DeviceLost("the connection to the policy server is closed")
             self._refuse_unasked()
-            try:
+            with _connection_closed():
                 self._connection.send(data)
-            except (OSError, errors.WebSocketException) as error:
-                raise DeviceLost(f"the server closed the connection ({_short(error)})") from None
             answer = self._receive(until_ns)
         return answer if isinstance(answer, str) else unpack(answer)
 
@@ -122,18 +119,15 @@ class PolicySocket:
 
     def _refuse_unasked(self) -> None:
         """An answer that is there before its question belongs to another one: the two sides are out of step."""
-        _, errors = _websockets()
         try:
-            self._connection.recv(timeout=0)
+            with _connection_closed():
+                self._connection.recv(timeout=0)
         except TimeoutError:
             return
-        except (OSError, errors.WebSocketException) as error:
-            raise DeviceLost(f"the server closed the connection ({_short(error)})") from None
         raise DeviceRefused("the server sent an answer that nobody asked for; which is which cannot be known any more")
 
     def _receive(self, until_ns: int) -> str | bytes:
         """The next message, within its time."""
-        _, errors = _websockets()
         began_ns = self._clock.now_ns()
         while not self._closed.is_set():
             left_s = (until_ns - self._clock.now_ns()) / SECOND
@@ -141,17 +135,25 @@ class PolicySocket:
                 waited_s = (until_ns - began_ns) / SECOND
                 self._drop()
                 raise DeviceLost(f"the policy server did not answer within {waited_s:.1f} s")
-            try:
+            with contextlib.suppress(TimeoutError), _connection_closed():
                 return self._connection.recv(timeout=min(left_s, SLICE_S))
-            except TimeoutError:
-                continue
-            except (OSError, errors.WebSocketException) as error:
-                raise DeviceLost(f"the server closed the connection ({_short(error)})") from None
         raise DeviceLost("the connection to the policy server is closed")
 
     def _drop(self) -> None:
         self._connection = None
         self._held.close()
+
+
+@contextlib.contextmanager
+def _connection_closed() -> Iterator[None]:
+    """Says what the library raises, but for a time that is over, as DeviceLost."""
+    _, errors = _websockets()
+    try:
+        yield
+    except TimeoutError:
+        raise
+    except (OSError, errors.WebSocketException) as error:
+        raise DeviceLost(f"the server closed the connection ({_short(error)})") from None
 
 
 def _connected(place: SplitResult, timeout_s: float) -> socket.socket:

@@ -155,8 +155,8 @@ class SimCamera:
         }
 
     def close(self) -> None:
-        """Nothing to let go of."""
-        self._start_ns = None
+        """Nothing to let go of; whoever connects it anew starts its clock anew."""
+        self._start_ns, self._number = None, -1
 
 
 def joint_points(chain: Chain, q: np.ndarray) -> np.ndarray:

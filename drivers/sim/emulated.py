@@ -15,13 +15,12 @@ import numpy as np
 from labctl import devices
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
-from labctl.devices import Batch, DeviceEvent, Kind, StreamSpec
+from labctl.devices import Batch, DeviceEvent, Kind
 from labctl.drivers.sim.control_link import ControlLink, loopback
 from labctl.drivers.sim.options import Emulated
+from labctl.drivers.sim.tracker import TRACKED, tracker_batch, tracker_spec
 from labctl.errors import DeviceError, DeviceLost, InputError
 
-TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
-SCENE = ("source_tote", "target_tote", "object", "object_index", "camera_side")
 JOIN_S = 3.0
 
 
@@ -37,9 +36,7 @@ class EmulatedCell:
         for name in ("dof", "joint_names", "control_hz", *verbs):
             setattr(self, name, getattr(inner, name))
         self.takes_steps = bool(getattr(inner, "takes_steps", False))
-        columns = ("item", *TRACKED)
-        tracker = StreamSpec("tracker", columns, "m rad", observe_hz, public_columns=columns)
-        self.streams = (*inner.streams, tracker)
+        self.streams = (*inner.streams, tracker_spec(observe_hz))
         self._period_ns = round(SECOND / observe_hz)
         self._clock = MonotonicClock()
         self._lock = threading.Lock()
@@ -82,9 +79,9 @@ class EmulatedCell:
         sensed = self._link.ask({"do": "sense"})
         items = np.array(sensed["items"], dtype=float).reshape(-1, len(TRACKED))
         events = [DeviceEvent(e["kind"], int(e["t_ns"]), e["body"]) for e in sensed["events"]]
+        scene = {name: np.array(values, dtype=float) for name, values in sensed["scene"].items()}
         with self._lock:
-            known = {**{name: sensed[name] for name in SCENE}, **sensed["beside"]}
-            self._sensed = {"items": items, **{name: np.array(values, dtype=float) for name, values in known.items()}}
+            self._sensed = {"items": items, **scene}
             self._seen.append((int(sensed["t_ns"]), items))
             self._events += events
 
@@ -120,10 +117,8 @@ class EmulatedCell:
             seen, self._seen = self._seen, self._seen[-1:]
         fresh = [pair for i, pair in enumerate(seen[1:], 1) if pair[0] > seen[i - 1][0]]
         batches = self._inner.drain(now_ns)
-        if sum(len(items) for _, items in fresh):
-            t_ns = np.repeat(np.array([t for t, _ in fresh]), [len(items) for _, items in fresh])
-            item = np.concatenate([np.arange(len(items), dtype=float) for _, items in fresh])
-            batches.append(Batch("tracker", t_ns, np.column_stack([item, np.concatenate([i for _, i in fresh])])))
+        if any(len(items) for _, items in fresh):
+            batches.append(tracker_batch(fresh))
         return batches
 
     def events(self) -> list[DeviceEvent]:

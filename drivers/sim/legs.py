@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
-OPEN_M = 0.08
 HOVER_M = 0.10  # above the item before and after the grasp
 CLEAR_M = 0.22  # height of a carry, above the totes
 TURN_RAD_S = 1.5
@@ -22,26 +20,19 @@ OPENING_S = 0.5
 Point = tuple[float, float, float, float]  # x y z yaw
 
 
-class Pacing(Protocol):
-    """What a path needs of a skill: the tool's peak speed, and the time between two poses."""
-
-    @property
-    def speed_m_s(self) -> float: ...
-    @property
-    def dt_s(self) -> float: ...
-
-
 class Legs:
     """A path under construction: rows x y z yaw opening, `dt_s` apart."""
 
-    def __init__(self, pace: Pacing, hesitation: Callable[[], float], here: Point, opening: float) -> None:
-        """hesitation: seconds of doubt before a leg, asked anew for each."""
-        self._hesitation, self._skill = hesitation, pace
+    def __init__(
+        self, speed_m_s: float, dt_s: float, hesitation: Callable[[], float], here: Point, opening: float
+    ) -> None:
+        """speed_m_s: the tool's at its peak; hesitation: seconds of doubt before a leg, asked anew for each."""
+        self._speed_m_s, self._dt_s, self._hesitation = speed_m_s, dt_s, hesitation
         self._here, self._opening = np.array(here), opening
         self._rows: list[np.ndarray] = []
 
     def wait(self, seconds: float) -> None:
-        n = round(seconds / self._skill.dt_s)
+        n = round(seconds / self._dt_s)
         if n:
             self._rows.append(np.repeat(np.array([[*self._here, self._opening]]), n, axis=0))
 
@@ -54,8 +45,8 @@ class Legs:
         goal = np.array(there)
         delta = goal - self._here
         far = math.sqrt(float((delta[:3] ** 2).sum()))
-        seconds = PEAK * max(far / (speed_m_s or self._skill.speed_m_s), abs(float(delta[3])) / TURN_RAD_S)
-        n = math.ceil(seconds / self._skill.dt_s - 1e-9)
+        seconds = PEAK * max(far / (speed_m_s or self._speed_m_s), abs(float(delta[3])) / TURN_RAD_S)
+        n = math.ceil(seconds / self._dt_s - 1e-9)
         if n == 0:
             return
         s = np.arange(1, n + 1) / n

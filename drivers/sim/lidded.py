@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
+from labctl.drivers.common.simulated_axes import OPEN_M
+from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.lid import CLOSED, OPEN
 
 BEYOND = 0.05  # of the way, that a lid is pulled farther than it goes

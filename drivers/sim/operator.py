@@ -90,6 +90,17 @@ class SimulatedOperator:
         return {"verb": verb, "role": role, "who": WHO, "args": args}
 
 
+class PromptOperator(SimulatedOperator):
+    """For campaigns in real time that are to be over soon: staging and scoring take no longer than any other key."""
+
+    pauses_s: ClassVar[Mapping[str, float]] = {}
+
+
 def build(options: NoOptions) -> SimulatedOperator:
-    """The simulated operator."""
+    """Driver "sim_operator"."""
     return SimulatedOperator()
+
+
+def prompt(options: NoOptions) -> PromptOperator:
+    """Driver "sim_operator_prompt"."""
+    return PromptOperator()

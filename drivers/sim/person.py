@@ -6,11 +6,11 @@ May not: be taken for a person. Its kind is "sim", and a report of its episodes 
 from __future__ import annotations
 
 from labctl.config.cell_schema import Cell, Fixture
-from labctl.drivers.common.sides import TwoControllers, of_cell
-from labctl.drivers.sim.mind import Mind
+from labctl.drivers.common.sides import TwoControllers
 from labctl.drivers.sim.options import SimPerson
-from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
+from labctl.drivers.sim.picker import Picker, Skill, picker
 
+# Smooth, quick, and rarely wrong.
 PRACTISED = Skill(
     speed_m_s=0.42,
     aim_m=0.0025,
@@ -28,15 +28,6 @@ PRACTISED = Skill(
 )
 
 
-class SimulatedPerson(Picker):
-    """A simulated person: smooth, quick, and rarely wrong."""
-
-
 def build(options: SimPerson, *, cell: Cell, fixture: Fixture) -> Picker | TwoControllers:
     """A simulated person; in a cell of two robots one that leads both."""
-
-    def one(side: Cell) -> SimulatedPerson:
-        mind, hand = Mind([thing.name for thing in fixture.object]), hand_of_cell(side)
-        return SimulatedPerson(PRACTISED, difficulties(fixture), options.load_s, options.crash_at, mind=mind, hand=hand)
-
-    return of_cell(cell, one)
+    return picker(PRACTISED, cell, fixture, load_s=options.load_s, crash_at=options.crash_at)

@@ -22,10 +22,12 @@ import numpy as np
 from labctl.axes import Axis
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import ActionChunk, Kind, Observation, Pace
-from labctl.drivers.common.simulated_axes import CURLED_RAD, of_openings
+from labctl.drivers.common.sides import TwoControllers, of_cell
+from labctl.drivers.common.simulated_axes import CURLED_RAD, OPEN_M, of_openings
 from labctl.drivers.sim import lidded
-from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPEN_M, OPENING_S, Legs, Point
+from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.mind import Mind
+from labctl.drivers.sim.options import Axis as Weakness
 from labctl.errors import DeviceLost
 
 LOW_M = 0.09  # height of a carry that hits a wall
@@ -127,7 +129,7 @@ class Picker:
         return ActionChunk("tcp_pose", values, self._in_hand(taken[:, 4]), skill.dt_s, execute, delay, done)
 
     def _in_hand(self, openings: np.ndarray) -> np.ndarray:
-        return openings.copy() if not self._hand_axes else of_openings(openings, self._hand_axes)
+        return of_openings(openings, self._hand_axes) if self._hand_axes else openings.copy()
 
     def close(self) -> None:
         """Nothing to release."""
@@ -139,7 +141,8 @@ class Picker:
         yaw = math.remainder(2 * math.atan2(float(tcp[4]), float(tcp[3])), math.tau)
         here: Point = (float(tcp[0]), float(tcp[1]), float(tcp[2]), yaw)
         self._placing = holding
-        legs = Legs(self.skill, self.hesitation, here, 0.0 if holding else OPEN_M)
+        skill, opening = self.skill, 0.0 if holding else OPEN_M
+        legs = Legs(skill.speed_m_s, skill.dt_s, self.hesitation, here, opening)
         legs.wait(react_s)
         if holding:
             self._place(legs, here, lidded.free_part(arrays["target_tote"], lid))
@@ -209,13 +212,28 @@ def _near(yaw: float, bearing: float) -> float:
     return bearing + (yaw - bearing + math.pi / 2) % math.pi - math.pi / 2
 
 
-def difficulties(fixture: Fixture) -> tuple[float, ...]:
-    """The `difficulty` of each object of a parsed fixture; 1 where it names none."""
-    return tuple(float(thing.difficulty) for thing in fixture.object)
+def picker(
+    skill: Skill,
+    cell: Cell,
+    fixture: Fixture,
+    *,
+    load_s: float,
+    crash_at: str | None,
+    warm_s: float = 0.0,
+    weak: Sequence[Weakness] = (),
+    trained: Sequence[str] = (),
+) -> Picker | TwoControllers:
+    """One of that skill for a parsed cell and fixture; in a cell of two robots one that leads both."""
+    names, difficulty = [thing.name for thing in fixture.object], [float(thing.difficulty) for thing in fixture.object]
+
+    def one(side: Cell) -> Picker:
+        return Picker(skill, difficulty, load_s, crash_at, warm_s, Mind(names, weak, trained), _hand_of(side))
+
+    return of_cell(cell, one)
 
 
-def hand_of_cell(cell: Cell) -> tuple[Axis, ...]:
-    """The axes of a cell's hand, as its file limits them; none where it is one opening."""
+def _hand_of(cell: Cell) -> tuple[Axis, ...]:
+    """The axes of a cell's hand, each as far as a simulated one goes; none where it is one opening."""
     return tuple(
         Axis(axis.name, axis.kind, axis.unit, upper=1.0 if axis.kind == "vacuum" else CURLED_RAD, hand=True)
         for axis in cell.robot.axis

@@ -15,7 +15,7 @@ from labctl.config.cell_schema import Fixture
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.common.sweep import Sweep, levers, yaw_of
-from labctl.drivers.sim.world import World, tote_row
+from labctl.drivers.sim.world import World
 
 BATCH_S = 0.01  # the scene advances in steps of about this length
 DEEPER_M = 0.001
@@ -98,13 +98,7 @@ class SimulatedPlant:
             events, world.events = world.events, []
             return {
                 "t_ns": self._now_ns,
-                "opening": world.opening,
                 "items": items.tolist(),
                 "events": [{"kind": e.kind, "t_ns": e.t_ns, "body": dict(e.body)} for e in events],
-                "source_tote": list(tote_row(world.source)),
-                "target_tote": list(tote_row(world.target)),
-                "object": [*world.thing.size, world.thing.grasp_width],
-                "object_index": [float(world.thing.index)],
-                "camera_side": [world.camera_side],
-                "beside": {name: values.tolist() for name, values in world.beside().items()},
+                "scene": {**world.scene(), **{name: values.tolist() for name, values in world.beside().items()}},
             }

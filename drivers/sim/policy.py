@@ -9,10 +9,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from labctl.config.cell_schema import Cell, Fixture
-from labctl.drivers.common.sides import TwoControllers, of_cell
-from labctl.drivers.sim.mind import Mind
+from labctl.drivers.common.sides import TwoControllers
 from labctl.drivers.sim.options import SimPolicy, SkillName
-from labctl.drivers.sim.picker import Picker, Skill, difficulties, hand_of_cell
+from labctl.drivers.sim.picker import Picker, Skill, picker
 
 _SWIFT = Skill(
     speed_m_s=0.3,
@@ -44,10 +43,13 @@ def build(options: SimPolicy, *, cell: Cell, fixture: Fixture) -> Picker | TwoCo
         skill = replace(skill, latency_s=options.latency_s)
     if options.adapt_s is not None:
         skill = replace(skill, adapt_s=options.adapt_s)
-
-    def one(side: Cell) -> Picker:
-        mind = Mind([thing.name for thing in fixture.object], options.weak, options.trained)
-        hand = hand_of_cell(side)
-        return Picker(skill, difficulties(fixture), options.load_s, options.crash_at, options.warm_s, mind, hand)
-
-    return of_cell(cell, one)
+    return picker(
+        skill,
+        cell,
+        fixture,
+        load_s=options.load_s,
+        crash_at=options.crash_at,
+        warm_s=options.warm_s,
+        weak=options.weak,
+        trained=options.trained,
+    )

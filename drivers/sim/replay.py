@@ -8,9 +8,11 @@ The recording is an .npz with t_ns (n,), values (n, m) and columns of a recorded
 from __future__ import annotations
 
 import threading
+import zlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -22,7 +24,7 @@ from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import FR3, UR5, UR5E, RobotModel
-from labctl.drivers.common.states import state_spec
+from labctl.drivers.common.states import STATE, state_spec
 from labctl.drivers.sim.options import Replay
 from labctl.errors import InputError
 from labctl.plain import RobotAbout
@@ -47,7 +49,6 @@ class ReplayRobot:
         self._state_ns = round(SECOND / float(robot.state_hz))
         self._head = 0.0
         self._stopped = threading.Event()
-        self._closed = False
         self._news: list[DeviceEvent] = []
         self._begin(0)
 
@@ -90,7 +91,7 @@ class ReplayRobot:
         sent = np.empty_like(requested)
         for i, t_ns in enumerate(wanted.t_ns.tolist()):
             before = self._last
-            if not (self._stopped.is_set() or self._closed):
+            if not self._stopped.is_set():
                 self._head += 1.0 / self.control_hz
                 self._last = self._within(before, self._at(self._head), t_ns)
             self._speed = (self._last - before)[:-1] * self.control_hz
@@ -127,12 +128,11 @@ class ReplayRobot:
         speed = np.gradient(at[:, :-1], axis=0) * SECOND / self._state_ns if len(at) > 1 else np.zeros((1, self.dof))
         poses = kinematics.poses(self.robot_model.chain, at[:, :-1])
         parts = [at[:, :-1], speed, np.zeros_like(speed), poses, at[:, -1:], (t_ns / SECOND)[:, None]]
-        return [Batch("arm/state", t_ns, np.concatenate(parts, axis=1))]
+        return [Batch(STATE, t_ns, np.concatenate(parts, axis=1))]
 
     def observe(self) -> dict[str, np.ndarray]:
         q = self._last[:-1]
-        moving = not (self._stopped.is_set() or self._closed)
-        dq = self._speed if moving else np.zeros(self.dof)
+        dq = np.zeros(self.dof) if self._stopped.is_set() else self._speed
         return {"q": q, "dq": dq, "tcp": self._ik.pose(q), "gripper": self._last[-1:]}
 
     def events(self) -> list[DeviceEvent]:
@@ -155,7 +155,6 @@ class ReplayRobot:
         self._stopped.clear()
 
     def close(self) -> None:
-        self._closed = True
         self._stopped.set()
 
 
@@ -163,9 +162,9 @@ def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayRobot:
     """A recorded arm. Raises InputError for a file that is not such a recording."""
     robot_model, path = ROBOT_MODELS[options.arm], Path(options.file)
     try:
-        with np.load(path, allow_pickle=False) as recording:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as recording:
             t_ns, values, columns = recording["t_ns"], recording["values"], [str(c) for c in recording["columns"]]
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, zlib.error) as error:
         why = f"replay: {path} is not a recording ({error}); write one with: labctl export … --to npz"
         raise InputError(why) from error
     wanted = [*(f"q.{name}" for name in robot_model.joint_names), "gripper"]
@@ -174,5 +173,12 @@ def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayRobot:
         raise InputError(
             f"replay: {path} holds no {robot_model.name}: {', '.join(missing) or 'fewer than two samples'}"
         )
+    if t_ns.ndim != 1 or values.shape != (len(t_ns), len(columns)):
+        what = f"values {values.shape}, t_ns {t_ns.shape}, {len(columns)} columns"
+        raise InputError(
+            f"replay: {path} holds {what}; values must have a row for each time and a column for each name"
+        )
+    if (np.diff(t_ns) < 0).any():
+        raise InputError(f"replay: {path}: its times do not ascend; write one with: labctl export … --to npz")
     rows = values[:, [columns.index(name) for name in wanted]]
     return ReplayRobot(robot_model, (t_ns - t_ns[0]) / SECOND, rows, cell)

@@ -17,22 +17,23 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.config.cell_schema import Cell, Fixture, RobotTable
-from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints, StreamSpec
+from labctl.config.cell_schema import Cell, Fixture
+from labctl.devices import Actions, Batch, DeviceEvent, Kind, RobotStatus, Setpoints
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import pretended
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import Limiter, limits_of
-from labctl.drivers.common.robot_tables import RobotModel
-from labctl.drivers.common.states import state_spec
+from labctl.drivers.common.robot_tables import FR3, UR5, RobotModel
+from labctl.drivers.common.states import STATE, state_spec
 from labctl.drivers.common.sweep import Sweep, yaw_of
-from labctl.drivers.sim.world import World, tote_row
+from labctl.drivers.sim.options import SimFr3Options, SimUr5Options
+from labctl.drivers.sim.tracker import tracker_batch, tracker_spec
+from labctl.drivers.sim.world import World
 from labctl.errors import DeviceRefused
 from labctl.plain import RobotAbout
 
 TCP_SPEED_M_S = 1.0  # the simulated safety controller stops above this speed of the tool
 STALE_S = 0.1  # without setpoints for this long the robot brakes by itself
-TRACKED = ("x", "y", "z", "yaw", "visible", "in_target", "lost", "held")
 
 
 class SimRobot:
@@ -45,11 +46,7 @@ class SimRobot:
     kind: Kind = "sim"
 
     def __init__(self, robot_model: RobotModel, cell: Cell, fixture: Fixture) -> None:
-        """cell, fixture.
-
-        Parsed cell and fixture files. Raises InputError for limits the robot does not have or a fixture of another
-        kind.
-        """
+        """Raises InputError for limits the robot does not have or a fixture of another kind."""
         robot = cell.robot
         self.robot_model = robot_model
         self.dof = robot_model.dof
@@ -62,9 +59,9 @@ class SimRobot:
         self._about = pretended(self.kind, robot_model, robot.limits)
         self._ik = BoxLimitedIk(robot_model, limits)
         self._state_period_ns = round(SECOND / float(robot.state_hz))
-        self.streams = _streams(robot_model, robot)
+        state = state_spec(robot_model, float(robot.state_hz), device_clock=False)
+        self.streams = (state, tracker_spec(float(robot.observe_hz)))
         self._stop_asked = threading.Event()
-        self._stopped = False
         self._safety = ""
         self._notes: list[DeviceEvent] = []
         self._begin(0)
@@ -72,14 +69,7 @@ class SimRobot:
     def _begin(self, now_ns: int) -> None:
         self._t_ns = now_ns
         self._drained_ns = now_ns
-        world = self.world
-        self._scene = {
-            "source_tote": _fixed(tote_row(world.source)),
-            "target_tote": _fixed(tote_row(world.target)),
-            "object": _fixed((*world.thing.size, world.thing.grasp_width)),
-            "object_index": _fixed((float(world.thing.index),)),
-            "camera_side": _fixed((world.camera_side,)),
-        }
+        self._scene = {name: _fixed(values) for name, values in self.world.scene().items()}
         self._sent = [(np.array([now_ns]), self._limiter.q[None, :].copy(), np.array([self.world.opening]))]
         self._seen: list[tuple[int, np.ndarray]] = []
 
@@ -167,9 +157,10 @@ class SimRobot:
         return self.world.contact(sweep)
 
     def _halted(self) -> bool:
-        if self._stop_asked.is_set():
-            self._stopped = True
-        return self._stopped or bool(self._safety)
+        return self._stop_asked.is_set() or bool(self._safety)
+
+    def _still(self) -> bool:
+        return self._limiter.still
 
     def _halt(self, t_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._send(t_ns, self._limiter.brake(len(t_ns)), np.full(len(t_ns), self.world.opening))
@@ -189,11 +180,7 @@ class SimRobot:
             batches.append(self._sample(np.arange(first, last + 1) * self._state_period_ns))
             self._drained_ns = self._t_ns
         if self._seen:
-            counts = [len(items) for _, items in self._seen]
-            t_ns = np.repeat(np.array([t for t, _ in self._seen]), counts)
-            item = np.concatenate([np.arange(count, dtype=float) for count in counts])
-            values = np.column_stack([item, np.concatenate([items for _, items in self._seen])])
-            batches.append(Batch("tracker", t_ns, values))
+            batches.append(tracker_batch(self._seen))
             self._seen = []
         return batches
 
@@ -211,14 +198,11 @@ class SimRobot:
         values[:, 3 * dof : -1] = kinematics.poses(self.robot_model.chain, joints)
         values[:, -1] = grip[after - 1] + share[:, 0] * (grip[after] - grip[after - 1])
         self._sent = [(times[-1:], q[-1:], grip[-1:])]
-        return Batch("arm/state", t_ns, values)
+        return Batch(STATE, t_ns, values)
 
     def observe(self) -> dict[str, np.ndarray]:
-        """What sensors say now: q, dq (dof,), tcp (7,), gripper (1,), items (n, 8) from the tracker, and the scene.
-
-        The scene is known from the fixture. source_tote, target_tote (6,): centre on the floor and inner size, m.
-        object (4,): item size and grasp width, m; object_index (1,): which object of the fixture it is.
-        camera_side (1,): the layout's, 1 left, -1 right. kinds, lid: see `World.beside`.
+        """What sensors say now: q, dq (dof,), tcp (7,), gripper (1,), items (n, 8) from the tracker; and the scene,
+        which is known from the fixture: `World.scene`, `World.beside`.
         """
         items = self.world.tracked(yaw_of(self._limiter.pose))
         self._seen.append((self._t_ns, items))
@@ -244,9 +228,9 @@ class SimRobot:
     def status(self) -> RobotStatus:
         if self._safety:
             return RobotStatus("safety_stop", self._safety)
-        if self._stop_asked.is_set() or self._stopped:
+        if self._stop_asked.is_set():
             return RobotStatus("stopped", "stop was asked for")
-        return RobotStatus("idle" if self._limiter.still else "moving")
+        return RobotStatus("idle" if self._still() else "moving")
 
     def stop(self) -> None:
         """Brake within the acceleration limits, from the next servo cycle on. Any thread; any number of times."""
@@ -257,10 +241,9 @@ class SimRobot:
 
         Raises DeviceRefused while the robot still moves. Moves nothing.
         """
-        if not self._limiter.still:
+        if not self._still():
             raise DeviceRefused("the robot is still moving: wait until it stands, then recover")
         self._stop_asked.clear()
-        self._stopped = False
         self._safety = ""
 
     def close(self) -> None:
@@ -273,9 +256,11 @@ def _fixed(values: Sequence[float]) -> np.ndarray:
     return array
 
 
-def _streams(robot_model: RobotModel, robot: RobotTable) -> tuple[StreamSpec, ...]:
-    columns = ("item", *TRACKED)
-    return (
-        state_spec(robot_model, float(robot.state_hz), device_clock=False),
-        StreamSpec("tracker", columns, "m rad", float(robot.observe_hz), public_columns=columns),
-    )
+def fr3(options: SimFr3Options, *, cell: Cell, fixture: Fixture) -> SimRobot:
+    """Driver "sim_fr3": a Franka FR3. Raises InputError for a limit or a fixture it cannot take."""
+    return SimRobot(FR3, cell, fixture)
+
+
+def ur5(options: SimUr5Options, *, cell: Cell, fixture: Fixture) -> SimRobot:
+    """Driver "sim_ur5": a Universal Robots UR5 (CB3). Raises InputError for a limit or a fixture it cannot take."""
+    return SimRobot(UR5, cell, fixture)

@@ -5,8 +5,7 @@ reached the target, items that left both totes, contact with a wall, and in a tr
 opened, grasped, lifted, placed, closed.
 
 An item is taken when the fingers close to its grasp width within 15 mm (and 0.5 rad) of its grasp point. The further
-off the grasp,
-the likelier it slips on the way. What is let go falls freely; it counts when and where it lands.
+off the grasp, the likelier it slips on the way. What is let go falls freely; it counts when and where it lands.
 """
 
 from __future__ import annotations
@@ -20,18 +19,16 @@ import numpy as np
 
 from labctl.config.cell_schema import Fixture
 from labctl.devices import DeviceEvent
+from labctl.drivers.common.simulated_axes import OPEN_M
 from labctl.drivers.common.sweep import Sweep
 from labctl.drivers.sim.lid import SlidingLid
 from labctl.errors import InputError
 
 GRIPPER_SPEED_M_S = 0.1
-GRIPPER_OPEN_M = 0.08
 GRASP_TOLERANCE_M = 0.015
 GRASP_TOLERANCE_RAD = 0.5
 RELEASE_M = 0.002  # an item falls once the fingers are this much wider than it
-SLIP_AT_TOLERANCE = (
-    0.5  # chance that a grasp at the edge of the tolerance slips; it grows with the square of the offset
-)
+SLIP_AT_TOLERANCE = 0.5  # chance that a grasp at the edge of the tolerance slips; it grows with the offset's 4th power
 WALL_M = 0.005
 LIFTED_M = 0.05  # so far above where it was taken an item is lifted
 FLOOR_M = 0.002  # the floor gives this much before it counts as a contact
@@ -82,7 +79,7 @@ class World:
         self._wall_top = max(tote.centre[2] + tote.size[2] for tote in self._totes.values())
         self._floor = min(tote.centre[2] for tote in self._totes.values())
         self.events: list[DeviceEvent] = []
-        self._open_m = self.opening = GRIPPER_OPEN_M
+        self._open_m = self.opening = OPEN_M
         self._of_task = False
         self._place(0, next(iter(self._things.values())), next(iter(self._layouts)), np.random.default_rng(0))
 
@@ -318,6 +315,19 @@ class World:
         seen[:, 4:] += self._flags
         return seen
 
+    def scene(self) -> dict[str, Sequence[float]]:
+        """What is known of the scene by the fixture. source_tote, target_tote (6,): centre on the floor and inner size,
+        m. object (4,): item size and grasp width, m; object_index (1,): which object of the fixture it is. camera_side
+        (1,): the layout's, 1 left, -1 right.
+        """
+        return {
+            "source_tote": (*self.source.centre, *self.source.size),
+            "target_tote": (*self.target.centre, *self.target.size),
+            "object": (*self.thing.size, self.thing.grasp_width),
+            "object_index": (float(self.thing.index),),
+            "camera_side": (self.camera_side,),
+        }
+
     def beside(self) -> dict[str, np.ndarray]:
         """What else is known of a scene that holds more than items of one kind. kinds (n,): which object of the fixture
         each item is; lid (8,): as `SlidingLid.row`. Each is there only where the scene has it.
@@ -338,8 +348,3 @@ def _named(known: Mapping[str, Any], name: str, what: str) -> Any:
     if name not in known:
         raise InputError(f"the fixture has no {what} {name!r}; known: {', '.join(known)}")
     return known[name]
-
-
-def tote_row(tote: Tote) -> Sequence[float]:
-    """A tote as six numbers: centre x y z on its floor, inner size x y z, m."""
-    return (*tote.centre, *tote.size)

@@ -92,8 +92,7 @@ class Teleop:
 
     def reset(self, seed: int) -> None:
         """A new episode: the clutch takes hold anew, and of the gripper."""
-        leader = self._device.leader
-        self._gate = Gate(self._caps, leader=leader, quiet=self._device.quiet)
+        self._gate = Gate(self._caps, quiet=self._device.quiet)
         silent, self._grip, self._q = self._grip.silent, self._new_grip(), None
         if silent:  # a button that is pressed with the clutch, before go, counts
             self._grip.hear(None)

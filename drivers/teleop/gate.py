@@ -59,9 +59,8 @@ class Device(Protocol):
 class Gate:
     """Lets a hand's wish through, or rest. One for an episode; times are monotonic ns."""
 
-    def __init__(self, caps: Caps, *, leader: bool, quiet: bool) -> None:
-        self._caps = caps
-        self._leader, self._quiet = leader, quiet
+    def __init__(self, caps: Caps, *, quiet: bool) -> None:
+        self._caps, self._quiet = caps, quiet
         self._since_ns: int | None = None  # engaged since
         self._offset: np.ndarray | None = None
         self._last: np.ndarray | None = None
@@ -184,10 +183,10 @@ def axis_map(names: Sequence[str]) -> np.ndarray:
     """(6, 6) that turns a device's axes into the base's: names[i] is the device axis, with its sign, that drives base
     axis i, such as ("y", "-x", "z", "rx", "ry", "rz"). Raises InputError.
     """
-    found = np.zeros((6, 6))
     if len(names) != 6:
-        found = count(len(names), "entry", "entries")
-        raise InputError(f"axes has {found}; give six, one for each of {', '.join(AXES)}")
+        given = count(len(names), "entry", "entries")
+        raise InputError(f"axes has {given}; give six, one for each of {', '.join(AXES)}")
+    found = np.zeros((6, 6))
     for row, name in enumerate(names):
         sign, plain = (-1.0, name[1:]) if name.startswith("-") else (1.0, name.removeprefix("+"))
         if plain == "0":

@@ -52,12 +52,15 @@ class Gello:
             from dynamixel_sdk import GroupSyncRead, PacketHandler, PortHandler
         except ModuleNotFoundError as error:
             raise MissingExtra("teleop", "a GELLO leader") from error
-        self._port = PortHandler(self._port_name)
+        port = PortHandler(self._port_name)
         try:
-            self._port.openPort()
-            self._port.setBaudRate(self._baud)
+            port.openPort()
+            self._port = port
+            served = port.setBaudRate(self._baud)
         except Exception as error:  # pyserial's, termios' and the SDK's own: none of them is documented
             raise DeviceLost(f"{self._port_name} cannot be opened ({error})") from error
+        if not served:
+            raise DeviceLost(f"the servos' library does not do {self._baud} baud; correct baud in [teleop.options]")
         self._bus = GroupSyncRead(self._port, PacketHandler(2.0), POSITION, LENGTH)
         for number in (*self._ids, self._trigger[0]):
             self._bus.addParam(number)

@@ -34,7 +34,7 @@ MOVES = {
     "q": (5, 1.0),
     "e": (5, -1.0),
 }
-GRIP, DONE = "g", "\r"
+GRIP, DONE = "g", "\r\n"
 NOBODY_NAMED = "no terminal is named for it: terminal in [teleop.options], or labctl run --hand-terminal /dev/pts/N"
 
 
@@ -77,12 +77,12 @@ class Keyboard:
                 self._held[key] = now_ns
             elif key == GRIP:
                 self._grip = 1.0 - self._grip
-            done = done or key in DONE or key == "\n"
+            done = done or key in DONE
         axes = np.zeros(6)
-        held = [key for key, at_ns in self._held.items() if now_ns - at_ns < HELD_NS]
-        for key in held:
-            axis, way = MOVES[key]
-            axes[axis] += way
+        for key, at_ns in self._held.items():
+            if now_ns - at_ns < HELD_NS:
+                axis, way = MOVES[key]
+                axes[axis] += way
         # The terminal being read is the dead-man: without a key the axes are zero.
         return Reading(now_ns, axes=axes, engaged=True, grip=self._grip, done=done)
 

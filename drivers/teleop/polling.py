@@ -5,6 +5,7 @@ May not: interpret a reading, or hide that the device is gone.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
@@ -30,7 +31,11 @@ class Poller:
 
     def start(self) -> None:
         """Open the device and wait for its first word; a keyboard has none. Raises DeviceLost."""
-        self._device.open()
+        try:
+            self._device.open()
+        except DeviceError:
+            self._device.close()
+            raise
         self._thread = threading.Thread(target=self._run, name="teleop", daemon=True)
         self._thread.start()
         until = self._clock.now_ns() + round(FIRST_S * SECOND)
@@ -46,6 +51,10 @@ class Poller:
                 found = self._device.poll()
             except DeviceError as error:
                 self._lost = str(error)
+                return
+            except Exception as error:  # a bug in a driver: whoever drives must hear of it
+                logging.getLogger(__name__).exception("the thread that reads the %s failed", self._what)
+                self._lost = f"{type(error).__name__}: {error}"
                 return
             if found is not None:
                 self._see(found)

@@ -23,30 +23,25 @@ TRANSLATION, ROTATION, BUTTONS = 1, 2, 3  # numbers of its reports
 
 @dataclass(frozen=True, slots=True)
 class Puck:
-    """One model. one_report: translation and rotation come in one report of six int16, not in two of three. clutch,
-    grip: what is printed on the two buttons that labctl reads, the first and the second bit of the first byte.
-    """
+    """One model. one_report: translation and rotation come in one report of six int16, not in two of three."""
 
     name: str
     one_report: bool
-    clutch: str = "left"
-    grip: str = "right"
-    frame: tuple[tuple[float, ...], ...] = tuple(map(tuple, FRAME.tolist()))
 
 
 PUCKS = {
-    (0x046D, 0xC625): Puck("SpacePilot", False, "1", "2"),
+    (0x046D, 0xC625): Puck("SpacePilot", False),
     (0x046D, 0xC626): Puck("SpaceNavigator", False),
-    (0x046D, 0xC627): Puck("SpaceExplorer", False, "1", "2"),
-    (0x046D, 0xC629): Puck("SpacePilot Pro", False, "Menu", "Fit"),
-    (0x046D, 0xC62B): Puck("SpaceMouse Pro", False, "Menu", "Fit"),
+    (0x046D, 0xC627): Puck("SpaceExplorer", False),
+    (0x046D, 0xC629): Puck("SpacePilot Pro", False),
+    (0x046D, 0xC62B): Puck("SpaceMouse Pro", False),
     (0x256F, 0xC62E): Puck("SpaceMouse Wireless, by cable", True),
-    (0x256F, 0xC632): Puck("SpaceMouse Pro Wireless", True, "Menu", "Fit"),
-    (0x256F, 0xC633): Puck("SpaceMouse Enterprise", True, "Menu", "Fit"),
+    (0x256F, 0xC632): Puck("SpaceMouse Pro Wireless", True),
+    (0x256F, 0xC633): Puck("SpaceMouse Enterprise", True),
     (0x256F, 0xC635): Puck("SpaceMouse Compact", False),
-    (0x256F, 0xC638): Puck("SpaceMouse Pro Wireless, by Bluetooth", True, "Menu", "Fit"),
+    (0x256F, 0xC638): Puck("SpaceMouse Pro Wireless, by Bluetooth", True),
     (0x256F, 0xC63A): Puck("SpaceMouse Wireless, newer", True),
-    (0x256F, 0xC652): Puck("Universal Receiver", True, "left or Menu", "right or Fit"),
+    (0x256F, 0xC652): Puck("Universal Receiver", True),
 }
 WITHOUT_BUTTONS = {(0x256F, 0xC641): "SpaceMouse Module (USB)"}  # nothing to hold as a clutch
 
@@ -59,6 +54,6 @@ def deflection(puck: Puck, report: bytes) -> tuple[slice, np.ndarray] | None:
     if kind not in ((TRANSLATION,) if puck.one_report else (TRANSLATION, ROTATION)) or len(report) < 1 + 2 * count:
         return None
     counts = np.array(struct.unpack_from(f"<{count}h", report, 1), dtype=float).reshape(-1, 3)
-    values = (counts @ np.array(puck.frame).T).ravel() / FULL
+    values = (counts @ FRAME.T).ravel() / FULL
     begin = 3 if kind == ROTATION else 0
     return slice(begin, begin + count), values

@@ -126,7 +126,7 @@ class UrLink:
         self._serial = self._switches.serial()
         self.measured = self._calibration()
         self._model = ToolModel(self._robot_model, self.measured)
-        self._read()
+        self._ask(self._read)
         self._reader = threading.Thread(target=self._read_on, name="rtde-states", daemon=True)
         self._reader.start()
         if self._ready_for_program():

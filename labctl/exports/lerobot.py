@@ -153,8 +153,9 @@ def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
     (n,).
     """
     switches = found.recording.episode.switches
-    at_ns = np.array([switch.t_ns for switch in switches], np.int64)
-    return [first, *(switch.instruction for switch in switches)], np.searchsorted(at_ns, found.t_ns[:-1], side="right")
+    at_ns = np.array([switch["t_ns"] for switch in switches], np.int64)
+    tasks = [first, *(switch["instruction"] for switch in switches)]
+    return tasks, np.searchsorted(at_ns, found.t_ns[:-1], side="right")
 
 
 def _moved_s(selection: Selection, episode: str) -> list[float]:

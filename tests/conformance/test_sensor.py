@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from support.robots.emulated_scale import EmulatedScale
 from support.robots.speaking_line import SpeakingLine
 
-from labctl.drivers.sim.sensing.emulated_scale import EmulatedScale
 from labctl.testing.sensor import LosableSensorConformance, SensorConformance, SensorRig
 
 pytestmark = pytest.mark.real_time

@@ -55,7 +55,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "joint": (*BASE, "config", *CORE, "store", "store.verifying"),
     "backup": (*BASE, *CORE, "store", "store.verifying"),
     "scene": (*BASE, "config", "core", "store", "store.verifying"),
-    "nodes": (*BASE, "config.cell_schema", "config.policy_card", "config.sensors", "core", "scene", "store"),
+    "nodes": (
+        *BASE,
+        "processes",
+        "config.cell_schema",
+        "config.policy_card",
+        "config.sensors",
+        "core",
+        "scene",
+        "store",
+    ),
     "alerts": (*BASE, "config", "core", "store"),
     "people": (*BASE, "core", "store"),
     "runtime.hosting": (*BASE, "config.cell_schema", "config.sensors", "nodes", "store", "store.verifying"),
@@ -95,6 +104,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "checks": (
         *BASE,
+        "processes",
         "software",
         "people",
         *("analysis", "analysis.blocks", "analysis.episodes", "analysis.operations_table"),
@@ -114,7 +124,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("analysis.survival", "checks", "config", "store"),
     ),
     "queue": (
-        *(*BASE, "alerts", "checks", "config", *CORE, "exports", "nodes", "publishing"),
+        *(*BASE, "processes", "alerts", "checks", "config", *CORE, "exports", "nodes", "publishing"),
         *("reporting.times", "store", "store.verifying"),
     ),
     "analysis": ("errors",),
@@ -146,7 +156,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.realsense": DRIVER,
     "drivers.robotiq": DRIVER,
     "drivers.sensors": DRIVER,
-    "drivers.sim.sensing": (*DRIVER, "drivers.sim"),
     "drivers.sim.axes": (*DRIVER, "drivers.sim"),
     "drivers.sim": (
         *DRIVER,
@@ -160,8 +169,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.ros2.emulator": (*DRIVER, "drivers.ros2", "drivers.sim"),
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
     "testing": ("axes", "plain", "clock", "devices", "errors", "streams", "config.cell_schema", "config.options"),
-    "fixtures": ("errors",),
-    "protocols": ("errors",),
+    "fixtures": (),
+    "protocols": (),
 }
 MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store", "store.verifying")
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need

@@ -25,8 +25,7 @@ WHERE = {
     "ui/rerun/viewer_process.py": "LOOPBACK",
     "labctl/cli/console.py": "looks for a free port of the console",
     "ui/console/web.py": "loopback, elsewhere TLS and a pairing code: tests/unit/ui/test_console_web.py",
-    "drivers/franka/emulator/robot.py": "emulate",
-    "drivers/franka/emulator/hand.py": "emulate",
+    "drivers/franka/emulator/one_client.py": "emulate",
     "drivers/ur/emulator/rtde_server.py": "emulate",
     "drivers/ur/emulator/text.py": "emulate",
 }

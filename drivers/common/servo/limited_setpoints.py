@@ -35,14 +35,9 @@ class LimitedSetpoints(SetpointQueue):
     ) -> None:
         super().__init__(model.dof, round((DELAY_S if law is None else 0.0) * SECOND))
         self._most = round(QUEUED_S * control_hz)
-        self.limiter: Limiter | StepLimiter = Limiter(model, limits, 1.0 / control_hz)
-        if law is not None:
-            self.limiter = StepLimiter(model, limits, law, measured)
-
-    @property
-    def clipped(self) -> str:
-        """The limit that shaped what was added last."""
-        return self.limiter.clipped
+        self.limiter: Limiter | StepLimiter = (
+            Limiter(model, limits, 1.0 / control_hz) if law is None else StepLimiter(model, limits, law, measured)
+        )
 
     def base(self, q: np.ndarray, opening: float) -> None:
         """The robot stands at q (dof,): what is added goes on from there."""

@@ -7,10 +7,10 @@ being told.
 from __future__ import annotations
 
 import contextlib
+import logging
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -42,15 +42,6 @@ RECOVER_NS = 300 * MILLISECOND  # between two steps of a recovery
 JOIN_S = 3.0
 
 
-@dataclass(slots=True)
-class _Asked:
-    """What the loop wants of the servo thread."""
-
-    home: bool = False
-    recover: bool = False
-    staging: bool = False  # until it is there
-
-
 class ServoedRobot:
     """See `labctl.devices.Robot` for the verbs. `home` is where episodes begin, None to leave the robot where it is; it
     goes there at up to `home_rad_s`.
@@ -76,7 +67,8 @@ class ServoedRobot:
         self._clock = MonotonicClock()
         self._stop, self._end = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._asked = _Asked()
+        self._asked_home = self._asked_recovery = False  # of the servo thread, by the loop
+        self._staging = False  # until it stands where episodes begin
         self._lost = self._refusal = ""
         self._recover_after_ns = self._cycled_ns = 0
         self._latched: RobotStatus | None = None
@@ -130,7 +122,7 @@ class ServoedRobot:
         self._raise_if_lost()
         if len(wanted.t_ns):
             self._setpoints.add(wanted, self._gripper.stroke_m, ready=self._ready())
-            self.clipped = self._setpoints.clipped
+            self.clipped = self._setpoints.limiter.clipped
         return self._setpoints.answered()
 
     def _measured(self) -> np.ndarray | None:
@@ -138,7 +130,7 @@ class ServoedRobot:
 
     def _ready(self) -> bool:
         """May setpoints be given? Then the limiter stands where the robot stands."""
-        if self._stop.is_set() or self._homing or self._asked.home or self._sound.mode != "idle":
+        if self._stop.is_set() or self._homing or self._asked_home or self._sound.mode != "idle":
             self._based, self.clipped = False, ""
             return False
         if self._rested and not self._moving and not len(self._setpoints):
@@ -194,19 +186,19 @@ class ServoedRobot:
         self._raise_if_lost()
         if self._sound.mode != "idle":
             raise DeviceRefused(self._sound.reason)
-        self._based, self._asked.recover = False, False
+        self._based, self._asked_recovery = False, False
         self._stop.clear()
         self._still_ns = self._clock.now_ns()
         self._opening.begin(self._still_ns)
-        self._asked.staging = self._asked.home = True
+        self._staging = self._asked_home = True
 
     def staged(self) -> bool:
         """Is the robot at rest where episodes begin, and nothing wrong with it?"""
         self._raise_if_lost()
-        if self._homing or self._asked.home or self._stop.is_set() or self._sound.mode != "idle":
+        if self._homing or self._asked_home or self._stop.is_set() or self._sound.mode != "idle":
             return False
-        self._asked.staging = bool(self._states.restless() or self._beside())
-        return not self._asked.staging
+        self._staging = bool(self._states.restless() or self._beside())
+        return not self._staging
 
     def _beside(self) -> str:
         newest = self._states.newest
@@ -214,7 +206,7 @@ class ServoedRobot:
 
     def stop(self) -> None:
         """The servo thread slows the robot down at its next cycle. Any thread; any number of times."""
-        self._asked.home = self._asked.staging = False
+        self._asked_home = self._staging = False
         self._stop.set()
         self._gripper.stop()
 
@@ -226,7 +218,7 @@ class ServoedRobot:
         if self._gripper.status().mode in ("fault", "lost"):
             self._gripper.recover()
         if self._sound.mode != "idle":
-            self._asked.recover = True
+            self._asked_recovery = True
             raise DeviceRefused(self._refusal or self._sound.reason)
         self._based = False
         self._stop.clear()
@@ -256,8 +248,22 @@ class ServoedRobot:
 
     def _serve(self) -> None:
         urgent()
+        reachable = True
+        try:
+            self._cycles()
+        except DeviceLost as error:
+            self._lost, reachable = str(error), False
+        except Exception as error:  # a bug in labctl or in the link: whoever leads the robot must hear of it
+            logging.getLogger(__name__).exception("the servo thread failed")
+            self._lost = f"the thread that leads the robot failed ({type(error).__name__}: {error})"
+        self._setpoints.discard()
+        if reachable:
+            with contextlib.suppress(Exception):  # closing: nobody is left to be told
+                self._link.halt()
+
+    def _cycles(self) -> None:
         due, look = self._clock.now_ns(), 0
-        while not self._end.is_set() and not self._lost:
+        while not self._end.is_set():
             self._clock.sleep_until(due)
             now = self._cycled_ns = self._clock.now_ns()
             due = due + self._period_ns if now - due < 5 * self._period_ns else now + self._period_ns
@@ -266,20 +272,14 @@ class ServoedRobot:
                     look = now + LOOK_NS
                     self._look(now)
                 self._cycle(now)
-            except DeviceLost as error:
-                self._lost = str(error)
-            except DeviceError as error:
+            except DeviceRefused as error:
                 self._fail(str(error), now)
-        self._setpoints.discard()
-        if not self._lost:
-            with contextlib.suppress(DeviceError):  # closing: nobody is left to be told
-                self._link.halt()
 
     def _fail(self, reason: str, now_ns: int) -> None:
         """The client refused. A stop of the robot's own explains it; else the refusal is one, until a person's word."""
         reason = f"the robot did not reach home: {reason}" if self._homing else reason
         self._following.reset()
-        self._moving = self._homing = self._asked.staging = False
+        self._moving = self._homing = self._staging = False
         until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
         self._look(now_ns)
         while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
@@ -297,23 +297,23 @@ class ServoedRobot:
             self._moving = self._homing = False
             self._link.halt() if halts else self._link.keep_alive()
             if self._sound.mode != "idle":
-                self._asked.home = False
-        elif self._asked.home:
+                self._asked_home = False
+        elif self._asked_home:
             self._setpoints.discard()
             if self._moving:
                 self._link.halt()
             self._halted, self._moving, self._way = False, False, None
-            self._homing, self._asked.home = True, False
+            self._homing, self._asked_home = True, False
         elif self._homing:
             self._go_home(now_ns)
         else:
             self._halted = False
             self._play(now_ns)
-        if self._asked.recover and (self._sound.mode == "idle" or self._moving or self._homing):
-            self._asked.recover = False  # of a hold that is over: nothing is recovered in the middle of a motion
-        if self._asked.recover and now_ns >= self._recover_after_ns:
+        if self._asked_recovery and (self._sound.mode == "idle" or self._moving or self._homing):
+            self._asked_recovery = False  # of a hold that is over: nothing is recovered in the middle of a motion
+        if self._asked_recovery and now_ns >= self._recover_after_ns:
             self._recover_after_ns = now_ns + RECOVER_NS
-            self._asked.recover = False
+            self._asked_recovery = False
             try:
                 if self._link.recover():
                     self._latched = None
@@ -382,14 +382,14 @@ class ServoedRobot:
         held = self._gripper.status()
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
-        if self._asked.staging and not (self._homing or self._asked.home) and now_ns - self._still_ns > RESTLESS_NS:
+        if self._staging and not (self._homing or self._asked_home) and now_ns - self._still_ns > RESTLESS_NS:
             reason = ""
             if restless := self._states.restless():
                 reason = f"the robot is home, and does not come to rest: {restless}"
             elif away := self._beside():
                 reason = f"the robot stands, and {away}: something holds it, or what it carries is not set as its load"
             self._latched = RobotStatus("safety_stop", reason) if reason else self._latched
-            self._asked.staging = False
+            self._staging = False
         if now.mode == "idle" and self._latched is not None:
             now = self._latched
         self._sound = now

@@ -48,14 +48,18 @@ def way_home(
     points = [*_links(robot_model), robot_model.chain]
     for lift in _lifts(robot_model, limits, start, home):
         at = start if lift is None else lift(np.ones(1))[0]
-        over: Part = lambda s, at=at: at + s[:, None] * (home - at)  # noqa: E731
+        parts = [*([] if lift is None else [lift]), _straight(at, home)]
         try:
-            parts = [over] if lift is None else [lift, over]
             return np.concatenate([_timed(points, limits, part, start, speed, period_s) for part in parts])
         except DeviceRefused:
             if lift is None:
                 raise
     raise AssertionError("the last way has no lift")
+
+
+def _straight(start: np.ndarray, end: np.ndarray) -> Part:
+    """Straight by the joints, each (dof,) rad."""
+    return lambda s: start + s[:, None] * (end - start)
 
 
 def _lifts(robot_model: RobotModel, limits: Limits, start: np.ndarray, home: np.ndarray) -> Iterator[Part | None]:
@@ -158,7 +162,7 @@ def _check_floor(limits: Limits, z: np.ndarray, began: float) -> None:
 class WayHome:
     """A way home, found in a thread of its own while the robot stands, then given row by row.
 
-    A watchdog on a robot that is not told within a tenth of a second that somebody is there ends its program.
+    Finding it takes longer than a UR's watchdog waits for the servo thread.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labctl.drivers.common.robot_tables import FR3_CHAIN, HAND_KG
+from labctl.drivers.common.robot_tables import FLANGE_M, FR3_CHAIN, HAND_KG
 
 # mass kg; centre of mass m; inertia about it, kg m2: xx xy xz yy yz zz
 LINKS: Sequence[tuple[float, tuple[float, float, float], tuple[float, float, float, float, float, float]]] = (
@@ -57,7 +57,6 @@ LINKS: Sequence[tuple[float, tuple[float, float, float], tuple[float, float, flo
     ),
 )
 MOTORS = np.array([0.195, 0.195, 0.195, 0.195, 0.074, 0.074, 0.074])  # kg m2, as each joint feels its own
-FLANGE_M = 0.107
 HAND_COM_M = (-0.01, 0.0, 0.03)  # of the hand, in the flange's frame
 HAND_INERTIA = (0.001, 0.0025, 0.0017)  # about it, of one that weighs HAND_KG
 

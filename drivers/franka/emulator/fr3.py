@@ -6,9 +6,9 @@ May not: take a slow machine for a lost packet. While a client is in control the
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import select
-import socket
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -17,7 +17,7 @@ from labctl.clock import MonotonicClock
 from labctl.config.cell_schema import Fixture
 from labctl.drivers.common.robot_tables import FR3, with_tool
 from labctl.drivers.franka import state as fci
-from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator import wire
 from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.franka.options import Fr3EmulatorOptions
@@ -54,11 +54,16 @@ class Fr3:
 
     def __init__(self, host: str, fixture: Fixture, options: Fr3EmulatorOptions) -> None:
         self.plant = SimulatedPlant(with_tool(FR3, options.tool()), fixture, 0.001, now_ns=CLOCK.now_ns())
+        self._opened, port = contextlib.ExitStack(), wire.ROBOT_PORT
         try:
             self._robot = FciRobot(self.plant, host, options.tool_kg)
+            self._opened.callback(self._robot.close)
+            port = wire.HAND_PORT
             self._hand = FciHand(self.plant, host)
+            self._opened.callback(self._hand.close)
         except OSError as error:
-            why = f"{host}:{wire.ROBOT_PORT} cannot be bound ({error.strerror}); another emulator runs there"
+            self.close()
+            why = f"{host}:{port} cannot be bound ({error.strerror}); another emulator runs there"
             raise InputError(why) from error
         self._echo_ns, self._paced, self._ahead = round(options.echo_s * 1e9), options.paced, options.ahead
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
@@ -147,17 +152,13 @@ class Fr3:
             self._poll(max(0.0, (until - now) / 1e9))
 
     def _poll(self, seconds: float) -> None:
-        for sock in self._ready([*self._robot.sockets(), *self._hand.sockets()], seconds):
+        sockets = [*self._robot.sockets(), *self._hand.sockets()]
+        for sock in select.select(sockets, [], [], seconds)[0]:
             self._robot.read(sock)
             self._hand.read(sock)
 
-    @staticmethod
-    def _ready(sockets: list[socket.socket], seconds: float) -> list[socket.socket]:
-        return select.select(sockets, [], [], seconds)[0]
-
     def close(self) -> None:
-        self._robot.close()
-        self._hand.close()
+        self._opened.close()
 
 
 def build(options: Fr3EmulatorOptions, *, host: str, fixture: Fixture) -> Fr3:

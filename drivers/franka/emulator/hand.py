@@ -9,8 +9,8 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from labctl.drivers.franka.emulator import wire as wire
-from labctl.drivers.sim.connection import received
+from labctl.drivers.franka.emulator import wire
+from labctl.drivers.franka.emulator.one_client import OneClientServer
 from labctl.drivers.sim.plant import SimulatedPlant
 
 CONNECT, HOMING, GRASP, MOVE, STOP = range(5)
@@ -35,72 +35,42 @@ class _Job:
     last: float = -1.0
 
 
-class FciHand:
+class FciHand(OneClientServer):
     """See the module. One client at a time; a new one takes over when the last has gone."""
 
+    HEADER = wire.HAND_HEADER
+
     def __init__(self, plant: SimulatedPlant, host: str) -> None:
+        super().__init__(host, wire.HAND_PORT)
         self.plant = plant
-        self._listener = socket.create_server((host, wire.HAND_PORT), backlog=4)
-        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._udp.bind((host, 0))
-        self._listener.setblocking(False)
-        self._tcp: socket.socket | None = None
-        self._host, self._rest = host, b""
-        self._peer: tuple[str, int] | None = None
         self._job: _Job | None = None
         self._ms = 0
 
     def sockets(self) -> list[socket.socket]:
         return [self._listener, *([self._tcp] if self._tcp else [])]
 
-    def close(self) -> None:
-        for sock in (*self.sockets(), self._udp):
-            sock.close()
-
     def read(self, sock: socket.socket) -> None:
         if sock is self._listener:
-            client, where = self._listener.accept()
-            if self._tcp is not None:
-                self._read_requests(self._tcp)  # it may have gone, and not been heard of yet
-            if self._tcp is not None:
-                client.close()
-                return
-            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            client.setblocking(False)
-            self._tcp, self._host, self._rest = client, where[0], b""
+            self._accept()
         elif sock is self._tcp:
-            self._read_requests(sock)
+            self._read_requests()
 
-    def _read_requests(self, sock: socket.socket) -> None:
-        if (data := received(sock)) is None:
-            return
-        if not data:
-            self._drop()
-            return
-        self._rest += data
-        while len(self._rest) >= wire.HAND_HEADER.size:
-            command, number, size = wire.HAND_HEADER.unpack_from(self._rest)
-            shape = PAYLOADS.get(command)
-            if shape is None or size != wire.HAND_HEADER.size + shape.size:
-                self._drop()
-                return
-            if len(self._rest) < size:
-                return
-            payload, self._rest = self._rest[wire.HAND_HEADER.size : size], self._rest[size:]
-            self._request(command, number, shape.unpack(payload))
-
-    def _drop(self) -> None:
+    def drop_client(self) -> None:
         if self._tcp is not None:
             self._tcp.close()
         self._tcp = self._peer = self._job = None
 
-    def _request(self, command: int, number: int, given: tuple[float, ...]) -> None:
+    def _payload_bytes(self, command: int) -> int | None:
+        shape = PAYLOADS.get(command)
+        return None if shape is None else shape.size
+
+    def _request(self, command: int, number: int, payload: bytes) -> None:
+        given = PAYLOADS[command].unpack(payload)
         if command == CONNECT:
-            version, port = int(given[0]), int(given[1])
-            ok = version == wire.HAND_VERSION
+            ok = given[0] == wire.HAND_VERSION
             self._answer(command, number, struct.pack("<HH", SUCCESS if ok else FAIL, wire.HAND_VERSION))
-            if ok and self._tcp is not None:
-                self._peer = (self._host, port)
+            if ok:
+                self._send_states_to(given[1])
             return
         if self._job is not None:
             self._answer(self._job.command, self._job.id, struct.pack("<H", ABORTED))
@@ -121,15 +91,6 @@ class FciHand:
                 return
         self._job = _Job(command, number, goals, tolerance)
         self.plant.grip(goals[0])
-
-    def _answer(self, command: int, number: int, payload: bytes) -> None:
-        if self._tcp is not None:
-            try:
-                self._tcp.sendall(
-                    wire.HAND_HEADER.pack(command, number, wire.HAND_HEADER.size + len(payload)) + payload
-                )
-            except OSError:
-                self._drop()
 
     def cycle(self) -> None:
         """A millisecond: a command under way may be over; a state may be due."""

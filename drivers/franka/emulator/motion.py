@@ -10,7 +10,7 @@ import numpy as np
 
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import HAND_KG, RobotModel
-from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka.emulator import wire
 from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.emulator.wire import RobotCommand
 

@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import HAND_KG
+from labctl.drivers.common.robot_tables import FLANGE_M, HAND_KG
 from labctl.drivers.franka import state as fci
-from labctl.drivers.franka.emulator import wire as wire
-from labctl.drivers.franka.emulator.dynamics import FLANGE_M, Dynamics, hand
+from labctl.drivers.franka.emulator import wire
+from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.emulator.motion import Motion
+from labctl.drivers.franka.emulator.one_client import OneClientServer
 from labctl.drivers.franka.emulator.urdf import urdf
-from labctl.drivers.sim.connection import received
 from labctl.drivers.sim.plant import SimulatedPlant
 
 RECOVERY_MS = 200  # Assumption: how long an automatic error recovery takes
 LINGER_MS = 300  # states still sent after the TCP connection was cut by a fault
-SEND_BUFFER = 1 << 16
 WINDOW = 100  # commands that the success rate is of (libfranka, RobotState)
 
 
@@ -40,20 +39,16 @@ class _Move:
     commanded: bool = False
 
 
-class FciRobot:
+class FciRobot(OneClientServer):
     """See the module. `cycle(now_ns)` makes the next state; `read(sock)` handles what a socket has to say."""
 
+    HEADER = wire.HEADER
+
     def __init__(self, plant: SimulatedPlant, host: str, tool_kg: float = HAND_KG) -> None:
+        super().__init__(host, wire.ROBOT_PORT)
+        self._udp.setblocking(False)
         self.plant, self._tool_kg = plant, tool_kg
         self.motion = Motion(plant.robot_model, tool_kg)
-        self._listener = socket.create_server((host, wire.ROBOT_PORT), backlog=4)
-        self._udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._udp.bind((host, 0))
-        for sock in (self._listener, self._udp):
-            sock.setblocking(False)
-        self._tcp: socket.socket | None = None
-        self._rest = b""
-        self._peer: tuple[str, int] | None = None
         self._state = wire.StateBuffer()
         self._constants()
         self._model = urdf()
@@ -62,7 +57,9 @@ class FciRobot:
         self._errors, self._last_errors = bytearray(41), bytearray(41)
         self._move: _Move | None = None
         self._command: wire.RobotCommand | None = None
-        self._recovery: tuple[int, int] | None = None  # when it is over, id to answer
+        self._recovery: tuple[int, int | None] | None = (
+            None  # when it is over, id to answer: None if its client has gone
+        )
         self.refused_version = 0
         self.safety_rejects = self.user_stopped = self.brakes_closed = False
         self.drop_commands = 0
@@ -91,10 +88,6 @@ class FciRobot:
     def sockets(self) -> list[socket.socket]:
         return [self._listener, self._udp, *([self._tcp] if self._tcp else [])]
 
-    def close(self) -> None:
-        for sock in self.sockets():
-            sock.close()
-
     @property
     def waits_for_echo(self) -> bool:
         """In control, a client answers every state; the robot's time waits for it."""
@@ -102,24 +95,16 @@ class FciRobot:
 
     def read(self, sock: socket.socket) -> None:
         if sock is self._listener:
-            self._accept()
+            if self._accept():
+                self.sent_to_client = 0
+                self.counts["clients"] += 1
         elif sock is self._udp:
             self._read_commands()
         elif sock is self._tcp:
             self._read_requests()
 
-    def _accept(self) -> None:
-        client, _ = self._listener.accept()
-        if self._tcp is not None:
-            self._read_requests()  # it may have gone, and not been heard of yet
-        if self._tcp is not None:  # Assumption: a real robot has one client only
-            client.close()
-            return
-        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        client.setblocking(False)
-        self._tcp, self._rest = client, b""
-        self.sent_to_client = 0
-        self.counts["clients"] += 1
+    def _payload_bytes(self, command: int) -> int | None:
+        return wire.SIZES.get(command)
 
     def _read_commands(self) -> None:
         while True:
@@ -146,29 +131,13 @@ class FciRobot:
         if self._move is not None:
             self._move.commanded = False  # do not wait for the echo that was dropped
 
-    def _read_requests(self) -> None:
-        assert self._tcp is not None
-        if (data := received(self._tcp)) is None:
-            return
-        if not data:
-            self.drop_client()
-            return
-        self._rest += data
-        while len(self._rest) >= wire.HEADER.size:
-            command, number, size = wire.HEADER.unpack_from(self._rest)
-            if wire.SIZES.get(command) != size - wire.HEADER.size:
-                self.drop_client()  # not this protocol
-                return
-            if len(self._rest) < size:
-                return
-            payload, self._rest = self._rest[wire.HEADER.size : size], self._rest[size:]
-            self._request(command, number, payload)
-
     def drop_client(self) -> None:
         """The TCP connection is gone. A robot in motion stops itself."""
         if self._tcp is not None:
             self._tcp.close()
-        self._tcp, self._recovery = None, None
+        self._tcp = None
+        if self._recovery is not None:
+            self._recovery = self._recovery[0], None
         if self._move is not None or not self.motion.standing:
             self._fail("communication_constraints_violation")
         self._peer = None
@@ -180,13 +149,6 @@ class FciRobot:
             self._tcp = None
             self._cut_at = self.number + LINGER_MS
             self._fail("communication_constraints_violation")
-
-    def _answer(self, command: int, number: int, payload: bytes) -> None:
-        if self._tcp is not None:
-            try:
-                self._tcp.sendall(wire.HEADER.pack(command, number, wire.HEADER.size + len(payload)) + payload)
-            except OSError:
-                self.drop_client()
 
     # -- requests
 
@@ -232,8 +194,8 @@ class FciRobot:
         mine = self.refused_version or wire.ROBOT_VERSION
         refused = version != mine
         self._answer(wire.CONNECT, number, struct.pack("<BH", int(refused), mine))
-        if not refused and self._tcp is not None:
-            self._peer = (self._tcp.getpeername()[0], port)
+        if not refused:
+            self._send_states_to(port)
 
     def _begin(self, number: int, payload: bytes) -> None:
         controller, generator = wire.MOVE_HEAD.unpack_from(payload)
@@ -278,7 +240,8 @@ class FciRobot:
         self._errors = bytearray(41)
         self.mode = fci.IDLE
         self.plant.clear_contact()
-        self._answer(wire.RECOVER, number, b"\0")
+        if number is not None:
+            self._answer(wire.RECOVER, number, b"\0")
 
     # -- faults and modes
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 
-from labctl.drivers.common.robot_tables import FR3_CHAIN, FR3_ENDS, FR3_VELOCITY
-from labctl.drivers.franka.emulator.dynamics import FLANGE_M, LINKS
+from labctl.drivers.common.robot_tables import FLANGE_M, FR3_CHAIN, FR3_ENDS, FR3_VELOCITY
+from labctl.drivers.franka.emulator.dynamics import LINKS
 
 EFFORT = (87.0, 87.0, 87.0, 87.0, 12.0, 12.0, 12.0)
 

@@ -16,9 +16,8 @@ from labctl.drivers.franka.state import FLOATS, NUMBER, SLICES, TAIL
 ROBOT_PORT, HAND_PORT = 1337, 1338
 ROBOT_VERSION, HAND_VERSION = 10, 3
 
-# robot commands: number -> (name, payload bytes)
-CONNECT, MOVE, STOP_MOVE, SET_COLLISION = 0, 1, 2, 3
-RECOVER, GET_MODEL = 10, 11
+# robot commands, and the bytes of their payloads
+CONNECT, MOVE, STOP_MOVE, RECOVER, GET_MODEL = 0, 1, 2, 10, 11
 SIZES = {0: 4, 1: 113, 2: 0, 3: 416, 4: 56, 5: 48, 6: 7, 7: 128, 8: 128, 9: 104, 10: 0, 11: 0}
 SETTERS = range(3, 10)
 SET_EE_TO_K, SET_LOAD = 7, 9
@@ -43,7 +42,7 @@ COMMAND = struct.Struct("<Q7d7d16d6d2dBB7dB")
 
 @dataclass(slots=True)
 class RobotCommand:
-    """One datagram of a client in control. Only the part of its mode is filled. Lengths of matrices: column-major."""
+    """One datagram of a client in control. Only the part of its mode is filled. pose (16,): column by column."""
 
     id: int
     q: np.ndarray

@@ -14,6 +14,7 @@ import numpy as np
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Fixture
+from labctl.drivers.common.simulated_axes import OPEN_M
 from labctl.drivers.ros2.emulator.actions import TrajectoryAction
 from labctl.drivers.ros2.emulator.controllers import Joints
 from labctl.drivers.ros2.messages import Float64, Float64MultiArray, Header, JointState, JointTrajectory, time_of
@@ -21,14 +22,13 @@ from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import MODELS, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.sim.plant import SimulatedPlant
-from labctl.drivers.sim.world import GRIPPER_OPEN_M
 from labctl.errors import InputError
 
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
 GRIPPER = "/gripper_controller/commands"
 SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
-FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, GRIPPER_OPEN_M
+FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, OPEN_M
 FAULTS = {
     "silence": "seconds = no joint states for so long (default 4)",
     "controller_inactive": "the robot's controllers take no commands, until cleared",

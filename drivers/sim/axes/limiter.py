@@ -61,8 +61,7 @@ class AxisLimiter:
         """Come to rest within the acceleration limits, then stand: (n, k)."""
         rows = np.empty((n, len(self.at)))
         for i in range(n):
-            kick = np.where(np.isfinite(self._kick), self._kick, np.inf)
-            self._go(np.sign(self.move) * np.maximum(np.abs(self.move) - kick, 0.0))
+            self._go(np.sign(self.move) * np.maximum(np.abs(self.move) - self._kick, 0.0))
             rows[i] = self.at
         return rows
 

@@ -16,9 +16,10 @@ from labctl.axes import Axis, hand_of
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Actions, Batch, Setpoints, StreamSpec
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.simulated_axes import to_openings
+from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND, to_openings
 from labctl.drivers.common.sweep import Sweep
 from labctl.drivers.sim.axes.limiter import AxisLimiter
+from labctl.drivers.sim.options import SimHandOptions, SimRailOptions
 from labctl.drivers.sim.robot import SimRobot
 from labctl.drivers.sim.world import World
 from labctl.plain import Json
@@ -53,21 +54,18 @@ class AxesRobot(SimRobot):
     """See `labctl.devices.Robot` and `SimRobot`. axes: the robot's, as its cell limits them."""
 
     def __init__(self, axes: tuple[Axis, ...], cell: Cell, fixture: Fixture) -> None:
-        super().__init__(FR3, cell, fixture)
-        self.axes = axes
         limits = {table.name: table for table in cell.robot.axis}
         inside = [limits[axis.name].narrowed(axis) if axis.name in limits else axis for axis in axes]
+        self.axes, self._hand_axes = axes, hand_of(inside)
         self._rail_axes = [axis for axis in inside if axis.kind == "prismatic"]
-        self._hand_axes = hand_of(inside)
-        period_s = 1.0 / self.control_hz
+        period_s = 1.0 / cell.robot.control_hz
         self._rail, self._hand = AxisLimiter(self._rail_axes, period_s), AxisLimiter(self._hand_axes, period_s)
+        super().__init__(FR3, cell, fixture)
         self.world: RailedWorld = RailedWorld(fixture)
-        self._more: list[tuple[np.ndarray, np.ndarray]] = []
-        self.robot_dof, self.dof = self.dof, self.dof + len(self._rail_axes)
+        self.dof += len(self._rail_axes)
         self.joint_names = tuple(axis.name for axis in axes if not axis.hand)
         state, *others = self.streams
         self.streams = (self._state_spec(state), *others)
-        self._begin(0)
 
     def _state_spec(self, inner: StreamSpec) -> StreamSpec:
         """As of any robot: q, dq and tau of each axis of the inner, the tool, then what the hand's axes read."""
@@ -89,8 +87,7 @@ class AxesRobot(SimRobot):
 
     def _begin(self, now_ns: int) -> None:
         super()._begin(now_ns)
-        if hasattr(self, "_rail"):
-            self._more = [(np.array([now_ns]), np.concatenate([self._rail.at, self._hand.at])[None, :])]
+        self._more = [(np.array([now_ns]), np.concatenate([self._rail.at, self._hand.at])[None, :])]
 
     def stage(self, condition: Mapping[str, Json], seed: int, now_ns: int) -> None:
         """As `SimRobot`; the rail goes to its middle and the hand opens at once."""
@@ -143,9 +140,7 @@ class AxesRobot(SimRobot):
             self._more.append((np.array(wanted.t_ns[late:]), np.column_stack([moved, held])[late:]))
         inside = super().follow(Setpoints(wanted.t_ns, inner, to_openings(held, self._hand_axes)))
         asked = np.column_stack([rail, inner, hand])
-        limited, sent = (
-            np.column_stack([moved, rows[:, : self.robot_dof], held]) for rows in (inside.limited, inside.sent)
-        )
+        limited, sent = (np.column_stack([moved, rows[:, : FR3.dof], held]) for rows in (inside.limited, inside.sent))
         return Actions(wanted.t_ns, asked, limited, sent, inside.delay_s)
 
     def _halt(self, t_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -163,16 +158,10 @@ class AxesRobot(SimRobot):
         between = np.column_stack([np.interp(t_ns, times, rows[:, i]) for i in range(rows.shape[1])])
         before = np.column_stack([np.interp(t_ns - self._period_ns, times, rows[:, i]) for i in range(rows.shape[1])])
         self._more = [(times[-1:], rows[-1:])]
-        k, d = len(self._rail_axes), self.robot_dof
+        k, d = len(self._rail_axes), FR3.dof
         rail, hand = between[:, :k], between[:, k:]
         speed = (rail - before[:, :k]) * self.control_hz
-        q, dq, tau, tcp = (
-            inner.values[:, :d],
-            inner.values[:, d : 2 * d],
-            inner.values[:, 2 * d : 3 * d],
-            inner.values[:, 3 * d : -1],
-        )
-        tcp = tcp.copy()
+        q, dq, tau, tcp, _ = np.split(inner.values, [d, 2 * d, 3 * d, 3 * d + 7], axis=1)
         tcp[:, 1] += rail.sum(axis=1)
         values = np.column_stack([rail, q, speed, dq, np.zeros_like(rail), tau, tcp, hand])
         return Batch(inner.stream, inner.t_ns, values)
@@ -186,6 +175,15 @@ class AxesRobot(SimRobot):
         dq = np.concatenate([self._rail.move * self.control_hz, seen["dq"]])
         return {**seen, "q": q, "dq": dq, "tcp": tcp, "gripper": self._hand.at.copy()}
 
-    def recover(self) -> None:
-        """As `SimRobot`. Raises DeviceRefused while anything still moves."""
-        super().recover()
+    def _still(self) -> bool:
+        return super()._still() and self._rail.still and self._hand.still
+
+
+def on_a_rail(options: SimRailOptions, *, cell: Cell, fixture: Fixture) -> AxesRobot:
+    """Driver "sim_rail": on a rail, with a vacuum cup. Raises InputError for a limit or a fixture it cannot take."""
+    return AxesRobot(ON_A_RAIL, cell, fixture)
+
+
+def with_a_hand(options: SimHandOptions, *, cell: Cell, fixture: Fixture) -> AxesRobot:
+    """Driver "sim_hand": with a hand of five axes. Raises InputError for a limit or a fixture it cannot take."""
+    return AxesRobot(WITH_A_HAND, cell, fixture)

@@ -15,7 +15,7 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel, Tool, with_tool
 from labctl.drivers.common.tool_model import ToolModel
-from labctl.drivers.ur.pose import from_ur, joined, to_ur, undone
+from labctl.drivers.ur.pose import joined, undone
 
 # robot modes, safety modes, runtime states: numbers of the RTDE guide
 POWER_OFF, POWER_ON, IDLE, RUNNING = 3, 4, 5, 7
@@ -24,6 +24,7 @@ STOPPING, STOPPED, PLAYING, PAUSING, PAUSED, RESUMING = range(6)
 SAFETY_NAMES = {1: "NORMAL", 3: "PROTECTIVE_STOP", 5: "SAFEGUARD_STOP", 7: "ROBOT_EMERGENCY_STOP", 9: "FAULT"}
 MODE_NAMES = {3: "POWER_OFF", 4: "POWER_ON", 5: "IDLE", 7: "RUNNING"}
 BITS = {1: 1 << 0, 3: 1 << 2 | 1 << 10, 5: 1 << 4 | 1 << 10, 7: 1 << 6 | 1 << 7 | 1 << 10, 9: 1 << 9 | 1 << 10}
+FLANGE = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # a tool that is the flange itself
 STOP_RAD_S2 = 10.0  # Assumption: how fast a protective stop slows a joint
 MOST_RAD_S2 = 40.0
 POWER_CYCLES_S = 0.5  # Assumption: far shorter than a real power-on, so that tests are quick
@@ -37,14 +38,13 @@ class Body:
         self.robot_model, self.dt = robot_model, period_s
         self._flange = with_tool(robot_model, Tool((0.0, 0.0, 0.0)))
         self._model = ToolModel(self._flange, measured)
-        self.tcp = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+        self.tcp = FLANGE
         self.q, self.qd, self.qdd = robot_model.home.copy(), np.zeros(6), np.zeros(6)
         self.robot_mode, self.safety_mode, self.runtime = RUNNING, NORMAL, STOPPED
         self.estop_pressed = False
         self.motion: Motion | None = None
         self.slider = self.scaling = self._share = 1.0
         self.remote = True
-        self.stop_reason = ""
         self._power_to: list[int] = []
         self._power_left = 0
 
@@ -52,15 +52,11 @@ class Body:
     def may_move(self) -> bool:
         return self.robot_mode == RUNNING and self.safety_mode == NORMAL and self.runtime == PLAYING
 
-    @property
-    def safety_bits(self) -> int:
-        return BITS.get(self.safety_mode, 0)
-
     # -- kinematics
 
-    def pose(self, q: np.ndarray) -> np.ndarray:
-        """Tool pose (7,) for joints (6,)."""
-        return joined(self._model.pose(q), self.tcp)
+    def pose(self, q: np.ndarray, tcp: np.ndarray | None = None) -> np.ndarray:
+        """Pose (7,) of the tool for joints (6,), or of another frame that is given in the flange's."""
+        return joined(self._model.pose(q), self.tcp if tcp is None else tcp)
 
     def joints(self, pose: np.ndarray, near: np.ndarray) -> np.ndarray | None:
         """Joints (6,) for a tool pose (7,), near others; None when it cannot be reached."""
@@ -78,36 +74,36 @@ class Body:
 
     # -- safety and power
 
-    def protective_stop(self, reason: str) -> None:
-        if self.safety_mode == NORMAL and self.robot_mode == RUNNING:
-            self.safety_mode, self.stop_reason = PROTECTIVE, reason
-            if self.runtime == PLAYING:
-                self.runtime = PAUSED
+    def protective_stop(self) -> None:
+        if self.robot_mode == RUNNING:
+            self._pause_in(PROTECTIVE)
 
     def emergency_stop(self) -> None:
         self.safety_mode, self.robot_mode, self.runtime = ROBOT_ESTOP, POWER_OFF, STOPPED
         self.estop_pressed, self.motion = True, None
-        self.stop_reason = "the emergency stop is pressed"
 
     def safeguard_stop(self) -> None:
+        self._pause_in(SAFEGUARD)
+
+    def _pause_in(self, safety_mode: int) -> None:
         if self.safety_mode == NORMAL:
-            self.safety_mode, self.stop_reason = SAFEGUARD, "the safeguard input is open"
+            self.safety_mode = safety_mode
             if self.runtime == PLAYING:
                 self.runtime = PAUSED
 
     def fault(self) -> None:
         """Of the safety system: the robot is switched off until the system is started again."""
         self.power_off()
-        self.safety_mode, self.stop_reason = FAULT, "a fault of the safety system"
+        self.safety_mode = FAULT
 
     def restart_safety(self) -> None:
         """After a fault; the robot stays switched off."""
         if self.safety_mode == FAULT:
-            self.safety_mode, self.stop_reason = NORMAL, ""
+            self.safety_mode = NORMAL
 
     def unlock(self) -> None:
         if self.safety_mode == PROTECTIVE:
-            self.safety_mode, self.stop_reason = NORMAL, ""
+            self.safety_mode = NORMAL
 
     def release(self) -> None:
         """A person at the pendant: the e-stop button is pulled out, the safeguard is closed, the safety system started
@@ -115,7 +111,7 @@ class Body:
         """
         self.restart_safety()
         if self.estop_pressed or self.safety_mode == SAFEGUARD:
-            self.safety_mode, self.stop_reason, self.estop_pressed = NORMAL, "", False
+            self.safety_mode, self.estop_pressed = NORMAL, False
         self.remote = True
 
     def power(self, *modes: int) -> None:
@@ -167,10 +163,9 @@ class Body:
         """One cycle at joint speeds qd. Faster than a joint may be, or beyond its end, is a protective stop."""
         self.qdd = (qd - self.qd) / self.dt
         q = self.q + qd * self.dt
-        if (np.abs(qd) > self.robot_model.velocity * 1.01).any():
-            self.protective_stop("a joint was too fast")
-        elif ((q < self.robot_model.lower) | (q > self.robot_model.upper)).any():
-            self.protective_stop("a joint reached its end")
+        too_fast = (np.abs(qd) > self.robot_model.velocity * 1.01).any()
+        if too_fast or ((q < self.robot_model.lower) | (q > self.robot_model.upper)).any():
+            self.protective_stop()
         else:
             self.q, self.qd = q, qd
 
@@ -194,16 +189,12 @@ class Along(Motion):
     @abstractmethod
     def at(self, body: Body, share: float) -> np.ndarray | None: ...
 
-    @property
-    def share(self) -> float:
-        return 1.0 if self._length <= 0 else min(1.0, self._s / self._length)
-
     def step(self, body: Body) -> bool:
         left = max(self._length - self._s, 0.0)
         self._rate = min(self._rate + self._a * body.dt, self._v, math.sqrt(2 * self._a * left))
         self._s += max(self._rate * body.dt, 1e-9)
         over = self._s >= self._length - 1e-7
-        q = self.at(body, 1.0 if over else self.share)
+        q = self.at(body, 1.0 if over else self._s / self._length)
         if q is None:
             self.failed = "no joint angles reach this pose"
             return True
@@ -228,7 +219,7 @@ class MoveL(Along):
     """Straight in space to a tool pose (7,)."""
 
     def __init__(self, body: Body, pose: np.ndarray, speed: float, acceleration: float) -> None:
-        self._from, self._to = body.pose(body.q), pose * np.array([1.0] * 7)
+        self._from, self._to = body.pose(body.q), pose.copy()
         if self._from[3:] @ self._to[3:] < 0:
             self._to[3:] = -self._to[3:]
         turn = 2 * math.acos(min(1.0, abs(float(self._from[3:] @ self._to[3:]))))
@@ -242,12 +233,9 @@ class MoveL(Along):
 
 
 class Servo(Motion):
-    """servoj: towards a target that may change every cycle, with a lag, and no harder than a joint can."""
+    """servoj: towards a target, which each cycle may give anew, with a lag, and no harder than a joint can."""
 
     def __init__(self, q: np.ndarray, lookahead: float, gain: float) -> None:
-        self.set(q, lookahead, gain)
-
-    def set(self, q: np.ndarray, lookahead: float, gain: float) -> None:
         # Assumption: a critically damped follower; lookahead sets its time, gain sharpens it
         self.q, self._rate = np.array(q), 2.0 / max(lookahead, 0.03) * math.sqrt(gain / 300.0)
 
@@ -265,9 +253,6 @@ class Speed(Motion):
     """speedj, or speedl with `linear`: the speed is approached with an acceleration and then held."""
 
     def __init__(self, target: Sequence[float], acceleration: float, linear: bool) -> None:
-        self.set(target, acceleration, linear)
-
-    def set(self, target: Sequence[float], acceleration: float, linear: bool) -> None:
         self.target, self._a, self.linear = np.array(target), acceleration, linear
 
     def step(self, body: Body) -> bool:
@@ -290,13 +275,3 @@ class Stop(Motion):
     def step(self, body: Body) -> bool:
         body.slow(self._rate)
         return not body.qd.any()
-
-
-def tool(body: Body) -> list[float]:
-    """The present tool pose as x y z rx ry rz."""
-    return to_ur(body.pose(body.q))
-
-
-def pose_of(values: Sequence[float]) -> np.ndarray:
-    """A pose (7,) from six registers."""
-    return from_ur(values)

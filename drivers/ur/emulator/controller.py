@@ -19,16 +19,16 @@ from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.calibration import PRIMARY_PORT
-from labctl.drivers.ur.emulator.body import PLAYING, POWER_OFF, RUNNING, STOPPED, Body
+from labctl.drivers.ur.emulator.body import BITS, PLAYING, POWER_OFF, RUNNING, STOPPED, Body
 from labctl.drivers.ur.emulator.dashboard import Dashboard
 from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published, version_message
 from labctl.drivers.ur.emulator.robot_api import RobotApiServer, request_end
-from labctl.drivers.ur.emulator.rtde_server import PORT, RtdeServer
+from labctl.drivers.ur.emulator.rtde_server import RtdeServer
 from labctl.drivers.ur.emulator.script import ControlScript, Registers, ScriptEnded
 from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineServer, line_end, program_end
 from labctl.drivers.ur.options import UrEmulatorOptions
 from labctl.drivers.ur.pose import to_ur
-from labctl.drivers.ur.version import asks_for_remote_control, has_dashboard, has_robot_api
+from labctl.drivers.ur.version import RTDE_PORT, asks_for_remote_control, has_dashboard, has_robot_api
 from labctl.errors import InputError
 
 CLOCK = MonotonicClock()
@@ -91,7 +91,7 @@ class UrController:
         commands = {"dashboard": DASHBOARD_PORT} if has_dashboard(version) else {}
         if has_robot_api(version):
             commands = {"Robot API": options.robot_api_port}
-        self.ports: Mapping[str, int] = {"RTDE": PORT, **commands, "script": 30003, "gripper": 63352}
+        self.ports: Mapping[str, int] = {"RTDE": RTDE_PORT, **commands, "script": 30003, "gripper": 63352}
         polyscope = ".".join(map(str, version))
         serial = "20195500001" if version[0] >= 5 else "2017350001"
         self._dashboard = Dashboard(self.body, robot_model.name.upper(), polyscope, serial, self._stop_program)
@@ -197,7 +197,7 @@ class UrController:
                 self._rtde.refuse_version, self._stall_until = False, 0
                 self.plant.clear_contact()
             case "protective_stop":
-                body.protective_stop("protective stop")
+                body.protective_stop()
             case "emergency_stop":
                 body.emergency_stop()
                 self._stop_program()
@@ -280,7 +280,7 @@ class UrController:
         body.cycle()
         self.plant.tick(body.q, now)
         if self.plant.contact:
-            body.protective_stop(self.plant.contact)
+            body.protective_stop()
             self.plant.clear_contact()
         if publish and self._cycle >= self._stall_until and self._rtde.sessions:
             self._rtde.publish(self._cycle, self._values())
@@ -313,7 +313,7 @@ class UrController:
             "safety_mode": body.safety_mode,
             "safety_status": body.safety_mode,
             "control_step": self._cycle,
-            "safety_status_bits": body.safety_bits,
+            "safety_status_bits": BITS.get(body.safety_mode, 0),
             "runtime_state": body.runtime,
             "robot_status_bits": int(body.robot_mode == RUNNING) | int(body.runtime == PLAYING) << 1,
         }

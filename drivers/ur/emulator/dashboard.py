@@ -33,7 +33,6 @@ class Dashboard:
         self.refusals: dict[str, str] = {}
         self.program = ""
         self.operational = "NONE"  # as where no password is set for it
-        self.log: list[str] = []
 
     def answer(self, line: str) -> str:
         """The reply to a command, without its line end."""

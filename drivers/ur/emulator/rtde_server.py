@@ -12,8 +12,8 @@ from typing import Any
 
 from labctl.drivers.sim.connection import received
 from labctl.drivers.ur.emulator import rtde_wire as wire
+from labctl.drivers.ur.version import RTDE_PORT
 
-PORT = 30004
 MOST_BACKLOG = 1 << 20
 
 
@@ -40,13 +40,13 @@ class RtdeServer:
     def __init__(
         self, host: str, rate_hz: float, version: tuple[int, ...], write: Callable[[dict[str, Any]], None]
     ) -> None:
-        self._listener = socket.create_server((host, PORT), backlog=8)
+        self._listener = socket.create_server((host, RTDE_PORT), backlog=8)
         self._listener.setblocking(False)
         self._rate_hz, self._write = rate_hz, write
         self.version = version
         self.sessions: list[Session] = []
         self._owners: dict[str, Session] = {}
-        self.sent = self.lost_commands = 0
+        self.sent = 0
         self.refuse_version = False
 
     def sockets(self) -> list[socket.socket]:
@@ -110,7 +110,6 @@ class RtdeServer:
         elif kind == wire.DATA and body and 0 < body[0] <= len(session.inputs):
             self._write(session.inputs[body[0] - 1].unpack(body[1:]))
         elif kind == wire.DATA:
-            self.lost_commands += 1
             self._send(session, wire.text_message("input data of an unknown recipe"))
 
     def _set_up_outputs(self, session: Session, frequency: float, names: list[str]) -> None:

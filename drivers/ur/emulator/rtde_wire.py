@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 HEADER = struct.Struct(">HB")
 PROTOCOL, VERSION, TEXT, DATA, OUTPUTS, INPUTS, START, PAUSE = map(ord, "VvMUOISP")
 NOT_FOUND, IN_USE = "NOT_FOUND", "IN_USE"
+ERROR = 1  # of the levels 0 exception, 1 error, 2 warning, 3 info
 
 _CODES = {"BOOL": "?", "UINT8": "B", "UINT32": "I", "UINT64": "Q", "INT32": "i", "DOUBLE": "d"}
 _CODES |= {"VECTOR3D": "3d", "VECTOR6D": "6d", "VECTOR6INT32": "6i", "VECTOR6UINT32": "6I"}
@@ -83,10 +84,6 @@ class Recipe:
         self.fields = tuple(fields)
         self._struct = struct.Struct(">" + "".join(_CODES[kind] for _, kind in fields))
 
-    @property
-    def size(self) -> int:
-        return self._struct.size
-
     def pack(self, values: Mapping[str, object]) -> bytes:
         flat: list[object] = []
         for name, kind in self.fields:
@@ -116,7 +113,7 @@ def message(kind: int, body: bytes = b"") -> bytes:
     return HEADER.pack(HEADER.size + len(body), kind) + body
 
 
-def text_message(text: str, level: int = 1) -> bytes:
-    """A message for the log: level 0 exception, 1 error, 2 warning, 3 info."""
+def text_message(text: str) -> bytes:
+    """A message for the log, of the level "error"."""
     body, source = text.encode()[:250], b"emulator"
-    return message(TEXT, bytes([len(body)]) + body + bytes([len(source)]) + source + bytes([level]))
+    return message(TEXT, bytes([len(body)]) + body + bytes([len(source)]) + source + bytes([ERROR]))

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from labctl.drivers.ur.emulator.body import Body, MoveJ, MoveL, Servo, Speed, Stop, pose_of, tool
-from labctl.drivers.ur.pose import joined, to_ur
+from labctl.drivers.ur.emulator.body import FLANGE, Body, MoveJ, MoveL, Servo, Speed, Stop
+from labctl.drivers.ur.pose import from_ur, joined, to_ur
 
 READY, DONE = 1, 2
 STOP_SCRIPT = 255
@@ -45,7 +45,6 @@ class ControlScript:
         self._latched = False
         self._writes = self._operation = 0
         self._moving_async = False
-        self.fail_next_ik = False
         self._solved: tuple[list[float], np.ndarray] = ([], np.empty(0))  # the pose of a servol, and its joints
         self._finished()
         self._status(READY)
@@ -133,8 +132,7 @@ class ControlScript:
             raise ScriptEnded(motion.failed)
 
     def _ik(self, pose: np.ndarray, near: np.ndarray | None = None) -> np.ndarray:
-        q = None if self.fail_next_ik else self._body.joints(pose, self._body.q if near is None else near)
-        self.fail_next_ik = False
+        q = self._body.joints(pose, self._body.q if near is None else near)
         if q is None:
             raise ScriptEnded("get_inverse_kin: no solution")
         return q
@@ -145,39 +143,36 @@ class ControlScript:
         target, speed, acceleration = self._six(), self._double(6), self._double(7)
         body = self._body
         if linear:
-            pose = pose_of(target) if to_pose else body.pose(np.array(target))
+            pose = from_ur(target) if to_pose else body.pose(np.array(target))
             self._ik(pose)
-            motion: Any = MoveL(body, pose, speed, acceleration)
+            body.motion = MoveL(body, pose, speed, acceleration)
         else:
-            q = self._ik(pose_of(target)) if to_pose else np.array(target)
-            motion = MoveJ(body, q, speed, acceleration)
-        body.motion = motion
-        if self._int(1) == 1:
-            self._progress(0)
-            self._moving_async = True
-            return None
-        return self._until_done()
+            q = self._ik(from_ur(target)) if to_pose else np.array(target)
+            body.motion = MoveJ(body, q, speed, acceleration)
+        return self._awaited()
+
+    def _awaited(self) -> Steps | None:
+        """What a command that may be asynchronous waits for."""
+        if self._int(1) != 1:
+            return self._until_done()
+        self._progress(0)
+        self._moving_async = True
+        return None
 
     def servo(self, to_pose: bool) -> None:
         q = self._servoed() if to_pose else np.array(self._six())
         lookahead, gain = self._double(9), self._double(10)
-        if isinstance(self._body.motion, Servo):
-            self._body.motion.set(q, lookahead, gain)
-        else:
-            self._body.motion = Servo(q, lookahead, gain)
+        self._body.motion = Servo(q, lookahead, gain)
 
     def _servoed(self) -> np.ndarray:
         """Joints for the pose of a servol, which stands in the registers for many cycles."""
         requested = self._six()
-        if self.fail_next_ik or requested != self._solved[0]:
-            self._solved = (requested, self._ik(pose_of(requested)))
+        if requested != self._solved[0]:
+            self._solved = (requested, self._ik(from_ur(requested)))
         return self._solved[1]
 
     def speed(self, linear: bool) -> None:
-        if isinstance(self._body.motion, Speed):
-            self._body.motion.set(self._six(), self._double(6), linear)
-        else:
-            self._body.motion = Speed(self._six(), self._double(6), linear)
+        self._body.motion = Speed(self._six(), self._double(6), linear)
 
     def stop(self, *, linear: bool) -> Steps | None:
         # Assumption: a tool deceleration slows the joints four times as hard
@@ -187,65 +182,34 @@ class ControlScript:
         return self._until_done()
 
     def stop_move(self, *, linear: bool) -> Steps | None:
-        wait = self.stop(linear=linear)
-        if self._int(1) == 1:
-            self._progress(0)
-            self._moving_async = True
-            return None
-        return wait
+        self.stop(linear=linear)
+        return self._awaited()
 
     def set_tcp(self) -> None:
-        self._body.tcp, self._solved = pose_of(self._six()), ([], np.empty(0))
+        self._body.tcp, self._solved = from_ur(self._six()), ([], np.empty(0))
 
     def forward(self, given: bool) -> None:
         q = np.array(self._six()) if given else self._body.q
-        if given and any(self._six(6)):
-            kept, self._body.tcp = self._body.tcp, pose_of(self._six(6))
-            self._put(to_ur(self._body.pose(q)))
-            self._body.tcp = kept
-        else:
-            self._put(to_ur(self._body.pose(q)))
+        tcp = from_ur(self._six(6)) if given and any(self._six(6)) else None
+        self._put(to_ur(self._body.pose(q, tcp)))
 
     def inverse(self, near: bool) -> None:
-        self._put(self._ik(pose_of(self._six()), np.array(self._six(6)) if near else None))
+        self._put(self._ik(from_ur(self._six()), np.array(self._six(6)) if near else None))
 
     def has_inverse(self, near: bool) -> None:
         qnear = np.array(self._six(6)) if near else self._body.q
-        self._flag(self._body.joints(pose_of(self._six()), qnear) is not None)
+        self._flag(self._body.joints(from_ur(self._six()), qnear) is not None)
 
     def within(self, pose: bool) -> None:
-        q = self._body.joints(pose_of(self._six()), self._body.q) if pose else np.array(self._six())
+        q = self._body.joints(from_ur(self._six()), self._body.q) if pose else np.array(self._six())
         robot_model = self._body.robot_model
         self._flag(q is not None and bool(((q >= robot_model.lower) & (q <= robot_model.upper)).all()))
 
     def transform(self) -> None:
-        self._put(to_ur(joined(pose_of(self._six()), pose_of(self._six(6)))))
-
-    def watchdog(self) -> None:
-        self._watchdog(self._double(0))
-
-    def trip(self) -> None:
-        self._body.protective_stop("the program asked for it")
+        self._put(to_ur(joined(from_ur(self._six()), from_ur(self._six(6)))))
 
     def nothing(self) -> None:
         """Accepted without effect: payloads, gravity, force sensor zero have none on a body without dynamics."""
-
-    def put_step_time(self) -> None:
-        self._put([self._body.dt])
-
-    def put_torques(self) -> None:
-        self._put([0.0] * 6)
-
-    def put_flange(self) -> None:
-        kept, self._body.tcp = self._body.tcp, np.array([0.0] * 6 + [1.0])
-        self._put(tool(self._body))
-        self._body.tcp = kept
-
-    def put_tcp(self) -> None:
-        self._put(to_ur(self._body.tcp))
-
-    def steady(self) -> None:
-        self._flag(not self._body.qd.any())
 
 
 COMMANDS: dict[int, Callable[[ControlScript], Steps | None]] = {
@@ -261,23 +225,23 @@ COMMANDS: dict[int, Callable[[ControlScript], Steps | None]] = {
     15: lambda s: s.stop(linear=False),
     16: lambda s: s.stop(linear=True),
     17: ControlScript.nothing,
-    26: ControlScript.put_step_time,
+    26: lambda s: s._put([s._body.dt]),
     29: ControlScript.set_tcp,
     30: lambda s: s.inverse(near=True),
-    31: ControlScript.trip,
+    31: lambda s: s._body.protective_stop(),
     33: lambda s: s.stop_move(linear=True),
     34: lambda s: s.stop_move(linear=False),
-    35: ControlScript.watchdog,
+    35: lambda s: s._watchdog(s._double(0)),
     36: lambda s: s.within(pose=True),
     37: lambda s: s.within(pose=False),
-    38: ControlScript.put_torques,
+    38: lambda s: s._put([0.0] * 6),
     39: ControlScript.transform,
-    40: ControlScript.put_tcp,
+    40: lambda s: s._put(to_ur(s._body.tcp)),
     43: lambda s: s.forward(given=False),
     44: lambda s: s.forward(given=True),
     46: lambda s: s.inverse(near=False),
-    47: ControlScript.steady,
-    58: ControlScript.put_flange,
+    47: lambda s: s._flag(not s._body.qd.any()),
+    58: lambda s: s._put(to_ur(s._body.pose(s._body.q, FLANGE))),
     59: ControlScript.nothing,
     60: lambda s: s.has_inverse(near=False),
     61: lambda s: s.has_inverse(near=True),

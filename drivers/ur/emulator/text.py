@@ -61,15 +61,10 @@ class LineServer:
             return
         while (end := self._cut(text)) > 0:
             piece, text = text[:end], text[end:]
-            answer = self._answer(piece)
-            if answer is not None:
-                self._say(sock, answer)
+            if answer := self._answer(piece):
+                self._send(sock, (answer + self._end).encode())
         if sock in self._clients:
             self._clients[sock] = text
-
-    def _say(self, sock: socket.socket, text: str) -> None:
-        if text:
-            self._send(sock, (text + self._end).encode())
 
     def _send(self, sock: socket.socket, data: bytes) -> None:
         try:

@@ -157,7 +157,7 @@ def _rtde_server(data: bytes, folder: Path) -> None:
     own, other = socket.socketpair()
     server = RtdeServer.__new__(RtdeServer)
     server.__dict__.update(_rate_hz=500.0, _write=lambda values: None, version=(5, 11, 0, 0), sessions=[], _owners={})
-    server.__dict__.update(sent=0, lost_commands=0, refuse_version=False, _listener=None)
+    server.__dict__.update(sent=0, refuse_version=False, _listener=None)
     session = Session.__new__(Session)
     session.__dict__.update(sock=own, rest=b"", out=b"", outputs=None, inputs=[], every=1, started=False, sent=0)
     own.setblocking(False)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.robots.emulated_scale import EmulatedScale
 from support.robots.emulators import NAMES, Emulator
 from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy
 from support.runs.live_campaign import running
 from support.runs.sensing import SENSOR_REASONS
 
 from labctl.core.events import Kind
-from labctl.drivers.sim.sensing.emulated_scale import EmulatedScale
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verify import verify_campaign
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from support.robots.emulated_scale import EmulatedScale
 
 from labctl.checks.doctor import check_sensors
 from labctl.config.cell_schema import Setup, parse_cell
-from labctl.drivers.sim.sensing.emulated_scale import EmulatedScale
 from labctl.testing.given import FIXTURE
 
 SCALE = '[[sensor]]\nname = "{name}"\ndriver = "scale_serial"\nrate_hz = 5.0\nrequired = {required}\n'
@@ -33,6 +33,13 @@ def test_a_sensor_that_answers_is_fine_and_one_that_is_not_there_fails_where_the
     assert found["sensor there"].level != "fail", "a busy machine may lose some of its values"
     assert "values in a second, 5 asked for" in found["sensor there"].text
     assert "/dev/ttyNOWHERE cannot be opened" in found["sensor gone"].text and "\n" not in found["sensor gone"].text
+
+
+def test_a_sensor_with_a_wrong_option_is_to_be_corrected_where_sensors_are() -> None:
+    """The remedy was always [teleop]."""
+    table = SCALE.format(name="tray", required="true") + "[sensor.options]\nhaste = 1\n"
+    (found,) = check_sensors(Setup(cell=parse_cell(f"{FRAME}\n{table}", "cell.toml"), fixture=FIXTURE))
+    assert "haste" in found.text and found.remedy == "correct [[sensor]] of the cell file"
 
 
 FRAME = """

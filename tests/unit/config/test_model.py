@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from labctl import fixtures, protocols
 from labctl.config.cell_schema import parse_cell, parse_fixture
 from labctl.config.conditions import Condition, protocol_conditions
 from labctl.config.protocol_schema import check_against_fixture, parse_protocol
@@ -20,8 +20,8 @@ from labctl.core.session import Person, Role, Session, missing_checks, session_f
 from labctl.errors import InputError
 
 ROOT = Path(__file__).parents[3]
-PROTOCOL = protocols.path("demo").read_text()
-FIXTURE = fixtures.path("two_totes").read_text()
+PROTOCOL = files("labctl.protocols").joinpath("demo.toml").read_text("utf-8")
+FIXTURE = files("labctl.fixtures").joinpath("two_totes.toml").read_text("utf-8")
 CELL = (ROOT / "hw_configs" / "sim_fr3.toml").read_text()
 STOPS = 'stops_count = ["danger", "contact"]'
 PARSERS = {"protocol": (parse_protocol, PROTOCOL), "fixture": (parse_fixture, FIXTURE), "cell": (parse_cell, CELL)}
@@ -50,12 +50,6 @@ def test_the_packaged_files_parse_and_keep_their_names():
     assert fixture.layout[1].tote_side == "right"
     assert cell.robot.limits.velocity_rad_s[4] == 2.5 and cell.camera[0].options == {"view": "over_shoulder"}
     assert cell.lease.duration_s == 0.3 and cell.storage.min_free_gb == 1.0
-
-
-def test_packaged_files_are_found_by_name_and_an_unknown_name_lists_them():
-    assert "demo" in protocols.names() and "two_totes" in fixtures.names()
-    with pytest.raises(InputError, match=r"'nope'.*two_totes"):
-        fixtures.path("nope")
 
 
 @pytest.mark.parametrize(
@@ -377,3 +371,9 @@ def test_a_date_among_options_is_refused_at_its_line(value, says):
         parse_cell(CELL.replace(line, f"view = {value}"), "cell.toml")
     message = str(caught.value)
     assert message.startswith(f"cell.toml:{CELL[: CELL.index(line)].count(chr(10)) + 1}: ") and says in message, message
+
+
+def test_a_line_is_counted_alike_whatever_ends_it():
+    text = '[cell]\nname = "a"\n\n[robot]\ndriver = "x"\n'
+    assert key_lines(text.replace("\n", "\r\n")) == key_lines(text)
+    assert key_lines(text)["robot", "driver"] == 5

@@ -58,26 +58,29 @@ NAMES = (
 )
 
 
-def has_build(path: Path) -> bool:
-    """Whether a module defines `build` itself."""
+def defines(path: Path, function: str = "build") -> bool:
+    """Whether a module defines a function itself."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    return any(isinstance(node, ast.FunctionDef) and node.name == "build" for node in tree.body)
+    return any(isinstance(node, ast.FunctionDef) and node.name == function for node in tree.body)
 
 
-def test_every_name_that_a_cell_file_may_have_is_a_module_with_a_build() -> None:
+def path_of(module: str) -> Path:
+    return ROOT / (module.removeprefix("labctl.").replace(".", "/") + ".py")
+
+
+def test_every_name_that_a_cell_file_may_have_is_a_function_of_a_module() -> None:
     assert set(NAMES) <= set(drivers.known())
-    for module in BY_NAME.values():
-        path = ROOT / (module.removeprefix("labctl.").replace(".", "/") + ".py")
-        assert has_build(path), module
+    for place in BY_NAME.values():
+        module, _, name = place.partition(":")
+        assert defines(path_of(module), name or "build"), place
     for place in EMULATORS.values():
         module, _, name = place.partition(":")
         assert callable(getattr(importlib.import_module(module), name or "build")), place
 
 
 def test_every_driver_on_disk_has_a_name() -> None:
-    built = {path for path in (ROOT / "drivers").rglob("*.py") if has_build(path)}
-    named = {m.removeprefix("labctl.").replace(".", "/") + ".py" for m in (*BY_NAME.values(), *EMULATORS.values())}
-    assert {str(path.relative_to(ROOT)) for path in built} - named == set()
+    built = {path for path in (ROOT / "drivers").rglob("*.py") if defines(path)}
+    assert built - {path_of(place) for place in (*BY_NAME.values(), *EMULATORS.values())} == set()
 
 
 def test_an_unknown_name_is_one_line_with_the_known_ones() -> None:
@@ -116,7 +119,7 @@ def test_an_unknown_name_lists_those_of_packages_too_and_how_to_add_one(path: Pa
 
 def test_a_name_that_labctl_has_too_is_refused_naming_both(path: Path) -> None:
     install(path, "lab-arms", {"arms_c.py": ARM}, {"sim_fr3": "arms_c", "our_arm": "arms_c"})
-    both = r"two drivers are named 'sim_fr3', of labctl \(labctl.drivers.sim.fr3\) and of lab-arms 1.0 \(arms_c\)"
+    both = r"two drivers are named 'sim_fr3', of labctl \(labctl.drivers.sim.robot:fr3\) and of lab-arms 1.0 \(arms_c\)"
     with pytest.raises(InputError, match=both):
         load("our_arm", {}, where="cell.toml:3")
 
@@ -147,7 +150,7 @@ def test_labctl_s_own_names_are_found_without_reading_the_registry_and_others_by
     reads = []
     whole = metadata.entry_points
     monkeypatch.setattr(metadata, "entry_points", lambda **asked: reads.append(asked) or whole(**asked))
-    assert drivers.find("sim_fr3") == "labctl.drivers.sim.fr3:build" and reads == []
+    assert drivers.find("sim_fr3") == "labctl.drivers.sim.robot:fr3" and reads == []
     load("our_arm", {})
     load("our_arm", {})
     assert reads == [{"group": "labctl.drivers"}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -12,20 +13,18 @@ from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.handwritten_journal import TO_ARMED, Book
 from support.runs.run_bench import Bench
 
-from labctl import protocols
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.config.protocol_schema import parse_protocol
 from labctl.core import timeline
 from labctl.core.events import Event, Kind
-from labctl.core.record import Switch
 from labctl.core.record_fold import record_of
 from labctl.core.trial import fold
 from labctl.errors import InputError, StateError
 from labctl.store.campaign import Campaign
 from labctl.viewing.status import recorded
 
-DEMO = protocols.path("demo").read_text()  # an episode of it has 120 s
+DEMO = files("labctl.protocols").joinpath("demo.toml").read_text("utf-8")  # an episode of it has 120 s
 TWO = """
 [[switch]]
 name = "small ones"
@@ -196,7 +195,8 @@ def test_switches_are_found_by_episode_and_stand_in_lanes_lines_and_lists():
     book.on(Kind.EPISODE_ENDED)
     record = record_of(book.events)
     episode = record.episodes["e-1"]
-    assert episode.switches == (Switch(0, "s", "Now the red ones.", 110, 120),)
+    taken = {"number": 0, "name": "s", "instruction": "Now the red ones.", "planned_ns": 110, "t_ns": 120}
+    assert episode.switches == (taken,)
     told: list[Event] = timeline.attempt(book.events, "e-1")
     assert [(m.t_ns, m.label) for m in timeline.instruction_timeline(episode)] == [
         (120, "switch s: Now the red ones."),

@@ -132,3 +132,11 @@ def test_close_may_be_repeated_and_leaves_no_thread(bench: Bench) -> None:
     bench.arm.close()
     bench.arm.close()
     assert "servo" not in {thread.name for thread in threading.enumerate()}
+
+
+def test_a_fault_in_the_link_s_driver_stops_the_robot_and_is_told_as_what_it_is(bench: Bench) -> None:
+    bench.link.fail = ZeroDivisionError("in a driver")
+    with pytest.raises(DeviceLost, match="ZeroDivisionError: in a driver"):
+        bench.play(near(3))
+    bench.until(lambda: bench.link.halts == 1)
+    assert bench.arm.status().mode == "lost"

@@ -80,9 +80,9 @@ def test_a_stop_on_the_way_home_is_obeyed_while_a_recovery_is_asked_for(bench: B
     bench.arm.recover()
     bench.arm.stage({}, 1, CLOCK.now_ns())
     bench.until(lambda: len(bench.link.given) > 5)
-    asked, bench.arm._asked.recover = bench.link.recoveries, True
+    asked, bench.arm._asked_recovery = bench.link.recoveries, True
     bench.arm._recover_after_ns = 0
-    bench.until(lambda: not bench.arm._asked.recover)
+    bench.until(lambda: not bench.arm._asked_recovery)
     bench.arm.stop()
     bench.until(lambda: bench.link.halts)
     given = len(bench.link.given)

@@ -11,11 +11,15 @@ import pytest
 from support.robots.emulators import address
 
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.franka.emulator import wire as wire
+from labctl.drivers.franka import state as fci
+from labctl.drivers.franka.emulator import wire
+from labctl.drivers.franka.emulator.fr3 import Fr3
 from labctl.drivers.franka.emulator.hand import FciHand
-from labctl.drivers.franka.emulator.robot import FciRobot
+from labctl.drivers.franka.emulator.robot import RECOVERY_MS, FciRobot
+from labctl.drivers.franka.options import Fr3EmulatorOptions
 from labctl.drivers.franka.state import SLICES
 from labctl.drivers.sim.plant import SimulatedPlant
+from labctl.errors import InputError
 from labctl.testing.given import FIXTURE
 
 
@@ -48,3 +52,31 @@ def test_a_load_that_is_set_stands_in_every_state_and_none_is_taken_in_motion() 
         assert made._set(wire.SET_LOAD, struct.pack("<13d", *values)) == 1
     finally:
         made.close()
+
+
+def test_a_recovery_goes_on_when_the_client_that_asked_for_it_goes_and_the_next_one_may_move() -> None:
+    host = address()
+    made = FciRobot(SimulatedPlant(FR3, FIXTURE, 0.001, now_ns=0), host)
+    try:
+        with socket.create_connection((host, wire.ROBOT_PORT)):
+            made.read(made._listener)
+            made.reflex(["cartesian_reflex"])
+            made._request(wire.RECOVER, 5, b"")
+            assert made.mode == fci.RECOVERING
+        with socket.create_connection((host, wire.ROBOT_PORT)) as second:
+            made.read(made._listener)
+            for _ in range(RECOVERY_MS + 1):
+                made.cycle(0)
+            assert made.mode == fci.IDLE
+            second.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                second.recv(1)  # the answer was the first one's
+    finally:
+        made.close()
+
+
+def test_a_gripper_port_that_is_taken_is_named_and_leaves_the_robot_s_free() -> None:
+    host, options = address(), Fr3EmulatorOptions()
+    with socket.create_server((host, wire.HAND_PORT)), pytest.raises(InputError, match=f"{host}:{wire.HAND_PORT} "):
+        Fr3(host, FIXTURE, options)
+    Fr3(host, FIXTURE, options).close()

@@ -11,7 +11,7 @@ from labctl.drivers.franka.emulator import wire as wire
 def test_sizes_are_exact():
     assert wire.COMMAND.size == 371 and wire.HAND_STATE.size == 23
     assert len(wire.StateBuffer().pack(1, 0, 3, bytes(41), bytes(41), 1)) == fci.STATE_BYTES == 1377
-    assert wire.SIZES[wire.MOVE] == 113 and wire.SIZES[wire.SET_COLLISION] == 416
+    assert wire.SIZES[wire.MOVE] == 113 and wire.SIZES[3] == 416, "SetCollisionBehavior"
 
 
 def test_fields_lie_where_the_client_reads_them():

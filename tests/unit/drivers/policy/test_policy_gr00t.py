@@ -27,6 +27,7 @@ SEEN = Observation(
 )
 CLOCK = MonotonicClock()
 QUICK = {"ready": 0.6, "deadline": 0.3, "give_up": 0.5}
+LONG_S = 10.0  # of nothing here a wait; beyond what a busy machine makes of a fraction of a second
 PROMPT = '[[input]]\nkey = "{key}"\nprompt = true\n'
 LANGUAGE = {"n1.5": PROMPT.format(key=TASK["n1.5"]), "n1.6": PROMPT.format(key=f"language.{TASK['n1.6']}")}
 
@@ -121,7 +122,7 @@ def test_what_goes_wrong_on_the_clock_is_told_in_its_own_words_and_in_time(fault
         policy.load()
         policy.warm(SEEN)
         took, why = seconds(lambda: policy.infer(SEEN))
-        assert ON_THE_CLOCK[fault] in why and "\n" not in why and took < 2.0
+        assert ON_THE_CLOCK[fault] in why and "\n" not in why and took < LONG_S
         policy.close()
     with FakeGr00t(port=server.port) as server:
         after = client(server.uri)
@@ -135,7 +136,7 @@ def test_a_request_that_timed_out_leaves_a_client_that_can_ask_again():
     with FakeGr00t(fault="silent") as server:
         policy = client(server.uri, **QUICK)
         took, why = seconds(policy.load)
-        assert "no policy server within 0.6 s: the policy server did not answer" in why and took < 2
+        assert "no policy server within 0.6 s: the policy server did not answer" in why and took < LONG_S
     with FakeGr00t(port=server.port):
         server = policy._card.server.model_copy(update={"ready_s": 10.0})
         policy._card = policy._card.model_copy(update={"server": server})
@@ -147,7 +148,7 @@ def test_a_request_that_timed_out_leaves_a_client_that_can_ask_again():
 def test_a_server_that_is_not_there_is_asked_for_until_it_was_to_be_ready():
     policy = client(f"tcp://127.0.0.1:{closed_port()}", **QUICK)
     took, why = seconds(policy.load)
-    assert "no policy server within 0.6 s" in why and 0.6 <= took < 2
+    assert "no policy server within 0.6 s" in why and 0.6 <= took < LONG_S
     policy.close()
 
 
@@ -159,7 +160,7 @@ def test_a_question_ends_when_it_is_closed():
         timer.start()
         took, why = seconds(lambda: policy.infer(SEEN))
         timer.join()
-        assert took < 1 and "closed" in why
+        assert took < LONG_S and "closed" in why
 
 
 FRONT = CAMERA.format(key="video.front", camera="wrist")
@@ -184,7 +185,7 @@ def test_what_the_server_describes_is_compared_with_the_card_before_the_clock(
     with FakeGr00t(convention, **server) as found:
         policy = client(found.uri, convention, inputs)
         took, why = seconds(policy.load)
-        assert says in why and took < 1
+        assert says in why and took < LONG_S
         policy.close()
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from support.robots.emulated_scale import ABOUT, EmulatedScale
 
 from labctl.drivers.sensors.scale import parsed
-from labctl.drivers.sim.sensing.emulated_scale import ABOUT, EmulatedScale
 from labctl.errors import DeviceLost
 from labctl.testing.sensor import SensorRig
 

@@ -219,3 +219,12 @@ def test_noise_in_a_height_does_not_turn_a_pile_over():
     seen = observation(items=((0.48, 0.24), (0.50, 0.25)))
     nudged = {**seen, "items": seen["items"] + np.array([[0, 0, 0.002, 0, 0, 0, 0, 0], [0] * 8])}
     assert changed(picture("wrist", seen), picture("wrist", nudged)) < 0.02
+
+
+def test_a_camera_that_is_connected_anew_gives_pictures_at_once():
+    made = camera()
+    assert made.grab(5 * SECOND) is not None
+    made.close()
+    made.connect(6 * SECOND)
+    frame = made.grab(6 * SECOND)
+    assert frame is not None and frame.number == 0

@@ -9,7 +9,6 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from labctl.devices import Observation, load
-from labctl.drivers.sim.picker import difficulties
 from labctl.errors import DeviceLost, InputError
 
 
@@ -118,7 +117,7 @@ def test_a_controller_with_nothing_left_to_do_says_so(given, fr3):
 
 
 def test_difficulty_comes_from_the_fixture(given):
-    assert difficulties(given["fixture"]) == (1.0, 0.8, 1.4, 1.2)
+    assert load("sim_policy", {}, **given)._difficulty == (1.0, 0.8, 1.4, 1.2)
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 from support.robots.cells import FIXTURE, cell_named
 
 from labctl.clock import SECOND
 from labctl.devices import Actions, Robot, Setpoints, load
 from labctl.drivers.common.robot_tables import FR3
+from labctl.errors import InputError
 
 
 def recorded(path: Path, seconds: np.ndarray, q: np.ndarray) -> Robot:
@@ -60,3 +62,36 @@ def test_the_joint_that_was_held_back_is_named_while_it_is(tmp_path: Path) -> No
     robot.stage({}, 1, 0)
     played(robot, 2)
     assert len(robot.events()) == 2, "one for each time that it is played"
+
+
+NOT_RECORDINGS = {
+    "empty": b"",
+    "cut off": b"PK\x03\x04 and no more",
+    "text": b"t,q\n0,1\n",
+}
+
+
+@pytest.mark.parametrize("data", NOT_RECORDINGS.values(), ids=NOT_RECORDINGS)
+def test_a_file_that_is_no_recording_is_one_line(tmp_path: Path, data: bytes) -> None:
+    path = tmp_path / "d.npz"
+    path.write_bytes(data)
+    refused(path, "is not a recording")
+
+
+def test_an_array_alone_or_rows_that_do_not_fit_their_columns_are_no_recording(tmp_path: Path) -> None:
+    path, columns = tmp_path / "e.npz", np.array([*(f"q.{name}" for name in FR3.joint_names), "gripper"])
+    with path.open("wb") as file:
+        np.save(file, np.zeros(3))
+    refused(path, "is not a recording")
+    t_ns = np.arange(3) * SECOND
+    for values in (np.zeros((3, 7)), np.zeros((2, 8)), np.zeros(3)):
+        np.savez(path, columns=columns, t_ns=t_ns, values=values)
+        refused(path, "values must have a row for each time and a column for each name")
+    np.savez(path, columns=columns, t_ns=t_ns[::-1], values=np.zeros((3, 8)))
+    refused(path, "times do not ascend")
+
+
+def refused(path: Path, says: str) -> None:
+    with pytest.raises(InputError, match=says) as caught:
+        load("replay", {"arm": "fr3", "file": str(path)}, cell=cell_named("sim_fr3"), fixture=FIXTURE)
+    assert "\n" not in str(caught.value)

@@ -113,9 +113,11 @@ def test_pictures_show_each_thing_as_what_it_is_and_the_lid_where_it_is(robot):
 def test_an_emulated_cell_is_told_of_kinds_and_lid_as_a_simulated_one_is():
     plant = SimulatedPlant(FR3, TABLE, 0.01, now_ns=0)
     plant.stage(staged(BASE), 3)
-    assert plant.sense()["beside"] == {"kinds": [0.0, 1.0, 2.0]}
+    scene = plant.sense()["scene"]
+    assert scene["kinds"] == [0.0, 1.0, 2.0] and "lid" not in scene
     plant.stage(staged("box"), 3)
-    assert plant.sense()["beside"] == {"lid": [0.48, -0.3, 0.15, 0.0, -0.16, 0.0, 0.0, 0.0]}
+    scene = plant.sense()["scene"]
+    assert scene["lid"] == [0.48, -0.3, 0.15, 0.0, -0.16, 0.0, 0.0, 0.0] and "kinds" not in scene
 
 
 def test_a_trial_of_no_task_reports_what_it_always_did(rig, given):

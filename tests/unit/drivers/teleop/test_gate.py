@@ -24,7 +24,7 @@ def leader(joints: np.ndarray, t_ns: int = 0, engaged: bool = True) -> Reading:
 
 
 def rate(caps: Caps = CAPS) -> Gate:
-    return Gate(caps, leader=False, quiet=False)
+    return Gate(caps, quiet=False)
 
 
 def test_without_the_clutch_nothing_moves():
@@ -59,7 +59,7 @@ def test_no_wish_is_faster_than_the_caps(axes):
 
 
 def test_a_leader_that_stands_elsewhere_is_not_ready_and_says_which_joint():
-    gate = Gate(CAPS, leader=True, quiet=False)
+    gate = Gate(CAPS, quiet=False)
     away = Q + np.array([0, 0, 0, 0.8, 0, 0, 0])
     assert not gate.ready(leader(away), Q, 0)
     assert gate.why == "bring the leader to the robot: joint 4 is 0.80 rad away"
@@ -69,7 +69,7 @@ def test_a_leader_that_stands_elsewhere_is_not_ready_and_says_which_joint():
 
 
 def test_the_arm_follows_a_leader_without_the_jump_to_it():
-    gate, q = Gate(CAPS, leader=True, quiet=False), Q.copy()
+    gate, q = Gate(CAPS, quiet=False), Q.copy()
     first = gate.joints(leader(Q + 0.2), q, 0.05, 0)
     assert np.array_equal(first, q)
     for step in range(1, 40):
@@ -80,7 +80,7 @@ def test_the_arm_follows_a_leader_without_the_jump_to_it():
 
 @given(st.lists(st.floats(-0.3, 0.3), min_size=7, max_size=7), st.integers(0, 2000))
 def test_no_step_is_faster_than_the_cap(shift, ms):
-    gate = Gate(CAPS, leader=True, quiet=False)
+    gate = Gate(CAPS, quiet=False)
     gate.joints(leader(Q), Q, 0.05, 0)
     now_ns = ms * MILLISECOND
     step = gate.joints(leader(Q + np.array(shift), t_ns=now_ns), Q, 0.05, now_ns) - Q
@@ -88,7 +88,7 @@ def test_no_step_is_faster_than_the_cap(shift, ms):
 
 
 def test_a_leader_that_jumps_moves_nothing():
-    gate = Gate(CAPS, leader=True, quiet=False)
+    gate = Gate(CAPS, quiet=False)
     gate.joints(leader(Q), Q, 0.05, 0)
     t_ns = 500 * MILLISECOND
     assert np.array_equal(gate.joints(leader(Q + 1.0, t_ns=t_ns), Q, 0.05, t_ns), Q)
@@ -97,7 +97,7 @@ def test_a_leader_that_jumps_moves_nothing():
 
 
 def test_letting_go_of_a_leader_leaves_the_arm():
-    gate = Gate(CAPS, leader=True, quiet=False)
+    gate = Gate(CAPS, quiet=False)
     gate.joints(leader(Q), Q, 0.05, 0)
     assert np.array_equal(gate.joints(leader(Q + 0.3, engaged=False), Q - 0.1, 0.05, 0), Q), "not where it lags"
     later = 30 * MILLISECOND
@@ -108,7 +108,7 @@ def test_letting_go_of_a_leader_leaves_the_arm():
 
 def test_a_target_goes_on_from_the_last_one_and_not_from_joints_that_lag():
     """*Seen:* a hand at 0.8 rad/s, a cap of 0.8 rad/s, a robot whose joints lag 0.2 s: 0.18 rad/s."""
-    gate, last = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), leader=True, quiet=False), Q
+    gate, last = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), quiet=False), Q
     for step in range(100):
         now_ns = step * 20 * MILLISECOND
         lagging = Q + 0.8 * max(0.0, 0.02 * step - 0.2)
@@ -118,7 +118,7 @@ def test_a_target_goes_on_from_the_last_one_and_not_from_joints_that_lag():
 
 
 def test_a_target_never_leads_an_arm_that_does_not_follow_by_more_than_half_a_second_of_the_cap():
-    gate = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), leader=True, quiet=False)
+    gate = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), quiet=False)
     for step in range(200):
         now_ns = step * 20 * MILLISECOND
         asked = gate.joints(leader(Q + 0.01 * step, t_ns=now_ns), Q, 0.03, now_ns)
@@ -127,7 +127,7 @@ def test_a_target_never_leads_an_arm_that_does_not_follow_by_more_than_half_a_se
 
 
 def test_time_in_which_nobody_asked_is_not_caught_up():
-    gate = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), leader=True, quiet=False)
+    gate = Gate(CAPS.model_copy(update={"ramp_s": 0.0}), quiet=False)
     gate.joints(leader(Q), Q, 0.03, 0)
     asked = gate.joints(leader(Q + 0.3, t_ns=SECOND), Q, 0.03, SECOND)
     assert asked - Q == pytest.approx(np.full(7, 0.03)), "the cap for the 30 ms until it is due"
@@ -145,7 +145,7 @@ def test_unknown_axes_are_one_line(names):
 
 
 def test_a_screen_is_told_what_is_missing_and_how_much_gets_through():
-    gate = Gate(CAPS, leader=True, quiet=False)
+    gate = Gate(CAPS, quiet=False)
     away = Q + np.array([0, 0, 0, 0.8, 0, 0, 0])
     told = gate.read(leader(away), Q, 0)
     assert told["waits"] == "bring the leader to the robot: joint 4 is 0.80 rad away"

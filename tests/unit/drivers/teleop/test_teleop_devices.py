@@ -20,6 +20,7 @@ from labctl.drivers.teleop.gamepad import Gamepad
 from labctl.drivers.teleop.gate import Caps, Reading, axis_map
 from labctl.drivers.teleop.gello import Gello
 from labctl.drivers.teleop.keyboard import Keyboard
+from labctl.drivers.teleop.polling import Poller
 from labctl.drivers.teleop.pucks import PUCKS
 from labctl.drivers.teleop.spacemouse import SpaceMouse
 from labctl.errors import DeviceLost, InputError, MissingExtra
@@ -266,3 +267,44 @@ def test_a_library_that_is_not_installed_is_one_line(library, device, options, m
     person = load("teleop", {}, cell=changed(CELL, {"teleop": {"device": device, "options": options}}), fixture=FIXTURE)
     with pytest.raises(MissingExtra, match=r"pip install 'labctl\[teleop\]'"):
         person.load()
+
+
+class Broken:
+    """A device that cannot be opened, or whose driver has a fault."""
+
+    leader = quiet = False
+
+    def __init__(self, *, opens: bool) -> None:
+        self.opens, self.closed = opens, 0
+
+    def open(self) -> None:
+        if not self.opens:
+            raise DeviceLost("it is no terminal")
+
+    def poll(self) -> Reading | None:
+        raise ZeroDivisionError("in a driver")
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def test_a_device_that_could_not_be_opened_is_let_go_of():
+    device = Broken(opens=False)
+    with pytest.raises(DeviceLost, match="no terminal"):
+        Poller(device, "stick", CLOCK, lambda reading: None).start()
+    assert device.closed == 1
+
+
+def test_a_driver_that_fails_is_a_device_that_is_gone():
+    poller = Poller(Broken(opens=True), "stick", CLOCK, lambda reading: None)
+    with pytest.raises(DeviceLost, match="stick is gone: ZeroDivisionError: in a driver"):
+        poller.start()
+    poller.stop()
+
+
+def test_a_leader_on_a_port_that_is_none_or_at_a_rate_that_its_library_lacks_is_one_line(servos, tmp_path):
+    for port, baud, says in ((str(tmp_path / "none"), 57600, "cannot be opened"), (servos.port, 57601, "57601 baud")):
+        device = Gello(port, baud, [*range(1, 8)], np.ones(7), np.zeros(7), (8, 0.0, 0.7), CLOCK)
+        with pytest.raises(DeviceLost, match=says):
+            device.open()
+        device.close()

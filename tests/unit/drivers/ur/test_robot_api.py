@@ -207,7 +207,7 @@ def test_an_emulated_polyscope_x_is_powered_on_released_unlocked_and_its_program
     robot.runtime = PLAYING
     assert asked(server, "GET", "/program/v1/state") == (200, {"state": "PLAYING"})
     assert asked(server, "PUT", "/program/v1/state", {"action": "stop"})[1]["state"] == "STOPPED"
-    robot.protective_stop("a collision")
+    robot.protective_stop()
     assert robot.safety_mode == PROTECTIVE
     assert asked(server, "GET", "/robotstate/v1/safetymode") == (200, {"mode": "PROTECTIVE_STOP"})
     assert asked(server, "PUT", "/robotstate/v1/state", {"action": "UNLOCK_PROTECTIVE_STOP"})[0] == 200

@@ -9,7 +9,7 @@ from support.robots.emulators import address
 
 from labctl.devices import load
 from labctl.drivers.ur.emulator import rtde_wire as wire
-from labctl.drivers.ur.emulator.body import pose_of
+from labctl.drivers.ur.pose import from_ur
 from labctl.testing.given import FIXTURE
 
 
@@ -63,7 +63,7 @@ def test_it_serves_what_the_vendors_own_client_asks_of_the_tool() -> None:
         found = recipe.unpack(recipe.pack(controller._values()))
         assert list(found) == list(asked)
         assert found["tool_mode"] == 253, "the tool runs, as each joint does"
-        controller.body.tcp = pose_of([0.0, 0.0, 0.2, 0.0, 0.0, 0.0])
+        controller.body.tcp = from_ur([0.0, 0.0, 0.2, 0.0, 0.0, 0.0])
         assert recipe.unpack(recipe.pack(controller._values()))["tcp_offset"] == (0.0, 0.0, 0.2, 0.0, 0.0, 0.0)
     finally:
         controller.close()

@@ -98,7 +98,7 @@ def test_a_protective_stop_slows_the_arm_down_and_holds_it(bench: Bench) -> None
     bench.ask(1, *(UR5E.home + 0.5), 1.0, 4.0)
     bench.run(0.25)
     assert np.abs(bench.body.qd).max() > 0.5
-    bench.body.protective_stop("test")
+    bench.body.protective_stop()
     for _ in range(200):
         bench.body.cycle()
     stood = bench.body.q.copy()

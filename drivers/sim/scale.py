@@ -16,8 +16,8 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, Kind
 from labctl.drivers.common.scale import scale_stream
 from labctl.drivers.sim.options import SimScaleOptions
+from labctl.drivers.sim.tracker import HELD, IN_TARGET
 
-IN_TARGET, HELD = 5, 7  # columns of `items`, as `SimRobot.observe` has them
 SETTLES_S = 0.15  # time constant of its answer to a step
 SHARE_STANDS = 0.02  # within so much of an item of what lies there, it says that it stands
 

@@ -1,1 +1,0 @@
-"""Simulated sensors, and an emulated one."""

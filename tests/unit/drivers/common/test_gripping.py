@@ -1,0 +1,46 @@
+"""What becomes of a gripper whose driver hangs, or has a fault of its own."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from labctl.drivers.common import gripping
+from labctl.drivers.common.gripping import GripperWorker
+from labctl.errors import DeviceLost
+
+
+def test_a_driver_that_fails_is_a_lost_gripper_and_not_one_that_stands_idle() -> None:
+    failed = threading.Event()
+
+    def visit() -> None:
+        failed.set()
+        raise ZeroDivisionError("in a driver")
+
+    worker = GripperWorker("fingers", visit, 0.001)
+    worker.start()
+    assert failed.wait(10)
+    worker.end()
+    assert worker.sound.mode == "lost" and "ZeroDivisionError: in a driver" in worker.sound.reason
+
+
+def test_a_driver_that_hangs_is_never_asked_by_a_second_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gripping, "JOIN_S", 0.01)
+    hangs, goes_on = threading.Event(), threading.Event()
+
+    def visit() -> None:
+        hangs.set()
+        goes_on.wait(30)
+
+    worker = GripperWorker("fingers", visit, 0.001)
+    worker.start()
+    assert hangs.wait(10)
+    worker.end()
+    with pytest.raises(DeviceLost, match="hangs in an earlier call"):
+        worker.start()
+    goes_on.set()
+    monkeypatch.setattr(gripping, "JOIN_S", 10.0)
+    worker.end()
+    worker.start()
+    worker.end()
