@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
-from labctl.analysis.results import Result, bounds
+from labctl.analysis.episode_facts import LinkedPair, LinkedPairs
+from labctl.analysis.results import Result, plain_in
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replicates
 from labctl.analysis.survival.curves import KAPLAN_MEIER
@@ -305,27 +305,5 @@ def _only(campaign: Campaign, arms: Iterable[str]) -> Campaign:
 def _pair(found: Linked, p_holm: float | None, alpha: float) -> LinkedPair:
     quicker = found.a if found.ratio < 1 else found.b
     verdict = OPEN if p_holm is None or p_holm > alpha else f"{quicker} takes less time"
-    return {
-        "a": found.a,
-        "b": found.b,
-        "anchors": [*found.anchors],
-        "objects": [*found.objects],
-        "ratio": found.ratio,
-        "interval": bounds(found.interval),
-        "p": found.p,
-        "df": found.df,
-        "apart": found.apart,
-        "naive": found.naive,
-        "drift": [_drift(one) for one in found.drift],
-        "p_holm": p_holm,
-        "verdict": verdict,
-    }
-
-
-def _drift(found: Drift) -> AnchorDrift:
-    return {
-        "anchor": found.anchor,
-        "ratio": found.ratio,
-        "interval": bounds(found.interval),
-        "p": found.p,
-    }
+    own = {key: value for key, value in vars(found).items() if key not in ("campaigns", "warnings")}
+    return plain_in({**own, "p_holm": p_holm, "verdict": verdict}, LinkedPair)

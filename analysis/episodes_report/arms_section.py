@@ -90,13 +90,8 @@ def _succeeded(arm: ArmOfEpisodes) -> str:
     return f"{arm['successes']} / {round(arm['successes'] / arm['rate'])}"
 
 
-def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
-    """The means and, where the table has times, time to success."""
-    made = [_means(result, looks), _times(result, looks)]
-    return [section for section in made if section is not None]
-
-
-def _means(result: EpisodesResult, looks: Looks) -> Section:
+def means(result: EpisodesResult, looks: Looks) -> Section:
+    """Every arm by itself: its mean and its rank, and score beside share of successes."""
     arms, of_score, each = arms_in_order(result), result["measure"] == "score", level(result)
     value, ci = ("score", "score_ci") if of_score else ("rate", "rate_ci")
     shown = [Dot(arm["arm"], arm[value], arm[ci], looks[arm["arm"]]) for arm in arms]
@@ -146,7 +141,8 @@ def _beside(arms: list[ArmOfEpisodes], looks: Looks) -> Figure:
     return make("score-and-success", "Score beside SR", (SMALL + 0.8, SMALL), draw, to_csv(head, rows))
 
 
-def _times(result: EpisodesResult, looks: Looks) -> Section | None:
+def times(result: EpisodesResult, looks: Looks) -> Section | None:
+    """Time to success, where the table has times."""
     timed = [arm for arm in arms_in_order(result) if arm["curve"] is not None]
     tau = result["tau"]
     if not timed or tau is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from labctl.analysis.episodes_table.cautions import FEW_BLOCKS
 from labctl.analysis.episodes_table.pairs import difference, leader
 from labctl.analysis.episodes_table.result import EpisodesResult, PairOfEpisodes
 from labctl.analysis.episodes_table.words import arms_in_order
@@ -103,4 +104,4 @@ def _open(pairs: Sequence[PairOfEpisodes], all_pairs: int, result: EpisodesResul
 
 def _few(pairs: Sequence[PairOfEpisodes]) -> str:
     least = min(pair["blocks"] for pair in pairs)
-    return f" This rests on as few as {least} blocks of both." if least < 10 else ""
+    return f" This rests on as few as {least} blocks of both." if least < FEW_BLOCKS else ""

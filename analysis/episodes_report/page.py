@@ -57,16 +57,17 @@ def build_report(
 
 def sections_of(result: EpisodesResult, looks: Mapping[str, figures.Look]) -> list[Section]:
     """Every section that the table has something for, in the report's order."""
-    of_pairs = pairs_section.sections(result, looks)
-    return [
-        *arms_section.sections(result, looks)[:1],
-        *of_pairs[:1],
-        *stages_section.sections(result, looks),
-        *arms_section.sections(result, looks)[1:],
+    made = [
+        arms_section.means(result, looks),
+        pairs_section.effects(result),
+        stages_section.section(result, looks),
+        arms_section.times(result, looks),
         *diagnosis_section.sections(result, looks),
         *people_section.sections(result, looks),
-        *of_pairs[1:],
+        pairs_section.monitoring(result),
+        pairs_section.enough(result),
     ]
+    return [section for section in made if section is not None]
 
 
 def build_page(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from labctl.analysis import numerals
 from labctl.analysis.blocks.enough import STATEMENTS
-from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.claims import effect, level, ordered
 from labctl.analysis.episodes_report.drawing import WIDE, cells
 from labctl.analysis.episodes_table.pairs import leader, wins
@@ -33,20 +32,15 @@ SEEN = 0.004
 """How far an end of a band moves before it is drawn anew."""
 
 
-def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
-    """Effects and tests, monitoring, and fewer blocks; nothing for a single arm."""
-    if not result["pairs"]:
-        return []
-    made = [_effects(result), _monitoring(result), _enough(result)]
-    return [section for section in made if section is not None]
-
-
 def pair_name(pair: PairOfEpisodes) -> str:
     """Both arms, the first of the difference first."""
     return f"{pair['a']} less {pair['b']}"
 
 
-def _effects(result: EpisodesResult) -> Section:
+def effects(result: EpisodesResult) -> Section | None:
+    """Effects and tests of every pair; None for a single arm."""
+    if not result["pairs"]:
+        return None
     each, pairs = level(result), result["pairs"]
     of_score = result["measure"] == "score"
     by_success = any(pair["success_difference"] is not None for pair in pairs)
@@ -141,7 +135,8 @@ def _tests(result: EpisodesResult, name: str) -> Table:
     return Table(head, tuple(rows), note)
 
 
-def _monitoring(result: EpisodesResult) -> Section | None:
+def monitoring(result: EpisodesResult) -> Section | None:
+    """Where a look after every block would have stopped, of each pair."""
     watched = [pair for pair in result["pairs"] if pair["sequence"] is not None]
     if not watched:
         return None
@@ -221,7 +216,8 @@ def _changes(sequence: Sequenced, stop: int | None) -> tuple[list[int], list[flo
     return [one[0] for one in found], [one[1] for one in found], [one[2] for one in found]
 
 
-def _enough(result: EpisodesResult) -> Section | None:
+def enough(result: EpisodesResult) -> Section | None:
+    """How often fewer blocks would have found what all of them did, of each pair."""
     found = result["enough"]
     if not found:
         return None

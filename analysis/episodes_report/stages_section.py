@@ -14,12 +14,12 @@ from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
 
-def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
-    """The funnel; nothing for a table without stages."""
+def section(result: EpisodesResult, looks: Looks) -> Section | None:
+    """The funnel; None for a table without stages."""
     shown = words.stages(result)
     arms = [arm for arm in words.arms_in_order(result) if arm["stages"]]
     if shown is None or not arms:
-        return []
+        return None
     count = max(len(arm["stages"]) for arm in arms)
     lines = {
         arm["arm"]: Line(
@@ -52,4 +52,4 @@ def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
         "stage competes with reaching it and stays in the denominator, so a curve ends at the share that came so far. "
         "Where somebody noted a stage without its time, no curve is drawn for that arm."
     )
-    return [Section("stages", "Stages", tuple(figures), (("", table),), note, wide=True, opened=True)]
+    return Section("stages", "Stages", tuple(figures), (("", table),), note, wide=True, opened=True)

@@ -25,7 +25,7 @@ def arm_rows(cohort: Cohort, pairs: Sequence[PairOfEpisodes], times: Times, plan
     """The arms, sorted by name."""
     arms = cohort.table.arms
     different = told_apart(list(pairs))
-    measure = {arm: _mean(cohort, cohort.measure, arm, plan).value for arm in arms}
+    measure = {arm: mean_of(cohort, cohort.measure, arm, plan).value for arm in arms}
     rank, intervals = ranked(measure), rank_intervals(arms, different)
     order = sorted(arms, key=lambda arm: (rank[arm] is None, rank[arm], arm))
     letters = compact_letters(order, different)
@@ -40,7 +40,7 @@ def arm_rows(cohort: Cohort, pairs: Sequence[PairOfEpisodes], times: Times, plan
     ]
 
 
-def _mean(cohort: Cohort, grid: np.ndarray, arm: str, plan: Plan) -> Estimate:
+def mean_of(cohort: Cohort, grid: np.ndarray, arm: str, plan: Plan) -> Estimate:
     """The mean of a grid's values [blocks, arms] of an arm, over units."""
     column = cohort.table.arms.index(arm)
     return mean_over_units(grid[:, column], cohort.unit, 0.0, 1.0, plan.draws, plan.level)
@@ -54,8 +54,8 @@ def _row(cohort: Cohort, arm: str, times: Times, plan: Plan) -> ArmOfEpisodes:
     if judged and cohort.single:
         rate_ci = clopper_pearson(done, judged, plan.level)
     elif judged:
-        rate_ci = _mean(cohort, cohort.success, arm, plan).interval
-    score = _mean(cohort, cohort.score, arm, plan)
+        rate_ci = mean_of(cohort, cohort.success, arm, plan).interval
+    score = mean_of(cohort, cohort.score, arm, plan)
     when = times.of(arm)
     return {
         "arm": arm,

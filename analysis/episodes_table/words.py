@@ -14,6 +14,7 @@ from labctl.analysis.blocks.heatmap import HARD
 from labctl.analysis.episodes_table.pairs import leader
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, Factor, PairOfEpisodes, StageReached
 from labctl.analysis.numerals import counted
+from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,8 @@ def of_factor(name: str, found: Factor) -> list[str]:
     text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
     sentences = [f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %."]
     if name == "cell" and not found["prediction"]:
-        sentences.append(f"cell: what is said is of these {found['levels']}; an interval for a further one needs 5.")
+        text = f"cell: what is said is of these {found['levels']}; an interval for a further one needs"
+        sentences.append(f"{text} {FEWEST_TO_PREDICT}.")
     if found["prediction"]:
         clear = [p for p in found["prediction"] if p["low"] > 0 or p["high"] < 0]
         named = "; ".join(

@@ -41,10 +41,10 @@ def over_cells(rigs: Sequence[str], cohort: Cohort, plan: Plan, pairs: Sequence[
 def _pair(cohort: Cohort, cells: Sequence[str], pair: PairResult, plan: Plan) -> PairOverCells:
     a, b = pair["a"], pair["b"]
     rows = [_in_cell(cohort, cell, pair) for cell in cells]
-    known = [row for row in rows if row["log_rmst_ratio"] is not None]
-    values = np.array([one for row in rows if (one := row["log_rmst_ratio"]) is not None])
+    ratios = [(row, ratio) for row in rows if (ratio := row["log_rmst_ratio"]) is not None]
+    known, values = [row for row, _ in ratios], np.array([ratio for _, ratio in ratios])
     for row in known:
-        others = [ratio for one in known if one is not row and (ratio := one["log_rmst_ratio"]) is not None]
+        others = [ratio for one, ratio in ratios if one is not row]
         row["without"] = float(np.mean(others)) if others else None
     made: PairOverCells = {
         "a": a, "b": b, "mean": float(values.mean()) if len(values) else None, "f": None, "df": None, "p_alike": None,

@@ -119,17 +119,18 @@ def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:
     least as far out as the end, in standard errors; by t where there are no replicates, and by t of `few` where
     that is larger.
     """
-    low, high = ((ratio.value - end) / ratio.se if end is not None else None for end in ends)
     t = ratio.t[~np.isnan(ratio.t)]
-    if len(t):
-        found = [] if low is None else [(int((t >= low).sum()) + 1) / (len(t) + 1)]
-        found += [] if high is None else [(int((t <= high).sum()) + 1) / (len(t) + 1)]
-    else:
-        found = [] if low is None else [float(special.stdtr(ratio.df, -low))]
-        found += [] if high is None else [float(special.stdtr(ratio.df, high))]
-    if ratio.few is not None and ratio.few >= 1:
-        found += [] if low is None else [float(special.stdtr(ratio.few, -low / ratio.stretch))]
-        found += [] if high is None else [float(special.stdtr(ratio.few, high / ratio.stretch))]
+    found: list[float] = []
+    for sign, end in zip((1.0, -1.0), ends, strict=True):
+        if end is None:
+            continue
+        far = sign * (ratio.value - end) / ratio.se
+        if len(t):
+            found.append((int((sign * t >= far).sum()) + 1) / (len(t) + 1))
+        else:
+            found.append(float(special.stdtr(ratio.df, -far)))
+        if ratio.few is not None and ratio.few >= 1:
+            found.append(float(special.stdtr(ratio.few, -far / ratio.stretch)))
     return max(found)
 
 

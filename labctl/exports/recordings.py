@@ -206,15 +206,23 @@ class Recordings:
         trial, started = chosen.trial, episode.started
         if started is None or trial.end_ns is None:
             raise BrokenRecord(f"episode {chosen.episode} is scored but has no start or no end; see: labctl verify")
-        stored = [spec for spec in self._store.streams(chosen.episode) if self.selection.shows(spec)]
+        declared = self._store.streams(chosen.episode)
+        stored = [spec for spec in declared if self.selection.shows(spec)]
         columns = {spec.name: self.selection.columns(spec) for spec in stored}
         specs = tuple(_narrowed(spec, columns[spec.name]) for spec in stored)
+        hidden = {spec.name for spec in declared} - {*columns}
+
+        def shown(event: Event) -> bool:
+            """Whether an event may be exported: not what was lost of a hidden stream, since that tells its rate."""
+            return event.body.get("stream") not in hidden
+
+        gaps = tuple(gap for gap in episode.gaps if gap["stream"] not in hidden)
         return Recording(
             chosen=chosen,
             specs=specs,
             pictures=self._pictures(episode, specs) if pictured else {},
-            episode=episode,
-            entries=tuple(attempt(self._events, chosen.episode)),
+            episode=replace(episode, events=tuple(filter(shown, episode.events)), gaps=gaps),
+            entries=tuple(filter(shown, attempt(self._events, chosen.episode))),
             go_ns=trial.go_ns if trial.go_ns is not None else started.mono_ns,
             end_ns=trial.end_ns,
             anchor=(started.mono_ns, wall_ns(started.wall)),

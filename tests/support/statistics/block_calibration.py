@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from labctl.analysis.episodes_table.analyze import block_row
-from labctl.analysis.episodes_table.arms import measured
+from labctl.analysis.episodes_table.arms import mean_of
 from labctl.analysis.episodes_table.cohort import Cohort, Plan, cohort_of
 from labctl.analysis.episodes_table.order import order_of
 from labctl.analysis.episodes_table.pairs import pair_rows
@@ -87,7 +87,7 @@ def coverage(draw: Draw, truth: dict[str, float], runs: range, plan: Plan) -> di
     for seed in runs:
         cohort = draw(np.random.default_rng(seed))
         row = pair_rows(cohort, plan)[0]
-        arm = measured(cohort, cohort.table.arms[0], plan).interval
+        arm = mean_of(cohort, cohort.measure, cohort.table.arms[0], plan).interval
         found = {"score": arm, "difference": row["score_ci"], "win": row["win_ci"]}
         found["success difference"] = row["success_ci"]
         held.update(k for k, ci in found.items() if ci is not None and ci[0] - 1e-9 <= truth[k] <= ci[1] + 1e-9)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,10 @@ from labctl.clock import SECOND, Anchor, ManualClock, wall_ns
 from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState
-from labctl.exports.recordings import Pictures, Recording
+from labctl.exports import recordings as module
+from labctl.exports.recordings import Pictures, Recording, Recordings
+from labctl.exports.selection import Selection
+from labctl.streams import StreamSpec
 
 
 def event(kind: Kind, at_ns: int, wall: str, boot: str = "b") -> Event:
@@ -51,3 +56,26 @@ def test_drift_is_what_the_wall_clock_went_more_than_the_hosts() -> None:
 def test_light_falls_before_a_picture_is_received(latency_s: float) -> None:
     pictures = Pictures(Path("v.mp4"), np.array([SECOND, 2 * SECOND]), np.array([0, 10**6]), latency_s)
     assert (pictures.t_ns - pictures.taken_ns == round(latency_s * SECOND)).all()
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_gap_in_a_hidden_stream_is_in_no_masked_export(monkeypatch: pytest.MonkeyPatch, masked: bool) -> None:
+    """How many samples of a policy's stream were lost tells how often it was asked, and that it is no person."""
+    specs = [
+        StreamSpec("policy", ("request_ns",), "ns", 1.0, arm_dependent=True),
+        StreamSpec("gripper", ("width",), "m", 1.0, public_columns=("width",)),
+    ]
+    gap = {"from_ns": 0, "to_ns": 1, "lost": 7, "why": "late"}
+    start = event(Kind.EPISODE_STARTED, 5 * SECOND, "2026-01-01T00:00:00Z")
+    events = [start, *(replace(start, seq=seq, kind=Kind.GAP, body={**gap, "stream": spec.name})
+                       for seq, spec in enumerate(specs, 2))]  # fmt: skip
+    monkeypatch.setattr(module, "samples_of", lambda campaign: SimpleNamespace(streams=lambda episode: specs))
+    cell = SimpleNamespace(camera=[])
+    campaign: Any = SimpleNamespace(folder=Path(), cell=cell, state=CampaignState(), events=lambda: events)
+    chosen: Any = SimpleNamespace(episode="e", trial=SimpleNamespace(go_ns=6 * SECOND, end_ns=7 * SECOND))
+    recordings = Recordings(campaign, Selection([], [], masked, {}, {}, {}))
+    found = recordings.of(chosen, pictured=False)
+    shown = ["gripper"] if masked else ["policy", "gripper"]
+    assert [gap["stream"] for gap in found.episode.gaps] == shown
+    for entries in (found.entries, found.episode.events):
+        assert [entry.body["stream"] for entry in entries if entry.kind == Kind.GAP] == shown

@@ -103,11 +103,9 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/exports/episode_files.py": {"_write: in_passing": "in each process of the export, which has verified it"},
     "labctl/exports/rosbag2.py": {
         "_frames: read_frames": "of the export, which has verified it",
-        "write_bag: open": "what was just written, to have it on the disk",
     },
     "labctl/exports/workers.py": {
         "_finished: read_text": "what an export that was broken off had finished",
-        "_finish: read_text": "what was just written",
     },
     "labctl/pages/playable.py": {
         "played: open": "as below",
@@ -211,7 +209,6 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
     "labctl/exports/destination.py": {
-        "_to_disk: open": "what was written, to have it on the disk",
         "_content_key: read_text": "what an export that was broken off was to be",
     },
     "labctl/checks/usage_reports.py": {"_rerun: read_text": "Rerun's settings"},
