@@ -5,11 +5,11 @@ May not: know a device. The latest target wins.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 
 from labctl.devices import RobotStatus
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.errors import DeviceError, DeviceLost
 
 JOIN_S = 3.0
@@ -51,8 +51,7 @@ class GripperWorker:
             except DeviceError as error:
                 self.sound = RobotStatus("fault", str(error))
             except Exception as error:  # a bug in a driver: whoever asks for the state must hear of it
-                logging.getLogger(__name__).exception("the thread of the %s failed", self._name)
-                self.sound = RobotStatus("lost", f"{self._name}: {type(error).__name__}: {error}")
+                self.sound = RobotStatus("lost", f"{self._name}: {fault_of(self._name, error)}")
                 return
 
     def ask(self, opening_m: float) -> None:

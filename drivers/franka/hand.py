@@ -16,6 +16,7 @@ import franky
 from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.drivers.common.state_timeout import within
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.franka.options import CONNECT_S, FrankaHandOptions
 from labctl.drivers.franka.versions import client
 from labctl.errors import DeviceLost, DeviceRefused
@@ -85,6 +86,9 @@ class FrankaHand:
             except VENDOR as error:
                 if not self._end.is_set():
                     self._work.sound = RobotStatus("lost", str(mapped(error)))
+                return
+            except Exception as error:  # a bug: nobody would know how wide the fingers are
+                self._work.sound = RobotStatus("lost", f"hand: {fault_of('reading the hand', error)}")
                 return
 
     def _beyond(self, going: float, wanted: float) -> bool:

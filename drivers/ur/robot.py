@@ -31,6 +31,7 @@ from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.calibration import read_calibration
 from labctl.drivers.ur.dashboard import AtThePendant, Switches, switches
@@ -185,6 +186,9 @@ class UrLink:
                 self._clock.sleep_until(self._seen_ns + self._nap_ns)  # the next package is not there before
             except VENDOR as error:
                 self._lost = str(mapped(error))
+                return
+            except Exception as error:  # a bug, and not the silence of a robot
+                self._lost = f"UR: the thread that reads states failed ({fault_of('reading states', error)})"
                 return
 
     def _read(self) -> None:

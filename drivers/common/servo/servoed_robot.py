@@ -7,7 +7,6 @@ being told.
 from __future__ import annotations
 
 import contextlib
-import logging
 import sys
 import threading
 from collections.abc import Mapping
@@ -29,6 +28,7 @@ from labctl.drivers.common.servo.unrest import Unrest
 from labctl.drivers.common.servo.vendor_link import Link
 from labctl.drivers.common.servo.way_home import WayHome
 from labctl.drivers.common.states import States, state_specs
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.plain import RobotAbout
 from labctl.realtime import LOOP, ordinary, urgent
@@ -254,8 +254,7 @@ class ServoedRobot:
         except DeviceLost as error:
             self._lost, reachable = str(error), False
         except Exception as error:  # a bug in labctl or in the link: whoever leads the robot must hear of it
-            logging.getLogger(__name__).exception("the servo thread failed")
-            self._lost = f"the thread that leads the robot failed ({type(error).__name__}: {error})"
+            self._lost = f"the thread that leads the robot failed ({fault_of('the servo thread', error)})"
         self._setpoints.discard()
         if reachable:
             with contextlib.suppress(Exception):  # closing: nobody is left to be told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
@@ -65,6 +66,17 @@ def test_speed_slider_scaling_and_wrench_are_recorded_with_each_state(bench: Ben
     assert (row["speed_scaling"], row["target_speed_fraction"]) == (0.25, 0.5)
     assert [row[f"wrench.{axis}"] for axis in ("fx", "fy", "fz", "tx", "ty", "tz")] == [1, 2, 3, 4, 5, 6]
     assert bench.link.more["wrench.fx"] == "N" and bench.link.more["wrench.tz"] == "N.m"
+
+
+def test_a_fault_in_reading_is_no_silence_of_the_robot(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise ZeroDivisionError("in labctl")
+
+    monkeypatch.setattr(bench.link, "_read", fails)
+    reader = threading.Thread(target=bench.link._read_on)  # it raises its own priority
+    reader.start()
+    reader.join(10)
+    assert bench.link.health().mode == "lost" and "ZeroDivisionError: in labctl" in bench.link.lost()
 
 
 def test_a_robot_that_says_nothing_of_its_own_kinematics_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
