@@ -73,27 +73,23 @@ class ControlServer:
         self._thread.join()
 
 
-def _verbs(emulator: Emulator, quit_asked: threading.Event) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
-    def nothing(act: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-        def call(body: Mapping[str, Any]) -> dict[str, Any]:
-            act(body)
-            return {}
+Verb = Callable[[Mapping[str, Any]], dict[str, Any] | None]  # a request's body -> what is answered beside "ok"
 
-        return call
 
+def _verbs(emulator: Emulator, quit_asked: threading.Event) -> dict[str, Verb]:
     plant = emulator.plant
     return {
-        "stage": nothing(lambda body: plant.stage(body["condition"], int(body["seed"]))),
+        "stage": lambda body: plant.stage(body["condition"], int(body["seed"])),
         "sense": lambda body: plant.sense(),
         "stats": lambda body: emulator.stats(),
         "faults": lambda body: {"faults": dict(emulator.faults)},
-        "fault": nothing(lambda body: emulator.inject(str(body["name"]), body.get("args", {}))),
-        "clear": nothing(lambda body: emulator.clear()),
-        "quit": nothing(lambda body: quit_asked.set()),
+        "fault": lambda body: emulator.inject(str(body["name"]), body.get("args", {})),
+        "clear": lambda body: emulator.clear(),
+        "quit": lambda body: quit_asked.set(),
     }
 
 
-def _answer(verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]], line: bytes) -> dict[str, Any]:
+def _answer(verbs: Mapping[str, Verb], line: bytes) -> dict[str, Any]:
     if len(line) > MOST_BYTES:
         return {"ok": False, "error": f"a request is at most {MOST_BYTES} bytes"}
     try:
@@ -101,7 +97,7 @@ def _answer(verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]], 
         verb = verbs.get(str(body.get("do"))) if isinstance(body, dict) else None
         if verb is None:
             return {"ok": False, "error": f'give {{"do": …}} with one of: {", ".join(verbs)}'}
-        return {"ok": True, **verb(body)}
+        return {"ok": True, **(verb(body) or {})}
     except LabctlError as error:
         return {"ok": False, "error": str(error)}
     except (ValueError, KeyError, TypeError) as error:
