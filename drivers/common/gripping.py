@@ -6,6 +6,7 @@ May not: know a device. The latest target wins.
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from labctl.devices import RobotStatus
@@ -81,3 +82,26 @@ class GripperWorker:
             self._thread.join(JOIN_S)
             if not self._thread.is_alive():
                 self._thread = None
+
+
+class WorkedGripper(ABC):
+    """What gripper drivers have of `labctl.devices.Gripper` by their worker."""
+
+    _work: GripperWorker
+
+    @abstractmethod
+    def _moves(self) -> bool:
+        """Do the fingers of a gripper that is sound move?"""
+
+    def target(self, opening_m: float) -> None:
+        self._work.ask(opening_m)
+
+    def opening(self) -> float:
+        return self._work.opening
+
+    def status(self) -> RobotStatus:
+        sound = self._work.sound
+        return sound if sound.mode != "idle" else RobotStatus("moving" if self._moves() else "idle")
+
+    def stop(self) -> None:
+        self._work.halt()
