@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from labctl.drivers.sim.connection import ThreadedServer
 from labctl.drivers.sim.control_link import MOST_BYTES, PORT
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.errors import InputError, LabctlError
@@ -55,22 +56,14 @@ class ControlServer:
                     if len(line) > MOST_BYTES:
                         return
 
-        class Server(socketserver.ThreadingTCPServer):
-            daemon_threads = True
-            allow_reuse_address = True
-
         try:
-            self._server = Server((host, PORT), Handler)
+            self._server = ThreadedServer(host, PORT, Handler, "control")
         except OSError as error:
             why = f"{host}:{PORT} cannot be bound ({error.strerror}); another emulator runs there"
             raise InputError(why) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="control", daemon=True)
-        self._thread.start()
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
 
 
 Verb = Callable[[Mapping[str, Any]], dict[str, Any] | None]  # a request's body -> what is answered beside "ok"
