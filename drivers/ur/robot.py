@@ -363,7 +363,7 @@ class UrLink:
     def close(self) -> None:
         """End the program on the robot, then the connections."""
         if self._control is not None and not self._lost:
-            with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+            with contextlib.suppress(*VENDOR):  # closing: nobody is left to hear of it
                 self._control.stopScript()
         self._end.set()
         if self._reader is not None:
@@ -376,7 +376,7 @@ class UrLink:
 
 
 def _end(close: Callable[[], None]) -> None:
-    with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+    with contextlib.suppress(*VENDOR):  # closing: nobody is left to hear of it
         close()
 
 

@@ -1,7 +1,7 @@
 """A real robot: setpoints limited in the loop, given to the vendor's client by a thread of its own, states read back.
 
 May not: import a vendor's library (a `Link` does), move without setpoints or a staging asked for, or recover without
-being told.
+a person's word.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from labctl.plain import RobotAbout
 from labctl.realtime import LOOP, ordinary, urgent
 
 LOOK_NS = 20 * MILLISECOND
-RESTLESS_NS = 5_000 * MILLISECOND  # a robot that should stand and has not for so long is a person's matter
+RESTLESS_NS = 5_000 * MILLISECOND  # a robot that should stand and does not for so long is stopped, and a person looks
 SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
 STUCK_NS = 4_000 * MILLISECOND  # longer than a program takes to be sent
@@ -257,7 +257,7 @@ class ServoedRobot:
             self._lost = f"the thread that leads the robot failed ({fault_of('the servo thread', error)})"
         self._setpoints.discard()
         if reachable:
-            with contextlib.suppress(Exception):  # closing: nobody is left to be told
+            with contextlib.suppress(Exception):  # closing: nobody is left to hear of it
                 self._link.halt()
 
     def _cycles(self) -> None:
