@@ -1,6 +1,7 @@
-"""What `labctl.analysis.episodes` finds of a campaign for its report, as types: times in seconds, shares as fractions.
+"""What is found of a campaign's episodes for its report, as types: times in seconds, shares as fractions.
 
-May not: compute or check. An interval is [low, high] at 95 %, None where there is none.
+May not: compute or check (`labctl.analysis.episodes` and `blocks.added_latency` do). An interval is [low, high] at
+95 %, None where there is none.
 """
 
 from __future__ import annotations
@@ -199,3 +200,79 @@ class LinkedPairs(TypedDict):
     warnings: list[str]
     head: NotRequired[str]
     changed: NotRequired[list[str]]
+
+
+class HistoricalCell(TypedDict):
+    """A person of another time at one object: numbers of their own."""
+
+    object: str
+    episodes: int
+    moved: int
+    rmst: float | None
+    rmst_ci: Bounds
+
+
+class HistoricalRatio(TypedDict):
+    """HRT of an arm of this campaign against the person of then, over the objects that both met, a fraction."""
+
+    arm: str
+    objects: list[str]
+    hrt: float | None
+    hrt_ci: Bounds
+
+
+class HistoricalNumbers(TypedDict):
+    """tau: horizon, s; shorter: budgets of then that are below it, s, None without; arms: None unless declared."""
+
+    tau: float
+    shorter: float | None
+    cells: list[HistoricalCell]
+    arms: list[HistoricalRatio] | None
+
+
+class Historical(HistoricalNumbers):
+    """With where it is from: source (a campaign at its head, or a table), rig and dates in words, how many episodes,
+    and the digest of the rows that were frozen at opening.
+    """
+
+    source: str
+    rig: str
+    dates: str
+    episodes: int
+    sha256: str
+
+
+class LatencyLevel(TypedDict):
+    """An arm at a level of latency. added_s: by the campaign; measured_s: median over episodes from what was seen to
+    the command, None where no trace says; score: mean with its interval; kept: score less the base's in the same set,
+    over `sets` of them, None at the base.
+    """
+
+    arm: str
+    level: str
+    added_s: float
+    measured_s: float | None
+    episodes: int
+    score: float | None
+    ci: Bounds
+    kept: float | None
+    kept_ci: Bounds
+    sets: int
+
+
+class LateEpisodes(TypedDict):
+    """Rank correlation of an episode's measured latency with its score, over all levels; None without spread."""
+
+    arm: str
+    episodes: int
+    rho: float | None
+    p: float | None
+    p_error: float | None
+
+
+class Lateness(TypedDict):
+    """Latency against what arms make of it. measure: "score" or "success"; levels in order of the latency added."""
+
+    measure: str
+    levels: list[LatencyLevel]
+    within: list[LateEpisodes]

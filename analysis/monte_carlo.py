@@ -7,6 +7,17 @@ from __future__ import annotations
 
 import math
 
+from labctl.errors import TableError
+
+
+def check_draws(where: str, alpha: float, **counts: int) -> None:
+    """Raises `TableError` for a level, or a number of replicates by its name, that makes no sense."""
+    if not 0 < alpha < 1:
+        raise TableError(where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
+    for name, count in counts.items():
+        if count < 1:
+            raise TableError(where, f"{name} is {count}; allowed is a whole number, 1 or more")
+
 
 def share_error(share: float, draws: int) -> float:
     """Monte-Carlo standard error of a share of `draws`, never 0 (a share of 0 or 1 is moved in by half a draw)."""

@@ -46,6 +46,11 @@ def percent(value: Number | None, digits: int = 1) -> str:
     return MISSING if value is None else number(100.0 * float(value), digits)
 
 
+def confidence(alpha: float) -> str:
+    """The level of an interval at 1 - alpha in percent, with the digits that it takes: "95", "97.5", "99.9"."""
+    return f"{100 * (1 - alpha):.6g}"
+
+
 def count(value: Number | None) -> str:
     """A whole number, or an en dash."""
     return MISSING if value is None else str(int(value))
@@ -64,6 +69,14 @@ def estimate(value: Number | None, bounds: Bounds, *, digits: int = 1, scale: fl
     text = number(scale * float(value), digits)
     span = interval(bounds, digits=digits, scale=scale)
     return text if span == MISSING else f"{text} {span}"
+
+
+def ratio(value: float | None, ends: Sequence[float] | None, *, turned: bool = False) -> str:
+    """exp of a log ratio and its interval, `0.85 [0.76, 0.96]`; turned: of the second over the first."""
+    if value is None:
+        return MISSING
+    sign = -1 if turned else 1
+    return estimate(math.exp(sign * value), sorted(math.exp(sign * end) for end in ends or ()) or None, digits=2)
 
 
 def p_value(p: float | None, error: float | None, least: float = 0.0) -> str:

@@ -26,6 +26,11 @@ Computed: TypeAlias = """(
 """What a result's fields hold."""
 
 
+def bounds(interval: tuple[float, float] | None) -> Bounds:
+    """An interval as JSON holds it."""
+    return None if interval is None else [*interval]
+
+
 @dataclasses.dataclass(frozen=True)
 class Result:
     """Base of result dataclasses: `str(result)` is one line, `result.as_dict()` holds what JSON can.

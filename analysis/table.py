@@ -289,17 +289,18 @@ def _episode(row: Row, where: str, line: int) -> Episode:
         _whole(row, "items_staged", 1, where),
         _time(row.get("end_s"), "end_s", where, may_be_empty=True),
         budget,
-        _yes(row.get("void")),
+        is_yes(row.get("void")),
         line,
         *(_text(row.get(name)) for name in STAGED),
         interventions=_whole(row, "interventions", 0, where),
-        alone=_yes(row.get("alone")),
+        alone=is_yes(row.get("alone")),
         cell=_text(row.get("cell")),
     )
 
 
-def _yes(value: Value) -> bool:
-    return _text(value).lower() not in ("", "0", "false", "no")
+def is_yes(value: Value) -> bool:
+    """Whether a cell says so: anything but empty, not a number, 0, false and no."""
+    return value == value and _text(value).lower() not in ("", "0", "0.0", "false", "no")
 
 
 def _same(first: Episode, stated: Episode, where: str) -> None:

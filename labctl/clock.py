@@ -6,6 +6,7 @@ May not: sleep longer than asked, compare clocks of two hosts, or be imported fo
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,8 +29,7 @@ class Anchor:
 
 def days_later(wall: str, days: float) -> str:
     """A wall time (ISO 8601) some days after another, in UTC: two of them compare as texts."""
-    there = datetime.fromisoformat(wall) + timedelta(days=days)
-    return there.astimezone(UTC).isoformat(timespec="microseconds")
+    return (moment(wall) + timedelta(days=days)).isoformat(timespec="microseconds")
 
 
 class Clock(Protocol):
@@ -65,15 +65,11 @@ class MonotonicClock:
 
     def wall_ahead_ns(self) -> int:
         """The wall clock less this one, from the quickest of a few readings of both."""
-        readings = [(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(3)]
-        before, wall, after = min(readings, key=lambda reading: reading[2] - reading[0])
-        return wall - (before + after) // 2
+        return _ahead_ns(time.time_ns)
 
     def suspended_ns(self) -> int:
         """For how long this host has been suspended since it booted, to some microseconds: this clock stood still."""
-        readings = [(time.monotonic_ns(), time.clock_gettime_ns(_BOOTTIME), time.monotonic_ns()) for _ in range(3)]
-        before, since_boot, after = min(readings, key=lambda reading: reading[2] - reading[0])
-        return since_boot - (before + after) // 2
+        return _ahead_ns(lambda: time.clock_gettime_ns(_BOOTTIME))
 
     def sleep_until(self, due_ns: int) -> None:
         left = due_ns - time.monotonic_ns()
@@ -81,8 +77,15 @@ class MonotonicClock:
             time.sleep(left / SECOND)
 
 
+def _ahead_ns(other: Callable[[], int]) -> int:
+    """Another clock less the monotonic one, from the quickest of three readings of both."""
+    readings = [(time.monotonic_ns(), other(), time.monotonic_ns()) for _ in range(3)]
+    before, there, after = min(readings, key=lambda reading: reading[2] - reading[0])
+    return there - (before + after) // 2
+
+
 class ManualClock:
-    """A clock that moves only when told. Its wall clock starts at a fixed date and its boot is named as simulated."""
+    """A clock that moves only when it is set. Its wall clock starts at a fixed date, its boot is named as simulated."""
 
     def __init__(self, start_ns: int = 0, boot: str = "simulated") -> None:
         self._now_ns = start_ns
@@ -129,7 +132,7 @@ def began(pid: int) -> str | None:
     there is none.
     """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:
         return None
     return f"{_boot_id()} {fields[19]}"

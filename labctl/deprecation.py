@@ -34,26 +34,25 @@ def gone_in(going: Going) -> str:
     return f"{major}.{minor + RELEASES}"
 
 
-def overdue(version: str, names: Mapping[str, Going] | None = None) -> list[str]:
+def overdue(version: str) -> list[str]:
     """Names that a release of this version may no longer have."""
-    listed = GOING if names is None else names
-    return [name for name, going in listed.items() if _release(version) >= _release(gone_in(going))]
+    return [name for name, going in GOING.items() if _release(version) >= _release(gone_in(going))]
 
 
-def warn_deprecated(name: str, names: Mapping[str, Going] | None = None, depth: int = 1) -> None:
+def warn_deprecated(name: str, depth: int = 1) -> None:
     """Warn whoever calls the caller. Raises KeyError for a name that is not listed."""
-    going = (GOING if names is None else names)[name]
+    going = GOING[name]
     message = f"{name} goes in labctl {gone_in(going)}; use {going.instead}"
     warnings.warn(message, FutureWarning, stacklevel=depth + 2)  # of all warnings the one that Python shows to users
 
 
-def renamed(module: str, name: str, inside: Mapping[str, object], names: Mapping[str, Going] | None = None) -> object:
+def renamed(module: str, name: str, inside: Mapping[str, object]) -> object:
     """What a module gives for a name that it has no more: the new one's value, and a warning. Raises AttributeError."""
     full = f"{module}.{name}"
-    going = (GOING if names is None else names).get(full)
+    going = GOING.get(full)
     if going is None or going.instead not in inside:
         raise AttributeError(f"module {module!r} has no attribute {name!r}")
-    warn_deprecated(full, names, depth=2)
+    warn_deprecated(full, depth=2)
     return inside[going.instead]
 
 

@@ -43,9 +43,8 @@ class DeviceEvent:
     """Something that happened at a device, at its measured time.
 
     kinds used by the runner: "success" (an item reached the target), "lost" (body: cause), "safety_stop" (body:
-    reason),
-    "fault" (body: reason; the device needs a person), "sensed" (body: what: opened, grasped, lifted, placed or closed),
-    "note".
+    reason), "fault" (body: reason; the device needs a person), "sensed" (body: what: opened, grasped, lifted, placed
+    or closed), "note".
     """
 
     kind: str
@@ -97,8 +96,8 @@ class Robot(Protocol):
 
     `follow` gets setpoints one control period apart for the time since the last call up to now. Each is answered once
     and in order as part of an `Actions`, by this call or a later one: a real robot is given its setpoints by a thread
-    of its own. One whose axes are not joints in rad and an opening in m declares `axes`
-    (`labctl.axes.Axis`). With no setpoints it returns what has been answered since. To a robot with a true attribute
+    of its own. With no setpoints it returns what has been answered since. One whose axes are not joints in rad and an
+    opening in m declares `axes` (`labctl.axes.Axis`). To a robot with a true attribute
     `takes_steps` setpoints jump where a step of a policy begins. `drain` returns all samples measured since the last
     drain. `stage` prepares for a trial: the hand opens, the robot goes to where episodes begin, if the cell says where,
     a simulated one sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last
@@ -303,7 +302,7 @@ class Controller(Protocol):
 
 @runtime_checkable
 class Telling(Protocol):
-    """A controller whose server may tell what it needs: `told`, after `warm`, has any of gpu_memory_mb, memory_mb,
+    """A controller whose server may report what it needs: `told`, after `warm`, has any of gpu_memory_mb, memory_mb,
     model_mb (MB of 10^6 bytes) and parameters. It tells arms apart, so it goes where an arm's name goes; and so does
     `software`, which a controller may have: what its policy runs on, name -> version.
     """

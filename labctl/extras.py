@@ -1,4 +1,4 @@
-"""Which extra of labctl brings a module that is not installed, so that whoever lacks it is told by one line.
+"""Which extra of labctl brings a module that is not installed, so that its absence is one line with the remedy.
 
 May not: import any of these modules. tests/unit/package/test_dependencies.py holds the table against pyproject.toml.
 """
@@ -26,7 +26,6 @@ BROUGHT_BY = {
     "rerun": "rerun",
     "pyarrow": "parquet",
     **dict.fromkeys(("mcap", "orjson"), "mcap"),
-    **dict.fromkeys(("cyclonedds", "rosbags"), "ros2"),
     "openpyxl": "xlsx",
     **dict.fromkeys(("msgpack", "websockets"), "policy"),
     **dict.fromkeys(("dynamixel_sdk", "hid", "pygame"), "teleop"),

@@ -222,7 +222,7 @@ def _look_at(client: Client, address: str, folder: Path) -> None:
             )
 
 
-def looks_like(token: str) -> tuple[str, dict[str, str], str]:
+def looks_like(token: str) -> Seen:
     """What a worker says of itself: host, versions of what decides about bytes, and what it reads in a file."""
     from labctl.software import collect_pins
 

@@ -1,4 +1,4 @@
-"""Further processes of a command whose work is for more than one core. They end with it, and leave interrupts to it.
+"""Further processes of a command: for work of more than one core, and for a question whose answer may never come.
 
 May not: know what the work is, or serve a run: the processes of a robot have a supervisor.
 """
@@ -6,13 +6,17 @@ May not: know what the work is, or serve a run: the processes of a robot have a 
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import connection, get_context, parent_process
+from typing import NoReturn
 
 from labctl.realtime import CORES
 
@@ -50,6 +54,51 @@ def one_beside(read_bytes: int, *, imports: Sequence[str] = ()) -> Generator[Pro
         if imports:
             pool.submit(_import, tuple(imports))
         yield pool
+
+
+def json_answer(
+    entry: str, given: str, within_s: float, *, environment: Mapping[str, str] | None = None
+) -> tuple[str, str | None]:
+    """The last JSON object in a line that "module:function" prints in a process of its own, which reads `given` on its
+    standard input; "" without one, and how the process ended, None where it had to be ended after `within_s`.
+
+    It has a session of its own, and whatever it started ends with it.
+    """
+    module, _, function = entry.partition(":")
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", f"from {module} import {function}; {function}()"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        start_new_session=True,
+        encoding="utf-8",
+        errors="replace",  # a library may print whatever it likes
+    )
+    try:
+        printed, _ = process.communicate(given, timeout=within_s)
+    except subprocess.TimeoutExpired:
+        return "", None
+    finally:
+        with process, suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    answer = next(filter(_is_object, reversed(printed.splitlines())), "")
+    code = process.returncode
+    return answer, None if answer else signal.Signals(-code).name if code < 0 else f"exit code {code}"
+
+
+def leave_with(answer: Mapping[str, object]) -> NoReturn:
+    """Print the answer of a process that `json_answer` began, and end it: a thread that hangs would hold its end."""
+    sys.stdout.write(f"\n{json.dumps(answer)}\n")
+    sys.stdout.flush()
+    os._exit(0)
+
+
+def _is_object(line: str) -> bool:
+    try:
+        return line.startswith("{") and isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _import(names: tuple[str, ...]) -> None:

@@ -47,9 +47,6 @@ def ordinary() -> None:
 @contextlib.contextmanager
 def raised(priority: int) -> Iterator[None]:
     """The calling thread, and for good those that begin meanwhile, at a priority, if that is allowed."""
-    if not allowed():
-        yield
-        return
     with kept():
         urgent(priority)
         yield

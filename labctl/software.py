@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path
 
 from labctl.messages.body_parts import Commit, Pins
-from labctl.version import version
+from labctl.version import git, version
 
 BENEATH = ("SQLAlchemy", "pydantic")
 """What labctl's own requirements bring, and records and configuration rest on."""
@@ -88,14 +88,9 @@ def _git() -> Commit | None:
     if not (root / ".git").exists():
         return None
     try:
-        commit = _ask(root, "rev-parse", "HEAD")
+        commit = git(root, "rev-parse", "HEAD")
         # A driver that was added and not committed moves the robot too; a file elsewhere does not.
-        dirty = bool(_ask(root, "status", "--porcelain", "--untracked-files=all", "--", *FOLDERS, "pyproject.toml"))
+        dirty = bool(git(root, "status", "--porcelain", "--untracked-files=all", "--", *FOLDERS, "pyproject.toml"))
     except (OSError, subprocess.SubprocessError):
         return None
     return {"commit": commit, "dirty": dirty}
-
-
-def _ask(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10)
-    return done.stdout.strip()

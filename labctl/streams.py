@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from labctl.plain import SpecEntry
 
 STATE = "arm/state"  # of the robot, or the first of two
+POSE = ("tcp.x", "tcp.y", "tcp.z", "tcp.qx", "tcp.qy", "tcp.qz", "tcp.qw")  # its columns of the tool's pose, base frame
 SEEN = ".seen"  # after a camera's name: its pictures as a policy got them, where a condition has edits of them
 
 

@@ -51,11 +51,6 @@ def local(wall: str | None, *, seconds: bool = False) -> str:
     return f"{there:%Y-%m-%d %H:%M:%S} {_offset(there)}" if seconds else f"{there:%Y-%m-%d %H:%M} {_offset(there)}"
 
 
-def epoch_ns(wall: str) -> int:
-    """A recorded time as ns since 1970 UTC, as other programs have it."""
-    return (datetime.fromisoformat(wall) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1) * 1000
-
-
 def day(wall: str) -> str:
     """The day of a recorded time."""
     return f"{_there(datetime.fromisoformat(wall)):%Y-%m-%d}"
@@ -78,11 +73,16 @@ def in_line(line: str) -> str:
 
 
 def written_ns(at: Written) -> int:
-    """A time as somebody wrote it, ns since 1970-01-01 UTC: without an offset it is of where the lab is."""
+    """A time as somebody wrote it, ns since 1970-01-01 UTC: without an offset it is of where the lab is. Raises
+    ValueError for a lab's zone that is not known here, and for a time that is beyond all calendars.
+    """
     name = os.environ.get(ZONE)
     if at.tzinfo is None and name:
         at = at.replace(tzinfo=zone_named(name))
-    return wall_ns(at.astimezone(UTC).isoformat())
+    try:
+        return wall_ns(at.astimezone(UTC).isoformat())
+    except OverflowError:
+        raise ValueError(f"{at} is out of range; correct its year") from None
 
 
 def _there(at: datetime) -> datetime:
@@ -95,4 +95,4 @@ def _there(at: datetime) -> datetime:
 
 def _offset(at: datetime) -> str:
     text = f"{at:%z}"
-    return "UTC" if not at.utcoffset() else f"{text[:3]}:{text[3:5]}"
+    return f"{text[:3]}:{text[3:5]}" if at.utcoffset() else "UTC"

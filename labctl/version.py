@@ -29,13 +29,11 @@ def of_checkout(root: Path) -> str | None:
     if not (root / ".git").exists():
         return None
     try:
-        described = _git(root, "describe", "--dirty", "--tags", "--long", "--abbrev=40", "--match", "*[0-9]*")
-    except subprocess.CalledProcessError:  # no tag: setuptools-scm counts from a version 0.0
         try:
-            commit, count = _git(root, "rev-parse", "HEAD"), _git(root, "rev-list", "--count", "HEAD")
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return f"0.1.dev{count}+g{commit[:NODE]}"
+            described = git(root, "describe", "--dirty", "--tags", "--long", "--abbrev=40", "--match", "*[0-9]*")
+        except subprocess.CalledProcessError:  # no tag: setuptools-scm counts from a version 0.0
+            commit, count = git(root, "rev-parse", "HEAD"), git(root, "rev-list", "--count", "HEAD")
+            return f"0.1.dev{count}+g{commit[:NODE]}"
     except (OSError, subprocess.SubprocessError):
         return None
     found = _DESCRIBED.match(described)
@@ -55,6 +53,7 @@ def _installed() -> str:
         return UNKNOWN
 
 
-def _git(root: Path, *words: str) -> str:
+def git(root: Path, *words: str) -> str:
+    """What git answers of a checkout. Raises OSError, subprocess.SubprocessError."""
     done = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True, check=True, timeout=10)
     return done.stdout.strip()

@@ -15,11 +15,10 @@ from labctl.analysis.binary.pooling import Group, pool
 from labctl.analysis.binary.rates import Rate, rate
 from labctl.analysis.binary.tables_2x2 import Count, boschloo_p, newcombe, score_p, stratified
 from labctl.analysis.numerals import counted
-from labctl.analysis.survival.verdicts import holm
+from labctl.analysis.survival.verdicts import ALPHA, OPEN, holm
 from labctl.errors import QuestionError, TableError
 
 SCHEMA = "labctl.compare/1"
-ALPHA = 0.05
 LARGEST_EXACT = 250_000
 """Tables of more possible outcomes than this are compared by the score test: Boschloo's takes minutes there."""
 
@@ -191,7 +190,7 @@ def compare_counts(
 def verdict(p: float, alpha: float, difference: float) -> str:
     """`first higher`, `second higher`, or `not resolved at this N`."""
     if p > alpha or difference == 0:
-        return "not resolved at this N"
+        return OPEN
     return "first higher" if difference > 0 else "second higher"
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from scipy import optimize, stats
 
-from labctl.analysis.binary.rates import LEVEL, Interval
 from labctl.analysis.numerals import counted
+from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.errors import QuestionError
 
 MOSTLY_DISCORDANT = 0.6

@@ -10,10 +10,8 @@ from typing import TypedDict
 
 from scipy import special
 
+from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.errors import QuestionError
-
-Interval = tuple[float, float]
-LEVEL = 0.95
 
 
 class Rate(TypedDict):

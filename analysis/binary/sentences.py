@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labctl.analysis.binary.compare import ComparedArms, Comparison, Paired, Stratified
-from labctl.analysis.numerals import counted, p_equals, p_value, percent
+from labctl.analysis.numerals import confidence, counted, p_equals, p_value, percent
+from labctl.analysis.survival.verdicts import OPEN
 
 TESTS = {
     "boschloo": "Boschloo's exact test",
@@ -53,7 +54,7 @@ def _turned(found: Found) -> str:
 def _claim(found: Found, first: str, second: str) -> str:
     gap = found["difference"]
     size = f"{percent(abs(gap))} points"
-    if found["verdict"] == "not resolved at this N":
+    if found["verdict"] == OPEN:
         none = f"neither {first} nor {second} succeeded more often"
         seen = none if gap == 0 else f"{_higher(found, first, second)} by {size}"
         return f"Not resolved at this N: {seen}, and {_open(found, first, second)}."
@@ -70,7 +71,7 @@ def _open(found: Found, first: str, second: str) -> str:
     if found["ci"] is None:
         return "these counts show no spread to judge it by"
     low, high = found["ci"]
-    level = percent(1 - found["alpha"], 0)
+    level = confidence(found["alpha"])
     ends = [_end(bound, first, second) for bound in (low, high)]
     return f"the counts go with anything from {ends[0]} to {ends[1]} ({level} % interval)"
 
@@ -97,7 +98,7 @@ def _evidence(found: Found) -> str:
 
 def _limits(found: Found, first: str, second: str) -> list[str]:
     out = []
-    resolved = found["verdict"] != "not resolved at this N"
+    resolved = found["verdict"] != OPEN
     if found["ci"] is not None and resolved == (found["ci"][0] < 0 < found["ci"][1]):
         relation = "includes" if resolved else "excludes"
         out.append(

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from labctl.analysis.binary.rates import LEVEL, Interval, check_counts, wilson
+from labctl.analysis.binary.rates import check_counts, wilson
+from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.errors import QuestionError
 
 Count = tuple[int, int]

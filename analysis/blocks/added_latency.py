@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import stats
 
 from labctl.analysis.blocks.means import Draws, mean_over_units, mean_score
-from labctl.analysis.blocks.stress import lateness
-from labctl.analysis.lateness_facts import LateEpisodes, LatencyLevel, Lateness
+from labctl.analysis.episode_facts import LateEpisodes, LatencyLevel, Lateness
+from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.curves import Floats
 
 BASE = "base"  # the level of episodes without any added
+PERM = 4999
 
 
 @dataclass(frozen=True)
@@ -69,11 +71,29 @@ def lateness_of(rows: Sequence[Delayed], measure: str, level: float, draws: Draw
                     "sets": len(both),
                 }
             )
-    within: list[LateEpisodes] = [
-        {"arm": one.arm, "episodes": one.episodes, "rho": one.rho, "p": one.p, "p_error": one.error}
-        for one in lateness([row.arm for row in known], _of(known, "measured_s"), _of(known, "score"), seed=draws.seed)
-    ]
+    within = late_episodes([row.arm for row in known], _of(known, "measured_s"), _of(known, "score"), draws.seed)
     return {"measure": measure, "levels": found, "within": within}
+
+
+def late_episodes(arm: Sequence[str], measured_s: Floats, score: Floats, seed: int = 0) -> list[LateEpisodes]:
+    """By arm, latency in s (n,) against score (n,), 0 to 1: Spearman's rank correlation, p by permutation. Episodes
+    that lack one are left out; None where there is no spread.
+    """
+    found: list[LateEpisodes] = []
+    for name in dict.fromkeys(arm):
+        own = (np.array(arm) == name) & ~np.isnan(measured_s) & ~np.isnan(score)
+        x, y = stats.rankdata(measured_s[own]), stats.rankdata(score[own])
+        if not len(x):
+            continue
+        rho = p = error = None
+        if len(x) > 2 and x.std() > 0 and y.std() > 0:
+            x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
+            rho = float((x * y).mean())
+            drawn = x[np.random.default_rng(seed).permuted(np.tile(np.arange(len(x)), (PERM, 1)), axis=1)] @ y / len(x)
+            p = (1 + int((np.abs(drawn) >= abs(rho) - 1e-9).sum())) / (PERM + 1)
+            error = share_error(p, PERM + 1)
+        found.append({"arm": name, "episodes": len(x), "rho": rho, "p": p, "p_error": error})
+    return found
 
 
 def _of(rows: Sequence[Delayed], name: str) -> Floats:

@@ -24,8 +24,6 @@ class Icc(Result):
     would agree so much in absolute terms. None where nothing varies.
     """
 
-    episodes: int
-    assessors: int
     icc: float | None
     ci: Interval | None
 
@@ -34,12 +32,11 @@ class Icc(Result):
 class WeightedKappa(Result):
     """Kappa with quadratic weights; None where one and the same value explains all."""
 
-    episodes: int
     kappa: float | None
     ci: Interval | None
 
 
-def icc(scores: Floats, level: float = LEVEL) -> Icc:
+def icc(scores: Floats) -> Icc:
     """ICC(2,1) of `scores` (episodes, assessors); an episode with a nan is left out.
 
     Two-way random effects, absolute agreement, one assessor: P. E. Shrout & J. L. Fleiss, Psychol. Bull. 86 (1979) 420,
@@ -56,20 +53,20 @@ def icc(scores: Floats, level: float = LEVEL) -> Icc:
     rest = float(((x - x.mean(axis=1, keepdims=True) - x.mean(axis=0) + whole) ** 2).sum()) / ((n - 1) * (k - 1))
     below = episodes + (k - 1) * rest + k * (assessors - rest) / n
     if not below > 1e-15:
-        return Icc(n, k, None, None)
+        return Icc(None, None)
     found = (episodes - rest) / below
     if not rest > 1e-15:
-        return Icc(n, k, found, None)
+        return Icc(found, None)
     ratio, inner = assessors / rest, n * (1 + (k - 1) * found) - k * found
     df = (k - 1) * (n - 1) * (k * found * ratio + inner) ** 2 / ((n - 1) * (k * found * ratio) ** 2 + inner**2)
-    upper, lower = (float(stats.f.ppf(0.5 + level / 2, *two)) for two in ((n - 1, df), (df, n - 1)))
+    upper, lower = (float(stats.f.ppf(0.5 + LEVEL / 2, *two)) for two in ((n - 1, df), (df, n - 1)))
     common = k * assessors + (k * n - k - n) * rest
     low = n * (episodes - upper * rest) / (upper * common + n * episodes)
     high = n * (lower * episodes - rest) / (common + n * lower * episodes)
-    return Icc(n, k, found, (max(-1.0, low), min(1.0, high)))
+    return Icc(found, (max(-1.0, low), min(1.0, high)))
 
 
-def weighted_kappa(first: Sequence[float], second: Sequence[float], level: float = LEVEL) -> WeightedKappa:
+def weighted_kappa(first: Sequence[float], second: Sequence[float]) -> WeightedKappa:
     """Kappa of two assessors' numbers with weights 1 - (difference / range)^2; J. Cohen, Psychol. Bull. 70 (1968) 213.
 
     Standard error of J. L. Fleiss, J. Cohen & B. S. Everitt (Psychol. Bull. 72 (1969) 323). Raises QuestionError for
@@ -82,16 +79,16 @@ def weighted_kappa(first: Sequence[float], second: Sequence[float], level: float
     values, place = np.unique(np.r_[first, second], return_inverse=True)
     n, k = len(first), len(values)
     if k < 2:
-        return WeightedKappa(n, None, None)
+        return WeightedKappa(None, None)
     p = np.zeros((k, k))
     np.add.at(p, (place[:n], place[n:]), 1 / n)
     weight = 1 - ((values[:, None] - values[None, :]) / (values[-1] - values[0])) ** 2
     rows, columns = p.sum(axis=1), p.sum(axis=0)
     found, chance = float((weight * p).sum()), float(rows @ weight @ columns)
     if chance >= 1:
-        return WeightedKappa(n, None, None)
+        return WeightedKappa(None, None)
     kappa = (found - chance) / (1 - chance)
     around = (weight @ columns)[:, None] + (rows @ weight)[None, :]
     variance = float((p * (weight - around * (1 - kappa)) ** 2).sum()) - (kappa - chance * (1 - kappa)) ** 2
-    reach = float(stats.norm.ppf(0.5 + level / 2)) * math.sqrt(max(variance, 0.0) / n) / (1 - chance)
-    return WeightedKappa(n, kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach)))
+    reach = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(max(variance, 0.0) / n) / (1 - chance)
+    return WeightedKappa(kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach)))

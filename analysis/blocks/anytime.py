@@ -12,7 +12,6 @@ to tune, does not depend on the order of the blocks looked at so far, and exclud
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,15 +31,13 @@ _SHARES = (np.arange(BETS) + 0.5) / BETS
 class Monitor(Result):
     """One pair of arms after each of n blocks.
 
-    `stop_block`: number of blocks, in order, after which the test would have stopped, None if never. `favours`: 1 where
-    it stopped for the first arm (mean above 0), -1 for the second, 0 without a stop. `e_value` (n,): the capital
-    against "no difference"; a stop is where it first reaches 1 / alpha. `low`, `high` (n,): confidence sequence of the
-    mean difference, a score's unit; 0 is outside from the stop on. Both are nan from the block on after which no one
-    mean fits all blocks (probability at most alpha, or the mean changed on the way).
+    `stop_block`: number of blocks, in order, after which the test would have stopped, None if never. `e_value` (n,):
+    the capital against "no difference"; a stop is where it first reaches 1 / alpha. `low`, `high` (n,): confidence
+    sequence of the mean difference, a score's unit; 0 is outside from the stop on. Both are nan from the block on after
+    which no one mean fits all blocks (probability at most alpha, or the mean changed on the way).
     """
 
     stop_block: int | None
-    favours: int
     e_value: Floats
     low: Floats
     high: Floats
@@ -60,29 +57,9 @@ def paired_monitor(differences: Floats, alpha: float = 0.05) -> Monitor:
     for_first, for_second = _log_mean(_log_capital(d).reshape(len(d), 2, BETS)).T
     with np.errstate(over="ignore"):
         e = np.exp(np.logaddexp(for_first, for_second)) / 2
-    stop = _first(e >= 1 / alpha)
-    favours = 0 if stop is None else 1 if for_first[stop - 1] > for_second[stop - 1] else -1
-    low, high = _sequence(d, alpha)
-    return Monitor(stop, favours, e, low, high)
-
-
-def closed_e_values(e: Floats) -> Floats:
-    """Adjusted e-values (..., hypotheses): the least mean of any set that holds the hypothesis.
-
-    For each it is enough to look at itself with the 0, 1, 2 … smallest of the others.
-    """
-    order = np.argsort(e, axis=-1, kind="stable")
-    rising = np.take_along_axis(e, order, axis=-1)
-    n = e.shape[-1]
-    sums = np.concatenate([np.zeros((*e.shape[:-1], 1)), np.cumsum(rising, axis=-1)], axis=-1)
-    found = np.empty_like(rising)
-    for k in range(n):
-        own = rising[..., k : k + 1]
-        sets = (own + sums[..., : k + 1]) / np.arange(1, k + 2)  # itself and the j smallest, all of them below it
-        found[..., k] = np.minimum(sets.min(axis=-1), (sums[..., k + 1 :] / np.arange(k + 1, n + 1)).min(axis=-1))
-    out = np.empty_like(e)
-    np.put_along_axis(out, order, found, axis=-1)
-    return out
+    reached = np.flatnonzero(e >= 1 / alpha)
+    stop = int(reached[0]) + 1 if len(reached) else None
+    return Monitor(stop, e, *_sequence(d, alpha))
 
 
 def _log_capital(d: Floats) -> Floats:
@@ -150,12 +127,6 @@ def _log_mean(log_capital: Floats) -> Floats:
     """Logarithm of the mean over the last axis."""
     most = log_capital.max(axis=-1)
     return most + np.log(np.exp(log_capital - most[..., None]).mean(axis=-1))
-
-
-def _first(hits: Sequence[bool] | np.ndarray) -> int | None:
-    """How many blocks it took to the first hit."""
-    found = np.flatnonzero(hits)
-    return int(found[0]) + 1 if len(found) else None
 
 
 def _checked(differences: Floats, alpha: float) -> Floats:

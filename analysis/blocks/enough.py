@@ -25,13 +25,12 @@ STATEMENTS = (
 
 @dataclass(frozen=True)
 class Enough(Result):
-    """`blocks` of the campaign's, drawn `draws` times: share `detected` by swaps within blocks (p at most alpha) with
+    """`blocks` of the campaign's, drawn many times: share `detected` by swaps within blocks (p at most alpha) with
     its Monte-Carlo `error`; `wrong_found`: detected with the other sign than that of all blocks; `wrong_sign`: a mean
     of that other sign, detected or not.
     """
 
     blocks: int
-    draws: int
     detected: float
     error: float
     wrong_found: float
@@ -60,6 +59,6 @@ def enough(
         hit, against = p <= alpha, np.sign(means) == -sign
         share = float(hit.mean())
         found.append(
-            Enough(size, draws, share, share_error(share, draws), float((hit & against).mean()), float(against.mean()))
+            Enough(size, share, share_error(share, draws), float((hit & against).mean()), float(against.mean()))
         )
     return found

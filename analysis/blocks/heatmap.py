@@ -34,7 +34,7 @@ class HardTask(Result):
 @dataclass(frozen=True)
 class Complementary(Result):
     """Two arms over the tasks both ran in the same blocks: where each has the higher mean, and whether the difference
-    depends on the task (analysis of variance of the paired differences: `f` with `p`, `p_holm` over pairs).
+    depends on the task (analysis of variance of the paired differences, `p_holm` over pairs).
 
     `together`: mean over tasks of the better arm's score there, what a choice by task would reach on the same episodes
     (too high, as the choice was made on them); `single`: that of the better arm overall.
@@ -46,8 +46,6 @@ class Complementary(Result):
     b_leads: tuple[str, ...]
     together: float
     single: float
-    f: float
-    p: float
     p_holm: float
 
 
@@ -70,7 +68,6 @@ def heatmap(
     arm: Sequence[str],
     score: Floats,
     alpha: float = 0.05,
-    hard: float = HARD,
     level: float = LEVEL,
 ) -> Heatmap:
     """All (n,), one entry an episode, `block` the block it ran in; nan scores are left out."""
@@ -86,36 +83,35 @@ def heatmap(
         tasks,
         arms,
         cells,
-        tuple(one for t, own in zip(tasks, cells, strict=True) if (one := _hard(t, arms, own, hard)) is not None),
+        tuple(one for t, own in zip(tasks, cells, strict=True) if (one := _hard(t, arms, own)) is not None),
         _complementary(table, rows, arms, alpha),
     )
 
 
-def _hard(task: str, arms: Sequence[str], cells: Sequence[MeanScore], hard: float) -> HardTask | None:
+def _hard(task: str, arms: Sequence[str], cells: Sequence[MeanScore]) -> HardTask | None:
     known = [(cell.mean, arm, cell.ci) for arm, cell in zip(arms, cells, strict=True) if cell.mean is not None]
     best = max(known, key=lambda one: one[0], default=None)
-    return None if best is None or best[0] > hard else HardTask(task, best[1], best[0], best[2])
+    return None if best is None or best[0] > HARD else HardTask(task, best[1], best[0], best[2])
 
 
 def _complementary(
     table: Floats, of_task: Mapping[str, np.ndarray], arms: Sequence[str], alpha: float
 ) -> tuple[Complementary, ...]:
-    tested: dict[tuple[str, str], tuple[dict[str, Floats], float, float]] = {}
+    tested: dict[tuple[str, str], tuple[dict[str, Floats], float]] = {}
     for i, a in enumerate(arms):
         for j in range(i + 1, len(arms)):
             both = ~np.isnan(table[:, i] + table[:, j])
             own = {t: table[rows & both][:, [i, j]] for t, rows in of_task.items() if (rows & both).any()}
             differences = [x[:, 0] - x[:, 1] for x in own.values()]
             if len(own) > 1 and both.sum() > len(own) and any(np.ptp(d) > 0 for d in differences):
-                found = stats.f_oneway(*differences)
                 means = {t: x.mean(axis=0) for t, x in own.items()}
-                tested[a, arms[j]] = means, float(found.statistic), float(found.pvalue)
-    adjusted = holm({pair: one[2] for pair, one in tested.items()})
+                tested[a, arms[j]] = means, float(stats.f_oneway(*differences).pvalue)
+    adjusted = holm({pair: p for pair, (_, p) in tested.items()})
     out = []
-    for (a, b), (means, f, p) in tested.items():
+    for (a, b), (means, _) in tested.items():
         leads = tuple(t for t, m in means.items() if m[0] > m[1]), tuple(t for t, m in means.items() if m[1] > m[0])
         if adjusted[a, b] <= alpha and all(leads):
             values = np.array(list(means.values()))
             together, single = float(values.max(axis=1).mean()), float(values.mean(axis=0).max())
-            out.append(Complementary(a, b, *leads, together, single, f, p, adjusted[a, b]))
+            out.append(Complementary(a, b, *leads, together, single, adjusted[a, b]))
     return tuple(out)

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import LEVEL, Interval, percentile
@@ -30,13 +29,12 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class Strength(Result):
-    """An arm's worth p, the worths of all compared arms adding up to 1; `compared` comparisons. None for no comparison.
+    """An arm's worth p, the worths of all compared arms adding up to 1. None for no comparison.
 
     `ci` is None where the comparisons leave the worths without bound.
     """
 
     arm: str
-    compared: int
     strength: float | None
     ci: Interval | None
 
@@ -59,25 +57,6 @@ class Davidson(Result):
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Concordance(Result):
-    """Preference against the difference of scores of the same two episodes.
-
-    `agreement`: of the `decided` comparisons, with a preference and unequal scores, the share that prefers the higher
-    score, `ci` exact (Clopper–Pearson). `with_ties` counts all: both tied agrees, one of the two tied is one half.
-    """
-
-    comparisons: int
-    decided: int
-    concordant: int
-    agreement: float | None
-    ci: Interval | None
-    only_preference_tied: int
-    only_score_tied: int
-    both_tied: int
-    with_ties: float | None
-
-
 def davidson(
     arms: Sequence[str],
     first: Ints,
@@ -88,7 +67,8 @@ def davidson(
     seed: int = 0,
     level: float = LEVEL,
 ) -> Davidson:
-    """Maximum likelihood over comparisons: `first`, `second` (n,) are places in `arms`, `said` (n,) FIRST, TIE, SECOND.
+    """Maximum likelihood over comparisons: `first`, `second` (n,) are places in `arms`, `verdicts` (n,) FIRST, TIE or
+    SECOND.
 
     `blocks` (n,) name the block of each comparison, a block of its own where not given; percentile intervals over
     `boot` draws of whole blocks. Raises QuestionError for no comparison, or one of an arm with itself.
@@ -116,7 +96,6 @@ def davidson(
     strengths = [
         Strength(
             arm,
-            int(((first == i) | (second == i)).sum()),
             float(worth[0, i]) if met[i] else None,
             percentile(worth[1:, i], level) if met[i] and bounded else None,
         )
@@ -136,29 +115,13 @@ def davidson(
     )
 
 
-def concordance(verdicts: Ints, first_score: Floats, second_score: Floats, level: float = LEVEL) -> Concordance:
-    """Preference against score: `said` (n,) as `davidson` has it, scores (n,) of the two episodes; nan is left out."""
-    difference = np.asarray(first_score, dtype=float) - np.asarray(second_score, dtype=float)
-    known = ~np.isnan(difference)
-    preferred, better = np.asarray(verdicts)[known], np.sign(difference[known])
-    both = (preferred != TIE) & (better != 0)
-    decided, concordant = int(both.sum()), int((both & (preferred == better)).sum())
-    only_preference, only_score = (
-        int(((preferred == TIE) & (better != 0)).sum()),
-        int(((preferred != TIE) & (better == 0)).sum()),
-    )
-    level_both, n = int(((preferred == TIE) & (better == 0)).sum()), len(preferred)
-    return Concordance(
-        n,
-        decided,
-        concordant,
-        concordant / decided if decided else None,
-        clopper_pearson(concordant, decided, level) if decided else None,
-        only_preference,
-        only_score,
-        level_both,
-        (concordant + level_both + (only_preference + only_score) / 2) / n if n else None,
-    )
+def agreement(verdicts: Ints, first_score: Floats, second_score: Floats) -> float | None:
+    """Preference against score: of the comparisons with a preference and unequal scores the share that prefers the
+    higher score, None without one. `verdicts` (n,) as in `davidson`, scores (n,) of the two episodes; nan is left out.
+    """
+    better = np.sign(first_score - second_score)
+    decided = (verdicts != TIE) & (np.abs(better) == 1)
+    return int((verdicts == better)[decided].sum()) / int(decided.sum()) if decided.any() else None
 
 
 def _design(i: Ints, j: Ints, k: int) -> Floats:

@@ -23,17 +23,14 @@ _ALIKE = 1e-12
 
 @dataclass(frozen=True)
 class Retention(Result):
-    """Mean scores of both splits and `retention` = test / train; 1 = nothing lost. Over `train_episodes`,
-    `test_episodes` and `units` that were drawn together. None without either split, or a training score of 0.
+    """Mean scores of both splits and `retention` = test / train; 1 = nothing lost. None without either split, or a
+    training score of 0.
     """
 
     train: float | None
     test: float | None
     retention: float | None
     ci: Interval | None
-    train_episodes: int
-    test_episodes: int
-    units: int
 
 
 def retention(
@@ -60,10 +57,9 @@ def retention(
     units = [[u for u, k in zip(own, keep, strict=True) if k] for own, keep in zip(units, kept, strict=True)]
     parts = [x[keep] for x, keep in zip(parts, kept, strict=True)]
     names = {u: i for i, u in enumerate(dict.fromkeys([*units[0], *units[1]]))}
-    sizes = len(parts[0]), len(parts[1]), len(names)
     means = [float(x.mean()) if len(x) else None for x in parts]
     if means[0] is None or means[1] is None or means[0] == 0:
-        return Retention(means[0], means[1], None, None, *sizes)
+        return Retention(means[0], means[1], None, None)
     moved = np.zeros((2, len(names)))
     for split, (x, own) in enumerate(zip(parts, units, strict=True)):
         np.add.at(moved[split], [names[u] for u in own], (x - means[split]) / len(x))
@@ -80,7 +76,7 @@ def retention(
         scale = np.sqrt([n / (n - 1) for n in distinct])
         covariance = (moved @ moved.T) * np.outer(scale, scale)
         ci = _fieller(means[0], means[1], covariance, float(stats.t.ppf(0.5 + level / 2, min(distinct) - 1)))
-    return Retention(means[0], means[1], means[1] / means[0], ci, *sizes)
+    return Retention(means[0], means[1], means[1] / means[0], ci)
 
 
 def _of_ends(below: Interval | None, above: Interval | None) -> Interval | None:

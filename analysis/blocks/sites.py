@@ -19,53 +19,41 @@ from labctl.analysis.numerals import counted
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT, IDENTITY, LEVEL, Interval, t_interval
-from labctl.analysis.survival.random_effects import RandomEffects, q_profile, reml
+from labctl.analysis.survival.random_effects import RandomEffects, reml
 
 
 @dataclass(frozen=True)
 class Spread(Result):
-    """A factor: its `levels`, `tau2` between them (the square of a score's unit), its share `i2`, and a 95 % interval
-    of tau2 where the factor stands alone.
-    """
+    """A factor: `tau2` between its levels (the square of a score's unit) and its share `i2`."""
 
-    levels: int
     tau2: float
     i2: float
-    tau2_ci: Interval | None
 
 
 @dataclass(frozen=True)
 class AtSite(Result):
-    """Mean difference of the blocks of one site; `without` and `tau2_without` are the whole without this site."""
+    """Mean difference of the blocks of one site; `without` is the whole without this site."""
 
     site: str
     blocks: int
-    evaluators: int
     mean: float
-    se: float
     without: float | None
-    tau2_without: float | None
 
 
 @dataclass(frozen=True)
 class SiteEffects(Result):
     """The mean difference over sites, with `ci` by t on sites less one, and how far sites differ.
 
-    `within`: variance of blocks of one evaluator. `q` on `q_df`, `q_p`: are site means as alike as blocks allow, by F.
-    `prediction`: what a further site would find in about as many blocks, from the spread of site means themselves, by t
-    on sites less one. (With tau2 in their place, after J. P. T. Higgins, S. G. Thompson & D. J. Spiegelhalter, J. R.
-    Stat. Soc. A 172 (2009) 137, it covered .87 to .90: tau2 is often estimated as 0.) What the design does not give is
-    None.
+    `q_p`: are site means as alike as blocks allow, Cochran's Q by F. `prediction`: what a further site would find in
+    about as many blocks, from the spread of site means themselves, by t on sites less one. (With tau2 in their place,
+    after J. P. T. Higgins, S. G. Thompson & D. J. Spiegelhalter, J. R. Stat. Soc. A 172 (2009) 137, it covered .87 to
+    .90: tau2 is often estimated as 0.) What the design does not give is None.
     """
 
-    blocks: int
     mean: float | None
     ci: Interval | None
-    within: float | None
     site: Spread | None
     evaluator: Spread | None
-    q: float | None
-    q_df: int
     q_p: float | None
     prediction: Interval | None
     sites: tuple[AtSite, ...]
@@ -97,7 +85,7 @@ def site_effects(
             why if len(names) < 2 else "blocks of one evaluator do not vary, so that nothing says how sure a mean is"
         )
         mean = float(d[known].mean()) if len(known) else None
-        return SiteEffects(len(known), mean, None, within or None, None, None, None, 0, None, None, (), (*words, lacks))
+        return SiteEffects(mean, None, None, None, None, None, (), (*words, lacks))
     of_site = np.array([names.index(s) for s, _ in cells])
     whole = _fit(means, within / n, of_site, len(cells) > len(names), df)
     by_site = _site_means(means, n, of_site, len(names))
@@ -111,22 +99,17 @@ def site_effects(
         ahead = t_interval(float(by_site[0].mean()), spread, k - 1, IDENTITY, level)
     else:
         words = (*words, f"{counted(k, 'site')}: an interval for a new one needs {FEWEST_TO_PREDICT}")
-    evaluators = [sum(s == name for s, _ in cells) if evaluator else 0 for name in names]
-    alone = len(whole.tau2) == 1
+    spreads = [Spread(*both) for both in zip(whole.tau2, whole.i2, strict=True)]
     return SiteEffects(
-        len(known),
         whole.mean,
         mean_ci,
-        within,
-        Spread(k, whole.tau2[0], whole.i2[0], q_profile(by_site[0], within / by_site[1], level) if alone else None),
-        None if alone else Spread(len(cells), whole.tau2[1], whole.i2[1], None),
-        plain.q,
-        plain.df,
+        spreads[0],
+        spreads[1] if len(spreads) > 1 else None,
         plain.p,
         ahead,
         tuple(
-            AtSite(name, int(size), count, float(mean), math.sqrt(within / size), *other)
-            for name, mean, size, count, other in zip(names, *by_site, evaluators, others, strict=True)
+            AtSite(name, int(size), float(mean), without)
+            for name, mean, size, without in zip(names, *by_site, others, strict=True)
         ),
         words,
     )
@@ -136,14 +119,13 @@ def _fit(means: Floats, v: Floats, of_site: np.ndarray, nested: bool, df: int) -
     return reml(means, v, [of_site, np.arange(len(means))] if nested else [of_site], df)
 
 
-def _without(means: Floats, v: Floats, of_site: np.ndarray, site: int, df: int) -> tuple[float | None, float | None]:
-    """Mean and tau2 between sites without one of them; None where one or none is left."""
+def _without(means: Floats, v: Floats, of_site: np.ndarray, site: int, df: int) -> float | None:
+    """Mean over sites without one of them; None where one or none is left."""
     kept = of_site != site
     left = len(set(of_site[kept]))
     if left < 2:
-        return None, None
-    found = _fit(means[kept], v[kept], of_site[kept], int(kept.sum()) > left, df)
-    return found.mean, found.tau2[0]
+        return None
+    return _fit(means[kept], v[kept], of_site[kept], int(kept.sum()) > left, df).mean
 
 
 def _site_means(means: Floats, n: Floats, of_site: np.ndarray, sites: int) -> tuple[Floats, Floats]:

@@ -1,4 +1,4 @@
-"""Success along levels of a stress or a difficulty: the response with intervals, where it breaks, and lateness.
+"""Success along levels of a stress or a difficulty: the response with intervals, and where it breaks.
 
 May not: order levels by their scores, or name a cliff that could be luck.
 """
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
-from labctl.analysis.blocks.means import MeanScore, mean_score
+from labctl.analysis.blocks.means import mean_score
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import LEVEL, Interval
 
 PERM = 4999
+REDRAWN = 999
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,6 @@ class Response(Result):
     family: str
     level: str
     arm: str
-    episodes: int
     score: float | None
     ci: Interval | None
 
@@ -66,21 +65,6 @@ class Cliff(Result):
     same: float
 
 
-@dataclass(frozen=True)
-class Lateness(Result):
-    """Does an arm adapt less in episodes in which it answers late: rank correlation `rho` (Spearman) with p by
-    permutation; mean latency in s with a t interval, and share adapted. None where there is no spread.
-    """
-
-    arm: str
-    episodes: int
-    latency_s: float
-    adapted: MeanScore
-    rho: float | None
-    p: float | None
-    error: float | None
-
-
 def level_order(levels: Sequence[str]) -> list[str]:
     """Levels by the numbers in them, then by name: v1, v2, v10; easy, medium, hard as they are known."""
     known = {"easy": 0, "medium": 1, "hard": 2}
@@ -100,7 +84,7 @@ def responses(rows: Sequence[Stressed], level: float = LEVEL) -> list[Response]:
             for arm in dict.fromkeys(row.arm for row in own):
                 mean = mean_score(np.array([r.score for r in own if r.level == at and r.arm == arm]), level)
                 if mean.episodes:
-                    found.append(Response(family, at, arm, mean.episodes, mean.mean, mean.ci))
+                    found.append(Response(family, at, arm, mean.mean, mean.ci))
     return found
 
 
@@ -127,31 +111,11 @@ def cliffs(rows: Sequence[Stressed], perm: int = PERM, seed: int = 0) -> list[Cl
         split = int(observed.argmax())
         p = (1 + int((drawn >= observed[split] - 1e-9).sum())) / (perm + 1)
         before, after = float(score[at <= split].mean()), float(score[at > split].mean())
-        again = _redrawn(at, 999, rng)
+        again = _redrawn(at, rng)
         same = float((_breaks(centred[again], at, len(levels)).argmax(axis=1) == split).mean())
         found.append(
             Cliff(family, arm, levels[split], levels[split + 1], before, after, p, share_error(p, perm + 1), same)
         )
-    return found
-
-
-def lateness(arm: Sequence[str], latency_s: Floats, adapted: Floats, perm: int = PERM, seed: int = 0) -> list[Lateness]:
-    """By arm, latency in s (n,) against adaptation (n,), 0 to 1; episodes that lack one are left out."""
-    latency_s, adapted = np.asarray(latency_s, dtype=float), np.asarray(adapted, dtype=float)
-    found = []
-    for name in dict.fromkeys(arm):
-        own = (np.array(arm) == name) & ~np.isnan(latency_s) & ~np.isnan(adapted)
-        x, y = stats.rankdata(latency_s[own]), stats.rankdata(adapted[own])
-        if not len(x):
-            continue
-        rho = p = error = None
-        if len(x) > 2 and x.std() > 0 and y.std() > 0:
-            x, y = (x - x.mean()) / x.std(), (y - y.mean()) / y.std()
-            rho = float((x * y).mean())
-            drawn = x[np.random.default_rng(seed).permuted(np.tile(np.arange(len(x)), (perm, 1)), axis=1)] @ y / len(x)
-            p = (1 + int((np.abs(drawn) >= abs(rho) - 1e-9).sum())) / (perm + 1)
-            error = share_error(p, perm + 1)
-        found.append(Lateness(name, len(x), float(latency_s[own].mean()), mean_score(adapted[own]), rho, p, error))
     return found
 
 
@@ -178,10 +142,10 @@ def _within(group: Ints, perm: int, rng: np.random.Generator) -> Ints:
     return out
 
 
-def _redrawn(at: Ints, draws: int, rng: np.random.Generator) -> Ints:
-    """Episodes drawn anew within each level, (draws, n)."""
-    out = np.empty((draws, len(at)), dtype=np.int64)
+def _redrawn(at: Ints, rng: np.random.Generator) -> Ints:
+    """Episodes drawn anew within each level, (REDRAWN, n)."""
+    out = np.empty((REDRAWN, len(at)), dtype=np.int64)
     for level in np.unique(at):
         own = np.flatnonzero(at == level)
-        out[:, own] = own[rng.integers(0, len(own), (draws, len(own)))]
+        out[:, own] = own[rng.integers(0, len(own), (REDRAWN, len(own)))]
     return out

@@ -90,7 +90,7 @@ def _contrast(
         effects += w * (with_tag / k - (score[s].sum() - with_tag) / (len(s) - k))
     beyond = np.abs(effects) >= abs(effects[0]) * (1 - 1e-9) - 1e-12
     p = float(beyond.mean())
-    ways = swap_count([np.asarray(s) for s in strata], has)
+    ways = swap_count(strata, has)
     both_ways = 2 if all(2 * has[s].sum() == len(s) for s in strata) else 1
     return TagContrast(
         tag,
@@ -128,8 +128,8 @@ def _stratum(tag: str, tags: Mapping[str, np.ndarray]) -> tuple[str | None, str]
 
 def _relabelled(has: np.ndarray, strata: Sequence[np.ndarray], shuffles: int, seed: int) -> tuple[Floats, bool]:
     """Labels (R, T) as 0 and 1, the observed first, and whether they are all there are."""
-    if swap_count([np.asarray(s) for s in strata], has) <= shuffles:
-        labels = all_swaps([np.asarray(s) for s in strata], has)
+    if swap_count(strata, has) <= shuffles:
+        labels = all_swaps(strata, has)
         fixed = np.setdiff1d(np.arange(len(has)), np.concatenate(strata))
         labels[:, fixed] = has[fixed]
         return labels[np.argsort((labels != has).any(axis=1), kind="stable")].astype(float), True

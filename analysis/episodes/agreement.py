@@ -76,9 +76,7 @@ def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable], level: f
     return Agreement(n, same, kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach)), weighted, differing)
 
 
-def bang_index(
-    guesses: Sequence[tuple[str, str | None]], arms: Sequence[str], level: float = LEVEL
-) -> dict[str, BlindingIndex]:
+def bang_index(guesses: Sequence[tuple[str, str | None]], arms: Sequence[str]) -> dict[str, BlindingIndex]:
     """Bang, Ni & Davis (2004), for each arm; `guesses` are (true arm, guess), the guess None for "don't know".
 
     With k arms a wrong guess takes away 1 / (k - 1), so that guessing at random is 0 in expectation, as for two arms.
@@ -100,7 +98,7 @@ def bang_index(
         worth = {"right": 1.0, "wrong": -1.0 / (len(arms) - 1), "unknown": 0.0}
         index = sum(worth[k] * c for k, c in mine.items()) / n
         spread = sum(worth[k] ** 2 * c for k, c in mine.items()) / n - index**2
-        reach = -float(special.ndtri((1 - level) / 2)) * math.sqrt(max(spread, 0.0) / n)
+        reach = -float(special.ndtri((1 - LEVEL) / 2)) * math.sqrt(max(spread, 0.0) / n)
         interval = (max(-1.0, index - reach), min(1.0, index + reach)) if spread > 0 else None
         out[arm] = BlindingIndex(arm, n, mine["unknown"], mine["right"], index, interval)
     return out

@@ -144,7 +144,8 @@ def _in_order(own: list[Row]) -> list[Row]:
 
 
 def _void(row: Row) -> bool:
-    return str(row.get("void") or "").strip().lower() not in ("", "0", "false", "no")
+    said = row.get("void")  # as `table.is_yes`, which brings numpy
+    return said == said and str(said or "").strip().lower() not in ("", "0", "0.0", "false", "no")
 
 
 def _touches(row: Row) -> float:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labctl.analysis.historical_facts import HistoricalCell, HistoricalNumbers, HistoricalRatio
-from labctl.analysis.operations_table.describe import listed
+from labctl.analysis.episode_facts import HistoricalCell, HistoricalNumbers, HistoricalRatio
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
 from labctl.analysis.survival.curves import KAPLAN_MEIER
@@ -38,7 +38,7 @@ def historical(
     for key, cell in cells.items():
         if key[0] == NAME:
             value = rmst(found, [key], paper, tau_s)
-            interval, moved = listed(value.interval), int(cell.moved.sum())
+            interval, moved = bounds(value.interval), int(cell.moved.sum())
             counts = {"object": key[1], "episodes": cell.episodes, "moved": moved}
             own.append(HistoricalCell(**counts, rmst=value.value, rmst_ci=interval))
     against: list[HistoricalRatio] = []
@@ -46,7 +46,7 @@ def historical(
         shared = [one["object"] for one in own if (arm, one["object"]) in cells]
         if shared:
             ratio = hrt(found, [(NAME, o) for o in shared], [(arm, o) for o in shared], paper)
-            against.append(HistoricalRatio(arm=arm, objects=shared, hrt=ratio.value, hrt_ci=listed(ratio.interval)))
+            against.append(HistoricalRatio(arm=arm, objects=shared, hrt=ratio.value, hrt_ci=bounds(ratio.interval)))
     budgets = [episode.budget_ns for episode in then.episodes if episode.budget_ns != UNKNOWN]
     least = min(budgets, default=tau_ns)
     return {

@@ -15,12 +15,12 @@ import numpy as np
 from scipy import special
 
 from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
-from labctl.analysis.results import Result
+from labctl.analysis.results import Result, bounds
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replicates
 from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
-from labctl.analysis.survival.verdicts import holm
+from labctl.analysis.survival.verdicts import OPEN, holm
 from labctl.analysis.table import NS, Row, table_from_rows
 from labctl.errors import LinkError
 
@@ -231,7 +231,6 @@ def _warnings(anchors: Sequence[str], drift: Sequence[Drift]) -> list[str]:
 
 
 SCHEMA = "labctl.linked/1"
-NOT_RESOLVED = "not resolved at this N"
 
 
 @dataclass(frozen=True)
@@ -304,17 +303,15 @@ def _only(campaign: Campaign, arms: Iterable[str]) -> Campaign:
 
 
 def _pair(found: Linked, p_holm: float | None, alpha: float) -> LinkedPair:
-    if p_holm is None or p_holm > alpha:
-        verdict = NOT_RESOLVED
-    else:
-        verdict = f"{found.a} takes less time" if found.ratio < 1 else f"{found.b} takes less time"
+    quicker = found.a if found.ratio < 1 else found.b
+    verdict = OPEN if p_holm is None or p_holm > alpha else f"{quicker} takes less time"
     return {
         "a": found.a,
         "b": found.b,
         "anchors": [*found.anchors],
         "objects": [*found.objects],
         "ratio": found.ratio,
-        "interval": None if found.interval is None else [*found.interval],
+        "interval": bounds(found.interval),
         "p": found.p,
         "df": found.df,
         "apart": found.apart,
@@ -329,6 +326,6 @@ def _drift(found: Drift) -> AnchorDrift:
     return {
         "anchor": found.anchor,
         "ratio": found.ratio,
-        "interval": None if found.interval is None else [*found.interval],
+        "interval": bounds(found.interval),
         "p": found.p,
     }

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 
-from labctl.analysis.results import Result
+from labctl.analysis.results import Bounds, bounds
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.intervals import Interval, percentile
+from labctl.analysis.survival.intervals import percentile
 
 LEAST_TASKS = 3
+BOOT = 2000
 
 
 def score(distance_m: Floats) -> Floats:
@@ -40,31 +40,29 @@ def turns_rad(first: Floats, second: Floats) -> Floats:
     return 2.0 * np.arccos(np.clip(np.abs((unit[0] * unit[1]).sum(axis=1)), 0.0, 1.0))
 
 
-@dataclass(frozen=True)
-class Agreement(Result):
+class Agreed(TypedDict):
     """Pearson's r between static and real scores over `tasks` tasks; None below three, or where one of them is flat.
 
-    `interval`: percentile bootstrap over tasks, None where too many draws are flat; with few tasks it is wide.
+    interval: percentile bootstrap over tasks, None where too many draws are flat; with few tasks it is wide.
     """
 
     tasks: int
     pearson: float | None
-    interval: Interval | None
+    interval: Bounds
 
 
-def agreement(static: Mapping[str, float], real: Mapping[str, float], *, boot: int = 2000, seed: int = 0) -> Agreement:
+def agreement(static: Mapping[str, float], real: Mapping[str, float]) -> Agreed:
     """Over the tasks that both have, by name."""
     shared = sorted(set(static) & set(real))
     x, y = (np.array([scores[task] for task in shared], dtype=float) for scores in (static, real))
-    if len(shared) < LEAST_TASKS:
-        return Agreement(len(shared), None, None)
-    found = _pearson(x, y)
+    found = _pearson(x, y) if len(shared) >= LEAST_TASKS else None
     if found is None:
-        return Agreement(len(shared), None, None)
-    rng = np.random.default_rng(seed)
-    drawn = [_pearson(x[at], y[at]) for at in rng.integers(len(shared), size=(boot, len(shared)))]
+        return {"tasks": len(shared), "pearson": None, "interval": None}
+    rng = np.random.default_rng(0)
+    drawn = [_pearson(x[at], y[at]) for at in rng.integers(len(shared), size=(BOOT, len(shared)))]
     known = np.array([r for r in drawn if r is not None])
-    return Agreement(len(shared), found, percentile(known) if len(known) > 0.9 * boot else None)
+    interval = percentile(known) if len(known) > 0.9 * BOOT else None
+    return {"tasks": len(shared), "pearson": found, "interval": bounds(interval)}
 
 
 def _pearson(x: Floats, y: Floats) -> float | None:
@@ -110,14 +108,6 @@ class AtObject(Scaled):
     episodes: int
     keyframes: int
     moved: float | None
-
-
-class Agreed(TypedDict):
-    """`Agreement`, as JSON has it."""
-
-    tasks: int
-    pearson: float | None
-    interval: list[float] | None
 
 
 class AtMark(Scaled):
@@ -176,8 +166,7 @@ def summary(policy: str, frames: Sequence[Frame], real: Mapping[str, float] | No
                 "moved": None if real is None else real.get(name),
             }
         )
-    correlated = None if real is None else agreement({entry["object"]: entry["score"] for entry in objects}, real)
-    agreed = None if correlated is None else _agreed(correlated)
+    agreed = None if real is None else agreement({entry["object"]: entry["score"] for entry in objects}, real)
     return {"policy": policy, **_over(objects), "objects": objects, "agreement": agreed}
 
 
@@ -189,11 +178,6 @@ def by_mark(frames: Sequence[Frame]) -> list[AtMark]:
         means = {who: _means([frame[who] for frame in own]) for who in ("policy", *FLOORS)}
         found.append({"mark": mark, "keyframes": len(own), **_scaled(means)})
     return found
-
-
-def _agreed(found: Agreement) -> Agreed:
-    interval = None if found.interval is None else [*found.interval]
-    return {"tasks": found.tasks, "pearson": found.pearson, "interval": interval}
 
 
 def _means(frames: Sequence[Mapping[str, Floats]]) -> Scores:

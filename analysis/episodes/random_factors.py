@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from labctl.analysis.episodes.sensitivity import part_of
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.curves import KAPLAN_MEIER, Floats, rmst_with_error
 from labctl.analysis.survival.intervals import IDENTITY, t_interval
@@ -20,7 +21,6 @@ from labctl.analysis.table import NS, Table
 
 FEWEST = 4
 """Levels of a factor below which their spread says next to nothing: t on 2 degrees of freedom is 4.3, on 1 12.7."""
-FACTORS = ("session", "operator")
 Labels = Mapping[tuple[str, str], Sequence[str]]
 
 
@@ -54,8 +54,7 @@ def of_pair(pair: _Pair, labels: Mapping[str, Labels], row: PairResult) -> Anew:
         variance, df = main["se"] ** 2, float(main["levels"] - 1)
         if session is not None and operator is not None and operator["se"] is not None:
             variance, df = _two_way(pair, labels, (main["se"], operator["se"]), (main["levels"], operator["levels"]))
-        found = t_interval(value, math.sqrt(variance), df, IDENTITY)
-        interval = None if found is None else [*found]
+        interval = bounds(t_interval(value, math.sqrt(variance), df, IDENTITY))
     return {"a": row["a"], "b": row["b"], "log_rmst_ratio": value, "ci": interval, "df": df, "factors": of}
 
 
@@ -89,8 +88,7 @@ def _factor(pair: _Pair, labels: Labels) -> RandomFactor:
     value = pair.ratio()
     further = None
     if se is not None and value is not None:
-        found = t_interval(value, se * math.sqrt(len(names) + 1), len(names) - 1, IDENTITY)
-        further = None if found is None else [*found]
+        further = bounds(t_interval(value, se * math.sqrt(len(names) + 1), len(names) - 1, IDENTITY))
     return {"levels": len(names - {""}), "se": se, "further_ci": further, "unable": unable}
 
 

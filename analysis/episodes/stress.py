@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from labctl.analysis.episode_facts import ArmStress, EpisodeStress, Measure
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.curves import Floats, Ints
-from labctl.analysis.survival.intervals import IDENTITY, LOG, Interval, Scale, t_interval
+from labctl.analysis.survival.intervals import IDENTITY, LOG, Scale, t_interval
 from labctl.analysis.table import NS
 
 RATE_HZ = 10.0
@@ -59,13 +60,13 @@ def latencies_s(capture_ns: Ints, first_ns: Ints) -> Floats:
     return (first_ns[used] - capture_ns[used]) / NS
 
 
-def roughness_rad(sent_ns: Ints, sent: Floats, go_ns: int, end_ns: int, *, rate_hz: float = RATE_HZ) -> float | None:
+def roughness_rad(sent_ns: Ints, sent: Floats, go_ns: int, end_ns: int) -> float | None:
     """Mean over time of |a_t - a_(t-1)|, the Euclidean norm over joints in rad, of the target that stood at each tick
-    of a grid of rate_hz from go to end. None where fewer than two ticks have a target.
+    of a grid of RATE_HZ from go to end. None where fewer than two ticks have a target.
 
     sent_ns (m,) ascending, sent (m, dof) rad.
     """
-    ticks = go_ns + np.arange(int((end_ns - go_ns) / NS * rate_hz) + 1) * round(NS / rate_hz)
+    ticks = go_ns + np.arange(int((end_ns - go_ns) / NS * RATE_HZ) + 1) * round(NS / RATE_HZ)
     standing = np.searchsorted(sent_ns, ticks, side="right") - 1
     standing = standing[standing >= 0]
     if len(standing) < 2:
@@ -78,10 +79,10 @@ def stability(roughness: float) -> float:
     return math.exp(-roughness)
 
 
-def episode_stress(traces: Traces, *, rate_hz: float = RATE_HZ) -> EpisodeStress:
+def episode_stress(traces: Traces) -> EpisodeStress:
     """The measures of one episode; None where its traces hold too little. latency_s is the mean over used answers."""
     waited = latencies_s(traces.capture_ns, traces.first_ns)
-    rough = roughness_rad(traces.sent_ns, traces.sent, traces.go_ns, traces.end_ns, rate_hz=rate_hz)
+    rough = roughness_rad(traces.sent_ns, traces.sent, traces.go_ns, traces.end_ns)
     return {
         "episode": traces.episode,
         "arm": traces.arm,
@@ -133,7 +134,7 @@ def mean(found: Iterable[float | None], scale: Scale) -> Measure:
     if not len(values):
         return {"value": None, "ci": None, "episodes": 0}
     centre, n = float(values.mean()), len(values)
-    span: Interval | None = None
-    if n > 1 and centre > 0:
-        span = t_interval(centre, float(values.std(ddof=1)) / math.sqrt(n), n - 1, scale)
-    return {"value": centre, "ci": None if span is None else [*span], "episodes": n}
+    if n < 2 or centre <= 0:
+        return {"value": centre, "ci": None, "episodes": n}
+    span = t_interval(centre, float(values.std(ddof=1)) / math.sqrt(n), n - 1, scale)
+    return {"value": centre, "ci": bounds(span), "episodes": n}

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from labctl.analysis import numerals
-from labctl.analysis.episodes_report.claims import level, ordered
+from labctl.analysis.episodes_report.claims import level
 from labctl.analysis.episodes_report.drawing import SMALL, Dot, dots, name_lines, steps
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult
+from labctl.analysis.episodes_table.words import arms_in_order, rank
 from labctl.analysis.report.figures import RULE, Figure, Look, make, to_csv
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -24,12 +25,6 @@ SCORE = "Score: mean over episodes, interval by whole blocks. "
 RANK = "Rank: intervals hold for all arms at once. Arms that share a letter were not told apart."
 
 
-def arms_in_order(result: EpisodesResult) -> list[ArmOfEpisodes]:
-    """The arms, best first by the measure."""
-    by = {arm["arm"]: arm for arm in result["arms"]}
-    return [by[name] for name in ordered(result)]
-
-
 def main_table(result: EpisodesResult) -> Table:
     """One row an arm, with the columns that the table can fill."""
     each = level(result)
@@ -38,7 +33,7 @@ def main_table(result: EpisodesResult) -> Table:
         (Column("Succeeded / episodes"), "rate", _succeeded),
         (Column(f"Success % [{each} %]"), "rate", lambda a: numerals.estimate(a["rate"], a["rate_ci"], scale=100)),
         (Column(f"Score [{each} %]"), "score", lambda arm: numerals.estimate(arm["score"], arm["score_ci"], digits=3)),
-        (Column("Rank [all at once]"), "rank", _rank),
+        (Column("Rank [all at once]"), "rank", rank),
         (Column("Letters"), "letters", lambda arm: arm["letters"]),
         (Column(f"RMST s [{each} %]"), "rmst", lambda arm: numerals.estimate(arm["rmst"], arm["rmst_ci"])),
         (Column(f"HRT % [{each} %]"), "hrt", lambda a: numerals.estimate(a["hrt"], a["hrt_ci"], scale=100)),
@@ -93,13 +88,6 @@ def _succeeded(arm: ArmOfEpisodes) -> str:
     if arm["successes"] is None or not arm["rate"]:
         return numerals.MISSING if arm["successes"] is None else f"0 / {arm['episodes']}"
     return f"{arm['successes']} / {round(arm['successes'] / arm['rate'])}"
-
-
-def _rank(arm: ArmOfEpisodes) -> str:
-    if arm["rank"] is None or arm["rank_ci"] is None:
-        return numerals.MISSING
-    low, high = arm["rank_ci"]
-    return f"{arm['rank']} [{low}, {high}]"
 
 
 def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
@@ -163,11 +151,7 @@ def _times(result: EpisodesResult, looks: Looks) -> Section | None:
     tau = result["tau"]
     if not timed or tau is None:
         return None
-    curves = {}
-    for arm in timed:
-        curve = arm["curve"]
-        if curve is not None:
-            curves[arm["arm"]] = (looks[arm["arm"]], curve["t"], curve["F"])
+    curves = {a["arm"]: (looks[a["arm"]], curve["t"], curve["F"]) for a in timed if (curve := a["curve"])}
     each = level(result)
     figures = [
         steps("time-to-success", "Done by then", curves, "share of episodes", tau),

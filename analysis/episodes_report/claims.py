@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from labctl.analysis.episodes_table.pairs import leader
+from labctl.analysis.episodes_table.pairs import difference, leader
 from labctl.analysis.episodes_table.result import EpisodesResult, PairOfEpisodes
-from labctl.analysis.numerals import estimate, p_equals, percent
+from labctl.analysis.episodes_table.words import arms_in_order
+from labctl.analysis.numerals import confidence, estimate, p_equals
 from labctl.analysis.report.wording import Claim
 from labctl.analysis.survival.verdicts import OPEN
 
@@ -29,20 +30,14 @@ def effect(pair: PairOfEpisodes, result: EpisodesResult, arm: str | None = None)
     return estimate(value, bounds, digits=3)
 
 
-def difference(pair: PairOfEpisodes) -> float | None:
-    """The first arm's measure less the second's."""
-    return pair["score_difference"] if pair["score_difference"] is not None else pair["success_difference"]
-
-
 def ordered(result: EpisodesResult) -> list[str]:
     """The arms, best first by the measure; those without a rank last."""
-    arms = sorted(result["arms"], key=lambda arm: (arm["rank"] is None, arm["rank"], arm["arm"]))
-    return [arm["arm"] for arm in arms]
+    return [arm["arm"] for arm in arms_in_order(result)]
 
 
 def level(result: EpisodesResult) -> str:
     """The level of intervals, in percent."""
-    return percent(1 - result["alpha"], 0 if result["alpha"] >= 0.01 else 2)
+    return confidence(result["alpha"])
 
 
 def claims(result: EpisodesResult) -> list[Claim]:

@@ -42,8 +42,7 @@ def _tasks(result: EpisodesResult) -> Section | None:
     figure = cells("tasks", f"{found['by'].capitalize()}s by arms", tasks, order, grid)
     each = level(result)
     rows = tuple(
-        (task, *(f"{numerals.estimate(by[task, a]['mean'], by[task, a]['ci'], digits=2)}" for a in order))
-        for task in tasks
+        (task, *(numerals.estimate(by[task, a]["mean"], by[task, a]["ci"], digits=2) for a in order)) for task in tasks
     )
     head = (Column(found["by"].capitalize(), "text"), *(Column(arm) for arm in order))
     tables = [("", Table(head, rows, f"Mean {result['measure']} [{each} %]; single intervals, not adjusted."))]
@@ -73,14 +72,7 @@ def _axes(result: EpisodesResult, looks: Looks) -> Section | None:
         figures.append(dots(name, title, shown, axis, zero=0.0))
         tables.append((title, _drops(drops, each)))
     if result["compositions"]:
-        rows = tuple(
-            (
-                one["axis"], one["arm"], numerals.number(one["drop"], 3), numerals.number(one["singles"], 3),
-                numerals.estimate(one["beyond"], one["ci"], digits=3), numerals.p_value(one["p"], None),
-                str(one["pairs"]),
-            )
-            for one in result["compositions"]
-        )  # fmt: skip
+        rows = tuple(words.compositions(result))
         columns = (
             Column("Axes together", "text"), ARM, Column("Drop together"), Column("Single drops added up"),
             Column(f"Beyond [{each} %]"), Column("p"), Column("Sets"),

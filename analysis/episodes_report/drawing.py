@@ -92,6 +92,8 @@ def cells(
     middle: bool = False,
 ) -> Figure:
     """A number from 0 to 1 in each cell, its shade saying how high; middle: two colours that part at one half."""
+    longest = max((len(word) for word in across), default=0) * _TEXT_INCH
+    turned = longest > 5.2 / max(1, len(across))
 
     def draw(ax: Axes) -> None:
         import numpy as np
@@ -107,8 +109,7 @@ def cells(
             for x, value in enumerate(row):
                 text = "" if value is None else f"{value:.2f}"
                 ax.text(x, y, text, ha="center", va="center", fontsize=8, color=INK)
-        far = max((len(word) for word in across), default=0) * _TEXT_INCH > 5.2 / max(1, len(across))
-        turn = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if far else {}
+        turn = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if turned else {}
         ax.set_xticks(range(len(across)), [*across], **turn)
         ax.set_yticks(range(len(down)), [*down])
         ax.tick_params(length=0, labelcolor=INK)
@@ -117,8 +118,7 @@ def cells(
             ax.spines[side].set_visible(False)
 
     rows = [(word, *map(_short, row)) for word, row in zip(down, values, strict=True)]
-    longest = max((len(word) for word in across), default=0) * _TEXT_INCH
-    height = 0.6 + 0.27 * len(down) + (0.62 * longest if longest > 5.2 / max(1, len(across)) else 0)
+    height = 0.6 + 0.27 * len(down) + (0.62 * longest if turned else 0)
     return make(name, title, (WIDE, height), draw, to_csv(("", *across), rows))
 
 

@@ -6,9 +6,9 @@ May not: rank arms, or say of a level that it costs nothing because its interval
 from __future__ import annotations
 
 from labctl.analysis import numerals
+from labctl.analysis.episode_facts import LatencyLevel, Lateness
 from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.drawing import Line, levels
-from labctl.analysis.lateness_facts import LatencyLevel, Lateness
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
@@ -27,8 +27,8 @@ def section(found: Lateness | None, looks: Looks, level: str) -> Section | None:
     rows = found["levels"]
     ordered = sorted(rows, key=lambda row: (row["added_s"], row["level"], row["arm"]))
     places = list(dict.fromkeys((row["added_s"], row["level"]) for row in ordered))
-    names = [f"+{1000 * added_s:g} ms" if added_s else level for added_s, level in places]
-    names = names if len(set(names)) == len(names) else [level for _, level in places]  # several of one latency
+    names = [f"+{1000 * added_s:g} ms" if added_s else name for added_s, name in places]
+    names = names if len(set(names)) == len(names) else [name for _, name in places]  # several of one latency
     lines = {}
     for arm in dict.fromkeys(row["arm"] for row in rows):
         at = {(row["added_s"], row["level"]): row for row in rows if row["arm"] == arm}
@@ -60,13 +60,9 @@ def section(found: Lateness | None, looks: Looks, level: str) -> Section | None:
     return Section("latency", "Latency against adaptation", (figure,), tuple(tables), NOTE, wide=True)
 
 
-def _name(added_s: float, level: str) -> str:
-    return f"{level} (+{1000 * added_s:g} ms)" if added_s else level
-
-
 def _row(row: LatencyLevel) -> tuple[str, ...]:
     return (
-        _name(row["added_s"], row["level"]),
+        f"{row['level']} (+{1000 * row['added_s']:g} ms)" if row["added_s"] else row["level"],
         row["arm"],
         numerals.number(row["measured_s"], 2),
         str(row["episodes"]),

@@ -17,7 +17,7 @@ from labctl.analysis.episodes_report.drawing import WIDE, cells
 from labctl.analysis.episodes_table.pairs import leader, wins
 from labctl.analysis.episodes_table.result import EpisodesResult, PairOfEpisodes
 from labctl.analysis.episodes_table.result import Sequence as Sequenced
-from labctl.analysis.episodes_table.words import verdict_words
+from labctl.analysis.episodes_table.words import measured, verdict_words
 from labctl.analysis.report.figures import INK, MUTED, Figure, make, to_csv
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -128,9 +128,8 @@ def _tests(result: EpisodesResult, name: str) -> Table:
     of_score = result["measure"] == "score"
     rows = []
     for pair in result["pairs"]:
-        own = numerals.estimate(pair["success_difference"], pair["success_ci"], scale=100)
-        if of_score:
-            own = numerals.estimate(pair["score_difference"], pair["score_ci"], digits=3)
+        value, ci = measured(pair, of_score)
+        own = numerals.estimate(value, ci, digits=3) if of_score else numerals.estimate(value, ci, scale=100)
         rows.append(
             (pair_name(pair), own, *(numerals.p_value(pair["p"].get(key), pair["p_error"].get(key)) for key in kept))
         )

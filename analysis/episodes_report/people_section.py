@@ -5,12 +5,14 @@ May not: correct a difference for any of these; it shows whether they matter.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from labctl.analysis import numerals
 from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.claims import level
 from labctl.analysis.episodes_report.drawing import Dot, Line, dots, levels
 from labctl.analysis.episodes_table import words
-from labctl.analysis.episodes_table.result import EpisodesResult, Factor
+from labctl.analysis.episodes_table.result import AtLevel, EpisodesResult, Factor
 from labctl.analysis.report.figures import MUTED, Figure, Look
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -67,15 +69,14 @@ def _order(result: EpisodesResult) -> Section | None:
         "Means over all arms by place; intervals of each mean. The test compares places within blocks. Where a "
         "schedule drew the order, the p of carry-over is exact; nothing is corrected for it."
     )
-    sentences = [text for text in words.sentences(result) if text.startswith(("By place", "Carry-over", "Drift"))]
-    return Section("order", "Order of running", tuple(figures), tables, note, tuple(sentences), wide=True)
+    return Section("order", "Order of running", tuple(figures), tables, note, tuple(words.of_order(result)), wide=True)
 
 
-def _factor(name: str, found: Factor, result: EpisodesResult) -> Section | None:
+def _factor(name: str, found: Factor, result: EpisodesResult) -> Section:
     """A factor's spread, with each pair at each level."""
-    sentences = tuple(text for text in words.factors(result) if text.startswith((f"{name}:", f"At a further {name}")))
+    sentences = tuple(words.of_factor(name, found))
     if not found["pairs"] or found["tau2"] is None:
-        return Section(name, name.capitalize() + "s", (), (), "", sentences) if sentences else None
+        return Section(name, name.capitalize() + "s", (), (), "", sentences)
     ahead = {(p["a"], p["b"]): [p["low"], p["high"]] for p in found["prediction"]}
     shown, rows = [], []
     for pair in found["pairs"]:
@@ -119,6 +120,6 @@ def _factor(name: str, found: Factor, result: EpisodesResult) -> Section | None:
     return Section(name, name.capitalize() + "s", (figure,), tables, note, sentences, wide=True)
 
 
-def _at(levels_of: list, name: str) -> str:
+def _at(levels_of: Sequence[AtLevel], name: str) -> str:
     found = next((at for at in levels_of if at["level"] == name), None)
     return numerals.MISSING if found is None else f"{numerals.number(found['mean'], 3)} ({found['blocks']})"

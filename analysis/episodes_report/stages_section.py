@@ -5,7 +5,7 @@ May not: carry a curve on past the end of an episode: what ended before a stage 
 
 from __future__ import annotations
 
-from labctl.analysis.episodes_report.arms_section import Looks, arms_in_order
+from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.claims import level
 from labctl.analysis.episodes_report.drawing import Line, levels, steps
 from labctl.analysis.episodes_table import words
@@ -17,7 +17,7 @@ from labctl.analysis.report.tables import ARM, Column, Table
 def sections(result: EpisodesResult, looks: Looks) -> list[Section]:
     """The funnel; nothing for a table without stages."""
     shown = words.stages(result)
-    arms = [arm for arm in arms_in_order(result) if arm["stages"]]
+    arms = [arm for arm in words.arms_in_order(result) if arm["stages"]]
     if shown is None or not arms:
         return []
     count = max(len(arm["stages"]) for arm in arms)

@@ -12,8 +12,9 @@ from labctl.analysis.episodes_report.arms_section import Looks
 from labctl.analysis.episodes_report.claims import level, ordered
 from labctl.analysis.episodes_report.drawing import Line, levels
 from labctl.analysis.episodes_report.radar import SPOKES, radar
+from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.result import EpisodesResult, FamilyMean, StressLevel
-from labctl.analysis.report.figures import Figure, slug
+from labctl.analysis.report.figures import Figure, slugs
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
@@ -56,10 +57,8 @@ def section(result: EpisodesResult, looks: Looks) -> Section | None:
 
 def _families(result: EpisodesResult, order: list[str], each: str) -> Table:
     by = {(one["family"], one["arm"]): one for one in result["families"]}
-    rows = []
-    for family in dict.fromkeys(one["family"] for one in result["families"]):
-        own = [by.get((family, arm)) for arm in order]
-        rows.append((family, *(_mean(one) for one in own)))
+    families = dict.fromkeys(one["family"] for one in result["families"])
+    rows = [(family, *(_mean(by.get((family, arm))) for arm in order)) for family in families]
     note = (
         f"Mean {result['measure']} over all episodes of a family, whatever their level [{each} %, over whole sets or "
         "blocks]; single intervals, not adjusted. Families differ in how hard they are: arms are compared along a row."
@@ -82,7 +81,7 @@ def _mean(row: FamilyMean | StressLevel | None) -> str:
 def _responses(result: EpisodesResult, looks: Looks, order: list[str], axis: str) -> Iterator[Figure]:
     """A picture of each family: every arm's mean at every level, in order."""
     by = {(row["family"], row["level"], row["arm"]): row for row in result["stress"]}
-    for family in dict.fromkeys(row["family"] for row in result["stress"]):
+    for family, name in slugs(dict.fromkeys(row["family"] for row in result["stress"])).items():
         places = list(dict.fromkeys(row["level"] for row in result["stress"] if row["family"] == family))
         lines = {}
         for arm in order:
@@ -90,17 +89,14 @@ def _responses(result: EpisodesResult, looks: Looks, order: list[str], axis: str
             if any(own):
                 values = [None if row is None else row["score"] for row in own]
                 lines[arm] = Line(looks[arm], values, [None if row is None else row["ci"] for row in own])
-        yield levels(f"stress-{slug(family)}", family, lines, places, axis)
+        yield levels(f"stress-{name}", family, lines, places, axis)
 
 
 def _breaks(result: EpisodesResult) -> Table:
     rows = tuple(
-        (
-            c["family"], c["arm"], f"{c['holds']} to {c['breaks']}", numerals.number(c["before"], 3),
-            numerals.number(c["after"], 3), numerals.p_value(c["p"], c["p_error"]), numerals.percent(c["same"], 0),
-        )
-        for c in result["cliffs"]
-    )  # fmt: skip
+        (*row, numerals.percent(one["same"], 0))
+        for row, one in zip(words.breaks(result), result["cliffs"], strict=True)
+    )
     head = (
         Column("Family", "text"), ARM, Column("Clearest break", "text"), Column("Mean up to there"),
         Column("Mean from there on"), Column("p of any break"), Column("Same place when drawn anew, %"),

@@ -18,6 +18,7 @@ from labctl.analysis.episodes_table.ranks import by_position, cochran, friedman
 from labctl.analysis.episodes_table.result import SCHEMA, Blocks, EpisodesResult
 from labctl.analysis.episodes_table.table import EpisodesTable
 from labctl.analysis.episodes_table.times import times_of
+from labctl.analysis.monte_carlo import check_draws
 from labctl.errors import TableError
 
 
@@ -26,11 +27,15 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
 
     Raises `TableError` for a tau, reference, level or count of replicates that makes no sense for this table.
     """
-    _check(table, plan)
+    if plan.reference is not None and plan.reference not in table.arms:
+        known = ", ".join(table.arms)
+        raise TableError(table.where, f"no arm {plan.reference!r} to refer to; the arms are {known}")
+    check_draws(table.where, plan.alpha, boot=plan.boot, perm=plan.perm)
     cohort = cohort_of(table)
     times = times_of(cohort, plan)
     pairs = pair_rows(cohort, plan)
     factors, inseparable = further.factors(cohort, plan)
+    preference, unbounded = further.preferred(cohort, plan)
     return {
         "schema": SCHEMA,
         "seed": plan.seed,
@@ -42,7 +47,7 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "order": order_of(cohort, plan),
         "arms": arm_rows(cohort, pairs, times, plan),
         "pairs": pairs,
-        "preference": further.preferred(cohort, plan),
+        "preference": preference,
         "factors": factors,
         "axes": further.axes(cohort, plan),
         "tags": further.tags(cohort, plan),
@@ -53,19 +58,11 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "compositions": diagnosis.together(cohort, plan),
         "tasks": diagnosis.tasks(cohort, plan),
         "enough": diagnosis.fewer(cohort, plan),
-        "warnings": [*cautions(cohort), *times.warnings, *inseparable],
+        "warnings": [
+            *(*cautions(cohort), *times.warnings, *inseparable),
+            *(f"preference: {text}" for text in unbounded),
+        ],
     }
-
-
-def _check(table: EpisodesTable, plan: Plan) -> None:
-    if plan.reference is not None and plan.reference not in table.arms:
-        known = ", ".join(table.arms)
-        raise TableError(table.where, f"no arm {plan.reference!r} to refer to; the arms are {known}")
-    if not 0 < plan.alpha < 1:
-        raise TableError(table.where, f"alpha is {plan.alpha:g}; allowed is a level between 0 and 1, such as 0.05")
-    for name, count in (("boot", plan.boot), ("perm", plan.perm)):
-        if count < 1:
-            raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
 
 
 def block_row(cohort: Cohort) -> Blocks:

@@ -12,12 +12,12 @@ import numpy as np
 from labctl.analysis.binary.rates import clopper_pearson
 from labctl.analysis.blocks.means import Estimate, mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
-from labctl.analysis.episodes_table.pairs import bounds, told_apart
+from labctl.analysis.episodes_table.pairs import told_apart
 from labctl.analysis.episodes_table.ranks import rank_intervals, ranked
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, PairOfEpisodes
 from labctl.analysis.episodes_table.stages import stages_of
 from labctl.analysis.episodes_table.times import Times
-from labctl.analysis.survival.intervals import Interval
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.verdicts import compact_letters
 
 
@@ -25,7 +25,7 @@ def arm_rows(cohort: Cohort, pairs: Sequence[PairOfEpisodes], times: Times, plan
     """The arms, sorted by name."""
     arms = cohort.table.arms
     different = told_apart(list(pairs))
-    measure = {arm: measured(cohort, arm, plan).value for arm in arms}
+    measure = {arm: _mean(cohort, cohort.measure, arm, plan).value for arm in arms}
     rank, intervals = ranked(measure), rank_intervals(arms, different)
     order = sorted(arms, key=lambda arm: (rank[arm] is None, rank[arm], arm))
     letters = compact_letters(order, different)
@@ -40,17 +40,8 @@ def arm_rows(cohort: Cohort, pairs: Sequence[PairOfEpisodes], times: Times, plan
     ]
 
 
-def measured(cohort: Cohort, arm: str, plan: Plan) -> Estimate:
-    """The mean of the measure of an arm, over units."""
-    return _mean(cohort, cohort.measure, arm, plan)
-
-
-def clustered_rate(cohort: Cohort, arm: str, plan: Plan) -> Interval | None:
-    """The interval of a success rate by whole units, beside the exact one."""
-    return _mean(cohort, cohort.success, arm, plan).interval
-
-
 def _mean(cohort: Cohort, grid: np.ndarray, arm: str, plan: Plan) -> Estimate:
+    """The mean of a grid's values [blocks, arms] of an arm, over units."""
     column = cohort.table.arms.index(arm)
     return mean_over_units(grid[:, column], cohort.unit, 0.0, 1.0, plan.draws, plan.level)
 
@@ -60,8 +51,10 @@ def _row(cohort: Cohort, arm: str, times: Times, plan: Plan) -> ArmOfEpisodes:
     success = cohort.success[:, at]
     judged, done = int(np.isfinite(success).sum()), int(np.nansum(success))
     rate_ci = None
-    if judged:
-        rate_ci = clopper_pearson(done, judged, plan.level) if cohort.single else clustered_rate(cohort, arm, plan)
+    if judged and cohort.single:
+        rate_ci = clopper_pearson(done, judged, plan.level)
+    elif judged:
+        rate_ci = _mean(cohort, cohort.success, arm, plan).interval
     score = _mean(cohort, cohort.score, arm, plan)
     when = times.of(arm)
     return {

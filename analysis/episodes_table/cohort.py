@@ -5,7 +5,6 @@ May not: estimate anything.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,10 +66,6 @@ class Cohort:
     def single(self) -> bool:
         """Whether every block is a unit by itself."""
         return len(np.unique(self.unit)) == len(self.unit)
-
-    def pairs(self, reference: str | None) -> list[Pair]:
-        """Every pair of arms once, the reference first."""
-        return list(itertools.combinations(sorted(self.table.arms, key=lambda a: (a != reference, a)), 2))
 
     def difference(self, grid: Floats, pair: Pair) -> Floats:
         """The first arm's value less the second's in every block [blocks], NaN where one is missing."""

@@ -19,13 +19,13 @@ OF_BLOCK = (
     *("compared", "preferred"),
 )
 """What a block has one of, in all of its rows."""
-TEXTS = ("episode", "session", "operator", "evaluator", "instruction", "object", *OF_BLOCK, "end_reason")
 NUMBERS = ("position", "stage", "steps", "budget_s", "moved", "staged", "interventions")
 OPTIONAL = (
     *("episode", "position", "session", "site", "cell", "operator", "evaluator", "task", "condition", "base"),
     *("set", "instruction", "object", "axis", "tags", "split", "family", "difficulty", "stress", "stage", "steps"),
     *("budget_s", "moved", "staged", "compared", "preferred", "end_reason", "interventions", "void"),
 )
+TEXTS = tuple(name for name in OPTIONAL if name not in (*NUMBERS, "void"))
 STAGE_TIME = re.compile(r"^stage_([1-9][0-9]{0,3})_s$")
 
 

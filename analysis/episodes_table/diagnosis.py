@@ -11,8 +11,10 @@ from labctl.analysis.blocks import axes, heatmap, stress
 from labctl.analysis.blocks.enough import enough
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
 from labctl.analysis.episodes_table.further import measure_of_rows, perturbed_rows, stressed_rows
-from labctl.analysis.episodes_table.pairs import bounds, by_unit
+from labctl.analysis.episodes_table.pairs import by_unit
 from labctl.analysis.episodes_table.result import AxesTogether, Cliff, FewerBlocks, Tasks
+from labctl.analysis.results import bounds
+from labctl.analysis.survival.verdicts import pairs_of
 
 SIZES = (6, 8, 10, 15, 20, 30, 50, 100, 200, 500, 1000, 2000)
 """Five blocks can give no p below .0625."""
@@ -80,7 +82,7 @@ def together(cohort: Cohort, plan: Plan) -> list[AxesTogether]:
 def fewer(cohort: Cohort, plan: Plan) -> list[FewerBlocks]:
     """The entry `enough`: each pair on fewer of its own units than it has."""
     found: list[FewerBlocks] = []
-    for a, b in cohort.pairs(plan.reference):
+    for a, b in pairs_of(cohort.table.arms, plan.reference):
         units = by_unit(cohort, cohort.difference(cohort.measure, (a, b)))
         sizes = [size for size in SIZES if size < len(units)]
         if not np.any(units):

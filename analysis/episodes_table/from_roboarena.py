@@ -34,7 +34,7 @@ class _File:
 def from_roboarena(folder: Path) -> Imported:
     """The blocks of a dump, each a valid session, in order of `session_creation_timestamp`, or as they stand.
 
-    Which file is which is told by the columns (`policy_name` is in the one of episodes). Scores above 1 are read as
+    The file of episodes is the one with a column `policy_name`. Scores above 1 are read as
     percent, if every score is 0, or 1 and above. Raises `TableError` for a folder without the two, or without a column.
     """
     sessions, episodes = _two_files(folder)

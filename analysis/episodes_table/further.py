@@ -1,4 +1,4 @@
-"""What more columns of an episodes table tell: preference, sites and people, axes, tags, splits, stress.
+"""The entries of a result that rest on optional columns: preference, sites and people, axes, tags, splits, stress.
 
 May not: compute a statistic; `analysis/blocks/` does. It lays columns out as that folder takes them.
 """
@@ -18,7 +18,6 @@ from labctl.analysis.blocks.sites import SiteEffects, site_effects
 from labctl.analysis.blocks.stress import Stressed, responses
 from labctl.analysis.blocks.tags import tag_contrasts
 from labctl.analysis.episodes_table.cohort import Cohort, Pair, Plan
-from labctl.analysis.episodes_table.pairs import bounds
 from labctl.analysis.episodes_table.result import (
     AtLevel,
     AxisDrop,
@@ -32,21 +31,24 @@ from labctl.analysis.episodes_table.result import (
     TagEffect,
 )
 from labctl.analysis.episodes_table.table import TIE, EpisodesTable
-from labctl.analysis.results import Bounds
+from labctl.analysis.results import Bounds, bounds
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import Interval
+from labctl.analysis.survival.verdicts import pairs_of
 
 TRAIN, TEST = "train", "test"
 _SEPARATOR = re.compile(r"\s*[;,]\s*")
 
 
-def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
-    """The entry `preference`: Bradley-Terry-Davidson over blocks, and how often a preference goes with the score."""
+def preferred(cohort: Cohort, plan: Plan) -> tuple[Preference | None, tuple[str, ...]]:
+    """The entry `preference`: Bradley-Terry-Davidson over blocks, and how often a preference goes with the score; and
+    what of it the comparisons leave without bound.
+    """
     table = cohort.table
     compared, verdicts = table.of_block("compared"), table.of_block("preferred")
     at = [i for i, word in enumerate(verdicts) if word]
     if not at:
-        return None
+        return None, ()
     two = [[table.arms.index(arm.strip()) for arm in compared[i].split("|")] for i in at]
     first, second = (np.array([pair[side] for pair in two], dtype=np.int64) for side in (0, 1))
     verdict = [_verdict(verdicts[i], table.arms[a]) for i, a in zip(at, first, strict=True)]
@@ -54,8 +56,7 @@ def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
     found = preference.davidson(
         table.arms, first, second, judged, cohort.unit[at], min(plan.boot, 1999), plan.seed, plan.level
     )
-    agreed = preference.concordance(judged, cohort.measure[at, first], cohort.measure[at, second], plan.level)
-    return {
+    entry: Preference = {
         "first": found.first,
         "second": found.second,
         "tie": found.tie,
@@ -63,8 +64,9 @@ def preferred(cohort: Cohort, plan: Plan) -> Preference | None:
         "tie_parameter": known(found.tie_parameter),
         "order_effect": known(found.order_effect),
         "order_ci": bounds(found.order_ci),
-        "agreement": agreed.agreement,
+        "agreement": preference.agreement(judged, cohort.measure[at, first], cohort.measure[at, second]),
     }
+    return entry, found.words
 
 
 def known(value: float | None) -> float | None:
@@ -106,7 +108,7 @@ def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Factor], list[str]]:
 def _effects(cohort: Cohort, plan: Plan, level: list[str], nested: list[str] | None) -> dict[Pair, SiteEffects]:
     return {
         pair: site_effects(cohort.difference(cohort.measure, pair), level, nested, plan.level)
-        for pair in cohort.pairs(plan.reference)
+        for pair in pairs_of(cohort.table.arms, plan.reference)
     }
 
 
@@ -198,11 +200,11 @@ def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
     tasks = list(dict.fromkeys(task))
     place = np.array([tasks.index(name) for name in task])
     held = {name: {*_SEPARATOR.split(text)} - {""} for name, text in zip(task, table.words["tags"], strict=True)}
-    known = sorted(set().union(*held.values()))
+    named_tags = sorted(set().union(*held.values()))
     values = measure_of_rows(cohort)
     scores = {arm: _means(values, place, table.arm == i, len(tasks)) for i, arm in enumerate(table.arms)}
     found = tag_contrasts(
-        scores, {tag: [tag in held[name] for name in tasks] for tag in known}, plan.perm, plan.seed, plan.level
+        scores, {tag: [tag in held[name] for name in tasks] for tag in named_tags}, plan.perm, plan.seed, plan.level
     )
     return [
         {
@@ -220,8 +222,8 @@ def _possible(ci: Interval | None) -> Bounds:
 
 
 def _means(values: Floats, place: np.ndarray, own: np.ndarray, count: int) -> Floats:
-    known = own & np.isfinite(values)
-    sums, sizes = np.bincount(place[known], values[known], count), np.bincount(place[known], minlength=count)
+    own = own & np.isfinite(values)
+    sums, sizes = np.bincount(place[own], values[own], count), np.bincount(place[own], minlength=count)
     return np.divide(sums, sizes, out=np.full(count, np.nan), where=sizes > 0)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
-from labctl.analysis.episodes_table.values import is_drawn, text
+from labctl.analysis.episodes_table.values import is_printable, text
 from labctl.analysis.reading import contents
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
@@ -120,7 +120,7 @@ def arm_names(given: Sequence[str], found: Sequence[str], sources: Sequence[str]
         raise TableError(sources[0], f"--arm is given {len(given)} times for {len(sources)} sources; give one for each")
     names = list(given or found)
     for name, source in zip(names, sources, strict=True):
-        if not ARM.fullmatch(name) or not is_drawn(name):
+        if not ARM.fullmatch(name) or not is_printable(name):
             raise TableError(source, f"the arm's name would be {name!r}; give one with --arm")
     return names
 

@@ -6,14 +6,16 @@ order within blocks would have been as likely.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy import stats
 
 from labctl.analysis.blocks.means import mean_over_units
 from labctl.analysis.episodes_table.cohort import Cohort, Plan
-from labctl.analysis.episodes_table.pairs import bounds
 from labctl.analysis.episodes_table.ranks import Test
 from labctl.analysis.episodes_table.result import Order
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.resample import hashes, stream_key
 
@@ -37,8 +39,8 @@ def order_of(cohort: Cohort, plan: Plan) -> Order:
     rest = arms - arms.mean(axis=0)
     orders = min(plan.perm, MOST_ORDERS)
     seen, effect = _carried(rest, place[None])
-    drawn = np.concatenate([_carried(rest, part)[0] for part in _orders(plan.seed, orders, rest.shape)])
     if len(values) > 1:
+        drawn = np.concatenate([_carried(rest, part)[0] for part in _orders(plan.seed, orders, rest.shape)])
         found["after_p"] = float((1 + (drawn >= seen[0] * (1 - TIE)).sum()) / (1 + orders))
     unit = cohort.unit[whole]
     means = [mean_over_units(column, unit, 0.0, 1.0, plan.draws, plan.level) for column in ran.T]
@@ -55,12 +57,12 @@ def _trend(means: Floats) -> Test:
     return float(tau), float(p)
 
 
-def _orders(seed: int, count: int, shape: tuple[int, ...]) -> list[Ints]:
+def _orders(seed: int, count: int, shape: tuple[int, ...]) -> Iterator[Ints]:
     """Random places within every block, in chunks [replicates, blocks, arms]."""
     key, (blocks, arms) = stream_key(seed, "order"), shape
-    parts = [range(s, min(s + CHUNK, count)) for s in range(0, count, CHUNK)]
-    words = (hashes(key, part, range(blocks * arms)).reshape(len(part), blocks, arms) for part in parts)
-    return [np.argsort(word, axis=2) for word in words]
+    for start in range(0, count, CHUNK):
+        part = range(start, min(start + CHUNK, count))
+        yield np.argsort(hashes(key, part, range(blocks * arms)).reshape(len(part), blocks, arms), axis=2)
 
 
 def _carried(rest: Floats, place: Ints) -> tuple[Floats, Floats]:

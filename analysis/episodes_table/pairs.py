@@ -15,9 +15,8 @@ from labctl.analysis.blocks.means import Estimate, mean_over_units
 from labctl.analysis.blocks.swaps import sign_flip_p
 from labctl.analysis.episodes_table.cohort import Cohort, Pair, Plan
 from labctl.analysis.episodes_table.result import PairOfEpisodes, Sequence
-from labctl.analysis.results import Bounds
+from labctl.analysis.results import Bounds, bounds
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.survival.verdicts import (
     BETTER,
     InView,
@@ -25,6 +24,7 @@ from labctl.analysis.survival.verdicts import (
     holm_errors_by_family,
     holm_levels,
     of_one_family,
+    pairs_of,
     verdict,
 )
 
@@ -34,10 +34,11 @@ MOST_E = 1e12
 
 def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
     """Every pair of arms, p-values adjusted by Holm among pairs without the reference, and among those with it."""
-    rows = {pair: _row(cohort, pair, plan) for pair in cohort.pairs(plan.reference)}
-    tested = {pair: p for pair, row in rows.items() if (p := decisive_p(row)) is not None}
+    rows = {pair: _row(cohort, pair, plan) for pair in pairs_of(cohort.table.arms, plan.reference)}
+    tested = {pair: p for pair, row in rows.items() if (p := row["p"][_decisive(row)]) is not None}
     adjusted = holm_by_family(tested, plan.reference)
-    off = holm_errors_by_family(tested, {pair: _decisive_error(rows[pair]) for pair in tested}, plan.reference)
+    errors = {pair: rows[pair]["p_error"][_decisive(rows[pair])] or 0.0 for pair in tested}
+    off = holm_errors_by_family(tested, errors, plan.reference)
     for pair, row in rows.items():
         if pair not in adjusted:
             continue
@@ -50,21 +51,21 @@ def pair_rows(cohort: Cohort, plan: Plan) -> list[PairOfEpisodes]:
     return list(rows.values())
 
 
-def decisive_p(row: PairOfEpisodes) -> float | None:
-    """The p that says whether two arms differ: that of the score, else of success."""
-    return row["p"]["score"] if row["p"]["score"] is not None else row["p"]["success"]
+def _decisive(row: PairOfEpisodes) -> str:
+    """Whose p says whether two arms differ: that of the score, else of success."""
+    return "success" if row["p"]["score"] is None else "score"
 
 
-def _decisive_error(row: PairOfEpisodes) -> float:
-    return row["p_error"]["score" if row["p"]["score"] is not None else "success"] or 0.0
+def difference(row: PairOfEpisodes) -> float | None:
+    """The first arm's measure less the second's."""
+    return row["score_difference"] if row["score_difference"] is not None else row["success_difference"]
 
 
 def leader(row: PairOfEpisodes) -> str | None:
     """The arm that does better, None where no order may be said."""
     if row["verdict"] != BETTER:
         return None
-    difference = row["score_difference"] if row["score_difference"] is not None else row["success_difference"]
-    return row["a"] if (difference or 0.0) > 0 else row["b"]
+    return row["a"] if (difference(row) or 0.0) > 0 else row["b"]
 
 
 def told_apart(rows: list[PairOfEpisodes]) -> set[Pair]:
@@ -136,11 +137,6 @@ def _success_interval(cohort: Cohort, success: Floats, only_a: int, only_b: int,
     if cohort.single:
         return bounds(tango(only_a, only_b, count, plan.level))
     return bounds(mean_over_units(success, cohort.unit, -1.0, 1.0, plan.draws, plan.level).interval)
-
-
-def bounds(interval: Interval | None) -> Bounds:
-    """An interval as JSON has it."""
-    return None if interval is None else [*interval]
 
 
 def wins(rows: list[PairOfEpisodes]) -> Mapping[Pair, float]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from labctl.analysis.episodes_table.columns import check_columns, is_episodes
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
-from labctl.analysis.reading import operations_of, read_any
+from labctl.analysis.reading import Columns, operations_of, read_any
 from labctl.analysis.table import Table
 
 
@@ -20,12 +20,14 @@ def read_either(path: str | Path, *, extra: bool = False) -> Table | EpisodesTab
     found = read_any(path)
     if not is_episodes(found.names, found.where):
         return operations_of(found, extra=extra)
-    check_columns(found.names, found.where, extra=extra)
-    return table_from_lines(found.lines, found.source)
+    return _episodes_of(found, extra)
 
 
 def read_episodes(path: str | Path, *, extra: bool = False) -> EpisodesTable:
     """The checked episodes table in `path`. Raises `TableError` with `file:line`."""
-    found = read_any(path)
+    return _episodes_of(read_any(path), extra)
+
+
+def _episodes_of(found: Columns, extra: bool) -> EpisodesTable:
     check_columns(found.names, found.where, extra=extra)
     return table_from_lines(found.lines, found.source)

@@ -13,7 +13,7 @@ import numpy as np
 
 from labctl.analysis.binary.pooling import category
 from labctl.analysis.episodes_table.columns import MEASURES, NUMBERS, OF_BLOCK, STAGE_TIME, TEXTS, check_columns
-from labctl.analysis.episodes_table.values import is_drawn, is_void, number, text
+from labctl.analysis.episodes_table.values import is_printable, is_void, number, text
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.table import LATE_S, LATE_SHARE, Row
 from labctl.errors import TableError
@@ -63,18 +63,16 @@ class EpisodesTable:
         return out
 
 
-def table_from_rows(
-    rows: Iterable[Row], *, source: str = "table", first_line: int = 1, extra: bool = False
-) -> EpisodesTable:
-    """Check rows (text or numbers, None or "" for empty) and lay them out; row i counts as line `first_line + i`.
+def table_from_rows(rows: Iterable[Row], *, source: str = "table", extra: bool = False) -> EpisodesTable:
+    """Check rows (text or numbers, None or "" for empty) and lay them out; the first counts as line 1.
 
     Raises `TableError` naming `source:line`, the value found, what is allowed and what to do.
     """
     listed = list(rows)
     if not listed:
         raise TableError(source, "no rows; an episodes table needs at least one episode")
-    check_columns(list(listed[0]), f"{source}:{first_line}", extra=extra)
-    return table_from_lines(((first_line + i, row) for i, row in enumerate(listed)), source)
+    check_columns(list(listed[0]), f"{source}:1", extra=extra)
+    return table_from_lines(enumerate(listed, 1), source)
 
 
 def table_from_lines(lines: Lines, source: str) -> EpisodesTable:
@@ -122,7 +120,7 @@ def _named(row: Row, column: str, where: str) -> str:
     found = text(row.get(column))
     if not found:
         raise TableError(where, f"{column} is empty; every row names its {column}")
-    if not is_drawn(found):
+    if not is_printable(found):
         raise TableError(where, f"{column} is {found!r}, with a line break or another control character; take it out")
     return found
 
@@ -180,15 +178,11 @@ def _check_preference(table: EpisodesTable, at: int, i: int, voided: set[tuple[s
         raise TableError(where, f"compared is {compared!r}; allowed are two arms, the one that ran first before a |")
     if TIE in two:
         raise TableError(where, f"compared is {compared!r}, and {TIE!r} stands for no preference; rename that arm")
-    position = {}
-    for j in np.flatnonzero(table.block == at):
-        position[table.arms[table.arm[j]]] = table.number["position"][j]
+    position = {table.arms[table.arm[j]]: table.number["position"][j] for j in np.flatnonzero(table.block == at)}
     for arm in two:
         if arm not in position:
-            text = "its episode is void" if (name, arm) in voided else f"the arms of block {name!r} are others"
-            raise TableError(
-                where, f"compared names {arm!r}, but {text}; a preference is about two episodes that count"
-            )
+            why = "its episode is void" if (name, arm) in voided else f"the arms of block {name!r} are others"
+            raise TableError(where, f"compared names {arm!r}, but {why}; a preference is about two episodes that count")
     if position[two[0]] > position[two[1]]:
         found = f"compared is {compared!r}, but {two[1]!r} ran before {two[0]!r} by position"
         raise TableError(where, f"{found}; name the one that ran first before the |")

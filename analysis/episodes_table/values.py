@@ -8,13 +8,11 @@ from __future__ import annotations
 import math
 import unicodedata
 
-from labctl.analysis.table import LONGEST_S, Row, Value
+from labctl.analysis.table import LONGEST_S, Row, Value, is_yes
 from labctl.errors import TableError
 
 MOST_STAGES = 99
 """Of one task: a funnel has a row and a curve for each."""
-MISSING = math.nan
-"""Stands for a number that a row does not have."""
 
 
 def text(value: Value) -> str:
@@ -28,11 +26,11 @@ def number(row: Row, column: str, where: str) -> float:
     """The number in a column, NaN where it is empty. Raises `TableError` for a value out of its range."""
     found = text(row.get(column))
     if not found:
-        return MISSING
+        return math.nan
     try:
         value = float(found)
     except ValueError:
-        value = MISSING
+        value = math.nan
     allowed, remedy, holds = _RULES.get(column, _TIME)
     if not (math.isfinite(value) and holds(value)):
         hint = "write a decimal point" if "," in found else remedy
@@ -40,14 +38,14 @@ def number(row: Row, column: str, where: str) -> float:
     return value
 
 
-def is_drawn(word: str) -> bool:
+def is_printable(word: str) -> bool:
     """Whether a name can be printed in a line: it holds no control character, and nothing that no encoding has."""
     return not any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in word)
 
 
 def is_void(row: Row) -> bool:
     """Whether the row says that its episode is void."""
-    return text(row.get("void")).lower() not in ("", "0", "0.0", "false", "no")
+    return is_yes(row.get("void"))
 
 
 def _whole(least: int, most: float = math.inf) -> tuple:

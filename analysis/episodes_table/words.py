@@ -12,7 +12,7 @@ from labctl.analysis import numerals
 from labctl.analysis.blocks.enough import STATEMENTS
 from labctl.analysis.blocks.heatmap import HARD
 from labctl.analysis.episodes_table.pairs import leader
-from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, PairOfEpisodes, StageReached
+from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult, Factor, PairOfEpisodes, StageReached
 from labctl.analysis.numerals import counted
 
 
@@ -26,7 +26,7 @@ class Shown:
 
 def level(result: EpisodesResult) -> str:
     """The level of one interval, in percent."""
-    return f"{100 * (1 - result['alpha']):g} %"
+    return f"{numerals.confidence(result['alpha'])} %"
 
 
 def arms(result: EpisodesResult) -> Shown:
@@ -38,17 +38,23 @@ def arms(result: EpisodesResult) -> Shown:
         ("succeeded", "rate", lambda arm: numerals.count(arm["successes"])),
         (f"success % [{each}]", "rate", lambda arm: numerals.estimate(arm["rate"], arm["rate_ci"], scale=100)),
         (f"score [{each}]", "score", lambda arm: numerals.estimate(arm["score"], arm["score_ci"], digits=3)),
-        ("rank [all at once]", "rank", _rank),
+        ("rank [all at once]", "rank", rank),
         ("letters", "letters", lambda arm: arm["letters"]),
         (f"RMST s [{each}]", "rmst", lambda arm: numerals.estimate(arm["rmst"], arm["rmst_ci"])),
         (f"HRT % [{each}]", "hrt", lambda arm: numerals.estimate(arm["hrt"], arm["hrt_ci"], scale=100)),
     ]
     shown = [c for c in columns if c[1] is None or any(arm.get(c[1]) not in (None, "") for arm in result["arms"])]
-    order = sorted(result["arms"], key=lambda arm: (arm["rank"] is None, arm["rank"], arm["arm"]))
-    return Shown(tuple(head for head, _, _ in shown), [tuple(cell(arm) for _, _, cell in shown) for arm in order])
+    rows = [tuple(cell(arm) for _, _, cell in shown) for arm in arms_in_order(result)]
+    return Shown(tuple(head for head, _, _ in shown), rows)
 
 
-def _rank(arm: ArmOfEpisodes) -> str:
+def arms_in_order(result: EpisodesResult) -> list[ArmOfEpisodes]:
+    """The arms, best first by the measure; those without a rank last."""
+    return sorted(result["arms"], key=lambda arm: (arm["rank"] is None, arm["rank"], arm["arm"]))
+
+
+def rank(arm: ArmOfEpisodes) -> str:
+    """An arm's rank with its interval."""
     if arm["rank"] is None or arm["rank_ci"] is None:
         return numerals.MISSING
     low, high = arm["rank_ci"]
@@ -85,7 +91,7 @@ def pairs(result: EpisodesResult) -> Shown | None:
             f"{pair['a']} vs {pair['b']}",
             numerals.count(pair["blocks"]),
             verdict_words(pair),
-            _difference(pair, on_score),
+            numerals.estimate(*measured(pair, on_score), digits=3),
             numerals.estimate(pair["win"], pair["win_ci"], digits=3),
             numerals.p_value(pair["p_holm"], pair["p_holm_error"]),
             *((numerals.count(pair["stop_block"]),) if stopped else ()),
@@ -101,15 +107,16 @@ def verdict_words(pair: PairOfEpisodes) -> str:
     return f"{ahead} better" if ahead else pair["verdict"] or "not tested"
 
 
-def _difference(pair: PairOfEpisodes, on_score: bool) -> str:
+def measured(pair: PairOfEpisodes, on_score: bool) -> tuple[float | None, numerals.Bounds]:
+    """A pair's difference in score, or in success, with its interval."""
     if on_score:
-        return numerals.estimate(pair["score_difference"], pair["score_ci"], digits=3)
-    return numerals.estimate(pair["success_difference"], pair["success_ci"], digits=3)
+        return pair["score_difference"], pair["score_ci"]
+    return pair["success_difference"], pair["success_ci"]
 
 
 def sentences(result: EpisodesResult) -> list[str]:
     """What is said of all arms at once, and of the order they ran in."""
-    blocks, order = result["blocks"], result["order"]
+    blocks = result["blocks"]
     sentences: list[str] = []
     if result["pairs"]:
         text = "win: how often the first of a pair does better within a block, ties one half"
@@ -123,6 +130,16 @@ def sentences(result: EpisodesResult) -> list[str]:
                 f"; success, Cochran's Q = {blocks['cochran_q']:.1f}, {numerals.p_equals(blocks['cochran_p'], None)}"
             )
         sentences.append(text + ".")
+    sentences += of_order(result)
+    if result["enough"]:
+        sentences.append(f"Found in draws of so many blocks: {STATEMENTS[0].lower()}{STATEMENTS[1:]}")
+    return sentences
+
+
+def of_order(result: EpisodesResult) -> list[str]:
+    """What is said of the order that arms ran in."""
+    blocks, order = result["blocks"], result["order"]
+    sentences: list[str] = []
     if blocks["position_chi2"] is not None:
         means = ", ".join(f"{mean:.3f}" for mean in order["places"])
         text = f"By place within a block (first to last) the means are {means}: Friedman chi2 = "
@@ -135,8 +152,6 @@ def sentences(result: EpisodesResult) -> list[str]:
     if order["trend"] is not None:
         text = f"Drift over blocks in the order of the table: Kendall's tau = {numerals.signed(order['trend'])}"
         sentences.append(f"{text}, {numerals.p_equals(order['trend_p'], None)}.")
-    if result["enough"]:
-        sentences.append(f"Found in draws of so many blocks: {STATEMENTS[0].lower()}{STATEMENTS[1:]}")
     return sentences
 
 
@@ -157,29 +172,47 @@ def preference(result: EpisodesResult) -> tuple[Shown, list[str]] | None:
 
 def factors(result: EpisodesResult) -> list[str]:
     """What sites and people add to the differences of arms."""
-    sentences: list[str] = []
-    for name, found in result["factors"].items():
-        if found["tau2"] is None or found["i2"] is None:
-            sentences.append(
-                f"{name}: {counted(found['levels'], 'level')}; nothing can be told of how far they differ."
-            )
-            continue
-        text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
-        sentences.append(
-            f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %."
-        )
-        if name == "cell" and not found["prediction"]:
-            sentences.append(
-                f"cell: what is said is of these {found['levels']}; an interval for a further one needs 5."
-            )
+    return [text for name, found in result["factors"].items() for text in of_factor(name, found)]
+
+
+def of_factor(name: str, found: Factor) -> list[str]:
+    """What one factor adds to the differences of arms."""
+    if found["tau2"] is None or found["i2"] is None:
+        return [f"{name}: {counted(found['levels'], 'level')}; nothing can be told of how far they differ."]
+    text = f"{name}: {found['levels']} levels; a pair's difference has a standard deviation of "
+    sentences = [f"{text}{found['tau2'] ** 0.5:.3f} between them (mean over pairs), I2 {100 * found['i2']:.0f} %."]
+    if name == "cell" and not found["prediction"]:
+        sentences.append(f"cell: what is said is of these {found['levels']}; an interval for a further one needs 5.")
+    if found["prediction"]:
         clear = [p for p in found["prediction"] if p["low"] > 0 or p["high"] < 0]
-        if found["prediction"]:
-            named = "; ".join(
-                f"{p['a']} vs {p['b']} [{numerals.signed(p['low'])}, {numerals.signed(p['high'])}]" for p in clear
-            )
-            text = f"At a further {name}, {len(clear)} of {len(found['prediction'])} differences are clear of 0"
-            sentences.append(f"{text}{': ' if clear else ''}{named}.")
+        named = "; ".join(
+            f"{p['a']} vs {p['b']} [{numerals.signed(p['low'])}, {numerals.signed(p['high'])}]" for p in clear
+        )
+        text = f"At a further {name}, {len(clear)} of {len(found['prediction'])} differences are clear of 0"
+        sentences.append(f"{text}{': ' if clear else ''}{named}.")
     return sentences
+
+
+def compositions(result: EpisodesResult) -> list[tuple[str, ...]]:
+    """Of several axes at once: axes, arm, drop, single drops added up, what is beyond them, p, sets."""
+    return [
+        (
+            one["axis"], one["arm"], numerals.number(one["drop"], 3), numerals.number(one["singles"], 3),
+            _estimate(one["beyond"], one["ci"]), numerals.p_value(one["p"], None), str(one["pairs"]),
+        )
+        for one in result["compositions"]
+    ]  # fmt: skip
+
+
+def breaks(result: EpisodesResult) -> list[tuple[str, ...]]:
+    """Of each arm along each family: the clearest break, the means on both sides of it, p of any break."""
+    return [
+        (
+            one["family"], one["arm"], f"{one['holds']} to {one['breaks']}", numerals.number(one["before"], 3),
+            numerals.number(one["after"], 3), numerals.p_value(one["p"], one["p_error"]),
+        )
+        for one in result["cliffs"]
+    ]  # fmt: skip
 
 
 def rows(result: EpisodesResult) -> list[Shown]:
@@ -198,13 +231,7 @@ def rows(result: EpisodesResult) -> list[Shown]:
         ),
         Shown(
             ("axes together", "arm", "drop", "single drops added up", f"beyond [{each}]", "p", "sets"),
-            [
-                (
-                    c["axis"], c["arm"], numerals.number(c["drop"], 3), numerals.number(c["singles"], 3),
-                    _estimate(c["beyond"], c["ci"]), p(c["p"], None), str(c["pairs"]),
-                )
-                for c in result["compositions"]
-            ],
+            compositions(result),
         ),
         Shown(
             ("tag", "arm", "tasks with / without", f"effect of the tag [{each}]", "p", "smallest p"),
@@ -233,13 +260,7 @@ def rows(result: EpisodesResult) -> list[Shown]:
         ),
         Shown(
             ("family", "arm", "clearest break", "mean up to there", "mean from there on", "p of any break"),
-            [
-                (
-                    c["family"], c["arm"], f"{c['holds']} to {c['breaks']}", numerals.number(c["before"], 3),
-                    numerals.number(c["after"], 3), p(c["p"], c["p_error"]),
-                )
-                for c in result["cliffs"]
-            ],
+            breaks(result),
         ),
         _by_task(result),
         _fewer(result),

@@ -11,24 +11,25 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from labctl.analysis.cells_result import OverCells
+from labctl.analysis.family import STATISTICS
+from labctl.analysis.monte_carlo import check_draws
 from labctl.analysis.operations_table.cautions import cautions, unequal_budgets
 from labctl.analysis.operations_table.cohort import Cohort, Plan, exchanges_by_pair
 from labctl.analysis.operations_table.describe import (
     cell_row,
     helped,
     intervention_rate,
-    listed,
     seconds_per_item,
     succeeded,
 )
 from labctl.analysis.operations_table.over_cells import over_cells
 from labctl.analysis.operations_table.pair_rows import pair_rows
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
 from labctl.analysis.survival.curves import ESTIMATORS, KAPLAN_MEIER
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.items_moved import moved_macro, moved_share
-from labctl.analysis.survival.ks import STATISTICS
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.resample import Design
 from labctl.analysis.survival.result import AgainstReference, AnalysisResult, ArmResult, Margin, PairResult
@@ -50,10 +51,10 @@ def arm_row(cohort: Cohort, arm: str, plan: Plan) -> ArmResult:
     return {
         "arm": arm,
         "rmst": found.value,
-        "rmst_ci": listed(found.interval),
+        "rmst_ci": bounds(found.interval),
         **_against_reference(cohort, arm, plan),
         "moved": moved,
-        "moved_ci": listed(moved_ci),
+        "moved_ci": bounds(moved_ci),
         "moved_macro": moved_macro(cells),
         "seconds_per_item": seconds_per_item(cells),
         "succeeded": succeeded(cells),
@@ -87,9 +88,9 @@ def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference
         "hrt": ratio.value,
         "hrt_floor": floor,
         "hrt_ci": [max(end, floor) for end in ratio.interval] if ratio.interval else None,
-        "hrt_ci_percentile": listed(ratio.percentile),
+        "hrt_ci_percentile": bounds(ratio.percentile),
         "auc": area.value,
-        "auc_ci": listed(area.interval),
+        "auc_ci": bounds(area.interval),
     }
 
 
@@ -120,7 +121,7 @@ def analyze(
     level of verdicts, letters and adjusted intervals, `family` the statistics whose smallest p says that a pair
     differs, `design` the relabellings that the schedule could have drawn; without it labels are swapped freely within
     blocks. `margin` is what was registered as near enough; without it no pair is asked and no key is added. `estimator`
-    is what RMSTs are made of (`curves.ESTIMATORS`). `say` is told how many pairs are done: "3/10 pairs".
+    is what RMSTs are made of (`curves.ESTIMATORS`). `say` is given how many pairs are done: "3/10 pairs".
     Raises `TableError` for a tau, reference, margin or count of replicates that makes no sense for this table.
     """
     if estimator not in ESTIMATORS:
@@ -128,22 +129,18 @@ def analyze(
     cells = cells_of(table, estimator)
     if not cells:
         raise TableError(table.where, "every episode is void; nothing is left to analyse")
-    tau_ns, known = _horizon(table, tau), _known(table, reference)
-    plan = Plan(tau_ns, known, boot, perm, seed, alpha, tuple(family), design, margin, estimator, say)
-    if margin is not None:
-        if not 1 < margin["rmst_ratio"] < math.inf:
-            text = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
-            raise TableError(table.where, f"{text}; allowed is a number above 1, such as 1.25")
-        _known(table, margin["non_inferior_to"])
-    if not 0 < alpha < 1:
-        raise TableError(table.where, f"alpha is {alpha:g}; allowed is a level between 0 and 1, such as 0.05")
+    plan = Plan(_horizon(table, tau), reference, boot, perm, seed, alpha, tuple(family), design, margin, estimator, say)
+    check_draws(table.where, alpha, boot=boot, perm=perm)
+    for arm in (reference, margin and margin["non_inferior_to"]):
+        if arm is not None and arm not in table.arms():
+            raise TableError(table.where, f"no arm {arm!r} to refer to; the arms are {', '.join(table.arms())}")
+    if margin is not None and not 1 < margin["rmst_ratio"] < math.inf:
+        text = f"the margin rmst_ratio is {margin['rmst_ratio']:g}"
+        raise TableError(table.where, f"{text}; allowed is a number above 1, such as 1.25")
     unknown = [name for name in family if name not in STATISTICS]
     if unknown or not family:
         found = f"{unknown[0]!r} in the family" if unknown else "an empty family"
         raise TableError(table.where, f"{found}; allowed are one or more of {', '.join(STATISTICS)}")
-    for name, count in (("boot", boot), ("perm", perm)):
-        if count < 1:
-            raise TableError(table.where, f"{name} is {count}; allowed is a whole number, 1 or more")
     cohort = _cohort(table, cells, plan)
     arms = [arm_row(cohort, arm, plan) for arm in cohort.arms()]
     together, against = cohort, arms
@@ -152,7 +149,8 @@ def analyze(
         together = _cohort(compared, cells_of(compared, estimator), plan)
         against = [arm_row(together, arm, plan) for arm in together.arms()]
     refused = unequal_budgets(together.cells)
-    pairs, exchanges = pair_rows(together, plan, set(refused), against), exchanges_by_pair(together.cells, plan)
+    exchanges = exchanges_by_pair(together.cells, plan)
+    pairs = pair_rows(together, plan, set(refused), against, exchanges)
     by_cell = over_cells(compared.rigs(), together, plan, pairs) if len(table.rigs()) > 1 else None
     if by_cell:
         depending_on_cells(pairs, by_cell, alpha)
@@ -219,9 +217,3 @@ def _horizon(table: Table, tau: float | None) -> int:
     if not (math.isfinite(tau) and 1 / NS <= tau <= LONGEST_S):
         raise TableError(table.where, f"tau is {tau:g}; allowed is a time above 0 s, at most the episode's budget")
     return round(tau * NS)
-
-
-def _known(table: Table, reference: str | None) -> str | None:
-    if reference is not None and reference not in table.arms():
-        raise TableError(table.where, f"no arm {reference!r} to refer to; the arms are {', '.join(table.arms())}")
-    return reference

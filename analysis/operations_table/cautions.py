@@ -17,7 +17,6 @@ from labctl.analysis.survival.clusters import MOST_TOGETHER, blocks_of, blocks_o
 from labctl.analysis.survival.curves import NEVER_NS, WANG_CHANG, rmst_with_error
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.resample import Exchange, smallest_attainable, swap_count, ways_of
-from labctl.analysis.survival.verdicts import ALPHA
 from labctl.analysis.table import CENSORED, NS, UNKNOWN, WRONG_END, Table
 
 Key = tuple[str, str]
@@ -39,7 +38,7 @@ def unequal_budgets(cells: Mapping[Key, Cell]) -> dict[Key, str]:
             found = [Counter(c.budget_ns.tolist()) for c in (one, two)]
             if UNKNOWN in found[0] or UNKNOWN in found[1] or _alike(*found) or _by_block(one, two):
                 continue
-            texts = [_causes_in_words(counts) for counts in found]
+            texts = [_in_words(counts) for counts in found]
             out[a, b] = out[b, a] = (
                 f"{a} and {b} had unequal time budgets at {obj} ({texts[0]} and {texts[1]}): not compared"
             )
@@ -59,7 +58,7 @@ def _by_block(one: Cell, two: Cell) -> bool:
     return len(met) == len(blocks_of(one))
 
 
-def _causes_in_words(counts: Counter[int]) -> str:
+def _in_words(counts: Counter[int]) -> str:
     """`120 s`, or `18 × 120 s, 2 × 360 s`."""
     if len(counts) == 1:
         return f"{next(iter(counts)) / NS:g} s"
@@ -72,8 +71,8 @@ def cautions(
     together: Mapping[Key, Cell],
     tau_ns: int,
     refused: Mapping[Key, str],
-    alpha: float = ALPHA,
-    exchanges: Mapping[Key, Sequence[Exchange]] | None = None,
+    alpha: float,
+    exchanges: Mapping[Key, Sequence[Exchange]],
 ) -> list[str]:
     """Every warning of the result, in a fixed order. together: the cells that are compared; exchanges: of the pairs
     whose labels the schedule moves.
@@ -109,7 +108,7 @@ def cautions(
         f"{arm}: {counted(n, 'episode')} of extra blocks of its own count in its own numbers and HRT, and in no pair"
         for arm, n in sorted(alone.items())
     ]
-    out += _of_pairs(together, arms, tau_ns, refused, alpha, exchanges or {})
+    out += _of_pairs(together, arms, tau_ns, refused, alpha, exchanges)
     return out
 
 

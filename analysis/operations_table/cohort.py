@@ -1,21 +1,20 @@
-"""What is asked of a table of operations, the cells it is asked of, and which pairs of arms there are.
+"""A request for the analysis of an operations table, the cells that it is about, and the exchanges of its pairs.
 
 May not: estimate anything.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from labctl.analysis.family import STATISTICS
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import Replicates
 from labctl.analysis.survival.curves import KAPLAN_MEIER, Floats
-from labctl.analysis.survival.ks import STATISTICS
 from labctl.analysis.survival.resample import Design, Exchange, exchanges_of
 from labctl.analysis.survival.result import Margin
-from labctl.analysis.survival.verdicts import ALPHA, of_one_family
+from labctl.analysis.survival.verdicts import ALPHA, of_one_family, pairs_of
 
 Key = tuple[str, str]
 
@@ -53,11 +52,6 @@ class Cohort:
     def arms(self) -> list[str]:
         """Arms with at least one episode, sorted."""
         return sorted({a for a, _ in self.cells})
-
-
-def pairs_of(arms: Sequence[str], reference: str | None) -> list[Key]:
-    """Every pair of arms once, the reference first."""
-    return list(itertools.combinations(sorted(arms, key=lambda a: (a != reference, a)), 2))
 
 
 def exchanges_by_pair(cells: Mapping[Key, Cell], plan: Plan) -> dict[Key, tuple[Exchange, ...]]:

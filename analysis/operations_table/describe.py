@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labctl.analysis.results import Result
+from labctl.analysis.results import Result, bounds
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import MOST_OF_UNSEEN, unseen
 from labctl.analysis.survival.curves import (
@@ -107,11 +107,11 @@ def cell_row(cell: Cell, found: Estimate, tau_ns: int) -> CellResult:
         "ghosts": int((cell.kind == GHOST).sum()),
         "rmst": found.value,
         "rmst_se": rmst_with_error(cell.timed, tau_ns)[1],
-        "rmst_ci": listed(found.interval),
-        "rmst_ci_percentile": listed(found.percentile),
+        "rmst_ci": bounds(found.interval),
+        "rmst_ci_percentile": bounds(found.percentile),
         "rmst_kaplan_meier": rmst_with_error(cell.durations, tau_ns)[0],
         "rmst_wang_chang": alike,
-        "rmst_wang_chang_ci": listed(_alike_interval(alike, alike_se, cell.episodes, tau_ns / NS)),
+        "rmst_wang_chang_ci": bounds(_alike_interval(alike, alike_se, cell.episodes, tau_ns / NS)),
         "rmst_aalen_johansen": None if competing is None else competing.rmst,
         "items_moved": int(cell.moved.sum()),
         "items_staged": None if (cell.staged == UNKNOWN).any() else int(cell.staged.sum()),
@@ -202,11 +202,6 @@ def first_operation(cell: Cell, tau_ns: int) -> float:
     first, rows = np.flatnonzero(np.diff(cell.durations.episode, prepend=-1)), cell.durations
     alone = Durations(rows.time_ns[first], rows.event[first], np.arange(len(first)), len(first))
     return rmst_with_error(alone, tau_ns)[0]
-
-
-def listed(interval: Interval | None) -> list[float] | None:
-    """An interval as JSON holds it."""
-    return None if interval is None else [*interval]
 
 
 def _read(grid: Ints, values: Floats, time_ns: int) -> float:

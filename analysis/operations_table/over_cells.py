@@ -14,8 +14,8 @@ from scipy import special
 
 from labctl.analysis.cells_result import ArmInCell, OverCells, PairInCell, PairOverCells
 from labctl.analysis.operations_table.cohort import Cohort, Key, Plan
-from labctl.analysis.operations_table.describe import listed
 from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.hrt import hrt, rmst
 from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT, IDENTITY, Interval, as_a_mean, t_interval
@@ -64,11 +64,11 @@ def _pair(cohort: Cohort, cells: Sequence[str], pair: PairResult, plan: Plan) ->
         made["f"], freedom, made["p_alike"] = welch(values, variance, df)
         made["df"] = [*freedom]
         made["tau2"], made["i2"] = spread.tau2[0], spread.i2[0]
-        made["tau2_ci"] = listed(q_profile(values, variance))
+        made["tau2_ci"] = bounds(q_profile(values, variance))
         made["opposed"] = opposed(values, variance, df, plan.alpha)
     if len(known) >= FEWEST_TO_PREDICT:
         ci, ahead = further(values)
-        made["ci"], made["prediction"] = listed(ci), listed(ahead)
+        made["ci"], made["prediction"] = bounds(ci), bounds(ahead)
     return made
 
 
@@ -84,7 +84,7 @@ def _in_cell(cohort: Cohort, cell: str, pair: PairResult) -> PairInCell:
         "log_rmst_ratio": None if ratio is None else ratio.value,
         "se": ratio.se * as_a_mean(ratio.units) if ratio is not None and ratio.units > 1 and ratio.se > 0 else None,
         "df": max(units - 1, 0),
-        "ci": listed(ratio_interval(ratio)),
+        "ci": bounds(ratio_interval(ratio)),
         "without": None,
     }
 
@@ -140,9 +140,9 @@ def _arm(cohort: Cohort, cells: Sequence[str], arm: str, plan: Plan) -> list[Arm
                 "cell": cell,
                 "episodes": sum(cohort.cells[arm, o].episodes for o in own),
                 "rmst": found.value,
-                "rmst_ci": listed(found.interval),
+                "rmst_ci": bounds(found.interval),
                 "hrt": 1.0 if arm == plan.reference else relative and relative.value,
-                "hrt_ci": listed(relative.interval) if relative else None,
+                "hrt_ci": bounds(relative.interval) if relative else None,
             }
         )
     return rows

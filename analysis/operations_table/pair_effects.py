@@ -100,7 +100,7 @@ def simultaneous(ratios: Mapping[Two, RatioReplicates | None], level: float) -> 
     return {k: _by_tail(r, tail, bonferroni) if (r := known.get(k)) is not None else None for k in ratios}
 
 
-def hourly_interval(pair: Pair, level: float = LEVEL) -> Interval | None:
+def hourly_interval(pair: Pair) -> Interval | None:
     """Difference in items per robot-hour, a less b, mean over objects: t by linearisation, with Welch's freedom."""
     labels = pair.is_a[None, :].astype(float)
     walk = pair_values(pair.walk, Given(labels, 1.0 - labels), range(1), pair.request)
@@ -108,7 +108,7 @@ def hourly_interval(pair: Pair, level: float = LEVEL) -> Interval | None:
     if not (np.isfinite(difference[0]) and np.isfinite(variance[0]) and variance[0] > 0):
         return None
     df = min(int(n.sum()) - len(n) for n in (pair.of_a, pair.of_b))
-    return t_interval(float(difference[0]), math.sqrt(float(variance[0])), df, IDENTITY, level)
+    return t_interval(float(difference[0]), math.sqrt(float(variance[0])), df, IDENTITY)
 
 
 def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:

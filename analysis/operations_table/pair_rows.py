@@ -9,8 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from labctl.analysis.monte_carlo import share_error
-from labctl.analysis.operations_table.cohort import Cohort, Key, Plan, exchanges_by_pair, pairs_of
-from labctl.analysis.operations_table.describe import listed
+from labctl.analysis.operations_table.cohort import Cohort, Key, Plan
 from labctl.analysis.operations_table.pair_effects import (
     RatioReplicates,
     against_margin,
@@ -19,6 +18,7 @@ from labctl.analysis.operations_table.pair_effects import (
     rmst_ratio,
     simultaneous,
 )
+from labctl.analysis.results import bounds
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import joined
 from labctl.analysis.survival.items_moved import moved_columns, moved_difference
@@ -26,22 +26,36 @@ from labctl.analysis.survival.ks import bootstrap_p, pair_of
 from labctl.analysis.survival.logrank import logrank
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.permutation import PairTest, permutation_test, relabellings
+from labctl.analysis.survival.resample import Exchange
 from labctl.analysis.survival.result import ArmResult, Bounds, PairResult
-from labctl.analysis.survival.verdicts import InView, holm_by_family, holm_errors_by_family, of_one_family, verdict
+from labctl.analysis.survival.verdicts import (
+    InView,
+    holm_by_family,
+    holm_errors_by_family,
+    of_one_family,
+    pairs_of,
+    verdict,
+)
 from labctl.analysis.table import NS
 
 
-def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key], arms: Sequence[ArmResult]) -> list[PairResult]:
+def pair_rows(
+    cohort: Cohort,
+    plan: Plan,
+    refused: set[Key],
+    arms: Sequence[ArmResult],
+    exchanges: Mapping[Key, Sequence[Exchange]],
+) -> list[PairResult]:
     """The entries of `pairs`, every pair once, the reference first; statistics are null for pairs in `refused`.
 
-    `arms` are the entries of `arms`: how each fares against the reference.
+    arms: the entries of `arms`, how each fares against the reference; exchanges: of every pair, those of the schedule.
     """
     against = {row["arm"]: row for row in arms}
     pairs = pairs_of(cohort.arms(), plan.reference)
     tested, known = [p for p in pairs if p not in refused and cohort.objects(*p)], {}
     for done, p in enumerate(tested):
         plan.say(f"{done}/{len(tested)} pairs")
-        known[p] = _known_pair(cohort, p, plan, against)
+        known[p] = _known_pair(cohort, p, plan, against, exchanges[p])
     rows = {p: known[p][0] if p in known else _silent(p) for p in pairs}
     adjusted = holm_by_family(
         {p: v for p, row in rows.items() if (v := row["p"]["family"]) is not None}, plan.reference
@@ -55,7 +69,7 @@ def pair_rows(cohort: Cohort, plan: Plan, refused: set[Key], arms: Sequence[ArmR
         row["p_holm_error"] = drawn.get(p)
         together = {o: found for o, (_, found, _) in known.items() if of_one_family(p, o, plan.reference)}
         time = simultaneous(together, 1 - plan.alpha)[p] if ratio else None
-        row["p_holm"], row["log_rmst_ratio_adjusted_ci"] = adjusted.get(p), listed(time)
+        row["p_holm"], row["log_rmst_ratio_adjusted_ci"] = adjusted.get(p), bounds(time)
         seen = _in_view(row, against, plan.reference)
         found = verdict(p, row["p_holm"], seen, opposed=test.opposed(plan.alpha), alpha=plan.alpha)
         row["verdict"], row["leads"] = (found.kind, found.leads) if found else (None, None)
@@ -81,13 +95,12 @@ def _silent(pair: Key) -> PairResult:
 
 
 def _known_pair(
-    cohort: Cohort, pair: Key, plan: Plan, against: Mapping[str, ArmResult]
+    cohort: Cohort, pair: Key, plan: Plan, against: Mapping[str, ArmResult], exchanges: Sequence[Exchange]
 ) -> tuple[PairResult, RatioReplicates | None, PairTest]:
     """A pair before anything is adjusted over pairs, its RMST ratio's replicates and its tests."""
     a, b = pair
     shared = cohort.objects(a, b)
     of_a, of_b = ([cohort.cells[arm, o] for o in shared] for arm in pair)
-    exchanges = exchanges_by_pair(cohort.cells, plan)[pair]
     laid = pair_of(of_a, of_b, plan.tau_ns, exchanges=exchanges)
     made = relabellings(laid, plan.seed, plan.perm, moved_columns(of_a, of_b, laid))
     test = permutation_test(laid, plan.seed, plan.perm, plan.family, made)
@@ -116,11 +129,11 @@ def _known_pair(
         "ks_macro": test.value["ks_macro"],
         "ks_sup_mean": test.value["ks_sup_mean"],
         "log_rmst_ratio": test.value["log_rmst_ratio"],
-        "log_rmst_ratio_ci": listed(ratio_interval(ratio)),
+        "log_rmst_ratio_ci": bounds(ratio_interval(ratio)),
         "uph_difference": test.value["uph"],
-        "uph_difference_ci": listed(hourly_interval(laid)),
+        "uph_difference_ci": bounds(hourly_interval(laid)),
         "moved_difference": moved and moved.difference,
-        "moved_difference_ci": listed(moved.interval) if moved else None,
+        "moved_difference_ci": bounds(moved.interval) if moved else None,
         "moved_p": moved and moved.p,
         "moved_p_error": moved and moved.p_error,
         "auc": area,
@@ -149,10 +162,10 @@ def _pair_auc(
     """P(T_a < T_b) with its interval; against the reference it is what stands in the other arm's row, turned round."""
     if of_a[0].arm == plan.reference:
         row = against[of_b[0].arm]
-        value, bounds = row["auc"], row["auc_ci"]
-        return None if value is None else 1 - value, None if bounds is None else [1 - bounds[1], 1 - bounds[0]]
+        value, ci = row["auc"], row["auc_ci"]
+        return None if value is None else 1 - value, None if ci is None else [1 - ci[1], 1 - ci[0]]
     found = auc(of_a, of_b, plan.tau_ns, plan.seed, plan.boot)
-    return found.value, listed(found.interval)
+    return found.value, bounds(found.interval)
 
 
 def _in_view(row: PairResult, against: Mapping[str, ArmResult], reference: str | None) -> InView:
@@ -168,7 +181,7 @@ def _in_view(row: PairResult, against: Mapping[str, ArmResult], reference: str |
     return InView(
         (-time[1], -time[0]) if time else None,
         [row["uph_difference"], None if area is None else area - 0.5],
-        [(bounds[0], bounds[1]) if bounds else None for bounds in intervals],
+        [(ends[0], ends[1]) if ends else None for ends in intervals],
     )
 
 

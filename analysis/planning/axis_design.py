@@ -41,18 +41,16 @@ def power_of(sets: np.ndarray, base: float, perturbed: float, level: float) -> n
     return np.array([float(stats.binom.pmf(m[: n + 1], n, differing) @ rejects[: n + 1]) for n in sets])
 
 
-def needed(axes: int, alpha: float, base: float = BASE) -> list[Needed]:
+def needed(axes: int, alpha: float) -> list[Needed]:
     """For each of DROPS the fewest sets that find it in one of so many axes, at Holm's first step."""
-    return [
-        {"base": base, "perturbed": to, "power": POWER, "sets": _fewest(base, to, alpha / max(axes, 1))} for to in DROPS
-    ]
+    return [{"base": BASE, "perturbed": to, "power": POWER, "sets": _fewest(to, alpha / max(axes, 1))} for to in DROPS]
 
 
-def _fewest(base: float, perturbed: float, level: float) -> int | None:
+def _fewest(perturbed: float, level: float) -> int | None:
     """Exact tests gain power in steps, and lose a little between: the first number of sets of three that have it."""
     reach = 64
     while reach <= MOST:
-        enough = power_of(np.arange(reach), base, perturbed, level) >= POWER
+        enough = power_of(np.arange(reach), BASE, perturbed, level) >= POWER
         three = np.flatnonzero(enough[:-2] & enough[1:-1] & enough[2:])
         if len(three):
             return int(three[0])

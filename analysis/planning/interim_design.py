@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
+from labctl.analysis.monte_carlo import MOST
 from labctl.analysis.numerals import counted
 from labctl.analysis.planning.power import paired_resolvable, ratio_resolvable, wilson_half_width
 from labctl.analysis.planning.spending import Look, looks
 from labctl.analysis.survival.verdicts import smallest_p
 
-SWAPS = 9999
-"""Label swaps tried by default; where fewer are distinct, all of them are."""
 POWER = 0.8
 DISCORDANT = (0.2, 0.3, 0.5)
 """Shares of pairs of trials that disagree, for which a resolvable difference is given; .5 is two coins."""
@@ -98,7 +97,6 @@ def resolution(
     human: bool,
     alpha: float,
     looks_after: Sequence[int] = (),
-    swaps: int = SWAPS,
 ) -> Resolution:
     """What `blocks` blocks of `policies` policies (and a person) can resolve, one pair of arms at a time.
 
@@ -107,7 +105,7 @@ def resolution(
     """
     family = max(policies * (policies - 1) // 2, policies if human else 0, 1)
     step = alpha / family
-    smallest = smallest_swap_p(blocks, swaps)
+    smallest = smallest_swap_p(blocks)
     found: Resolution = {
         "family_pairs": family,
         "smallest_p": smallest,
@@ -124,7 +122,7 @@ def resolution(
             "rmst_ratio": ratio_resolvable(blocks, SPREAD, POWER, step),
             "spread": SPREAD,
         },
-        "looks": [_look(look, family, swaps) for look in (looks(looks_after, alpha) if looks_after else ())],
+        "looks": [_look(look, family) for look in (looks(looks_after, alpha) if looks_after else ())],
         "warnings": [],
     }
     found["warnings"] = _warnings(found, blocks, alpha)
@@ -137,7 +135,7 @@ def half_widths(blocks: int, items_staged: int) -> Widths:
     return {"half_width_success": wilson_half_width(blocks), "half_width_items": wilson_half_width(items)}
 
 
-def smallest_swap_p(blocks: int, swaps: int = SWAPS) -> float:
+def smallest_swap_p(blocks: int, swaps: int = MOST) -> float:
     """The smallest two-sided p of one pair that meets once in each of `blocks` blocks: 2 / 2^blocks.
 
     Five blocks cannot beat .0625. Of more distinct swaps than `swaps` as many are drawn, and 1 / (swaps + 1) is least.
@@ -145,8 +143,8 @@ def smallest_swap_p(blocks: int, swaps: int = SWAPS) -> float:
     return smallest_p([(1, 1)] * blocks, swaps)
 
 
-def _look(look: Look, family: int, swaps: int) -> PlannedLook:
-    least = min(1.0, smallest_swap_p(look.blocks, swaps) * family)
+def _look(look: Look, family: int) -> PlannedLook:
+    least = min(1.0, smallest_swap_p(look.blocks) * family)
     return {
         "number": look.number,
         "blocks": look.blocks,

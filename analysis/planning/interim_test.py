@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from labctl.analysis.operations_table.cautions import unequal_budgets
-from labctl.analysis.operations_table.cohort import Plan, exchanges_by_pair, pairs_of
+from labctl.analysis.operations_table.cohort import Plan, exchanges_by_pair
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_test
-from labctl.analysis.survival.verdicts import holm_by_family
+from labctl.analysis.survival.verdicts import holm_by_family, pairs_of
 from labctl.analysis.table import Table
 
 Two = tuple[str, str]

@@ -28,12 +28,12 @@ def wilson_half_width(trials: float, rate: float = 0.5, level: float = 0.95) -> 
     return math.sqrt(z2 * (rate * (1 - rate) / trials + z2 / (4 * trials**2))) / (1 + z2 / trials)
 
 
-def wilson_trials(half_width: float, rate: float = 0.5, level: float = 0.95) -> int:
-    """The fewest trials whose Wilson interval at an observed rate reaches no further than `half_width` either way.
+def wilson_trials(half_width: float, rate: float = 0.5) -> int:
+    """The fewest trials whose 95 % Wilson interval at an observed rate reaches no further than `half_width` either way.
 
     320 for 5 points at a rate of .7, 381 at .5.
     """
-    return _fewest(lambda n: wilson_half_width(n, rate, level) <= half_width, 1)
+    return _fewest(lambda n: wilson_half_width(n, rate) <= half_width, 1)
 
 
 def connor_pairs(discordant: float, difference: float, power: float = 0.8, alpha: float = 0.05) -> int:

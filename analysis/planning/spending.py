@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
+from labctl.analysis.survival.curves import Floats
 from labctl.errors import QuestionError
 
-Floats = NDArray[np.float64]
 NODES = 400
 """Gauss–Legendre nodes per look: boundaries then agree with closed forms and with R's ldbounds to 1e-4 and better."""
 FURTHEST = 9.0
@@ -68,7 +67,7 @@ def boundaries(fractions: Sequence[float], alpha: float) -> tuple[float, ...]:
     for at, before in zip(fractions, (0.0, *fractions), strict=False):
         allowed = spent(at, alpha)
         found.append(_boundary(density, at - before, at, allowed - so_far))
-        density, so_far = _carried(density, at - before, found[-1] * math.sqrt(at), 0.0), allowed
+        density, so_far = _carried(density, at - before, found[-1] * math.sqrt(at)), allowed
     return tuple(found)
 
 
@@ -86,17 +85,13 @@ def looks(after: Sequence[int], alpha: float) -> tuple[Look, ...]:
     )
 
 
-def planned_look(planned: Sequence[Look], complete: int) -> Look | None:
-    """The look that was planned after exactly `complete` blocks, or None: not a planned look."""
-    return next((look for look in planned if look.blocks == complete), None)
-
-
 def standing(planned: Sequence[Look], complete: int) -> tuple[float, str]:
     """The level to judge by after `complete` blocks, and the sentence a report must carry.
 
     What was not a planned look is held to the strictest level of the plan, and the sentence states it.
     """
-    look, total = planned_look(planned, complete), planned[-1].blocks
+    look = next((look for look in planned if look.blocks == complete), None)
+    total = planned[-1].blocks
     if look is not None:
         place = f"look {look.number} of {len(planned)}, after {complete} of {total} blocks"
         return look.level, f"{place}: by the plan's alpha spending a p-value counts at or below {look.level:.3g}"
@@ -119,20 +114,21 @@ class _Density:
     mass: Floats
 
 
-def _carried(density: _Density | None, step: float, bound: float, drift: float) -> _Density:
+def _carried(density: _Density | None, step: float, bound: float) -> _Density:
     """The density one look later, inside (-bound, bound)."""
     reach = min(bound, FURTHEST * math.sqrt(step) + (0.0 if density is None else float(np.abs(density.nodes).max())))
     x, w = _quadrature()
-    nodes = x * (reach + abs(drift) * step if reach < bound else reach)
+    nodes = x * reach
     start, mass = (np.zeros(1), np.ones(1)) if density is None else (density.nodes, density.mass)
-    kernel = np.exp(-((nodes[:, None] - start[None, :] - drift * step) ** 2) / (2 * step))
+    kernel = np.exp(-((nodes[:, None] - start[None, :]) ** 2) / (2 * step))
     return _Density(nodes, (kernel @ mass) * w * (nodes[-1] / x[-1]) / math.sqrt(2 * math.pi * step))
 
 
-def _crossed(density: _Density | None, step: float, bound: float, drift: float) -> float:
+def _crossed(density: _Density | None, step: float, bound: float) -> float:
+    """The probability of reaching the bound, either side, one look later."""
     start, mass = (np.zeros(1), np.ones(1)) if density is None else (density.nodes, density.mass)
-    centre, spread = start + drift * step, math.sqrt(step)
-    beyond = special.ndtr((centre - bound) / spread) + special.ndtr((-bound - centre) / spread)
+    spread = math.sqrt(step)
+    beyond = special.ndtr((start - bound) / spread) + special.ndtr((-bound - start) / spread)
     return float(beyond @ mass)
 
 
@@ -140,7 +136,7 @@ def _boundary(density: _Density | None, step: float, at: float, allowed: float) 
     """The boundary in |Z| that spends `allowed` at this look."""
 
     def over(z: float) -> float:
-        crossed = _crossed(density, step, z * math.sqrt(at), 0.0)
+        crossed = _crossed(density, step, z * math.sqrt(at))
         return math.log(max(crossed, 1e-300) / allowed)
 
     highest = float(stats.norm.isf(allowed / 2))  # alone, without looks before it, it would need no more than this

@@ -5,9 +5,9 @@ May not: estimate (`analysis.episodes.random_factors` did), or order two arms: i
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
-from labctl.analysis.numerals import MISSING, estimate, listing, number
+from labctl.analysis.numerals import MISSING, listing, number, ratio
 from labctl.analysis.report.tables import Column, Table
 from labctl.analysis.report.wording import Claim, winner
 from labctl.analysis.survival.result import AnalysisResult, Anew, Bounds
@@ -37,13 +37,10 @@ def claims(result: AnalysisResult) -> list[Claim]:
     if lost := [one for one in within if (one["a"], one["b"]) in ahead]:
         text = f"An order above is of these evenings and people alone: {'; '.join(map(_one, lost))}, which holds 1."
         out.append(Claim("unresolved", text))
-    if silent:
-        names = listing([f"{one['a']} – {one['b']}" for one in silent])
-        out.append(Claim("untested", f"Nothing is known of further evenings of {names}: {_why(silent[0])}."))
-    partly = [one for one in found if one["ci"] is not None and _why(one)]
-    if partly:
-        text = f"Of further {_why(partly[0])}: what is said of {listing([_names(one) for one in partly])} is of these."
-        out.append(Claim("untested", text))
+    for why, names in _by_why(silent).items():
+        out.append(Claim("untested", f"Nothing is known of further evenings of {names}: {why}."))
+    for why, names in _by_why([one for one in found if one["ci"] is not None and _why(one)]).items():
+        out.append(Claim("untested", f"Of further {why}: what is said of {names} is of these."))
     return out
 
 
@@ -103,12 +100,17 @@ def _why(one: Anew) -> str:
     )
 
 
+def _by_why(pairs: Sequence[Anew]) -> dict[str, str]:
+    """The names of the pairs that one reason holds for."""
+    found: dict[str, list[str]] = {}
+    for one in pairs:
+        found.setdefault(_why(one), []).append(_names(one))
+    return {why: listing(names) for why, names in found.items()}
+
+
 def _names(one: Anew) -> str:
     return f"{one['a']} – {one['b']}"
 
 
 def _ratio(one: Anew, ends: Bounds) -> str:
-    value = one["log_rmst_ratio"]
-    if value is None or ends is None:
-        return MISSING
-    return estimate(math.exp(value), [math.exp(end) for end in ends], digits=2)
+    return MISSING if ends is None else ratio(one["log_rmst_ratio"], ends)

@@ -5,12 +5,10 @@ May not: estimate (`analysis.operations_table.over_cells` did), or claim of a fu
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
 from labctl.analysis.cells_result import OverCells, PairOverCells
-from labctl.analysis.numerals import MISSING, estimate, listing, number, p_equals
-from labctl.analysis.results import Bounds
+from labctl.analysis.numerals import listing, p_equals, ratio
 from labctl.analysis.survival.result import AnalysisResult
 from labctl.analysis.survival.verdicts import holm
 
@@ -73,13 +71,6 @@ def further(pair: PairOverCells) -> str:
     return f"{pair['a']} over {pair['b']} {ratio(pair['mean'], pair['prediction'])}"
 
 
-def ratio(value: float | None, ends: Bounds) -> str:
-    """exp of a log ratio with its interval."""
-    if value is None:
-        return MISSING
-    return estimate(math.exp(value), None if ends is None else [math.exp(end) for end in ends], digits=2)
-
-
 def table_rows(pairs: Sequence[PairOverCells]) -> tuple[tuple[str, ...], ...]:
     """A row for each pair and cell: ratio, blocks, the mean of the other cells."""
     return tuple(
@@ -88,7 +79,7 @@ def table_rows(pairs: Sequence[PairOverCells]) -> tuple[tuple[str, ...], ...]:
             one["cell"],
             str(one["units"]),
             ratio(one["log_rmst_ratio"], one["ci"]),
-            MISSING if one["without"] is None else number(math.exp(one["without"]), 2),
+            ratio(one["without"], None),
         )
         for pair in pairs
         for i, one in enumerate(pair["cells"])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import logging
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -42,6 +43,7 @@ _STYLE: dict[RcKeyType, str | float | bool] = {
     "xtick.color": MUTED,
     "ytick.color": MUTED,
     "text.color": INK,
+    "text.parse_math": False,  # an arm may be called "$5 and $10"
 }
 
 
@@ -87,9 +89,16 @@ class Figure:
         return re.sub(r'(url\(|href=")#', rf"\1#{self.name}-", body)
 
 
-def slug(text: str) -> str:
-    """A name that is safe in a file name and as an XML id."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "x"
+def slugs(names: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
+    """For each name one that is safe in a file name and as an XML id, that none of the others has and none `taken`."""
+    found: dict[str, str] = {}
+    used = set(taken)
+    for name in names:
+        plain = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "x"
+        numbered = (f"{plain}-{i}" for i in itertools.count(2))
+        found[name] = next(one for one in itertools.chain([plain], numbered) if one not in used)
+        used.add(found[name])
+    return found
 
 
 def looks(arms: Sequence[str], reference: str | None) -> dict[str, Look]:

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from labctl.analysis.report.judged_facts import Judgements
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
-    from labctl.analysis.episode_facts import LinkedPairs, Practice, Stress
-    from labctl.analysis.historical_facts import Historical
-    from labctl.analysis.lateness_facts import Lateness
+    from labctl.analysis.episode_facts import Historical, Lateness, LinkedPairs, Practice, Stress
     from labctl.analysis.results import Plain
     from labctl.analysis.survival.result import ArmResult, PairResult
 

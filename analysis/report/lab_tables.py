@@ -50,8 +50,8 @@ def answer_table(lab: Lab) -> Table | None:
     """How fast each arm was answered; None when no questions were recorded."""
     rows = []
     for entry in lab.get("answer_times") or []:
-        spreads = [_spread(entry.get(key), 1000) for key in ("answer_s", "server_s", "command_s", "picture_s")]
-        spreads += [_spread(entry.get(key), 1) for key in ("load_s", "warm_s")]
+        spreads = [spread_of(entry.get(key), 1000, 0) for key in ("answer_s", "server_s", "command_s", "picture_s")]
+        spreads += [spread_of(entry.get(key), 1, 1) for key in ("load_s", "warm_s")]
         counts = (count(entry.get("questions")), count(entry.get("late")), count(entry.get("unanswered")))
         rows.append((str(entry["arm"]), *counts, number(entry.get("answers_per_s")), *spreads))
     if not rows:
@@ -69,9 +69,9 @@ def answer_table(lab: Lab) -> Table | None:
     return Table(columns, tuple(rows), note)
 
 
-def _spread(spread: Spread | None, scale: float) -> str:
-    digits = 0 if scale > 1 else 1
-    return " / ".join(number(scale * spread[key], digits) for key in ("p50", "p95")) if spread else MISSING
+def spread_of(found: Spread | None, scale: float, digits: int, missing: str = MISSING) -> str:
+    """`12 / 40`, median and 95th percentile, each times `scale`."""
+    return " / ".join(number(scale * found[key], digits) for key in ("p50", "p95")) if found else missing
 
 
 def episode_table(lab: Lab) -> Table | None:
@@ -137,16 +137,10 @@ def analysis_line(schema: str, seed: int, tau: float | None) -> str:
 
 def session_lines(lab: Lab) -> list[str]:
     """One line per session: who was there and what was handed over."""
-    lines = []
-    for session in lab.get("sessions") or []:
-        if isinstance(session, Mapping):
-            parts = [
-                f"{words(str(key))}: {_plain(value)}" for key, value in session.items() if value not in (None, [], {})
-            ]
-            lines.append("; ".join(parts))
-        else:
-            lines.append(str(session))
-    return lines
+    return [
+        "; ".join(f"{words(key)}: {_plain(value)}" for key, value in session.items() if value not in (None, [], {}))
+        for session in lab.get("sessions") or []
+    ]
 
 
 def _plain(value: Plain) -> str:

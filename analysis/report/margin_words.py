@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from labctl.analysis.numerals import MISSING, estimate, interval, listing, number, p_equals, p_value, percent
+from labctl.analysis.numerals import interval, listing, number, p_equals, p_value, percent, ratio
 from labctl.analysis.report.tables import Column, Table
 from labctl.analysis.report.wording import Claim, few, margin_words, standing, verdict_words, winner
 from labctl.analysis.survival.result import AnalysisResult, Margin, MarginVerdict, PairResult
@@ -64,7 +64,7 @@ def table(result: AnalysisResult) -> Table | None:
         (
             f"{pair['a']} – {pair['b']}",
             found["claim"] if found["arm"] is None else f"{found['arm']} {found['claim']}",
-            MISSING if (value := pair["log_rmst_ratio"]) is None else number(math.exp(value), 2),
+            ratio(pair["log_rmst_ratio"], None),
             interval([math.exp(end) for end in found["ci"]] if found["ci"] else None, digits=2),
             _level(found),
             _ends(found),
@@ -100,17 +100,11 @@ def _listed(asked: Sequence[MarginPair]) -> str:
         names = f"{first} and {second}" if found["arm"] is None else first
         if found["unable"] is not None:
             return f"{names} ({UNABLE[found['unable']]})"
-        text = f"{_ratio(pair, found, turned=turned)} of {first} over {second}, {_level(found)} % interval"
+        effect = ratio(pair["log_rmst_ratio"], found["ci"], turned=turned)
+        text = f"{effect} of {first} over {second}, {_level(found)} % interval"
         return f"{names} ({text}; Holm-adjusted {p_equals(found['p_holm'], found['p_holm_error'])})"
 
     return "; ".join(one(pair, found) for pair, found in asked)
-
-
-def _ratio(pair: PairResult, found: MarginVerdict, *, turned: bool) -> str:
-    """Ratio and interval as people read them, of the first arm over the second or turned round."""
-    sign, value = -1 if turned else 1, pair["log_rmst_ratio"]
-    ends = sorted(math.exp(sign * end) for end in found["ci"]) if found["ci"] else None
-    return estimate(None if value is None else math.exp(sign * value), ends, digits=2)
 
 
 def _level(found: MarginVerdict) -> str:

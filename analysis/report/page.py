@@ -41,8 +41,9 @@ from labctl.analysis.report.sections import (
 )
 from labctl.analysis.supplement_result import Supplement
 from labctl.analysis.survival.bands import curve_bands
+from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.result import AnalysisResult, Counting, PairResult
-from labctl.analysis.table import Row
+from labctl.analysis.table import Row, table_from_rows
 
 _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
@@ -186,10 +187,6 @@ def _meanwhile(
     return lambda: here() if begun.cancel() else begun.result()
 
 
-def _first(result: AnalysisResult) -> list[wording.Claim]:
-    return [*wording.summary(result), *cell_section.claims(result)]
-
-
 def build_page(
     result: AnalysisResult,
     rows: Sequence[Row],
@@ -206,8 +203,9 @@ def build_page(
     order = tables.arm_order(result)
     reference = result.get("reference") if result.get("reference") in order else None
     looks = figures.looks([*order, *(c["arm"] for c in result.get("cells") or [])], reference)
-    bands, band_note = curve_bands(result, rows)
-    risk = success_curves.risk_times(result, rows)
+    cells = cells_of(table_from_rows(rows, extra=True)) if rows else {}
+    bands, band_note = curve_bands(result, cells)
+    risk = success_curves.risk_times(result, cells)
     # All of them by whoever is beside: the library that draws takes as long to import as a dozen figures.
     sections = _meanwhile(beside, supplementary_sections.sections, supplement, result, looks) if supplement else list
     curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
@@ -247,7 +245,10 @@ def build_page(
         "question": facts.get("question"),
         "meta": meta(facts),
         "badges": badges(facts),
-        "claims": [*_first(result), *anew_words.claims(result), *within, *headlines.claims(facts, missing)],
+        "claims": [
+            *(*wording.summary(result), *cell_section.claims(result), *anew_words.claims(result)),
+            *(*within, *headlines.claims(facts, missing)),
+        ],
         "cautions": [line for line in cautions if line],
         "main": headlines.with_unscored(tables.main_table(result, rows, lab), missing),
         "whiskers": diagrams.whiskers(result, looks),

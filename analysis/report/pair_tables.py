@@ -5,9 +5,9 @@ May not: estimate anything, draw, or claim beyond the verdicts that the result h
 
 from __future__ import annotations
 
-from labctl.analysis.numerals import MISSING, count, estimate, number, p_value
+from labctl.analysis.numerals import MISSING, confidence, count, estimate, number, p_value
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order, without_empty
-from labctl.analysis.report.wording import confidence, margin_words, matrix_words, time_ratio, verdict_words
+from labctl.analysis.report.wording import margin_words, matrix_words, time_ratio, verdict_words
 from labctl.analysis.survival.result import AnalysisResult, Bounds, PairResult
 
 TOO_NARROW = (
@@ -43,12 +43,12 @@ def pair_table(result: AnalysisResult) -> Table:
             ),
             estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
             verdict_words(pair),
-            _computed(pair.get("p_holm"), pair.get("p_holm_error")),
+            computed(pair.get("p_holm"), pair.get("p_holm_error")),
             *([margin_words(pair)] if against_margin else []),
         )
         for pair in result.get("pairs") or []
     )
-    level, families = confidence(result), ""
+    level, families = confidence(result["alpha"]), ""
     if reference := result.get("reference"):
         families = f" (those with {reference} are one family, all others another)"
     note = (
@@ -87,14 +87,14 @@ def test_table(result: AnalysisResult) -> Table:
         p, errors = pair.get("p") or {}, pair.get("p_error") or {}
         least = {"ks_macro_bootstrap": 1 / (result.get("boot", 0) + 1)} if result.get("boot") else {}
         keys = ("family", *(key for _, key in (*tests, *others)))
-        tested = [_computed(p.get(key), errors.get(key), least.get(key, 0.0)) for key in keys]
+        tested = [computed(p.get(key), errors.get(key), least.get(key, 0.0)) for key in keys]
         by, ways = pair.get("relabelled_by"), count(pair.get("relabellings"))
         by = MISSING if by is None else f"{by} ({ways})"
         effects = [number(pair.get(key), 3) for key in ("ks_macro", "ks_sup_mean")]
         rows.append(
             (
                 f"{pair['a']} – {pair['b']}",
-                _computed(pair.get("p_holm"), pair.get("p_holm_error")),
+                computed(pair.get("p_holm"), pair.get("p_holm_error")),
                 *tested,
                 *effects,
                 by,
@@ -110,10 +110,11 @@ def test_table(result: AnalysisResult) -> Table:
         "here and everywhere: the Monte-Carlo error of a p that random draws gave; where none stands a formula "
         "did, or every way was listed."
     )
-    return without_empty(Table(columns, tuple(rows), note), _computed(None))
+    return without_empty(Table(columns, tuple(rows), note), computed(None))
 
 
-def _computed(p: float | None, error: float | None = None, least: float = 0.0) -> str:
+def computed(p: float | None, error: float | None = None, least: float = 0.0) -> str:
+    """A p as `p_value` has it, or that it was not computed."""
     return "not computed" if p is None else p_value(p, error, least)
 
 

@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labctl.analysis.numerals import number
-from labctl.analysis.report.figures import MUTED, Figure, Look, make, slug, to_csv
+from labctl.analysis.report.figures import MUTED, Figure, Look, make, slugs, to_csv
 from labctl.analysis.survival.bands import Band
-from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.clusters import Key
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.result import AnalysisResult
-from labctl.analysis.table import NS, Row, table_from_rows
+from labctl.analysis.table import NS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Curve = tuple[Floats, Floats]
 """Times in s and F as a fraction, both (k,)."""
-Risk = Mapping[tuple[str, str], Ints]
+Risk = Mapping[Key, Ints]
 """(arm, object) -> sorted times in ns until which its operations stay at risk."""
 FEW = 5
 """Fewer operations at risk than this, and a curve is drawn pale."""
@@ -45,11 +46,11 @@ def curve_figures(
     number at risk is printed and no curve made pale.
     """
     found, risk = _curves(result), risk or {}
-    figures = []
+    names, figures = slugs(found, ["macro"]), []
     for obj, curves in found.items():
         own = {arm: bands[arm, obj] for arm in curves if (arm, obj) in bands}
         at = {arm: [risk[arm, obj]] for arm in curves if (arm, obj) in risk}
-        figures.append(_panel(f"success-{slug(obj)}", obj, curves, styles, own, at, _moved(result, obj)))
+        figures.append(_panel(f"success-{names[obj]}", obj, curves, styles, own, at, _moved(result, obj)))
     if len(found) > 1:
         mean = _macro(found)
         met = {arm: [(arm, o) for o, curves in found.items() if arm in curves] for arm in mean}
@@ -130,16 +131,10 @@ def _split(curve: Curve, few: float) -> tuple[Curve, Curve]:
     return (np.r_[t[:last], few], np.r_[f[:last], level]), (np.r_[few, t[last:]], np.r_[level, f[last:]])
 
 
-def risk_times(result: AnalysisResult, rows: Sequence[Row]) -> dict[tuple[str, str], Ints]:
-    """`Risk` of the rows behind a result; a cell whose operations are not all among them has none.
-
-    Raises `TableError` on a row that breaks a rule of the operations table.
-    """
-    if not rows:
-        return {}
+def risk_times(result: AnalysisResult, cells: Mapping[Key, Cell]) -> dict[Key, Ints]:
+    """`Risk` of the cells of the table behind a result; one whose operations are not all among them has none."""
     count = {(c["arm"], c["object"]): c.get("operations") for c in result.get("cells") or []}
-    cells = cells_of(table_from_rows(rows, extra=True)).items()
-    return {k: np.sort(c.durations.time_ns) for k, c in cells if count.get(k, -1) in (None, len(c.kind))}
+    return {k: np.sort(c.durations.time_ns) for k, c in cells.items() if count.get(k, -1) in (None, len(c.kind))}
 
 
 def at_risk(times: Ints, t: float) -> int:
@@ -187,8 +182,9 @@ def _moved(result: AnalysisResult, obj: str | None) -> dict[str, str]:
 def pp_figures(result: AnalysisResult, styles: Mapping[str, Look]) -> list[Figure]:
     """P-P plot per object: (F_reference(t), F_arm(t)) up to tau. The diagonal is the reference itself."""
     reference = result.get("reference")
-    figures = []
-    for obj, curves in _curves(result).items():
+    found, figures = _curves(result), []
+    names = slugs(found)
+    for obj, curves in found.items():
         if reference not in curves or len(curves) < 2:
             continue
         points = {arm: _pp(curves[reference], curve) for arm, curve in curves.items() if arm != reference}
@@ -208,7 +204,7 @@ def pp_figures(result: AnalysisResult, styles: Mapping[str, Look]) -> list[Figur
             for t, x, y in zip(*xyz, strict=True)
         ]
         text = to_csv(("object", "arm", "t_s", "f_reference", "f_arm"), rows)
-        figures.append(make(f"pp-{slug(obj)}", obj, (3.1, 3.1), draw, text))
+        figures.append(make(f"pp-{names[obj]}", obj, (3.1, 3.1), draw, text))
     return figures
 
 
@@ -216,8 +212,9 @@ def arm_pp_figures(result: AnalysisResult, styles: Mapping[str, Look]) -> list[F
     """P–P plots of every pair of arms that leaves the reference out: each object thin, their mean thick."""
     found = _curves(result)
     arms = [a["arm"] for a in result.get("arms") or [] if a["arm"] != result.get("reference") and a["arm"] in styles]
-    figures = []
-    for a, b in itertools.combinations(arms, 2):
+    pairs, figures = list(itertools.combinations(arms, 2)), []
+    names = slugs((f"{a} {b}" for a, b in pairs), slugs(found).values())
+    for a, b in pairs:
         shared = {obj: _pp(curves[a], curves[b]) for obj, curves in found.items() if a in curves and b in curves}
         if not shared:
             continue
@@ -237,7 +234,7 @@ def arm_pp_figures(result: AnalysisResult, styles: Mapping[str, Look]) -> list[F
             for t, x, y in zip(*xyz, strict=True)
         ]
         text = to_csv(("a", "b", "object", "t_s", "f_a", "f_b"), rows)
-        figures.append(make(f"pp-{slug(a)}-{slug(b)}", f"{b} against {a}", (3.1, 3.1), draw, text))
+        figures.append(make(f"pp-{names[f'{a} {b}']}", f"{b} against {a}", (3.1, 3.1), draw, text))
     return figures
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labctl.analysis.report.figures import MUTED, Figure, Look, make, slug, to_csv
+from labctl.analysis.report.figures import MUTED, Figure, Look, make, slugs, to_csv
 from labctl.analysis.supplement_result import Quantiles, Supplement, Swept, Trend
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def qq_figures(found: Supplement, styles: Mapping[str, Look], reference: str) -> list[Figure]:
     """One figure per object: seconds by which the reference, and an arm, had done the same share."""
     made = []
-    for thing in dict.fromkeys(cell["object"] for cell in found["cells"]):
+    for thing, name in slugs(dict.fromkeys(cell["object"] for cell in found["cells"])).items():
         own = [(cell["arm"], cell.get("qq")) for cell in found["cells"] if cell["object"] == thing]
         plots = {arm: qq for arm, qq in own if qq and qq["q"]}
         if not plots:
@@ -42,7 +42,7 @@ def qq_figures(found: Supplement, styles: Mapping[str, Look], reference: str) ->
             for q, x, y in zip(qq["q"], qq["reference_t"], qq["arm_t"], strict=True)
         ]
         text = to_csv(("object", "arm", "share", "reference_s", "arm_s"), rows)
-        made.append(make(f"qq-{slug(thing)}", thing, (3.1, 3.1), draw, text))
+        made.append(make(f"qq-{name}", thing, (3.1, 3.1), draw, text))
     return made
 
 
@@ -53,7 +53,7 @@ def sweep_figures(found: Supplement, styles: Mapping[str, Look]) -> list[Figure]
     Nothing done is drawn at the lower edge, F = 100 % (MTBF/A infinite) at the right one: no arm is left out.
     """
     made = []
-    for thing in dict.fromkeys(cell["object"] for cell in found["cells"]):
+    for thing, name in slugs(dict.fromkeys(cell["object"] for cell in found["cells"])).items():
         lines: dict[str, Swept] = {
             c["arm"]: c["sweep"] for c in found["cells"] if c["object"] == thing and c.get("sweep")
         }
@@ -112,7 +112,7 @@ def sweep_figures(found: Supplement, styles: Mapping[str, Look]) -> list[Figure]
             for t, *values in zip(sweep["tau"], sweep["charged"], sweep["uph"], sweep["mtbf"], strict=True)
         ]
         head = ("object", "arm", "tau_s", "uph_charged", "uph_successes_only", "mtbf_s")
-        made.append(make(f"sweep-{slug(thing)}", thing, (4.9, 3.3), draw, to_csv(head, rows)))
+        made.append(make(f"sweep-{name}", thing, (4.9, 3.3), draw, to_csv(head, rows)))
     return made
 
 
@@ -129,15 +129,7 @@ def trend_figure(trends: Sequence[Trend], styles: Mapping[str, Look]) -> Figure 
         for trend in trends:
             look = styles[trend["arm"]]
             x, y = np.array(trend["order"], float), np.array([_finite(v) for v in trend["rmst"]], float)
-            ax.plot(
-                x + 1,
-                y,
-                color=look.colour,
-                linestyle="none",
-                marker=look.mark or "o",
-                markersize=3.5,
-                label=trend["arm"],
-            )
+            ax.plot(x + 1, y, color=look.colour, linestyle="none", marker=look.mark or "o", markersize=3.5)
             if len(x) > 2 and trend["slope"] is not None:
                 middle = float(np.nanmean(y))
                 ends = np.array([x.min(), x.max()])

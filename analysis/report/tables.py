@@ -7,18 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
 from labctl.analysis.numerals import MISSING, count, estimate, interval, number, percent
 from labctl.analysis.report.lab_facts import Lab, Reviewed
-from labctl.analysis.report.wording import (
-    MADE_OF_EPISODES,
-)
+from labctl.analysis.report.wording import MADE_OF_EPISODES, total
 from labctl.analysis.survival.curves import WANG_CHANG
-from labctl.analysis.survival.result import AnalysisResult, ArmResult, Bounds
-from labctl.analysis.table import WRONG_END, Row
+from labctl.analysis.survival.result import AnalysisResult, ArmResult
+from labctl.analysis.table import WRONG_END, Row, is_yes
 
-T = TypeVar("T", int, float)
 Kind = Literal["text", "num", "arm", "code"]
 
 
@@ -45,8 +42,7 @@ _TIMES = ("rmst", "rmst_se", "rmst_first_operation", "rmst_wang_chang", "rmst_aa
 
 def arm_order(result: AnalysisResult) -> list[str]:
     """The reference first, then the arms as the result lists them."""
-    arms = [arm["arm"] for arm in result.get("arms") or []]
-    return sorted(arms, key=lambda arm: arm != result.get("reference"))
+    return [arm["arm"] for arm in arms_of(result)]
 
 
 def arms_of(result: AnalysisResult) -> list[ArmResult]:
@@ -62,20 +58,14 @@ def objects_of(result: AnalysisResult) -> list[str]:
 def items(result: AnalysisResult, arm: str) -> tuple[int | None, int | None]:
     """Items (moved, staged) of an arm over its cells; None where a cell has none."""
     cells = [cell for cell in result.get("cells") or [] if cell["arm"] == arm]
-    return _total([cell.get("items_moved") for cell in cells]), _total([cell.get("items_staged") for cell in cells])
-
-
-def _total(values: Sequence[T | None]) -> T | None:
-    """The sum, None where any is missing or there are none."""
-    known = [value for value in values if value is not None]
-    return sum(known[1:], known[0]) if known and len(known) == len(values) else None
+    return total([cell.get("items_moved") for cell in cells]), total([cell.get("items_staged") for cell in cells])
 
 
 def per_robot_hour(result: AnalysisResult, arm: str) -> float | None:
     """Items per robot-hour of an arm: the equal-weight mean of its cells' `uph`; None where a cell has none."""
     values = [cell.get("uph") for cell in result.get("cells") or [] if cell["arm"] == arm]
-    total = _total(values)
-    return None if total is None else total / len(values)
+    whole = total(values)
+    return None if whole is None else whole / len(values)
 
 
 def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
@@ -90,7 +80,7 @@ def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
     for row in rows:
         tally = found.setdefault(str(row["arm"]), {})
         kind, cause = row["kind"], str(row.get("cause") or "")
-        if kind == "success" or str(row.get("void") or "").lower() not in ("", "0", "false", "no"):
+        if kind == "success" or is_yes(row.get("void")):
             continue
         if kind == "ghost":
             bucket = "safety stop" if _bucket(cause) == "safety stop" else "lost"
@@ -141,7 +131,7 @@ def main_table(result: AnalysisResult, rows: Sequence[Row], lab: Lab | None) -> 
         line += [number(arm.get("seconds_per_item"))] if spent else []
         line.append(estimate(arm.get("rmst"), arm.get("rmst_ci")))
         if reference:
-            line.append(_hrt(arm, arm.get("hrt_ci"), reference))
+            line.append(_hrt(arm, reference))
         line += [count(causes[name].get(b, 0)) if name in causes else MISSING for b in buckets]
         whole = f"{count(arm.get('succeeded'))} / " if full else ""
         out.append((*line, f"{whole}{count(arm.get('episodes'))}"))
@@ -160,8 +150,13 @@ def _share(arm: ArmResult) -> str:
     return MISSING if arm.get("moved") is None else f"{percent(arm['moved'])} %"
 
 
-def _hrt(arm: ArmResult, bounds: Bounds, reference: str | None) -> str:
-    return "100 (reference)" if arm["arm"] == reference else estimate(arm.get("hrt"), bounds, scale=100)
+def measure(arm: ArmResult | None, key: str, scale: float) -> str:
+    """A number of an arm with the interval beside it, times `scale`; an en dash where there is no such arm."""
+    return MISSING if arm is None else estimate(arm.get(key), arm.get(f"{key}_ci"), scale=scale)
+
+
+def _hrt(arm: ArmResult, reference: str | None) -> str:
+    return "100 (reference)" if arm["arm"] == reference else estimate(arm.get("hrt"), arm.get("hrt_ci"), scale=100)
 
 
 def _main_note(result: AnalysisResult) -> str:
@@ -226,7 +221,7 @@ def hrt_table(result: AnalysisResult, reviewed: Reviewed | None = None) -> Table
 def _of_reviewed(arm: ArmResult, alone: ArmResult | None, reference: str | None) -> list[str]:
     if alone is None:
         return [MISSING, f"0 / {count(arm['episodes'])}"]
-    return [_hrt(alone, alone.get("hrt_ci"), reference), f"{count(alone['episodes'])} / {count(arm['episodes'])}"]
+    return [_hrt(alone, reference), f"{count(alone['episodes'])} / {count(arm['episodes'])}"]
 
 
 def rmst_table(result: AnalysisResult) -> Table:
@@ -244,16 +239,8 @@ def cell_table(result: AnalysisResult) -> Table:
     """Everything per arm and object, with the estimates that repair known weaknesses of the headline one."""
     labels = (
         *("Episodes", "Moved / staged", "Timed out", "Lost or stopped", "Ended early", "RMST s", "se"),
-        *(
-            "first item s",
-            "Wang–Chang s",
-            "Aalen–Johansen s",
-            "Median s",
-            "F(30 s) %",
-            "F(60 s) %",
-            "F(budget) %",
-            "Items / h",
-        ),
+        *("first item s", "Wang–Chang s", "Aalen–Johansen s", "Median s"),
+        *("F(30 s) %", "F(60 s) %", "F(budget) %", "Items / h"),
     )
     rows = []
     order = {arm: i for i, arm in enumerate(arm_order(result))}

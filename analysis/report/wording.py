@@ -6,18 +6,18 @@ other module or template says it at all.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
-from labctl.analysis.numerals import MISSING, estimate, interval, listing, number, p_equals, percent
+from labctl.analysis.numerals import MISSING, confidence, interval, listing, number, p_equals, percent, ratio
 from labctl.analysis.report import cell_words
 from labctl.analysis.report.lab_facts import Blinding, Disputed, Repeated, Stops
 from labctl.analysis.survival import verdicts
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, PairResult
 
 Standing = Literal["resolved", "crossing", "depends", "unranked", "unresolved", "untested"]
+T = TypeVar("T", int, float)
 FEW = 5
 
 SIMULATED = "Every episode on this page ran in simulation. Nothing here is a measurement of a real robot."
@@ -97,25 +97,15 @@ def time_ratio(pair: PairResult, *, adjusted: bool, of: str | None = None) -> st
     """Time per item of arm `of` (the first) over the other's, `0.85 [0.76, 0.96]`: 95 % for this pair alone, or the
     interval adjusted over the pairs of its family, which a direction rests on.
     """
-    key = "log_rmst_ratio_adjusted_ci" if adjusted else "log_rmst_ratio_ci"
-    value, bounds = pair.get("log_rmst_ratio"), pair.get(key)
-    if value is None:
-        return MISSING
-    turn = -1 if of == pair["b"] else 1
-    ends = sorted(math.exp(turn * end) for end in bounds) if bounds else None
-    return estimate(math.exp(turn * value), ends, digits=2)
-
-
-def confidence(result: AnalysisResult) -> str:
-    """The level of intervals that are adjusted over pairs, in percent."""
-    return percent(1 - result["alpha"], 0 if result["alpha"] >= 0.01 else 2)
+    ends = pair.get("log_rmst_ratio_adjusted_ci" if adjusted else "log_rmst_ratio_ci")
+    return ratio(pair.get("log_rmst_ratio"), ends, turned=of == pair["b"])
 
 
 def at_once(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     """What adjusted intervals and p of these pairs hold for: "95 % for all 3 pairs with human at once". The pairs with
     the reference are a family of their own, so that nothing holds for both families together.
     """
-    reference, level = result.get("reference"), f"{confidence(result)} %"
+    reference, level = result.get("reference"), f"{confidence(result['alpha'])} %"
     tested = [{pair["a"], pair["b"]} for pair in result.get("pairs") or [] if pair.get("p_holm") is not None]
     sentences: list[str] = []
     for with_reference in sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True):
@@ -157,8 +147,8 @@ def _won(arm: str, pairs: Sequence[PairResult], result: AnalysisResult) -> Claim
         mine, theirs, other = pair["rmst_a"], pair["rmst_b"], pair["b"]
         if other == arm:
             mine, theirs, other = theirs, mine, pair["a"]
-        ratio, times = time_ratio(pair, adjusted=True, of=arm), f"{number(mine)} s against {number(theirs)} s"
-        return f"{ratio} times as long as {other}, {times}{_where(pair, result)}"
+        times = f"{number(mine)} s against {number(theirs)} s"
+        return f"{time_ratio(pair, adjusted=True, of=arm)} times as long as {other}, {times}{_where(pair, result)}"
 
     losers = [pair["b"] if pair["a"] == arm else pair["a"] for pair in pairs]
     worst = max(pairs, key=lambda pair: pair["p_holm"] or 0.0)
@@ -221,7 +211,7 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     episodes = {(c["arm"], c["object"]): c["episodes"] for c in result.get("cells") or []}
 
     def one(pair: PairResult) -> str:
-        n = [_of_all([episodes.get((pair[side], o)) for o in pair.get("objects") or []]) for side in ("a", "b")]
+        n = [total([episodes.get((pair[side], o)) for o in pair.get("objects") or []]) for side in ("a", "b")]
         size = "" if None in n else f", {n[0]} and {n[1]} episodes"
         effect = f"time per item {time_ratio(pair, adjusted=True)}{_where(pair, result)}"
         return f"{pair['a']} over {pair['b']} ({effect}, Holm-adjusted {_p(pair)}{size})"
@@ -235,9 +225,10 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     )
 
 
-def _of_all(counts: Sequence[int | None]) -> int | None:
-    known = [n for n in counts if n is not None]
-    return sum(known) if known and len(known) == len(counts) else None
+def total(values: Sequence[T | None]) -> T | None:
+    """The sum, None where any is missing or there are none."""
+    known = [value for value in values if value is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(values) else None
 
 
 def floor_caution(arm: ArmResult, *, reference: str | None) -> str | None:

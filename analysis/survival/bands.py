@@ -6,21 +6,22 @@ May not: draw a band around a curve it cannot reproduce from the rows; such a ce
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import special
 
 from labctl.analysis.results import Result
-from labctl.analysis.survival.cells import cells_of
+from labctl.analysis.survival.cells import Cell
+from labctl.analysis.survival.clusters import Key
 from labctl.analysis.survival.curves import Durations, Floats, curve
 from labctl.analysis.survival.event_order import event_order
 from labctl.analysis.survival.intervals import LEVEL
 from labctl.analysis.survival.kernel import Redraw, Request, pair_values
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.survival.result import AnalysisResult, CurveValues
-from labctl.analysis.table import NS, Row, table_from_rows
+from labctl.analysis.table import NS
 
 Band = tuple[Floats, Floats, Floats]
 """Times in s, lower and upper F as fractions, all of shape (k,)."""
@@ -40,9 +41,7 @@ class CurveBand(Result):
     half_width: float
 
 
-def simultaneous_band(
-    durations: Durations, tau_ns: int, key: np.uint64, boot: int = REPLICATES, level: float = LEVEL
-) -> CurveBand | None:
+def simultaneous_band(durations: Durations, tau_ns: int, key: np.uint64, boot: int = REPLICATES) -> CurveBand | None:
     """F(t) with a band that covers the whole curve up to tau at once: F ± c, cut to [0, 1].
 
     c is the quantile of sup_t |F* - F| over draws of whole episodes, times sqrt(N / (N - 1)), because a draw from N
@@ -56,25 +55,24 @@ def simultaneous_band(
     sup = np.sort(
         pair_values(walk, Redraw((key,), (durations.episodes,)), range(boot), Request(len(walk.group))).sup[:, 0]
     )
-    rank = min(math.ceil((boot + 1) * level), boot)
-    student = float(special.stdtrit(durations.episodes - 1, 0.5 + level / 2) / special.ndtri(0.5 + level / 2))
+    rank = min(math.ceil((boot + 1) * LEVEL), boot)
+    student = float(special.stdtrit(durations.episodes - 1, 0.5 + LEVEL / 2) / special.ndtri(0.5 + LEVEL / 2))
     half = float(sup[rank - 1]) * math.sqrt(durations.episodes / (durations.episodes - 1)) * student
     grid, surviving = curve(durations, tau_ns)
     t, f = np.r_[0.0, grid / NS, tau_ns / NS], 1.0 - np.r_[1.0, surviving, surviving[-1:] if len(grid) else 1.0]
     return CurveBand(t, f, np.maximum(f - half, 0.0), np.minimum(f + half, 1.0), half)
 
 
-def curve_bands(result: AnalysisResult, rows: Sequence[Row]) -> tuple[dict[tuple[str, str], Band], str]:
-    """Bands by (arm, object), and one sentence naming the method and what has no band.
+def curve_bands(result: AnalysisResult, cells: Mapping[Key, Cell]) -> tuple[dict[Key, Band], str]:
+    """Bands by (arm, object), and one sentence naming the method and what has no band. cells: those of the table behind
+    the result, none where it is not at hand.
 
     Simultaneous (`simultaneous_band`, the result's seed). A cell of fewer than two episodes has none.
-    Raises `TableError` on a row that breaks a rule of the operations table.
     """
-    if not rows:
+    if not cells:
         return {}, "No bands: the rows behind the curves were not given."
-    cells = cells_of(table_from_rows(rows, extra=True))
     wanted = [(cell, (cell["arm"], cell["object"])) for cell in result.get("cells") or [] if cell.get("curve")]
-    found: dict[tuple[str, str], Band] = {}
+    found: dict[Key, Band] = {}
     for cell, key in wanted:
         if key in cells:
             band = _band(cells[key].durations, cell["curve"], result, key)
@@ -90,7 +88,7 @@ def curve_bands(result: AnalysisResult, rows: Sequence[Row]) -> tuple[dict[tuple
     return found, note + (f" No band for {', '.join(without)}." if without else "")
 
 
-def _band(durations: Durations, shown: CurveValues, result: AnalysisResult, key: tuple[str, str]) -> Band | None:
+def _band(durations: Durations, shown: CurveValues, result: AnalysisResult, key: Key) -> Band | None:
     seed = stream_key(int(result.get("seed") or 0), "curve band", *key)
     band = simultaneous_band(durations, round(float(result["tau"]) * NS), seed)
     if band is None:

@@ -53,15 +53,12 @@ class EventOrder:
         return int(np.searchsorted(self.time_ns, time_ns, side="right"))
 
 
-def event_order(
-    groups: Sequence[Durations], tau_ns: int, *, end_ns: int | None = None, shared: bool = False
-) -> EventOrder:
-    """The event order of `groups` up to `end_ns` (by default tau), widths cut at tau.
+def event_order(groups: Sequence[Durations], tau_ns: int, *, shared: bool = False) -> EventOrder:
+    """The event order of `groups` up to tau.
 
     Each group has units of its own, numbered on from the group before; with `shared` all groups have the same units
     (an arm's episodes in a block and another arm's in the same block are drawn together). A ghost never makes a step.
     """
-    end = max(tau_ns, end_ns or 0)
     unit, worth, starts, mids, ends, owner, times = [], [], [], [], [], [], []
     rows, units = 0, 0
     for g, durations in enumerate(groups):
@@ -70,7 +67,7 @@ def event_order(
         time, event = durations.time_ns[order], durations.event[order]
         unit.append(durations.episode[order] + (0 if shared else units))
         worth.append(durations.weight[order])
-        happening = np.flatnonzero(event & (time <= end) & (time < NEVER_NS))
+        happening = np.flatnonzero(event & (time <= tau_ns) & (time < NEVER_NS))
         at, first = np.unique(time[happening], return_index=True)
         mid = happening[first]
         stop = mid + np.diff(np.append(first, len(happening)))

@@ -29,9 +29,8 @@ from labctl.analysis.survival.intervals import (
 
 @dataclass(frozen=True)
 class Estimate(Result):
-    """A number with three intervals: `interval` is the recommended one and `method` what it is.
-
-    `twin` is the deterministic t interval with the same clustered standard error `se`, `percentile` the paper's.
+    """A number with three intervals: `interval`, which is recommended, is by bootstrap-t where that is defined, else
+    `twin`, the deterministic t interval with the same clustered standard error `se`; `percentile` is the paper's.
     """
 
     value: float | None
@@ -39,7 +38,6 @@ class Estimate(Result):
     interval: Interval | None = None
     twin: Interval | None = None
     percentile: Interval | None = None
-    method: str = "none"
 
 
 def rmst(found: Replicates, keys: Sequence[Key], paper: Mapping[Key, Floats], tau_s: float) -> Estimate:
@@ -63,7 +61,7 @@ def rmst(found: Replicates, keys: Sequence[Key], paper: Mapping[Key, Floats], ta
         studentised = widest(studentised or twin, bootstrap_t(value, se, values, ses, RATE), least)
     if studentised:
         studentised = (studentised[0], min(studentised[1], tau_s))
-    return estimate(value, se, studentised, twin, "logit-t", percentile(np.mean([paper[k] for k in keys], axis=0)))
+    return Estimate(value, se, studentised or twin, twin, percentile(np.mean([paper[k] for k in keys], axis=0)))
 
 
 def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: Mapping[Key, Floats]) -> Estimate:
@@ -89,7 +87,7 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
         units = min(found.held[k] for k in (*reference, *arm))
         least = min(few(found, side) for side in (reference, arm))
         studentised = widest(studentised or twin, t_interval(value, se * as_a_mean(units), least, LOG))
-    return estimate(value, se, studentised, twin, "log-t", percentile(drawn))
+    return Estimate(value, se, studentised or twin, twin, percentile(drawn))
 
 
 def _ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping) -> tuple:
@@ -100,16 +98,3 @@ def _ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping
     slope = {r: 1 / value[a] / n for r, a in pairs} | {a: -value[r] / value[a] ** 2 / n for r, a in pairs}
     variance = sum(slope[k] * slope[m] * covariance[k, m] for k in slope for m in slope if (k, m) in covariance)
     return total, variance
-
-
-def estimate(
-    value: float,
-    se: float,
-    studentised: Interval | None,
-    twin: Interval | None,
-    second: str,
-    paper: Interval | None = None,
-) -> Estimate:
-    """The bootstrap-t interval where there is one, else its deterministic twin, whose method is called `second`."""
-    method = "bootstrap-t" if studentised else second if twin else "none"
-    return Estimate(value, se, studentised or twin, twin, paper, method)

@@ -25,23 +25,21 @@ of freedom or fewer, and what is said is of these levels."""
 class Scale:
     """A monotone scale for an estimate; `slope` is its derivative, for the delta method."""
 
-    name: str
     to: Callable[[Floats], Floats]
     back: Callable[[float], float]
     slope: Callable[[Floats], Floats]
 
 
 MOST_T = 1000.0  # a studentised replicate further out has lost its spread, not found a difference
-LOG = Scale("log", np.log, lambda y: math.exp(min(y, 700.0)), lambda x: 1.0 / x)
-IDENTITY = Scale("identity", lambda x: x, lambda y: y, np.ones_like)
-RATE = Scale("rate", lambda x: -1.0 / x, lambda y: -1.0 / y if y < 0 else math.inf, lambda x: 1.0 / x**2)
+LOG = Scale(np.log, lambda y: math.exp(min(y, 700.0)), lambda x: 1.0 / x)
+IDENTITY = Scale(lambda x: x, lambda y: y, np.ones_like)
+RATE = Scale(lambda x: -1.0 / x, lambda y: -1.0 / y if y < 0 else math.inf, lambda x: 1.0 / x**2)
 """Of a mean time, by how many an hour: where few long episodes carry a mean, its reciprocal is the more symmetric."""
 
 
 def logit(top: float = 1.0) -> Scale:
     """The logit of a number between 0 and `top`."""
     return Scale(
-        "logit",
         lambda x: np.log(x / (top - x)),
         lambda y: top / (1.0 + math.exp(-y)) if y > -700 else 0.0,
         lambda x: top / (x * (top - x)),

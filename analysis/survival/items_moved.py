@@ -42,7 +42,7 @@ class MovedDifference(Result):
     per_hour: float | None
 
 
-def moved_share(cells: Sequence[Cell], level: float = LEVEL) -> tuple[float | None, Interval | None]:
+def moved_share(cells: Sequence[Cell]) -> tuple[float | None, Interval | None]:
     """Items moved / items staged over all episodes, and a Wilson interval at the effective number of items.
 
     That number is p(1-p) over the episode-clustered variance within objects, at most the items staged; the quantile is
@@ -60,7 +60,7 @@ def moved_share(cells: Sequence[Cell], level: float = LEVEL) -> tuple[float | No
     spread = math.fsum(_within(c.moved - share * c.staged) for c in cells) / total**2
     effective = min(total, share * (1 - share) / spread) if spread > 0 else count
     df = sum(c.episodes - 1 for c in cells)
-    z2 = float(special.stdtrit(df, 0.5 + level / 2) if df > 0 else special.ndtri(0.5 + level / 2)) ** 2
+    z2 = float(special.stdtrit(df, 0.5 + LEVEL / 2) if df > 0 else special.ndtri(0.5 + LEVEL / 2)) ** 2
     centre = (share + z2 / (2 * effective)) / (1 + z2 / effective)
     reach = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * effective)) / effective) / (1 + z2 / effective)
     return share, (max(0.0, centre - reach), min(1.0, centre + reach))
@@ -79,7 +79,6 @@ def moved_difference(
     pair: Pair,
     seed: int,
     perm: int,
-    level: float = LEVEL,
     made: Relabelled | None = None,
 ) -> MovedDifference | None:
     """Compare two arms by the plainest number there is; `pair` is `pair_of` the same cells.
@@ -97,7 +96,7 @@ def moved_difference(
     differences, paired = _differences(pair, share, owner)
     se, df = _error(differences)
     se /= objects
-    reach = float(special.stdtrit(df, 0.5 + level / 2)) * se if df > 0 and se > 0 else None
+    reach = float(special.stdtrit(df, 0.5 + LEVEL / 2)) * se if df > 0 and se > 0 else None
     hourly_a, hourly_b = _hourly(a), _hourly(b)
     return MovedDifference(
         pair.a,

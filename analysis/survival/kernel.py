@@ -12,7 +12,7 @@ import importlib
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from types import ModuleType
 from typing import TypeVar
 
@@ -24,7 +24,6 @@ from labctl.analysis.survival.event_order import EventOrder
 LANES = 16
 """Replicates that walk together; a range of replicates is cut at multiples of it."""
 WORTH_A_THREAD = 4096
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -112,6 +111,10 @@ class OrderProbability:
     variance: Floats
 
 
+T = TypeVar("T")
+Values = TypeVar("Values", Moments, PairValues, OrderProbability)
+
+
 @dataclass(frozen=True)
 class Request:
     """What a walk of two arms is to compare and read.
@@ -136,8 +139,7 @@ def backend() -> ModuleType:
 
 def moments(walk: EventOrder, draw: Given | Redraw | Swap, replicates: range, *, threads: int | None = None) -> Moments:
     """RMST and its clustered covariance for every replicate of a draw; `Given` has as many as its weights."""
-    parts = spread(lambda part: backend().moments(walk, draw, part), _cut(replicates, threads), threads)
-    return Moments(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("rmst", "covariance")))
+    return together(spread(lambda part: backend().moments(walk, draw, part), _cut(replicates, threads), threads))
 
 
 def pair_values(
@@ -145,8 +147,8 @@ def pair_values(
 ) -> PairValues:
     """The statistics of two arms for every replicate of a draw; of an event order whose rows count alike."""
     _counted_alike(walk)
-    parts = spread(lambda part: backend().pair_values(walk, draw, part, request), _cut(replicates, threads), threads)
-    return PairValues(*(np.concatenate([getattr(p, n) for p in parts]) for n in PairValues.__dataclass_fields__))
+    parts = _cut(replicates, threads)
+    return together(spread(lambda part: backend().pair_values(walk, draw, part, request), parts, threads))
 
 
 def order_probability(
@@ -154,8 +156,14 @@ def order_probability(
 ) -> OrderProbability:
     """How often group 0 is first of the two, for every replicate of a draw; where rows count alike."""
     _counted_alike(walk)
-    parts = spread(lambda part: backend().order_probability(walk, draw, part), _cut(replicates, threads), threads)
-    return OrderProbability(*(np.concatenate([getattr(p, name) for p in parts]) for name in ("value", "variance")))
+    parts = _cut(replicates, threads)
+    return together(spread(lambda part: backend().order_probability(walk, draw, part), parts, threads))
+
+
+def together(parts: Sequence[Values]) -> Values:
+    """The replicates of each part, one after the other; one part or more."""
+    arrays = (np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(parts[0]))
+    return type(parts[0])(*arrays)
 
 
 def _counted_alike(walk: EventOrder) -> None:

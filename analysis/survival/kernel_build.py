@@ -6,6 +6,7 @@ kernel runs instead. A library is named by everything it was made from and for, 
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import hashlib
@@ -64,8 +65,10 @@ def cache_folder() -> Path:
 
 @functools.cache
 def _temporary() -> Path:
-    """A fresh folder that nobody else can write to; the library in it serves this process."""
-    return Path(tempfile.mkdtemp(prefix="labctl-kernel-"))
+    """A fresh folder that nobody else can write to; the library in it serves this process, and goes with it."""
+    folder = Path(tempfile.mkdtemp(prefix="labctl-kernel-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def _mine(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""The kernel in plain numpy: what every statistic means, and what runs where numba is not installed.
+"""The kernel in plain numpy: what every statistic means, and what runs where there is no C compiler.
 
 May not: be clever. Rows lie in order of time, so a curve is two cumulative sums and a cumulative product.
 """
@@ -11,7 +11,17 @@ import numpy as np
 
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder
-from labctl.analysis.survival.kernel import Draw, Given, Moments, OrderProbability, PairValues, Pool, Redraw, Request
+from labctl.analysis.survival.kernel import (
+    Draw,
+    Given,
+    Moments,
+    OrderProbability,
+    PairValues,
+    Pool,
+    Redraw,
+    Request,
+    together,
+)
 from labctl.analysis.survival.resample import multiplicities, random_swaps
 
 AT_ONCE = 1_000_000
@@ -29,21 +39,14 @@ class _Curve:
     surviving: Floats
 
 
-def curves(walk: EventOrder, group: int, weights: Floats) -> Floats:
-    """S just after each step of a group [R, steps of the group]; carried flat beyond the last observation."""
-    return _curve(walk, group, weights).surviving
-
-
 def moments(walk: EventOrder, draw: Draw, replicates: range) -> Moments:
     """RMST(tau) and its infinitesimal-jackknife covariance (see `kernel.Moments`)."""
-    parts = [_moments(walk, *weights_of(walk, draw, part)[:1]) for part in _chunks(walk, replicates)]
-    return Moments(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("rmst", "covariance")))
+    return together([_moments(walk, weights_of(walk, draw, part)[0]) for part in _chunks(walk, replicates)])
 
 
 def pair_values(walk: EventOrder, draw: Draw, replicates: range, request: Request) -> PairValues:
     """The statistics of two arms (see `kernel.PairValues`)."""
-    parts = [_pair(walk, *weights_of(walk, draw, part), request) for part in _chunks(walk, replicates)]
-    return PairValues(*(np.concatenate([getattr(p, n) for p in parts]) for n in PairValues.__dataclass_fields__))
+    return together([_pair(walk, *weights_of(walk, draw, part), request) for part in _chunks(walk, replicates)])
 
 
 def weights_of(walk: EventOrder, draw: Draw, part: range) -> tuple[Floats, Floats]:
@@ -132,8 +135,7 @@ def _influence(walk: EventOrder, group: int, curve: _Curve, remaining: Floats) -
 
 def order_probability(walk: EventOrder, draw: Draw, replicates: range) -> OrderProbability:
     """P(T_0 < T_1) of groups 0 and 1 (see `kernel.OrderProbability`)."""
-    parts = [_order_probability(walk, weights_of(walk, draw, part)[0]) for part in _chunks(walk, replicates)]
-    return OrderProbability(*(np.concatenate([getattr(p, n) for p in parts]) for n in ("value", "variance")))
+    return together([_order_probability(walk, weights_of(walk, draw, part)[0]) for part in _chunks(walk, replicates)])
 
 
 def _order_probability(walk: EventOrder, weights: Floats) -> OrderProbability:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labctl.analysis.family import STATISTICS as STATISTICS
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Durations, Floats, Ints, joined
 from labctl.analysis.survival.event_order import EventOrder, event_order

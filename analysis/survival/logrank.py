@@ -1,4 +1,4 @@
-"""Two-sample logrank tests: ordinary, weighted, stratified, with the cluster-robust score, and by permutation.
+"""Two-sample logrank tests: ordinary, stratified, with the cluster-robust score, and by permutation.
 
 May not: pool what should not be pooled; strata are the caller's, and so is the family a p belongs to.
 """
@@ -22,35 +22,33 @@ from labctl.analysis.survival.permutation import relabelled, share_at_least
 class Logrank(Result):
     """Chi-square on one degree of freedom and p; None if undefined.
 
-    `chi2` has the hypergeometric variance (R's survdiff), `chi2_score` the Cox model's (score test of coxph, Breslow),
-    `chi2_cluster` the sum over episodes of squared score residuals. Operations of an episode depend on each other, so
-    the first two reject about twice as often as their level (facts §4.1).
+    `chi2` has the hypergeometric variance (R's survdiff), `chi2_cluster` the sum over episodes of squared score
+    residuals. Operations of an episode depend on each other, so the first rejects about twice as often as its level
+    (facts §4.1).
     """
 
     chi2: float | None
     p: float | None
     chi2_cluster: float | None
     p_cluster: float | None
-    chi2_score: float | None
 
 
-def logrank(a: Durations, b: Durations, *, rho: float = 0.0) -> Logrank:
+def logrank(a: Durations, b: Durations) -> Logrank:
     """Compare two groups of operations; the case of one stratum of `stratified`."""
-    return stratified([(a, b)], rho=rho)
+    return stratified([(a, b)])
 
 
-def stratified(pairs: Sequence[tuple[Durations, Durations]], *, rho: float = 0.0) -> Logrank:
+def stratified(pairs: Sequence[tuple[Durations, Durations]]) -> Logrank:
     """Compare two arms within strata (objects): observed less expected and its variances add up over strata.
 
     Ghosts are at risk at every finite event time and never an event (censored beyond all of them). The robust score
     divides the same observed - expected by the sum over episodes of squared score residuals
     sum_k (delta_k - sum_{t<=T_k} dN/Y) (z_k - zbar), the null form of the robust Cox score with Breslow ties.
-    `rho` weighs each time by S(t-)^rho (Fleming & Harrington; R's `survdiff(rho=)`).
     """
-    parts = [_stratum(a, b, rho) for a, b in pairs]
-    score, variance, breslow, clustered = (math.fsum(p[i] for p in parts) for i in range(4))
+    parts = [_stratum(a, b) for a, b in pairs]
+    score, variance, clustered = (math.fsum(p[i] for p in parts) for i in range(3))
     chi2, robust = _ratio(score**2, variance), _ratio(score**2, clustered)
-    return Logrank(chi2, _p(chi2), robust, _p(robust), _ratio(score**2, breslow))
+    return Logrank(chi2, _p(chi2), robust, _p(robust))
 
 
 def logrank_permutation(pair: Pair, seed: int, perm: int) -> float:
@@ -64,30 +62,28 @@ def logrank_permutation(pair: Pair, seed: int, perm: int) -> float:
     return share_at_least(of_a[:, :, 0].sum(axis=1))
 
 
-def _stratum(a: Durations, b: Durations, rho: float) -> tuple[float, float, float, float]:
-    """Observed less expected of the first group, its two variances under independence and the clustered one."""
+def _stratum(a: Durations, b: Durations) -> tuple[float, float, float]:
+    """Observed less expected of the first group, its variance under independence and the clustered one."""
     time = np.concatenate((a.time_ns, b.time_ns))
     event = np.concatenate((a.event, b.event)) & (time < NEVER_NS)
     in_a = np.concatenate((np.ones(len(a.time_ns)), np.zeros(len(b.time_ns))))
     episode = np.concatenate((a.episode, b.episode + a.episodes))
     grid = distinct(time[event])
     if not len(grid):
-        return 0.0, 0.0, 0.0, 0.0
+        return 0.0, 0.0, 0.0
     at_risk, deaths = totals(time, event, np.ones(len(time)), grid)
     at_risk_a, _ = totals(time, event, in_a, grid)
-    weight = np.append(1.0, (1.0 - deaths / at_risk).cumprod())[:-1] ** rho
     place = np.searchsorted(grid, time, side="right")
     index = np.maximum(place - 1, 0)
     share = at_risk_a / at_risk
     spread = np.divide(deaths * (at_risk - deaths), at_risk - 1, out=np.zeros_like(share), where=at_risk > 1)
-    variance = float((weight**2 * share * (1 - share) * spread).sum())
-    breslow = float((weight**2 * share * (1 - share) * deaths).sum())
-    score = float((weight[index[event]] * (in_a[event] - share[index[event]])).sum())
-    hazard = np.append(0.0, np.cumsum(weight * deaths / at_risk))
-    drift = np.append(0.0, np.cumsum(weight * share * deaths / at_risk))
-    residual = np.where(event, weight[index] * (in_a - share[index]), 0.0) - (in_a * hazard[place] - drift[place])
+    variance = float((share * (1 - share) * spread).sum())
+    score = float((in_a[event] - share[index[event]]).sum())
+    hazard = np.append(0.0, np.cumsum(deaths / at_risk))
+    drift = np.append(0.0, np.cumsum(share * deaths / at_risk))
+    residual = np.where(event, in_a - share[index], 0.0) - (in_a * hazard[place] - drift[place])
     clustered = float((np.bincount(episode, residual, a.episodes + b.episodes) ** 2).sum())
-    return score, variance, breslow, clustered
+    return score, variance, clustered
 
 
 def _excess(pooled: Durations) -> Floats:

@@ -16,7 +16,7 @@ from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import blocks_of, by_block
 from labctl.analysis.survival.curves import Floats, Ints, curve
 from labctl.analysis.survival.event_order import EventOrder, event_order
-from labctl.analysis.survival.hrt import Estimate, estimate
+from labctl.analysis.survival.hrt import Estimate
 from labctl.analysis.survival.intervals import bootstrap_t, logit, t_interval
 from labctl.analysis.survival.kernel import Given, Redraw, order_probability
 from labctl.analysis.survival.resample import stream_key
@@ -44,7 +44,7 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
     value, se, values, ses = value / n, math.sqrt(variance) / n, values / n, np.sqrt(variances) / n
     twin = t_interval(value, se, min(df), logit())
     studentised = bootstrap_t(value, se, values, ses, logit()) if twin else None
-    return estimate(value, se, studentised, twin, "logit-t")
+    return Estimate(value, se, studentised or twin, twin)
 
 
 def _pooled_draw(

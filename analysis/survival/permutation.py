@@ -13,11 +13,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from labctl.analysis.family import STATISTICS
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.kernel import Given, Moments, PairValues, Request, Swap, moments, pair_values
-from labctl.analysis.survival.ks import BROUGHT, STATISTICS, TIE, TINY, Pair, statistics
+from labctl.analysis.survival.ks import BROUGHT, TIE, TINY, Pair, statistics
 from labctl.analysis.survival.resample import (
     BY_BLOCK,
     BY_DESIGN,
@@ -55,7 +56,6 @@ class PairTest(Result):
     p: Mapping[str, float | None]
     family: float | None
     relabellings: int
-    enumerated: bool
     relabelled_by: str
     object_ratio: Mapping[str, float | None]
     object_p: Mapping[str, float | None]
@@ -134,7 +134,6 @@ def permutation_test(
         p,
         combined,
         len(tested["uph"]),
-        _enumerable(pair, perm),
         relabelled_by(pair),
         {o: _finite(ratio) for o, ratio in zip(pair.objects, ratios, strict=True)},
         {o: adjusted.get(o) for o in pair.objects},
@@ -144,9 +143,9 @@ def permutation_test(
     )
 
 
-def permutation_p(pair: Pair, seed: int, perm: int, family: Sequence[str] = STATISTICS) -> dict[str, float | None]:
+def permutation_p(pair: Pair, seed: int, perm: int) -> dict[str, float | None]:
     """The p-values of `permutation_test` alone, the family's among them."""
-    found = permutation_test(pair, seed, perm, family)
+    found = permutation_test(pair, seed, perm)
     return {**found.p, "family": found.family}
 
 

@@ -147,13 +147,12 @@ def smallest_by_design(exchanges: Sequence[Exchange]) -> float:
 
 
 def smallest_attainable(
-    exchanges: Sequence[Exchange], strata: Sequence[NDArray[np.int64]], is_a: NDArray[np.bool_], perm: int | None = None
+    exchanges: Sequence[Exchange], strata: Sequence[NDArray[np.int64]], is_a: NDArray[np.bool_]
 ) -> float:
-    """The smallest p that a pair's relabellings can give, with `perm` random ones at most."""
-    if not exchanges:
-        return smallest_p([(int(is_a[s].sum()), int((~is_a[s]).sum())) for s in strata], perm)
-    least = smallest_by_design(exchanges)
-    return least if perm is None else max(least, 1 / (perm + 1))
+    """The smallest p that a pair's relabellings can give, all of them listed."""
+    if exchanges:
+        return smallest_by_design(exchanges)
+    return smallest_p([(int(is_a[s].sum()), int((~is_a[s]).sum())) for s in strata])
 
 
 def ways_of(exchanges: Sequence[Exchange]) -> int:

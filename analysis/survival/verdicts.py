@@ -6,12 +6,11 @@ it can go round in a circle (PhAIL, arXiv 2605.29710, appendix).
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
-
-from labctl.analysis.results import Result
 
 BETTER = "better"
 CROSSING = "different, crossing"
@@ -22,14 +21,11 @@ ALPHA = 0.05
 
 
 @dataclass(frozen=True)
-class Verdict(Result):
+class Verdict:
     """`kind` is one of the five; `leads` names the arm only where `kind` is "better"."""
 
-    a: str
-    b: str
     kind: str
-    leads: str | None
-    p_holm: float
+    leads: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,17 +54,17 @@ def verdict(
     if p_holm is None:
         return None
     if p_holm > alpha:
-        return Verdict(*arms, OPEN, None, p_holm)
+        return Verdict(OPEN)
     if opposed:
-        return Verdict(*arms, DEPENDS, None, p_holm)
+        return Verdict(DEPENDS)
     ahead = _side(seen.time)
     sides = {side for side in (ahead, *map(_side, seen.intervals)) if side}
     against = any(value is not None and ahead * value < 0 for value in seen.values)
     if len(sides) > 1 or against:
-        return Verdict(*arms, CROSSING, None, p_holm)
+        return Verdict(CROSSING)
     if ahead:
-        return Verdict(*arms, BETTER, arms[0] if ahead > 0 else arms[1], p_holm)
-    return Verdict(*arms, UNRANKED, None, p_holm)
+        return Verdict(BETTER, arms[0] if ahead > 0 else arms[1])
+    return Verdict(UNRANKED)
 
 
 def _side(interval: tuple[float, float] | None) -> int:
@@ -136,6 +132,11 @@ def holm_errors_by_family(
 def of_one_family(pair: Two, other: Two, reference: str | None) -> bool:
     """Whether two pairs are adjusted together: pairs with the reference are a family, the others another."""
     return (reference in pair) == (reference in other)
+
+
+def pairs_of(arms: Sequence[str], reference: str | None) -> list[Two]:
+    """Every pair of arms once, the reference first."""
+    return list(itertools.combinations(sorted(arms, key=lambda a: (a != reference, a)), 2))
 
 
 def compact_letters(order: Sequence[str], resolved: Collection[Two]) -> dict[str, str]:

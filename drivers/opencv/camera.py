@@ -138,9 +138,8 @@ class Capture:
         for name, value in self._settings.items():
             _set_control(video, name, value)
         back = {name: video.get(control) for name, control in READ_BACK.items()}
-        back |= {name: video.get(row[2]) * row[3] for name, row in CONTROLS.items() if name != "focus"}
-        if "focus" in self._settings:
-            back["focus"] = video.get(cv2.CAP_PROP_FOCUS)
+        read = [name for name in CONTROLS if name != "focus" or name in self._settings]
+        back |= {name: video.get(CONTROLS[name][2]) * CONTROLS[name][3] for name in read}
         known = {name: round(value, 6) if value >= 0 else None for name, value in back.items()}
         return known | {"rate_hz": rate_hz}
 

@@ -5,6 +5,7 @@ May not: open anything, or show a password.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -40,7 +41,9 @@ def parse_source(given: int | str) -> Source:
         parts = urlsplit(given)
         if parts.scheme not in SCHEMES:
             raise ValueError(f"has the scheme {parts.scheme!r}; known are {', '.join(SCHEMES)}")
-        return Source("url", given, given.replace(parts.netloc, parts.netloc.rpartition("@")[2], 1))
+        query = re.sub("=[^&]*", "=…", parts.query)
+        shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query)
+        return Source("url", given, shown.geturl())
     if given.startswith("/dev/"):
         return Source("device", given, given)
     if not Path(given).is_file():

@@ -306,7 +306,7 @@ class Recorded:
         atexit.unregister(self.close)
 
     def _paused(self) -> None:
-        """The thread that reads the file has done what it was told, and stands."""
+        """Pause the file; when this returns, the thread that reads it has run its orders and waits."""
         if self._device is not None:
             with contextlib.suppress(*VENDOR):
                 self._device.pause()

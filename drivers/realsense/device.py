@@ -1,4 +1,4 @@
-"""What is asked of a RealSense device: which one, which streams, its options set and read back, what to know of it.
+"""A RealSense device before and after it streams: finding it and its streams, setting options, describing it.
 
 May not: stream. Everything here is called before or just after streaming begins.
 """

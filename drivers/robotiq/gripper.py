@@ -11,7 +11,7 @@ from typing import Protocol
 from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.gripping import GripperWorker, WorkedGripper
 from labctl.drivers.robotiq.scales import STROKE_M, Scale, fault_words
-from labctl.errors import DeviceLost, DeviceRefused
+from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.plain import DeviceAbout
 
 ACTIVE, ACTIVATING = 3, 1  # gSTA
@@ -60,7 +60,7 @@ class RobotiqGripper(WorkedGripper):
         self._wire.open()
         try:
             self._look()
-        except DeviceLost:
+        except DeviceError:
             self._wire.close()
             raise
         self._work.start()
@@ -132,9 +132,7 @@ class RobotiqGripper(WorkedGripper):
         self._work.forget()
         self._written = None
         try:
-            self._wire.open()
-            self._look()
-            self._work.start()
+            self.connect()
         except DeviceLost as error:
             raise DeviceRefused(f"gripper: {error}") from error
 

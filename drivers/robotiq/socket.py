@@ -48,7 +48,7 @@ class SocketWire:
                 more = self._socket.recv(1024)
                 if not more:
                     raise ConnectionError("closed by the gripper")
-                data += more
+                data = (data + more).lstrip()  # of the end of an answer that was refused
                 if lines == 0 and data.startswith(b"?"):
                     raise DeviceRefused("the gripper did not understand a command")
         except OSError as error:

@@ -26,7 +26,7 @@ else:
 
     Octets = array[uint8, 16]
 
-ACCEPTED, EXECUTING, CANCELING, SUCCEEDED, CANCELED, ABORTED = range(1, 7)  # action_msgs/msg/GoalStatus
+EXECUTING, SUCCEEDED, CANCELED, ABORTED = 2, 4, 5, 6  # action_msgs/msg/GoalStatus
 ERRORS = {
     -1: "INVALID_GOAL",
     -2: "INVALID_JOINTS",

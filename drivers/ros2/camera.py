@@ -35,7 +35,7 @@ class Topic:
         self.shown = f"{options.topic} in ROS 2 domain {options.domain}"
         self._clock = MonotonicClock()
         self._network: Network | None = None
-        self._came: queue.Queue[tuple[int, CompressedImage | Image]] = queue.Queue(QUEUE)
+        self._came: queue.Queue[tuple[int, int, CompressedImage | Image]] = queue.Queue(QUEUE)
         self._number, self._format = 0, ""
 
     def open(self) -> None:
@@ -52,15 +52,14 @@ class Topic:
         self._number += 1
         if self._came.full():
             self._came.get_nowait()  # the oldest: a gap in the numbers says so
-        self._came.put((now, message))
+        self._came.put((now, self._number, message))
 
     def read(self) -> Frame | None:
         """The next picture. Raises DeviceRefused for one that is not what the cell asks for."""
         try:
-            host_ns, message = self._came.get(timeout=WAIT_S)
+            host_ns, number, message = self._came.get(timeout=WAIT_S)
         except queue.Empty:
             return None
-        number = self._number - self._came.qsize()
         image = _decoded(message) if isinstance(message, CompressedImage) else _raw(message)
         self._format = message.format if isinstance(message, CompressedImage) else message.encoding
         if image.shape[1::-1] != self.size:
@@ -82,10 +81,17 @@ class Topic:
 
 
 def _raw(message: Image) -> np.ndarray:
-    """RGB (height, width, 3). Raises DeviceRefused for an encoding that is no colour picture of 8 bits."""
+    """RGB (height, width, 3). Raises DeviceRefused for an encoding that is no colour picture of 8 bits, or other bytes
+    than its size takes.
+    """
     if message.encoding not in ROWS:
         known = " and ".join(ROWS)
         raise DeviceRefused(f"its encoding is {message.encoding!r}; labctl reads {known}, and CompressedImage")
+    if message.step < 3 * message.width or len(message.data) != message.height * message.step:
+        raise DeviceRefused(
+            f"a picture of {message.width} x {message.height} in rows of {message.step} bytes came with "
+            f"{len(message.data)} bytes: the node that publishes it is not sound"
+        )
     rows = np.frombuffer(bytes(message.data), np.uint8).reshape(message.height, message.step)
     image = rows[:, : 3 * message.width].reshape(message.height, message.width, 3)
     return np.ascontiguousarray(image[:, :, :: ROWS[message.encoding]])

@@ -7,7 +7,7 @@ May not: decide where the robot goes, or wait for anything.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Generic, Protocol
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from labctl.drivers.ros2.messages import (
     time_of,
     twist,
 )
-from labctl.drivers.ros2.network import Network
+from labctl.drivers.ros2.network import M, Network, Publisher
 from labctl.drivers.ros2.options import Ros2Options
 
 BRAKE_RAD_S2 = 4.0  # of the fastest joint: the others come to rest with it
@@ -51,8 +51,17 @@ class Commands(Protocol):
     def leave(self) -> None: ...
 
 
-class Unanswered:
-    """What a topic of ROS is: nobody answers."""
+class OnTopic(Generic[M]):
+    """What is published on a topic of ROS: whoever reads it answers nothing."""
+
+    _publisher: Publisher[M]
+
+    def go_on(self) -> bool:
+        """All there is to say about coming to rest has been said."""
+        return False
+
+    def readers(self) -> int:
+        return self._publisher.readers()
 
     def problem(self) -> str:
         return ""
@@ -84,7 +93,7 @@ def braking(q: np.ndarray, dq: np.ndarray, shares: np.ndarray) -> tuple[np.ndarr
     return q + np.outer(spent - spent**2 / (2 * seconds) if seconds else spent, dq), seconds
 
 
-class TrajectoryPoints(Unanswered):
+class TrajectoryPoints(OnTopic[JointTrajectory]):
     """A trajectory of one point each period, which replaces the one before. Positions alone: the controller refuses a
     speed at a trajectory's end (`allow_nonzero_velocity_at_trajectory_end`), and goes between positions in a straight
     line.
@@ -123,13 +132,6 @@ class TrajectoryPoints(Unanswered):
         rows, seconds = braking(begin, dq, shares)
         self._send(rows, self._ahead_s + np.maximum(shares * seconds, np.arange(BRAKE_POINTS + 1) * 1e-3))
 
-    def go_on(self) -> bool:
-        """The whole way to rest has been given."""
-        return False
-
-    def readers(self) -> int:
-        return self._publisher.readers()
-
 
 class GoalPoints(TrajectoryPoints):
     """The same as goals of the action FollowJointTrajectory: its controller says that it refuses or gives up one."""
@@ -163,7 +165,7 @@ class GoalPoints(TrajectoryPoints):
         self._goals.cancel()
 
 
-class Positions(Unanswered):
+class Positions(OnTopic[Float64MultiArray]):
     """Each position is taken at once, so the way to rest is given period by period."""
 
     def __init__(self, options: Ros2Options, network: Network, period_s: float) -> None:
@@ -192,11 +194,8 @@ class Positions(Unanswered):
             self._publisher.send(Float64MultiArray(data=self._left.pop(0)))
         return bool(self._left)
 
-    def readers(self) -> int:
-        return self._publisher.readers()
 
-
-class Twists(Unanswered):
+class Twists(OnTopic[TwistStamped]):
     """What the tool does, in the base's frame; what the robot is off is made good with it."""
 
     def __init__(self, options: Ros2Options, network: Network, robot_model: RobotModel) -> None:
@@ -218,12 +217,5 @@ class Twists(Unanswered):
         self._send(np.zeros(6))
 
     def brake(self, at: np.ndarray, speed: np.ndarray) -> None:
-        """MoveIt Servo slows down by its own limits."""
+        """MoveIt Servo slows down by its own limits, and silence ends a twist too."""
         self._send(np.zeros(6))
-
-    def go_on(self) -> bool:
-        """Nothing is left to say: silence ends a twist too."""
-        return False
-
-    def readers(self) -> int:
-        return self._publisher.readers()

@@ -6,6 +6,8 @@ on hardware, and against ROS 2 itself: see docs/ros2.md.
 
 from __future__ import annotations
 
+import math
+
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.about import library
@@ -48,24 +50,30 @@ class Ros2Gripper(WorkedGripper):
     def connect(self) -> None:
         """Find the joint. Raises DeviceLost."""
         given = self._options
+        self._seen = None  # what was heard before a loss says nothing of now
         self._network = network = Network(given.domain, self._host, given.peers)
         kind = JointTrajectory if given.command == "trajectory" else Float64MultiArray
         self._publisher = network.publisher(given.command_topic, kind)
         network.subscribe(given.states_topic, JointState, self._read)
-        if not within(FOUND_S, lambda: self._seen is not None):
-            network.close()
-            raise DeviceLost(
-                f"{network.shown}: nobody says on {given.states_topic} how the joint {given.joint} stands; the "
-                "gripper's options name joint and topic"
-            )
-        within(FOUND_S, self._publisher.readers)  # `status` says if nobody listens
-        self._visit()
+        try:
+            if not within(FOUND_S, lambda: self._seen is not None):
+                raise DeviceLost(
+                    f"{network.shown}: nobody says on {given.states_topic} how the joint {given.joint} stands; the "
+                    "gripper's options name joint and topic"
+                )
+            within(FOUND_S, self._publisher.readers)  # `status` says if nobody listens
+            self._visit()
+        except DeviceLost:
+            self.close()
+            raise
         self._work.start()
 
     def _read(self, message: JointState) -> None:
         given = self._options
         if given.joint in message.name and len(message.position) == len(message.name):
             at = float(message.position[message.name.index(given.joint)])
+            if not math.isfinite(at):
+                return  # a hardware interface that has not read its fingers yet says NaN
             share = (at - given.closed_at) / (given.open_at - given.closed_at)
             now, opening = self._clock.now_ns(), min(1.0, max(0.0, share)) * self.stroke_m
             if abs(opening - self._moved[1]) > MOVING_M:
@@ -82,9 +90,8 @@ class Ros2Gripper(WorkedGripper):
             raise DeviceLost(f"nothing of the joint {given.joint} for {age_ns / 1e9:.1f} s")
         if not self._publisher.readers():
             work.sound = RobotStatus("fault", f"nobody listens on {given.command_topic}: is its controller active?")
-            work.recovering = False
             return
-        work.sound, work.recovering = RobotStatus("idle"), False
+        work.sound = RobotStatus("idle")
         if work.stopped and self._asked is not None:
             self._send(self._seen[1])
             self._asked = None
@@ -117,17 +124,19 @@ class Ros2Gripper(WorkedGripper):
         return self._asked is not None and self._clock.now_ns() - self._moved[0] < STILL_NS
 
     def recover(self) -> None:
-        """Whether the controller listens again. Raises DeviceRefused while it does not, or the gripper is lost."""
-        if (sound := self._work.sound).mode == "lost":
+        """Whether the controller listens again. A gripper that was lost is connected anew, and what was asked for is
+        forgotten: connecting moves nothing. Raises DeviceRefused while nobody listens, or it is still lost.
+        """
+        if self._work.sound.mode == "lost":
             self.close()
+            self._work.forget()
+            self._asked = None
             try:
                 self.connect()
             except DeviceLost as error:
                 raise DeviceRefused(str(error)) from error
-            return
-        if sound.mode != "idle":
-            self._work.recover()
-            raise DeviceRefused(sound.reason)
+        elif self._work.sound.mode != "idle":
+            raise DeviceRefused(self._work.sound.reason)
 
     def close(self) -> None:
         """Any number of times."""

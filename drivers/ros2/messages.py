@@ -18,22 +18,6 @@ if TYPE_CHECKING:  # what a message holds once it is read, and may be given
 else:
     from cyclonedds.idl.types import sequence
 
-__all__ = [
-    "CompressedImage",
-    "Float64",
-    "Float64MultiArray",
-    "Header",
-    "Image",
-    "JointState",
-    "JointTrajectory",
-    "Time",
-    "TrajectoryPoint",
-    "TwistStamped",
-    "duration",
-    "time_of",
-    "twist",
-]
-
 
 @final
 @dataclass
@@ -160,13 +144,12 @@ class CompressedImage(IdlStruct, typename="sensor_msgs::msg::dds_::CompressedIma
 
 def time_of(ns: int) -> Time:
     """A time of ns since 1970, as ROS writes it."""
-    return Time(ns // SECOND, ns % SECOND)
+    return Time(*divmod(ns, SECOND))
 
 
 def duration(seconds: float) -> Duration:
     """A length of time."""
-    whole = int(seconds)
-    return Duration(whole, round((seconds - whole) * SECOND))
+    return Duration(*divmod(round(seconds * SECOND), SECOND))
 
 
 def twist(stamp: Time, frame: str, values: list[float]) -> TwistStamped:

@@ -190,11 +190,8 @@ class Ros2Link:
     def hold(self, q: np.ndarray) -> bool:
         """Wait until the robot has caught up, for at most a second."""
         self._settling += self._period_s
-        at, _ = self._at()
-        if float(np.abs(at - q).max()) > SETTLED_RAD and self._settling < SETTLE_S:
-            settling = self._settling
-            self.send_setpoint(q, np.zeros(len(q)))
-            self._settling = settling
+        if float(np.abs(self.start_q() - q).max()) > SETTLED_RAD and self._settling < SETTLE_S:
+            self._command().go(q, np.zeros(len(q)), *self._at())
             return False
         self._command().rest(q)
         return True

@@ -48,7 +48,7 @@ class RobotWrench:
             self._last_ns = t_ns
 
     def drain(self, now_ns: int) -> Batch:
-        """The wrenches since the last call. Raises DeviceLost where the robot's driver tells none."""
+        """The wrenches since the last call. Raises DeviceLost where the robot's driver reports none."""
         if not self._connected:
             raise RuntimeError("the sensor is not connected")
         if self._lacking:

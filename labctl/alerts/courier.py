@@ -63,7 +63,7 @@ class Alerts:
         """Pass on what is watched of a state, if it changed. Comes back at once, whatever the network does."""
         if self._process is None:
             return
-        line = json.dumps(brief_of(state), separators=(",", ":")).encode()
+        line = json.dumps(brief_of(state), separators=(",", ":"), ensure_ascii=False).encode()
         if line != self._last:
             self._last = line
             self._write(line)

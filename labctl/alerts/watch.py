@@ -12,7 +12,7 @@ from labctl.config.alerts import AlertKind
 from labctl.core.events import STOP_BY_HAND
 from labctl.core.published_state import PublishedState
 
-LONGEST = 240  # characters of a hold's text
+LONGEST = 240  # bytes of a hold's text in UTF-8: all that is told of a state has to fit into one line of a pipe
 MOST_HOLDS = 8
 EVERY_TRIAL = frozenset({"photographing", "no_session"})  # holds that are no news
 FAULTS = frozenset({"cell_faulted", "arm_fault", "arm_safety_stop"})
@@ -50,7 +50,11 @@ class Brief(TypedDict):
 def brief_of(state: PublishedState) -> Brief:
     """Holds, and how far the campaign is."""
     holds: list[HoldSeen] = [
-        {"code": hold["code"], "text": hold["text"][:LONGEST], "personal": hold["needs_person"]}
+        {
+            "code": hold["code"],
+            "text": hold["text"].encode()[:LONGEST].decode(errors="ignore"),
+            "personal": hold["needs_person"],
+        }
         for hold in state["holds"][:MOST_HOLDS]
     ]
     return {
@@ -109,7 +113,7 @@ class Watch:
         return found
 
     def over(self, end_seen: bool) -> list[Alert]:
-        """The run has ended; said: it said so itself, so that its process did not just vanish."""
+        """The run has ended. end_seen: it said so itself; else its process just vanished."""
         if self._last is None:
             return []
         if not end_seen:

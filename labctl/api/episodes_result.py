@@ -12,7 +12,7 @@ from labctl.analysis.table import Value
 from labctl.api import frames
 from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
-from labctl.api.values import STRICT, Interval, flat, rows_of, shown, with_interval
+from labctl.api.values import STRICT, Interval, flat, named, rows_of, shown, with_interval
 from labctl.errors import InputError
 
 
@@ -111,10 +111,7 @@ class EpisodesAnalysis:
 
     def arm(self, name: str) -> ArmOfEpisodes:
         """An arm by its name. Raises InputError that lists those there are."""
-        for arm in self.arms:
-            if arm.arm == name:
-                return arm
-        raise InputError(f"there is no arm {name!r}; there are: {', '.join(arm.arm for arm in self.arms)}")
+        return named({arm.arm: arm for arm in self.arms}, name, "arm")
 
     def to_frame(self, what: str = "arms", library: str | None = None) -> Foreign:
         """`arms` or `pairs`, and `axes`, `tags`, `retention` or `stress` where the table has them, as a data frame; an

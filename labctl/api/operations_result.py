@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from labctl.analysis.survival.result import AnalysisResult
 from labctl.analysis.table import Value
 from labctl.api import frames
 from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
-from labctl.api.values import STRICT, Interval, flat, rows_of, shown, with_interval
+from labctl.api.values import STRICT, Interval, flat, named, rows_of, shown, with_interval
 from labctl.errors import InputError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True)
@@ -174,18 +172,18 @@ class Analysis:
 
     def arm(self, name: str) -> Arm:
         """An arm by its name. Raises InputError that lists those there are."""
-        return _found({arm.arm: arm for arm in self.arms}, name, "arm")
+        return named({arm.arm: arm for arm in self.arms}, name, "arm")
 
     def cell(self, arm: str, object: str) -> Cell:
         """An arm on an object. Raises InputError that lists those there are."""
-        return _found({f"{c.arm} on {c.object}": c for c in self.cells}, f"{arm} on {object}", "cell")
+        return named({f"{c.arm} on {c.object}": c for c in self.cells}, f"{arm} on {object}", "cell")
 
     def pair(self, a: str, b: str) -> Pair:
         """A pair of arms, which stands once. Raises InputError for the other way round: its signs would be turned."""
         pairs = {f"{pair.a} and {pair.b}": pair for pair in self.pairs}
         if f"{b} and {a}" in pairs and a != b:
             raise InputError(f"this pair stands as {b} and {a}, and its differences so; ask for pair({b!r}, {a!r})")
-        return _found(pairs, f"{a} and {b}", "pair")
+        return named(pairs, f"{a} and {b}", "pair")
 
     def to_frame(self, what: str = "arms", library: str | None = None) -> Foreign:
         """`arms`, `cells` or `pairs` as a data frame; an interval is two columns, `_low` and `_high`."""
@@ -194,7 +192,7 @@ class Analysis:
             "cells": self.cells,
             "pairs": self.pairs,
         }
-        return frames.frame_of([flat(row) for row in _found(rows, what, "table")], library)
+        return frames.frame_of([flat(row) for row in named(rows, what, "table")], library)
 
     def curves_to_frame(self, library: str | None = None) -> Foreign:
         """Every success curve, one row a step: arm, object, t in s, F."""
@@ -210,7 +208,7 @@ class Analysis:
 
         known = sorted({cell.object for cell in self.cells})
         if object is not None:
-            _found(dict.fromkeys(known), object, "object")
+            named(dict.fromkeys(known), object, "object")
         cells = [cell for cell in self.cells if object is None or cell.object == object]
         return success_curves(cells, self.tau, object or (known[0] if len(known) == 1 else "mean over objects"), ax)
 
@@ -252,9 +250,3 @@ class Analysis:
             Shown(("pair", "log RMST ratio, adjusted interval", "p (Holm)", "verdict"), pairs),
             notes=self.warnings,
         )
-
-
-def _found(known: Mapping[str, Kind], name: str, what: str) -> Kind:
-    if name not in known:
-        raise InputError(f"there is no {what} {name!r}; there are: {', '.join(known)}")
-    return known[name]

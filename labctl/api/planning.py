@@ -12,6 +12,7 @@ from labctl.api import frames
 from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
 from labctl.api.values import shown
+from labctl.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,6 @@ class Power:
 
         Raises InputError for a pair or measure that was not asked about.
         """
-        from labctl.errors import InputError
-
         for pair in self.answer["pairs"]:
             if {pair["a"], pair["b"]} == {a, b} and measure in pair["episodes_for_target"]:
                 return pair["episodes_for_target"][measure]["episodes"]

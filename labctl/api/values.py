@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from pydantic import ConfigDict, TypeAdapter
 
 from labctl.analysis.table import Value
+from labctl.errors import InputError
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -45,6 +46,13 @@ def rows_of(form: type[Made], listed: Iterable[Printed]) -> tuple[Made, ...]:
     """Objects of a result as rows of a class: [low, high] an Interval, "inf" infinity."""
     adapter = TypeAdapter(form)
     return tuple(adapter.validate_python(one) for one in listed)
+
+
+def named(known: Mapping[str, Made], name: str, what: str) -> Made:
+    """What has this name. Raises InputError that lists what there is."""
+    if name not in known:
+        raise InputError(f"there is no {what} {name!r}; there are: {', '.join(known)}")
+    return known[name]
 
 
 def flat(row: DataclassInstance) -> dict[str, Value]:

@@ -16,17 +16,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from labctl.backup.repository import PIECE, Repository
+from labctl.backup.repository import Repository, copied
+from labctl.backup.restoring import proved
 from labctl.backup.snapshot import Taken, take_snapshot, what_is_there
 from labctl.clock import Anchor
 from labctl.errors import BrokenRecord, InputError, LabctlError, StateError, StorageError, in_words
 from labctl.plain import count
-from labctl.store.atomic_files import file_errors, replace_file, sync_folder
-from labctl.store.chain_heads import head_text, noted
+from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_file, sync_folder
+from labctl.store.chain_heads import head_text
+from labctl.store.footage import file_digest
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import JOURNAL, MARK, MOVED, campaigns
 from labctl.store.locks import LOCKS, Lock, campaign_lock
-from labctl.store.verifying.verify import Verification, verify_campaign
+from labctl.store.verifying.verify import Verification
 
 ARRIVING = f"{MARK}.arriving"  # what lab.toml is called in the new place until the old one is marked
 SPARE_BYTES = 64 << 20  # that stay free on the new disk
@@ -56,7 +58,8 @@ class Moved:
 
 def move(lab: Path, to: Path, anchor: Anchor, say: Say = lambda line: None) -> Moved:
     """Move the lab folder `lab` to `to`, which is not there yet. Nothing of the old place is deleted; no command takes
-    it for a lab afterwards. One that was killed is begun again, or, after the mark, finished. say: is told "k/n files".
+    it for a lab afterwards. A move that was killed is started again (to another folder where `to` is there by then);
+    after the mark it is finished. say: called with "k/n files".
 
     Raises StateError while anything of the lab runs, InputError for a place that will not do, BrokenRecord where what
     arrived is not what was there (the old place is the lab then), StorageError.
@@ -69,28 +72,13 @@ def move(lab: Path, to: Path, anchor: Anchor, say: Say = lambda line: None) -> M
         files, folders, left = what_is_there(lab, everything=True)
         size = sum(path.stat().st_size for path in files)
         _check_room(to, size)
-        part = to.with_name(f".{to.name}.moving")
-        with file_errors(str(part)):
-            shutil.rmtree(part, ignore_errors=True)  # of a move that was killed
-            part.mkdir(parents=True, mode=0o700)
-        try:
+        with folder_in_one_step(to, mode=0o700) as part:
             digests = _copied(lab, part, files, folders, say)
             if _heads(lab) != heads or _heads(part) != heads:
                 raise BrokenRecord(f"{lab}: a campaign went on while it was copied; the lab stays where it is")
-            with file_errors(str(to)):
-                part.chmod(stat.S_IMODE(lab.stat().st_mode))
-                part.rename(to)
-                sync_folder(to.parent)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
+            part.chmod(stat.S_IMODE(lab.stat().st_mode))
         try:
-            verified = {
-                folder.name: verify_campaign(folder, noted(heads.get(folder.name), None), lab=True)
-                for folder in campaigns(to)
-            }
-            lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(digests.items()))
-            listed = hashlib.sha256(lines.encode()).hexdigest()
+            verified, listed = proved(to, heads), _listed(digests)
             moved = Moved(str(to.resolve()), len(files), size, listed, heads, verified, left)
             _mark(lab, moved.to, heads, listed, anchor)
         except BaseException:
@@ -118,8 +106,7 @@ def move_by_snapshot(lab: Path, backups: Path, anchor: Anchor, say: Say = lambda
         if kept_heads != heads or _heads(lab) != heads:
             raise BrokenRecord(f"{lab}: a campaign went on while it was kept; the lab stays where it is")
         files = taken.snapshot.files
-        lines = "".join(f"{one.sha256}  {one.path}\n" for one in files)
-        listed = hashlib.sha256(lines.encode()).hexdigest()
+        listed = _listed({one.path: one.sha256 for one in files})
         where = f"snapshot {taken.name} in {backups.resolve()}"
         _mark(lab, where, heads, listed, anchor)
         return taken, Moved(where, len(files), sum(one.size for one in files), listed, heads)
@@ -182,10 +169,10 @@ def _copied(lab: Path, to: Path, files: Sequence[Path], folders: Sequence[Path],
         target = to / (ARRIVING if name == MARK else name)
         with file_errors(str(path)):
             about = path.stat()
-            found[name] = _copy(path, target)
+            found[name], _ = copied(path, target)
             target.chmod(stat.S_IMODE(about.st_mode))
             os.utime(target, ns=(about.st_atime_ns, about.st_mtime_ns))
-            if _digest(target) != found[name]:
+            if file_digest(target) != found[name]:
                 raise BrokenRecord(f"{name}: what was read back from {to.parent} is not what was written there")
         say(f"{number}/{count(len(files), 'file')}")
     for folder in reversed(folders):
@@ -196,22 +183,9 @@ def _copied(lab: Path, to: Path, files: Sequence[Path], folders: Sequence[Path],
     return found
 
 
-def _copy(path: Path, target: Path) -> str:
-    seen = hashlib.sha256()
-    with path.open("rb") as source, target.open("xb") as file:
-        while piece := source.read(PIECE):
-            seen.update(piece)
-            file.write(piece)
-        file.flush()
-        os.fsync(file.fileno())
-        if hasattr(os, "posix_fadvise"):
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-    return seen.hexdigest()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def _listed(digests: Mapping[str, str]) -> str:
+    lines = "".join(f"{sha256}  {name}\n" for name, sha256 in sorted(digests.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()
 
 
 def _mark(lab: Path, to: str, heads: Mapping[str, str], listed: str, anchor: Anchor) -> None:
@@ -238,9 +212,11 @@ def _finished(lab: Path, to: Path) -> Moved:
         raise BrokenRecord(f"{lab / MOVED} cannot be read: {in_words(error)}") from error
     if where != str(to.resolve()) or not (to / ARRIVING).is_file():
         raise StateError(f"{lab} was moved to {where}; go on there")
-    verified = {folder.name: verify_campaign(folder, noted(heads.get(folder.name), None)) for folder in campaigns(to)}
-    if (lab / MARK).is_file():
-        (lab / MARK).rename(lab / f"{MARK}.before")
+    verified = proved(to, heads)
+    with file_errors(str(lab)):
+        if (lab / MARK).is_file():
+            (lab / MARK).rename(lab / f"{MARK}.before")
+            sync_folder(lab)
     files, _, left = what_is_there(to, everything=True)
     size = sum(path.stat().st_size for path in files)
     _arrive(to)

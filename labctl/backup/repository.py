@@ -174,7 +174,7 @@ class Repository:
                     os.fsync(file.fileno())
                 size = part.stat().st_size
             else:
-                sha256, size = _copied(path, part)
+                sha256, size = copied(path, part)
             new = not self.has(sha256)
             if new:
                 with file_errors(str(part)):
@@ -201,7 +201,9 @@ class Repository:
             raise BrokenRecord(f"{kept.path}: its bytes in the backup are not what they were ({path.name[:16]}…)")
 
     def problems(self, say: Callable[[str], None] = lambda line: None) -> tuple[int, list[str]]:
-        """Read every kept file of every snapshot again: how many there are, and what is wrong. say: is told "k/n"."""
+        """Read every kept file of every snapshot again: how many there are, and what is wrong. say: called with "k/n
+        files".
+        """
         found: list[str] = []
         files: dict[str, FileKept] = {}
         for name in self.names():
@@ -219,16 +221,20 @@ class Repository:
         return len(files), found
 
 
-def _copied(path: Path, part: Path) -> tuple[str, int]:
-    """Copy a file of the lab beside its new place: digest and size of what was copied, which may grow meanwhile."""
+def copied(path: Path, to: Path) -> tuple[str, int]:
+    """Copy a file of a lab to where there is none: digest and size of what was copied, which may grow meanwhile. It is
+    on the disk then, and read from there by whoever reads it next, where the system lets go of it.
+    """
     seen, size = hashlib.sha256(), 0
-    with path.open("rb") as source, file_errors(str(part)), part.open("wb") as file:
+    with path.open("rb") as source, file_errors(str(to)), to.open("xb") as file:
         while piece := source.read(PIECE):
             seen.update(piece)
             size += len(piece)
             file.write(piece)
         file.flush()
         os.fsync(file.fileno())
+        if hasattr(os, "posix_fadvise"):
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
     return seen.hexdigest(), size
 
 

@@ -6,8 +6,7 @@ May not: write into a folder that is there, or say that a campaign holds which w
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from labctl.backup.repository import FileKept, Repository, Snapshot
 from labctl.core.campaign_state import Phase
 from labctl.errors import BrokenRecord, InputError
 from labctl.plain import count
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import folder_in_one_step, sync_folder
 from labctl.store.chain_heads import head_text, noted
 from labctl.store.lab_folder import MARK, campaigns
 from labctl.store.verifying.verify import Verification, verify_campaign
@@ -48,7 +47,7 @@ def restore(
 ) -> Restored:
     """Make a lab of a snapshot (the newest, or the one whose time begins with `name`) and verify its campaigns.
 
-    It is put in its place as the last step before that, whole. say: is told "k/n files".
+    It is put in its place as the last step before that, whole. say: called with "k/n files".
 
     Raises InputError where `to` is there already, BrokenRecord where the backup is damaged (nothing is left then),
     StorageError.
@@ -58,27 +57,20 @@ def restore(
     snapshot = repository.snapshot(name)
     if not any(one.path == MARK for one in snapshot.files):
         raise BrokenRecord(f"snapshot {snapshot.taken} holds no {MARK}; take another (labctl restore --at TIME)")
-    part = to.with_name(f".{to.name}.{os.getpid()}.part")
-    with file_errors(str(to)):
-        to.parent.mkdir(parents=True, exist_ok=True)
-        part.mkdir(mode=0o700)
-        try:
-            for folder in snapshot.folders:
-                (part / folder.path).mkdir(parents=True, mode=0o700)
-            for number, kept in enumerate(snapshot.files, 1):
-                _write(part / kept.path, kept, repository)
-                say(f"{number}/{count(len(snapshot.files), 'file')}")
-            for folder in reversed(snapshot.folders):
-                sync_folder(part / folder.path)
-                (part / folder.path).chmod(folder.mode)
-            sync_folder(part)
-            part.chmod(0o755)
-            part.rename(to)
-        except BaseException:
-            shutil.rmtree(part, ignore_errors=True)
-            raise
-        sync_folder(to.parent)
-    return _proved(to, snapshot)
+    with folder_in_one_step(to, mode=0o700) as part:
+        for folder in snapshot.folders:
+            (part / folder.path).mkdir(parents=True, mode=0o700)
+        for number, kept in enumerate(snapshot.files, 1):
+            _write(part / kept.path, kept, repository)
+            say(f"{number}/{count(len(snapshot.files), 'file')}")
+        for folder in reversed(snapshot.folders):
+            sync_folder(part / folder.path)
+            (part / folder.path).chmod(folder.mode)
+        sync_folder(part)
+        part.chmod(0o755)
+    heads = {head.campaign: head_text(head.seq, head.hash) for head in snapshot.heads}
+    verified = proved(to, heads)
+    return Restored(to, snapshot, verified, [name for name in heads if name not in verified])
 
 
 def _write(path: Path, kept: FileKept, repository: Repository) -> None:
@@ -92,9 +84,9 @@ def _write(path: Path, kept: FileKept, repository: Repository) -> None:
     os.utime(path, ns=(kept.changed_ns, kept.changed_ns))
 
 
-def _proved(to: Path, snapshot: Snapshot) -> Restored:
-    heads = {head.campaign: head_text(head.seq, head.hash) for head in snapshot.heads}
-    verified: dict[str, Verification] = {}
-    for folder in campaigns(to):
-        verified[folder.name] = verify_campaign(folder, noted(heads.get(folder.name), None), lab=True)
-    return Restored(to, snapshot, verified, [name for name in heads if name not in verified])
+def proved(lab: Path, heads: Mapping[str, str]) -> dict[str, Verification]:
+    """What verifying each campaign of a lab finds, held against its head (N:HASH; "" and none: it has no known one)."""
+    return {
+        folder.name: verify_campaign(folder, noted(heads.get(folder.name) or None, None), lab=True)
+        for folder in campaigns(lab)
+    }

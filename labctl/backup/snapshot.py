@@ -9,16 +9,18 @@ import os
 import re
 import stat
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from labctl.backup.repository import FileKept, FolderKept, HeadKept, Repository, Snapshot
 from labctl.clock import Anchor
 from labctl.core.trial import fold
-from labctl.errors import LabctlError, StorageError, in_words
+from labctl.errors import Busy, LabctlError, StorageError, in_words
 from labctl.plain import count
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import HEADS
+from labctl.store.database_backend import log_size
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import JOURNAL
 from labctl.store.locks import LOCKS
@@ -49,7 +51,7 @@ def take_snapshot(
     lab: Path, repository: Repository, anchor: Anchor, say: Callable[[str], None] = lambda line: None
 ) -> Taken:
     """Keep all of a lab folder but locks, links and environments. A file of the size and time that it had in the newest
-    snapshot is not read again. say: is told "k/n files".
+    snapshot is not read again. say: called with "k/n files".
 
     Raises StorageError; the lab is left as it is either way.
     """
@@ -89,8 +91,9 @@ class _Taking:
         """What there is to keep, in the order in which it is read."""
         found, folders, self.left_out = what_is_there(self._lab)
         for path in folders:
-            name = path.relative_to(self._lab).as_posix()
-            self.folders.append(FolderKept(path=name, mode=stat.S_IMODE(path.stat().st_mode)))
+            with suppress(FileNotFoundError):  # gone meanwhile
+                mode = stat.S_IMODE(path.stat().st_mode)
+                self.folders.append(FolderKept(path=path.relative_to(self._lab).as_posix(), mode=mode))
         order = {name: place for place, name in enumerate(FIRST)}
         return sorted(found, key=lambda path: (order.get(path.name, len(order)), path))
 
@@ -113,7 +116,7 @@ class _Taking:
         known = self._before.get(name)
         if known is None or known.changed_ns != about.st_mtime_ns or not self._repository.has(known.sha256):
             return None
-        as_it_was = not _size(_log_of(path)) if known.database else known.size == about.st_size
+        as_it_was = not log_size(path) if known.database else known.size == about.st_size
         return replace(known, mode=stat.S_IMODE(about.st_mode)) if as_it_was else None
 
     def _taken(self, name: str, path: Path, about: os.stat_result) -> FileKept:
@@ -121,7 +124,7 @@ class _Taking:
         try:
             sha256, size, new = self._repository.take(path, database=database)
         except StorageError as error:
-            if not database:
+            if not database or isinstance(error, Busy):  # what another program holds is not damaged
                 raise
             self.damaged.append(f"{name}: kept as it lies there, SQLite cannot read it: {error}")
             database = False
@@ -151,7 +154,15 @@ def what_is_there(lab: Path, *, everything: bool = False) -> tuple[list[Path], l
     left: list[str] = []
 
     def walk(folder: Path) -> None:
-        for entry in sorted(os.scandir(folder), key=lambda one: one.name):
+        try:
+            entries = sorted(os.scandir(folder), key=lambda one: one.name)
+        except FileNotFoundError:
+            if folder == lab:
+                raise
+            return  # gone meanwhile, as one does in which a campaign was being opened
+        if folder != lab:
+            folders.append(folder)
+        for entry in entries:
             path = Path(entry.path)
             name = path.relative_to(lab).as_posix()
             if entry.is_symlink() or not (entry.is_file() or entry.is_dir()):
@@ -162,7 +173,6 @@ def what_is_there(lab: Path, *, everything: bool = False) -> tuple[list[Path], l
                 if (path / ENVIRONMENT).is_file():
                     left.append(f"{name}: a Python environment")
                     continue
-                folders.append(path)
                 walk(path)
             elif not _passing(path, beside=("shm",) if everything else ("wal", "shm")):
                 files.append(path)
@@ -183,17 +193,6 @@ def _passing(path: Path, beside: Sequence[str]) -> bool:
 def _is_database(path: Path) -> bool:
     with path.open("rb") as file:
         return file.read(len(SQLITE_BEGINS)) == SQLITE_BEGINS
-
-
-def _log_of(path: Path) -> Path:
-    return path.with_name(path.name + "-wal")
-
-
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
 
 
 def _stamp(wall: str, names: Sequence[str]) -> str:

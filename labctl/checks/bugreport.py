@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import getpass
 import io
+import ipaddress
 import json
 import os
 import re
 import socket
 import tomllib
 import zipfile
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -38,6 +39,7 @@ _PERSON = re.compile(r"(?:who|person|by|operator|assessor|[a-z_]+_by)")
 _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://[^\s\"'<>]+|[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])", re.I
 )
+_COLONS = re.compile(r"(?<![\w.:])[0-9a-f]{0,4}:[0-9a-f.:]*:[0-9a-f.]*(?![\w:])", re.I)  # an IPv6 address, or a time
 _SECRET_KEYS = re.compile(r"host|address|url|serial|password|token|secret|user|server|port|path|device$", re.I)
 LEFT_OUT = (
     "the seal: the schedule, the controllers' logs, which arm did not answer",
@@ -67,12 +69,13 @@ def write_bugreport(folder: Path, out: Path, clock: Clock) -> Written:
         raise InputError(f"--out {out}: the archive is a zip; give a name that ends in .zip")
     with Campaign.open(folder) as campaign:
         events = campaign.events()
-    hide = _Hide(_named(folder, events))
+    telling = telling_words(folder)
+    hide = _Hide(_named(folder, events, telling.words))
     parts = {
         "versions.json": _json({"now": collect_pins(), "runs": _pins(events)}),
         "doctor.json": _json([asdict(check) for check in software(folder, clock)]),
-        "protocol.json": _json(_toml(folder, telling_words(folder).protocol, drop=("arm", "link"))),
-        "cell.json": _json(_toml(folder / "cell.toml", None)),
+        "protocol.json": _json(_toml(lambda: telling.protocol, drop=("arm", "link"))),
+        "cell.json": _json(_toml(lambda: (folder / "cell.toml").read_text("utf-8"))),
         "journal.json": _json([[event.seq, event.kind, event.wall[:16]] for event in events]),
     }
     for path in sorted((folder / "logs").glob("*.log*")):
@@ -99,6 +102,7 @@ class _Hide:
 
     def __call__(self, text: str) -> str:
         text = _ADDRESS.sub(lambda found: self._as("address"), text)
+        text = _COLONS.sub(lambda found: self._as("address") if _is_address(found[0]) else found[0], text)
         if self._words is not None:
             text = self._words.sub(lambda found: self._as(self._kinds[found[0].lower()]), text)
         return text
@@ -112,8 +116,16 @@ class _Hide:
         return [f"replaced by <{kind}>: {count(times, 'place')}" for kind, times in sorted(self._done.items())]
 
 
-def _named(folder: Path, events: Iterable[Event]) -> dict[str, set[str]]:
-    """What is to be replaced, by what it is."""
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _named(folder: Path, events: Iterable[Event], arms: Collection[str]) -> dict[str, Collection[str]]:
+    """What is to be replaced, by what it is. arms: words that tell one."""
     lab = lab_with(folder)
     people: set[str] = set()
     with suppress(LabctlError):  # a lab.toml that does not hold may be what is reported; the journal names people too
@@ -122,7 +134,7 @@ def _named(folder: Path, events: Iterable[Event]) -> dict[str, set[str]]:
         people |= {event.who, *_people_of(event.body)} if event.who else {*_people_of(event.body)}
     machine = {socket.gethostname(), getpass.getuser() if "USER" in os.environ else "", str(Path.home())}
     machine = {word for word in machine if len(word) > 2 and word not in ("root", "/root", "localhost")}
-    return {"arm": set(telling_words(folder).words), "person": people - ROLES, "machine": machine}
+    return {"arm": arms, "person": people - ROLES, "machine": machine}
 
 
 def _people_of(value: Json, key: str = "") -> set[str]:
@@ -143,10 +155,10 @@ def _pins(events: Iterable[Event]) -> list[Json]:
     return found
 
 
-def _toml(path: Path, text: str | None, drop: Collection[str] = ()) -> Json:
+def _toml(read: Callable[[], str], drop: Collection[str] = ()) -> Json:
     """A file's tables, without some and without what says where a device is."""
     try:
-        tables = tomllib.loads(path.read_text("utf-8") if text is None else text)
+        tables = tomllib.loads(read())
     except (OSError, ValueError) as error:
         return {"cannot be read": type(error).__name__}
     return _bare({key: value for key, value in tables.items() if key not in drop})

@@ -55,8 +55,7 @@ class ClockPage:
         self.clock = PageClock()
         self._host = clock
         self._lock = threading.Lock()
-        self._shown: dict[int, float] = {}  # number -> when it came on the screen, ms of the browser's clock
-        self._order: deque[int] = deque()
+        self._shown: dict[int, float] = {}  # number -> when it came on the screen, ms of the browser's clock; in order
         self._load: object = None  # which loading of the page is heard: another one counts anew, by another clock
         html = importlib.resources.files("labctl").joinpath("templates/clock.html").read_bytes()
         try:
@@ -90,15 +89,13 @@ class ClockPage:
             if body["load"] != self._load:
                 self._load, self.clock = body["load"], PageClock()
                 self._shown.clear()
-                self._order.clear()
             before = body.get("before")
             if before:
                 self.clock.add(float(before["sent"]), int(before["host_ns"]), float(before["received"]))
             for number, at_ms in body["shown"]:
                 self._shown[int(number)] = float(at_ms)
-                self._order.append(int(number))
-            while len(self._order) > KEPT:
-                self._shown.pop(self._order.popleft(), None)
+            while len(self._shown) > KEPT:
+                del self._shown[next(iter(self._shown))]
         return {"host_ns": now_ns, "say": self.say}
 
     def __enter__(self) -> ClockPage:

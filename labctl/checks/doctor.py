@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from labctl.analysis.survival.kernel_build import compiler_here
 from labctl.checks import contradictions
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.checks.probing import Probed, probe, probe_hand, probe_sensor
@@ -36,7 +37,6 @@ CORE = (
     *("click", "jinja2", "markupsafe", "numpy", "pydantic", "pydantic-core"),
     *("pyzmq", "rich", "scipy", "sqlalchemy", "sqlmodel"),
 )
-COMPILERS = ("cc", "gcc", "clang")  # as analysis.survival.kernel_build has them
 # extra -> (module to look for, what it is for)
 EXTRAS = {
     "lab": ("av", "campaigns: video, pictures, the console"),
@@ -64,6 +64,7 @@ EXTRAS = {
 # An event is committed before its act, so a slow disk makes every act slow. Measured commits: 4 ms median on an SSD.
 SLOW_FSYNC_MS = 50.0
 SYNCS = 20
+LEAST_FREE_GB = 1.0  # for any campaign; a cell may ask for more
 FEWEST_VALUES = 0.8  # of a sensor, within a second
 FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
 # A 1 kHz loop needs priority over the desktop; 99 is what Franka's and UR's set-up pages ask for.
@@ -96,7 +97,7 @@ def software(folder: Path, clock: Clock | None = None) -> list[Check]:
         *check_extras(),
         check_compiler(),
         check_usage_reports(),
-        check_free_disk(folder, min_free_gb=1.0),
+        check_free_disk(folder, LEAST_FREE_GB),
         check_fsync(folder, clock),
         check_clock(clock),
         check_realtime(resource.getrlimit(resource.RLIMIT_RTPRIO)[1], root=os.geteuid() == 0),
@@ -148,7 +149,7 @@ def check_extras(extras: Mapping[str, tuple[str, str]] | None = None) -> list[Ch
 
 def check_compiler() -> Check:
     """Is there a C compiler, with which the statistics make their fast kernel at the first analysis?"""
-    found = next((path for name in COMPILERS if (path := shutil.which(name))), None)
+    found = compiler_here()
     if found is None:
         text = "not found: `labctl analyze` and reports take some ten times as long"
         return Check("C compiler", "ok", text, "install one, such as the package gcc")
@@ -221,7 +222,7 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
         return [Check("cell", "fail", str(error), "correct the cell file")]
     checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]
     checks += contradicting(contradictions.of_cell(cell))
-    if cell.storage.min_free_gb > 1.0:
+    if cell.storage.min_free_gb > LEAST_FREE_GB:
         checks.append(check_free_disk(folder, cell.storage.min_free_gb))
     checks += check_drivers(cell, folder)
     for name, side in _robots(cell):
@@ -239,7 +240,7 @@ def check_drivers(cell: Cell, folder: Path) -> list[Check]:
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
         checks[:1] = [check for name, side in _robots(cell) for check in _of(name, _answers(_setup(side)))]
-        checks = [*checks, *check_sensors(Setup(cell=cell, fixture=stand_in()))]
+        checks += check_sensors(_setup(cell))
     return checks
 
 
@@ -305,7 +306,7 @@ def check_teleop(cell: Cell) -> list[Check]:
     if lacks_terminal(cell):
         text = "keyboard: labctl teleop reads its own terminal; a run is told a second one"
         return [Check("teleop", "ok", text, "labctl run CAMPAIGN --hand-terminal /dev/pts/N")]
-    found = probe_hand(Setup(cell=cell, fixture=stand_in()))
+    found = probe_hand(_setup(cell))
     if "problem" in found:
         return [Check("teleop", "fail", f"{cell.teleop.device}: {found['problem']}", found.get("remedy", ""))]
     now = f"it would now wait: {waits}" if (waits := found.get("waits")) else "its clutch is held"

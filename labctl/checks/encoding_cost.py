@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from labctl.clock import SECOND, Clock, MonotonicClock, cpu_ns
+from labctl.clock import SECOND, MonotonicClock, cpu_ns
 from labctl.config.cell_schema import Video
 from labctl.store.video import DepthWriter, VideoWriter
 
@@ -48,7 +49,7 @@ Measure = Callable[[Video, int, int, float], Cost]
 MeasureDepth = Callable[[int, int, float], Cost]
 
 
-def measure_cost(video: Video, width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
+def measure_cost(video: Video, width: int, height: int, rate_hz: float) -> Cost:
     """Encode some seconds of a made-up scene: a textured table, things that move, and a sensor's noise.
 
     Raises InputError for settings no encoder takes, StorageError.
@@ -56,45 +57,43 @@ def measure_cost(video: Video, width: int, height: int, rate_hz: float, clock: C
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
         path = Path(folder) / "v.mp4"
         writer = VideoWriter(path, width, height, video, rate_hz=rate_hz)
-        return _price(writer, scene(width, height), path, rate_hz, clock or MonotonicClock())
+        return _price(writer, scene(width, height), path, rate_hz)
 
 
 def try_encoder(video: Video, width: int, height: int, rate_hz: float) -> None:
     """Encode one picture. Raises InputError for settings no encoder takes, StorageError."""
-    with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
-        writer = VideoWriter(Path(folder) / "v.mp4", width, height, video, rate_hz=rate_hz)
-        try:
-            writer.write(np.zeros((height, width, 3), np.uint8), 0)
-        finally:
-            writer.close()
+    with (
+        tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder,
+        closing(VideoWriter(Path(folder) / "v.mp4", width, height, video, rate_hz=rate_hz)) as writer,
+    ):
+        writer.write(np.zeros((height, width, 3), np.uint8), 0)
 
 
-def measure_depth(width: int, height: int, rate_hz: float, clock: Clock | None = None) -> Cost:
+def measure_depth(width: int, height: int, rate_hz: float) -> Cost:
     """Write some seconds of a made-up scene's depth, bit for bit as depth is written, with a sensor's noise."""
     with tempfile.TemporaryDirectory(prefix="labctl-encode-") as folder:
         path = Path(folder) / "v.mkv"
         pictures = [(4 * picture.astype(np.uint16).sum(axis=2)).astype(np.uint16) for picture in scene(width, height)]
         writer = DepthWriter(path, width, height, rate_hz=rate_hz)
-        return _price(writer, pictures, path, rate_hz, clock or MonotonicClock())
+        return _price(writer, pictures, path, rate_hz)
 
 
-def _price(
-    writer: VideoWriter | DepthWriter, pictures: Sequence[np.ndarray], path: Path, rate_hz: float, clock: Clock
-) -> Cost:
-    for number in range(WARM):
-        writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
-    before, began_ns, size = cpu_ns(), clock.now_ns(), path.stat().st_size
-    for number in range(WARM, WARM + FRAMES):
-        writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
-    took, wall_ns = cpu_ns() - before, max(1, clock.now_ns() - began_ns)
-    writer.close()
+def _price(writer: VideoWriter | DepthWriter, pictures: Sequence[np.ndarray], path: Path, rate_hz: float) -> Cost:
+    clock = MonotonicClock()
+    with closing(writer):
+        for number in range(WARM):
+            writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
+        before, began_ns, size = cpu_ns(), clock.now_ns(), path.stat().st_size
+        for number in range(WARM, WARM + FRAMES):
+            writer.write(pictures[number % SCENES], round(number / rate_hz * 1e6))
+        took, wall_ns = cpu_ns() - before, max(1, clock.now_ns() - began_ns)
     per_second = rate_hz / FRAMES
     grown = path.stat().st_size - size
     return Cost(took / SECOND * per_second, FRAMES * SECOND / wall_ns, grown * per_second * 60 / 1e6)
 
 
 def best_affordable(
-    video: Video, width: int, height: int, rate_hz: float, measure: Measure = measure_cost
+    video: Video, width: int, height: int, rate_hz: float, measure: Measure
 ) -> tuple[Video, Cost] | None:
     """The slowest preset of a codec that this machine affords for one camera, or None when it affords none.
 

@@ -15,7 +15,7 @@ import numpy as np
 from labctl.analysis.episodes.answers import Answer, Cell, table
 from labctl.checks.keyframes import Keyframe
 from labctl.checks.marked import marked
-from labctl.checks.offline_frames import path_of
+from labctl.checks.offline_frames import first_of_each, path_of
 from labctl.checks.planner import Planner
 from labctl.checks.questions import RecordedTask, questions
 from labctl.core.task import task_of
@@ -91,15 +91,15 @@ def ask(
 def _chosen(campaign: Campaign, selection: Selection, episodes: int) -> list[Chosen]:
     """The first episodes of each condition in which something was achieved, the person's where one ran."""
     person = {arm.name for arm in protocol_of(campaign).arm if arm.kind == "human"}
-    counts: dict[str, int] = {}
-    found = []
-    for one in selection.episodes:
-        done = one.trial.outcome is not None and one.trial.outcome.extent not in ("nothing moved", "nothing done")
-        condition = one.trial.condition
-        mine = one.arm in person if person else True
-        if mine and done and one.trial.go_ns is not None and counts.get(condition, 0) < episodes:
-            counts[condition] = counts.get(condition, 0) + 1
-            found.append(one)
+    done = [
+        one
+        for one in selection.episodes
+        if one.trial.outcome is not None
+        and one.trial.outcome.extent not in ("nothing moved", "nothing done")
+        and one.trial.go_ns is not None
+        and (one.arm in person or not person)
+    ]
+    found = first_of_each(done, lambda one: one.trial.condition, episodes)
     if not found:
         raise StateError("no scored episode in which anything was achieved; there is nothing to ask about")
     return found

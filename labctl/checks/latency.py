@@ -64,11 +64,11 @@ def measure(
 
     Raises DeviceLost when the camera is not there, or sees no code, or too few.
     """
-    camera.connect(clock.now_ns())
     read: dict[int, list[int]] = {}  # number -> when frames with it were received
     seen = found = 0
-    over_ns = clock.now_ns() + round(patience_s * SECOND)
     try:
+        camera.connect(clock.now_ns())
+        over_ns = clock.now_ns() + round(patience_s * SECOND)
         while found < enough and clock.now_ns() < over_ns:
             frame = camera.grab(clock.now_ns())
             if frame is None:

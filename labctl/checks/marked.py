@@ -30,12 +30,17 @@ class Marked:
 def marked(campaign: Campaign, recording: Recording, way: Way) -> Marked:
     """The marks of an episode of a campaign. way: of its tool."""
     trial, episode = recording.chosen.trial, recording.episode
-    task, condition = task_of(campaign.opened, trial.condition), condition_of(campaign.opened, trial.condition)
-    layout = next(one for one in campaign.fixture.layout if one.name == condition["layout"])
-    holds = holds_of((episode.sealed or {}).get("detected") or (), layout.tote_side)
+    task, holds = task_of(campaign.opened, trial.condition), detected_holds(campaign, recording)
     staged = task.measure != ITEMS and len(task.stages) > 1
     reached = episode.reached_ns if staged else ()
     moved = tuple(op["t_ns"] for op in (episode.operations or episode.detected or ()) if op["result"] == "success")
     found = keyframes(recording.go_ns, recording.end_ns, holds, reached or moved, way.t_ns, way.tcp[:, :3])
     stages = tuple(stage["name"] for stage in task.stages) if staged else ()
     return Marked(tuple(holds), stages, reached, moved, tuple(found))
+
+
+def detected_holds(campaign: Campaign, recording: Recording) -> list[Hold]:
+    """The holds that the detector found in an episode of a campaign."""
+    layout = condition_of(campaign.opened, recording.chosen.trial.condition)["layout"]
+    target = next(one for one in campaign.fixture.layout if one.name == layout).tote_side
+    return holds_of((recording.episode.sealed or {}).get("detected") or (), target)

@@ -16,7 +16,7 @@ from labctl.analysis.episodes import offline
 from labctl.checks.keyframes import Keyframe
 from labctl.checks.marked import marked
 from labctl.checks.offline_frames import Path as Way
-from labctl.checks.offline_frames import compared, keyframe_times, observations, path_of
+from labctl.checks.offline_frames import compared, first_of_each, keyframe_times, observations, path_of
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm
 from labctl.core.task import ITEMS, task_of
@@ -61,8 +61,8 @@ def screen(
     InputError for an arm without a policy card or one that does not fit the cell, DeviceError when a policy cannot be
     asked.
     """
-    with verified(folder) as shown:
-        campaign = shown.campaign
+    with verified(folder) as opened:
+        campaign = opened.campaign
         if campaign.state.phase != Phase.UNBLINDED:
             raise StateError(
                 f"campaign {folder.name} is {campaign.state.phase}; which episodes are the human's is sealed until it "
@@ -72,30 +72,20 @@ def screen(
         arms = _arms(campaign, protocol)
         wanted = [_policy(arms, name) for name in policies]
         human = next((arm.name for arm in own.arm if arm.kind == "human"), None)
-        chosen = select(campaign)
-        shown = _reference(campaign, chosen, human, episodes)
+        selection = select(campaign)
+        reference = _reference(campaign, selection, human, episodes)
         cell = campaign.cell
         built = {"cell": cell, "fixture": campaign.fixture}
         arm: Robot = load(*cell.driver, **built)  # never connected: only its kinematics
-        real = _moved(campaign, chosen)
+        real = _moved(campaign, selection)
         found = []
-        with Recordings(campaign, chosen) as recordings:
-            ways = [(one, path_of(one)) for one in (recordings.of(entry_) for entry_ in shown)]
-            for recording, way in ways:
-                _check_model(arm, way, recording.chosen.episode)
-            questions = [
-                _Question(
-                    one,
-                    way,
-                    _moments(campaign, one, way, keyframes),
-                    _instruction(campaign, one),
-                    _group(campaign, one.chosen),
-                )
-                for one, way in ways
-            ]
+        with Recordings(campaign, selection) as recordings:
+            questions = [_question(campaign, recordings.of(one), keyframes) for one in reference]
+            for one in questions:
+                _check_model(arm, one.way, one.recording.chosen.episode)
             total = sum(len(one.moments) for one in questions)
             for one in wanted:
-                say(f"{one.name}: {count(total, 'keyframe')} of {count(len(ways), 'episode')}")
+                say(f"{one.name}: {count(total, 'keyframe')} of {count(len(questions), 'episode')}")
                 policy: Controller = load(one.controller, one.options, **built)
                 frames = _ask(policy, one.name, questions, cell, arm)
                 ran = real.get(one.name) if protocol is None else None
@@ -103,12 +93,11 @@ def screen(
                 if keyframes is None:
                     summary["marks"] = offline.by_mark(frames)
                 found.append(summary)
-    taken = [recording.chosen.episode for recording, _ in ways]
     return {
         "schema": SCHEMA,
         "campaign": folder.name,
         "reference": human,
-        "episodes": taken,
+        "episodes": [one.episode for one in reference],
         "keyframes": keyframes or total,
         "what": WHAT,
         "policies": found,
@@ -136,20 +125,14 @@ def _group(campaign: Campaign, chosen: Chosen) -> str:
     return chosen.trial.condition if "tasks" in campaign.opened else chosen.object
 
 
-def _instruction(campaign: Campaign, recording: Recording) -> str:
-    return task_of(campaign.opened, recording.chosen.trial.condition).instruction
-
-
 def _reference(campaign: Campaign, chosen: Selection, human: str | None, episodes: int) -> list[Chosen]:
     """The first episodes of each object, or condition, that the human drove and in which something was achieved."""
-    counts: dict[str, int] = {}
-    found = []
-    for one in chosen.episodes:
-        group = _group(campaign, one)
-        done = one.trial.outcome is not None and _share(campaign, one.trial) > 0
-        if one.arm == human and done and one.trial.go_ns is not None and counts.get(group, 0) < episodes:
-            counts[group] = counts.get(group, 0) + 1
-            found.append(one)
+    done = [
+        one
+        for one in chosen.episodes
+        if one.arm == human and one.trial.go_ns is not None and _share(campaign, one.trial) > 0
+    ]
+    found = first_of_each(done, lambda one: _group(campaign, one), episodes)
     if not found:
         raise StateError(
             "no scored episode of a human in which anything was achieved; there is nothing to hold against"
@@ -202,6 +185,14 @@ class _Question:
     @property
     def times_ns(self) -> np.ndarray:
         return np.array([one.t_ns for one in self.moments], dtype=np.int64)
+
+
+def _question(campaign: Campaign, recording: Recording, keyframes: int | None) -> _Question:
+    way, chosen = path_of(recording), recording.chosen
+    instruction = task_of(campaign.opened, chosen.trial.condition).instruction
+    return _Question(
+        recording, way, _moments(campaign, recording, way, keyframes), instruction, _group(campaign, chosen)
+    )
 
 
 def _moments(campaign: Campaign, recording: Recording, way: Way, keyframes: int | None) -> Sequence[Keyframe]:

@@ -5,7 +5,8 @@ May not: ask a policy, resample a picture, or show a keyframe anything that was 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,7 @@ from labctl.core.recorded.projection import previous_index
 from labctl.devices import ActionChunk, Observation, Picture, Robot
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording
+from labctl.exports.selection import Chosen
 from labctl.nodes.playing import stepped
 from labctl.nodes.targets import integrated_joints, integrated_poses
 from labctl.store.video import read_frames
@@ -59,6 +61,17 @@ def path_of(recording: Recording) -> Path:
     return Path(t_ns, of(joints), of(speeds), of(POSE), values[:, columns.index("gripper")])
 
 
+def first_of_each(episodes: Iterable[Chosen], group_of: Callable[[Chosen], str], most: int) -> list[Chosen]:
+    """The first so many of each group, in their order."""
+    counts: Counter[str] = Counter()
+    found = []
+    for one in episodes:
+        counts[group_of(one)] += 1
+        if counts[group_of(one)] <= most:
+            found.append(one)
+    return found
+
+
 def keyframe_times(go_ns: int, end_ns: int, count: int) -> np.ndarray:
     """`count` evenly spaced times within an episode, ns: none at go or at the end, where nothing is done."""
     return np.linspace(go_ns, end_ns, count + 2).astype(np.int64)[1:-1]
@@ -96,7 +109,7 @@ def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, history_s
     last = np.searchsorted(taken, times_ns, side="right")
     first = np.minimum(np.searchsorted(taken, times_ns - round(history_s * SECOND)), np.maximum(last - 1, 0))
     wanted = {int(filmed.pts_us[i]) for a, b in zip(first, last, strict=True) for i in range(a, b)}
-    images = {pts_us: image for pts_us, image in read_frames(filmed.path) if pts_us in wanted}
+    images = dict(read_frames(filmed.path, wanted))
     return [
         tuple(
             Picture(images[int(filmed.pts_us[i])], int(taken[i]))

@@ -33,19 +33,16 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
     protocol = plan.protocol
     by_hand = protocol.trial.takeover == "allowed" or any(arm.controller == PERSON for arm in protocol.arm)
     of_cell = _of_cell(cell, lab, by_hand=by_hand, offline=offline)
-    at_cell = [(check, str(cell_path)) for check in of_cell if check.level == "fail"]
-    found = at_cell + [(check, where) for check, where in _of_arms(plan, cell, offline=offline)]
+    found = [(check, str(cell_path)) for check in of_cell if check.level == "fail"]
+    found += _of_arms(plan, cell, offline=offline)
     if found:
         (check, where), more = found[0], len(found) - 1
         text = f"{check.name}: {check.text}" + (f"; {check.remedy}" if check.remedy else "")
-        others = (
-            f" ({more} more: labctl doctor {shlex.quote(str(cell_path))} --protocol {shlex.quote(str(plan.path))})"
-            if more
-            else ""
-        )
+        doctor = shlex.join(["labctl", "doctor", str(cell_path), "--protocol", str(plan.path)])
+        others = f" ({more} more: {doctor})" if more else ""
         away = "" if offline else "; with --offline nothing is asked that is not on this machine"
         raise InputError(f"not opened, it could not run: {text}{others}{away}", where=where)
-    return len(plan.protocol.arm)
+    return len(protocol.arm)
 
 
 def _of_cell(cell: Cell, lab: Path, *, by_hand: bool, offline: bool) -> Iterator[Check]:

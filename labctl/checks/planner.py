@@ -26,7 +26,7 @@ from labctl.errors import DeviceLost, InputError
 ANSWER_S = 60.0
 LARGEST = 1 << 20  # bytes of an answer, of which one text is read
 TOKENS = 16
-LETTER = re.compile(r"\b([A-Z])\b")
+LETTER = re.compile(r"\b(?:[B-HJ-Z]|[AI](?!['’ ][a-z]))\b")  # by itself, and neither "a robot" nor "I think"
 PATH = "/chat/completions"
 
 
@@ -59,9 +59,9 @@ class Planner:
     def choose(self, prompt: str, options: int, images: Sequence[np.ndarray]) -> int | None:
         """As `answer`, of a question that is put in words already, with so many options."""
         text = self._ask(prompt, images)
-        named = [ord(letter) - ord("A") for letter in LETTER.findall(text)]
-        chosen = named[0] if named else None
-        return chosen if chosen is not None and chosen < options else None
+        named = LETTER.search(text)
+        chosen = ord(named[0]) - ord("A") if named else options
+        return chosen if chosen < options else None
 
     def _ask(self, text: str, images: Sequence[np.ndarray]) -> str:
         shown = [{"type": "image_url", "image_url": {"url": _picture(image)}} for image in images]

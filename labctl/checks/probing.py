@@ -7,9 +7,6 @@ the process it runs in.
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import sys
 from collections.abc import Callable
 from typing import TypedDict, TypeVar
@@ -20,8 +17,8 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Setup
 from labctl.devices import Sensor, load
 from labctl.errors import InputError, LabctlError, MissingExtra
+from labctl.processes import json_answer, leave_with
 
-CHILD = "from labctl.checks.probing import {entry}; {entry}()"
 PATIENCE_S = 20.0
 LISTEN_NS = SECOND
 HAND_NS = SECOND // 2
@@ -39,28 +36,19 @@ class Probed(TypedDict):
 
 
 class Felt(TypedDict, total=False):
-    """How a teleoperation device is: `waits`, what a person has to do before it may drive, and whether it is `engaged`;
-    or `problem`, with what to do about it as `remedy`.
+    """How a device beside the robot is. Of a teleoperation device `waits`, what a person has to do before it may drive,
+    and whether it is `engaged`; of a sensor `values` per second, nothing where it is made of what the robot observes.
+    Or `problem`, with what to do about it as `remedy`.
     """
 
     waits: str
     engaged: bool
-    problem: str
-    remedy: str
-
-
-class Measured(TypedDict, total=False):
-    """What a sensor gave within a second: `values` per second, or `problem`, with what to do about it as `remedy`.
-    observes: it is made of what the robot observes, and was not listened to.
-    """
-
     values: float
-    observes: bool
     problem: str
     remedy: str
 
 
-F = TypeVar("F", Probed, Felt, Measured)
+F = TypeVar("F", Probed, Felt)
 
 
 def probe(setup: Setup) -> Probed:
@@ -72,90 +60,81 @@ def probe(setup: Setup) -> Probed:
 def probe_hand(setup: Setup) -> Felt:
     """How the cell's teleoperation device is. A process that dies or hangs is a problem, in words."""
     line, why = _in_a_process("probe_hand_main", setup, "teleoperation device")
-    return json.loads(line) if line else _gone(why, "try the device without labctl")
+    return json.loads(line) if line else _problem(why, "try the device without labctl")
 
 
-def probe_sensor(setup: Setup, number: int) -> Measured:
+def probe_sensor(setup: Setup, number: int) -> Felt:
     """What one of the cell's sensors gives. A process that dies or hangs is a problem, in words."""
     cell = setup.cell.model_copy(update={"sensor": (setup.cell.sensor[number],)})
     line, why = _in_a_process("probe_sensor_main", setup.model_copy(update={"cell": cell}), "sensor")
-    return json.loads(line) if line else _silent(why, "try the device without labctl")
-
-
-def _silent(reason: str, remedy: str) -> Measured:
-    return {"problem": reason, "remedy": remedy}
+    return json.loads(line) if line else _problem(why, "try the device without labctl")
 
 
 def _lost(reason: str, remedy: str) -> Probed:
     return {"mode": "lost", "reason": reason, "states": 0.0, "notes": []}
 
 
-def _gone(reason: str, remedy: str) -> Felt:
+def _problem(reason: str, remedy: str) -> Felt:
     return {"problem": reason, "remedy": remedy}
 
 
 def _in_a_process(entry: str, setup: Setup, what: str) -> tuple[str, str]:
     """The one JSON line that an entry below prints in a process of its own, or "" and why there is none."""
-    words = [sys.executable, "-P", "-c", CHILD.format(entry=entry)]
-    try:
-        done = subprocess.run(words, input=setup.model_dump_json(), capture_output=True, text=True, timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
+    answer, ended = json_answer(f"labctl.checks.probing:{entry}", setup.model_dump_json(), PATIENCE_S)
+    if answer:
+        return answer, ""
+    if ended is None:
         return "", f"the {what}'s client library did not return within {PATIENCE_S:g} s"
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if lines:
-        return lines[-1], ""
-    name = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
-    return "", f"the {what}'s client library ended its process ({name})"
+    return "", f"the {what}'s client library ended its process ({ended})"
 
 
 def probe_main() -> None:
     """Entry of the probing process: its spec on standard input, one JSON line on standard output."""
-    _answer(_listen, _lost)
+    _answer(_listen, _lost, "[robot]")
 
 
 def probe_hand_main() -> None:
     """The same for a teleoperation device."""
-    _answer(feel, _gone)
+    _answer(feel, _problem, "[teleop]")
 
 
 def probe_sensor_main() -> None:
     """The same for the first sensor of the cell."""
-    _answer(measure, _silent)
+    _answer(measure, _problem, "[[sensor]]")
 
 
-def measure(setup: Setup) -> Measured:
+def measure(setup: Setup) -> Felt:
     """Connect to the first sensor of a cell and listen for a second. Raises InputError, MissingExtra, DeviceLost."""
     clock, table = MonotonicClock(), setup.cell.sensor[0]
     sensor: Sensor = load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
     if sensor.observes:
-        return {"observes": True}
+        return {}
     try:
         sensor.connect(clock.now_ns())
         began_ns, values = clock.now_ns(), 0
         while clock.now_ns() < began_ns + LISTEN_NS:
             clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
             values += len(sensor.drain(clock.now_ns()).t_ns)
+        return {"values": values * SECOND / (clock.now_ns() - began_ns)}
     finally:
         sensor.close()
-    return {"values": values * SECOND / (clock.now_ns() - began_ns)}
 
 
-def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F]) -> None:
+def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F], table: str) -> None:
+    """table: of the cell file, by which the device is described."""
     setup = Setup.model_validate_json(sys.stdin.read())
     try:
         answer = ask(setup)
     except LabctlError as error:
-        answer = lost(str(error), _remedy(error))
+        answer = lost(str(error), _remedy(error, table))
     except Exception as error:  # a bug in a driver must not look like a device that is well
         answer = lost(f"{type(error).__name__}: {error}", "look at its driver")
-    sys.stdout.write("\n" + json.dumps(answer) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # a vendor's thread that hangs would hold the interpreter's end
+    leave_with(answer)
 
 
-def _remedy(error: LabctlError) -> str:
+def _remedy(error: LabctlError, table: str) -> str:
     if isinstance(error, InputError):
-        return "correct [teleop] of the cell file"
+        return f"correct {table} of the cell file"
     return "install it" if isinstance(error, MissingExtra) else "then run doctor again"
 
 

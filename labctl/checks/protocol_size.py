@@ -191,12 +191,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
         coverage=coverage(conditions),
         contrasts=contrasts(conditions, per_condition),
-        hours=hours(
-            blocks * arms + extra * len(conditions),
-            protocol.trial.arming_s,
-            sum(budgets) / len(budgets),
-            effort or Effort(),
-        ),
+        hours=hours(trials, protocol.trial.arming_s, sum(budgets) / len(budgets), effort or Effort()),
     )
 
 
@@ -209,14 +204,14 @@ def hours(trials: int, arming_s: float, budget_s: float, effort: Effort) -> Hour
     """
     run_s = budget_s if effort.run_s is None else effort.run_s
     again = effort.void_share / (1.0 - effort.void_share)
-    at_cell_s = trials * (effort.staging_s + arming_s + run_s + effort.scoring_s)
+    trial_s = effort.staging_s + arming_s + run_s + effort.scoring_s
+    at_cell_s = trials * trial_s
     voids_s = trials * again * (effort.staging_s + arming_s + run_s)
     breaks_s = (at_cell_s + voids_s) / effort.break_every_s * effort.break_s
     working_s = effort.session_h * HOUR - effort.session_overhead_s
     if working_s <= 0:
         closing = f"opening and closing take {effort.session_overhead_s / 60:g} min of it"
         raise InputError(f"an evening of {effort.session_h:g} h leaves no time for a trial: {closing}; make it longer")
-    trial_s = effort.staging_s + arming_s + run_s + effort.scoring_s
     longer = working_s < trial_s
     sessions = math.ceil(round((at_cell_s + voids_s + breaks_s) / working_s, 9))
     if longer:

@@ -30,8 +30,12 @@ class Question:
 
     def prompt(self) -> str:
         """The question as it is put, with a letter for each option."""
-        listed = "\n".join(f"{chr(ord('A') + i)}. {option}" for i, option in enumerate(self.options))
-        return f"{self.text}\n{listed}\nAnswer with one letter and nothing else."
+        return f"{self.text}\n{lettered(self.options)}\nAnswer with one letter and nothing else."
+
+
+def lettered(options: Sequence[str]) -> str:
+    """A line for each option, with its letter."""
+    return "\n".join(f"{chr(ord('A') + i)}. {option}" for i, option in enumerate(options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +71,9 @@ def questions(recorded: RecordedTask, at: Keyframe) -> list[Question]:
     sure = [seen] if clear else []
     if recorded.stages:
         done = sum(t_ns <= at.t_ns for t_ns in recorded.reached_ns)
-        return [_next(task, recorded.stages, done), *sure, _so_far(task, recorded.stages, done)]
+        so_far = ("none", *("; ".join(recorded.stages[: n + 1]) for n in range(len(recorded.stages))))
+        plan = Question("plan", f"{task} Which step is it to take next?", (*recorded.stages, DONE), done)
+        return [plan, *sure, Question("stage", f"{task} Which steps are done already?", so_far, done)]
     moved = sum(t_ns <= at.t_ns for t_ns in recorded.moved_ns)
     counts = tuple(str(n) for n in range(recorded.items + 1))
     left = recorded.items - moved
@@ -75,12 +81,3 @@ def questions(recorded: RecordedTask, at: Keyframe) -> list[Question]:
     plan = Question("plan", f"{task} What is it to do next?", options, 1 if held else 0 if left else 2)
     count = f"{task} How many of the {recorded.items} items lie in the target tote already?"
     return [*([plan, *sure] if clear else ()), Question("stage", count, counts, moved)]
-
-
-def _next(task: str, stages: Sequence[str], done: int) -> Question:
-    return Question("plan", f"{task} Which step is it to take next?", (*stages, DONE), done)
-
-
-def _so_far(task: str, stages: Sequence[str], done: int) -> Question:
-    options = ("none", *("; ".join(stages[: n + 1]) for n in range(len(stages))))
-    return Question("stage", f"{task} Which steps are done already?", options, done)

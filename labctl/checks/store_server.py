@@ -9,17 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from labctl.checks.doctor import Check
-from labctl.clock import MILLISECOND, Clock, MonotonicClock
-from labctl.errors import InputError, LabctlError, MissingExtra, StateError
+from labctl.clock import MILLISECOND, MonotonicClock
+from labctl.errors import InputError, LabctlError, MissingExtra, StateError, how_to_install
 from labctl.store.lab_folder import find_lab, settings_of
 from labctl.store.server.connecting import FORM, Server, place
 
 NAME = "store server"
 
 
-def check_store(lab: Path | None, clock: Clock | None = None) -> list[Check]:
+def check_store(lab: Path | None) -> list[Check]:
     """One line for [store] url, none without it or without a lab. Raises InputError for a lab.toml that is wrong."""
-    clock = clock or MonotonicClock()
     try:
         folder = find_lab(lab)
     except (InputError, StateError):
@@ -29,11 +28,12 @@ def check_store(lab: Path | None, clock: Clock | None = None) -> list[Check]:
     table = settings_of(folder).store
     if table is None:
         return []
-    where, began_ns = place(table.url), clock.now_ns()
+    where, clock = place(table.url), MonotonicClock()
+    began_ns = clock.now_ns()
     try:
         Server(table.url, table.timeout_s, reading=True).close()
     except MissingExtra as error:
-        return [Check(NAME, "warn", f"{where} cannot be asked here: {error}", "pip install 'labctl[postgres]'")]
+        return [Check(NAME, "warn", f"{where} cannot be asked here: {error}", how_to_install("postgres"))]
     except LabctlError as error:
         said = str(error).removeprefix(f"{where}: ")
         return [Check(NAME, "warn", f"{where}: {said}", "runs go on without it; then: labctl database copy")]

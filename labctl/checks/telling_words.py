@@ -26,10 +26,11 @@ class Telling:
 
 def telling_words(folder: Path) -> Telling:
     """For whoever has to keep such words out of something. Raises BrokenRecord for a seal that cannot be read."""
-    text = Ledger.open(folder).protocol_text()
+    ledger = Ledger.open(folder)
+    text = ledger.protocol_text()
     arms = tomllib.loads(text).get("arm", [])
     found = {str(arm["name"]) for arm in arms}
-    cards = [tomllib.loads(card) for card in Ledger.open(folder).cards().values()]
+    cards = [tomllib.loads(card) for card in ledger.cards().values()]
     for settings in (*(arm.get("options", {}) for arm in arms), *(card.get("policy", {}) for card in cards)):
         found |= {word for word in _texts(settings) if len(word) > 2}
     for card in cards:

@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from labctl.checks.keyframe_questions import pictures_at
-from labctl.checks.keyframes import APART_S, BESIDE_S, Hold, Keyframe, holds_of
+from labctl.checks.keyframes import APART_S, BESIDE_S, Hold, Keyframe
+from labctl.checks.marked import detected_holds
 from labctl.checks.planner import Planner
+from labctl.checks.questions import lettered
 from labctl.clock import SECOND
-from labctl.core.task import ITEMS, SCORE, STAGES, Task, condition_of, task_of
+from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of
 from labctl.errors import InputError, StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import select
@@ -85,10 +87,7 @@ def _stated(
     """What the model says of an episode; None where no camera filmed it."""
     from PIL import Image
 
-    layout = condition_of(campaign.opened, recording.chosen.trial.condition)["layout"]
-    target = next(one for one in campaign.fixture.layout if one.name == layout).tote_side
-    holds = holds_of((recording.episode.sealed or {}).get("detected") or (), target)
-    at = moments(recording.go_ns, recording.end_ns, holds, most)
+    at = moments(recording.go_ns, recording.end_ns, detected_holds(campaign, recording), most)
     images: list[np.ndarray] = []
     sent: dict[str, list[int]] = {}
     for view in recording.pictures:
@@ -104,8 +103,7 @@ def _stated(
         f"{count(len(times), 'picture')} of camera {number}" for number, times in enumerate(sent.values(), 1)
     )
     put = "\n".join([f"You see {shown}, each in the order of time, to the end of the attempt.", text])
-    listed = "\n".join(f"{chr(ord('A') + n)}. {option}" for n, option in enumerate(options))
-    said = model.choose(f"{put}\n{listed}\nAnswer with one letter.", len(options), images)
+    said = model.choose(f"{put}\n{lettered(options)}\nAnswer with one letter.", len(options), images)
     value = None if said is None else values[said]
     return {"model": model.model, "question": text, "options": options, "said": said, "value": value, "pictures": sent}
 

@@ -74,6 +74,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "compare": ("labctl.cli.compare:compare", "Whether two success counts can be told apart."),
 }
 
+CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}  # every verb inherits it
+
 
 class LazyGroup(click.Group):
     """A group whose commands are imported when they are invoked, not when they are listed."""
@@ -110,7 +112,7 @@ def say_version(ctx: click.Context, _: click.Parameter, asked: bool) -> None:
         ctx.exit()
 
 
-@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.command(cls=LazyGroup, context_settings=CONTEXT)
 @click.option(
     "--version",
     is_flag=True,

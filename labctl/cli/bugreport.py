@@ -9,12 +9,14 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import PATH, campaign_argument, example, json_option, lab_option, print_json
+from labctl.clock import MonotonicClock
+from labctl.store.lab_folder import campaign_folder
 
 EPILOG = example("labctl bugreport first", "labctl bugreport first --out hang-at-staging.zip")
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument(required=False)
 @click.option("--out", type=PATH, metavar="FILE", help="The archive to write [default: bugreport-CAMPAIGN.zip].")
 @lab_option
@@ -27,8 +29,6 @@ def bugreport(campaign: str | None, out: Path | None, lab: Path | None, as_json:
     """
     from labctl.checks.bugreport import write_bugreport
     from labctl.cli.leaving import issues
-    from labctl.clock import MonotonicClock
-    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     made = write_bugreport(folder, out or Path(f"bugreport-{folder.name}.zip"), MonotonicClock())

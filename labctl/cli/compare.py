@@ -6,13 +6,13 @@ May not: compute anything; the statistics are `labctl.analysis`.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, json_option, print_table
+from labctl.cli.options import ALPHA, PATH, example, json_option, listed, print_analysis, print_table
+from labctl.errors import InputError
 from labctl.plain import count
 
 if TYPE_CHECKING:
@@ -30,19 +30,13 @@ _COUNT = re.compile(r"^(\d+)/(\d+)$", re.ASCII)
 _PAIR = re.compile(r"^\s*(\d+)\s*,\s*(\d+)\s*$", re.ASCII)
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @click.argument("counts", nargs=-1, metavar="[K/N K/N]")
-@click.option("--paired", default=None, metavar="B,C", help="Pairs in which only the first, only the second succeeded.")
-@click.option("--counts", "table", default=None, type=PATH, metavar="FILE", help="A counts table instead.")
-@click.option("--between", default=None, metavar="COLUMN", help="With --counts: compare every pair of its values.")
+@click.option("--paired", metavar="B,C", help="Pairs in which only the first, only the second succeeded.")
+@click.option("--counts", "table", type=PATH, metavar="FILE", help="A counts table instead.")
+@click.option("--between", metavar="COLUMN", help="With --counts: compare every pair of its values.")
 @click.option("--within", default="", metavar="COLUMNS", help="With --counts: strata, comma-separated columns.")
-@click.option(
-    "--alpha",
-    default=0.05,
-    show_default=True,
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    help="Level; intervals are at 1 - alpha.",
-)
+@click.option("--alpha", default=0.05, show_default=True, type=ALPHA, help="Level; intervals are at 1 - alpha.")
 @json_option
 def compare(
     counts: tuple[str, ...],
@@ -59,23 +53,20 @@ def compare(
     comma-separated lists as strata (Cochran-Mantel-Haenszel). With --counts every pair of arms of a table is compared.
     """
     from labctl.analysis.binary import compare as module
-    from labctl.errors import InputError
 
     if table is not None:
         if counts or paired is not None or between is None:
             raise InputError("--counts FILE goes with --between COLUMN, and without K/N and --paired")
-        columns = [name.strip() for name in within.split(",") if name.strip()]
-        rows = module.compare_counts(table, between, columns, alpha)
-        return _print_json({"schema": module.SCHEMA, "pairs": rows}) if as_json else _print_rows(rows, alpha)
+        rows = module.compare_counts(table, between, listed(within), alpha)
+        return print_analysis({"schema": module.SCHEMA, "pairs": rows}) if as_json else _print_rows(rows, alpha)
     if between is not None or within:
         raise InputError("--between and --within need --counts FILE")
     found = _compare(counts, paired, alpha)
-    return _print_json(found) if as_json else _print_one(found)
+    return print_analysis(found) if as_json else _print_one(found)
 
 
 def _compare(counts: tuple[str, ...], paired: str | None, alpha: float) -> Found:
     from labctl.analysis.binary import compare as module
-    from labctl.errors import InputError
 
     if len(counts) != 2:
         raise InputError(f"compare takes two counts and got {len(counts)}; such as: labctl compare 17/20 14/20")
@@ -95,7 +86,6 @@ def _compare(counts: tuple[str, ...], paired: str | None, alpha: float) -> Found
 
 
 def _strata(text: str) -> list[Count]:
-    from labctl.errors import InputError
 
     found = []
     for part in text.split(","):
@@ -107,12 +97,6 @@ def _strata(text: str) -> list[Count]:
             raise InputError(f"{part.strip()} cannot be: successes are at most the trials, and there is at least one")
         found.append((k, n))
     return found
-
-
-def _print_json(value: Mapping[str, object]) -> None:
-    from labctl.analysis.operations_table import analyze
-
-    click.echo(analyze.dumps(value), nl=False)
 
 
 def _print_one(found: Found) -> None:
@@ -129,7 +113,7 @@ def _print_one(found: Found) -> None:
         )
         for name in ("first", "second")
     ]
-    level = numerals.percent(1 - found["alpha"], 0)
+    level = numerals.confidence(found["alpha"])
     print_table(("", "k/n", "rate %", f"Wilson {level} %", f"exact {level} %"), rows)
     if "strata" in found:
         strata = [
@@ -156,7 +140,7 @@ def _print_rows(rows: list[ComparedArms], alpha: float) -> None:
         )
         for row in rows
     ]
-    level = numerals.percent(1 - alpha, 0)
+    level = numerals.confidence(alpha)
     print_table(("pair", "k/n", "k/n", f"points, {level} %", "p", "p (Holm)"), shown)
     for row in rows:
         if row["p_holm"] <= alpha:

@@ -16,58 +16,65 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.completing import campaigns
-from labctl.cli.options import CONTEXT, example, has_terminal, lab_option, need_terminal, who_option
+from labctl.cli.options import LABCTL, campaign_argument, example, has_terminal, lab_option, need_terminal, who_option
+from labctl.clock import SECOND, MonotonicClock
+from labctl.errors import InputError, MissingExtra, StateError
+from labctl.people.acting import acting
+from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, lab_settings
+from labctl.times import local
+
+if TYPE_CHECKING:
+    from labctl.config.cell_schema import ConsoleTable
 
 EPILOG = example("labctl console first --who p07", "labctl console first --read-only", "labctl console first --web")
 START_S = 60
+LOOPBACK = "127.0.0.1"
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.argument("campaign", required=False, shell_complete=campaigns)
+@click.command(epilog=EPILOG)
+@campaign_argument(required=False)
 @who_option
 @click.option("--read-only", is_flag=True, help="Look, and touch nothing.")
 @click.option("--web", is_flag=True, help="The same in a browser, on this machine, behind a token.")
-@click.option("--port", default=0, metavar="PORT", help="With --web: the port [default: a free one].")
+@click.option(
+    "--port", type=click.IntRange(1024, 65535), metavar="PORT", help="With --web: the port [default: a free one]."
+)
 @click.option(
     "--host",
-    default="127.0.0.1",
+    default=LOOPBACK,
     show_default=True,
     metavar="ADDRESS",
     help="With --web: where to listen; off loopback by TLS, and a code pairs the browser.",
 )
 @lab_option
 def console(
-    campaign: str | None, who: str | None, read_only: bool, web: bool, port: int, host: str, lab: Path | None
+    campaign: str | None, who: str | None, read_only: bool, web: bool, port: int | None, host: str, lab: Path | None
 ) -> None:
     """Attach a console to a running campaign.
 
     It owns nothing: close it, open another, open two; the run goes on. ENTER does the one next thing, SPACE or F12
     stops the robot, ? lists the keys. Keys are rebound in lab.toml ([console.keys]); a pedal that types a key is a key.
     """
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import campaign_folder
-
+    if not web and (port is not None or host != LOOPBACK):
+        raise InputError("--port and --host are of the page in a browser; add --web")
     if campaign is None and not web and choose(lab, who, read_only=read_only):
         return
     folder = campaign_folder(campaign, lab)
     if web:
-        serve(folder, acting(who, folder), read_only=read_only, host=host, port=port)
+        serve(folder, acting(who, folder), read_only=read_only, host=host, port=port or 0)
         return
     open_console(folder, acting(who, folder), read_only=read_only)
 
 
 def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> bool:
     """Let a person choose among the campaigns of a lab; False when there is only one, or none."""
-    from labctl.people.acting import acting
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.attach import is_running
-    from labctl.store.lab_folder import campaigns, find_lab
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
-    from labctl.times import local
     from labctl.ui.console import campaigns as module
     from labctl.viewing.status import standing
 
@@ -102,30 +109,38 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
 
 def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
     """Draw the console of a running campaign until it is left. Raises StateError when none is running."""
-    from labctl.clock import MonotonicClock
-    from labctl.errors import InputError
     from labctl.runtime.attach import Attachment
-    from labctl.store.lab_folder import lab_settings
     from labctl.store.pictures import load_photo
 
-    settings = lab_settings(folder).console
     link = Attachment(folder, read_only=read_only)
     try:
         need_terminal("console", f"labctl console {folder.name} --web in a browser, or labctl status {folder.name}")
         from labctl.ui.console import app as module
 
-        known = [key.id for key in module.KEYS if key.id]
-        for name in settings.keys:
-            if name not in known:
-                raise InputError(f"lab.toml [console.keys] has {name!r}; known: {', '.join(known)}")
+        settings = _settings(folder)
         app = module.Console(link, MonotonicClock(), who=who, keys=settings.keys, photos=partial(load_photo, folder))
         if settings.theme:
-            if settings.theme not in app.available_themes:
-                raise InputError(f"lab.toml: no theme {settings.theme!r}; known: {', '.join(app.available_themes)}")
             app.theme = settings.theme
         app.run()
     finally:
         link.close()
+
+
+def _settings(folder: Path) -> ConsoleTable:
+    """[console] of lab.toml. Raises InputError for a name, a key or a theme that cannot be."""
+    from textual.theme import BUILTIN_THEMES
+
+    from labctl.ui.console.keys import KEYS, stop_keys
+
+    found = lab_settings(folder).console
+    known = [key.id for key in KEYS if key.id]
+    for name in found.keys:
+        if name not in known:
+            raise InputError(f"lab.toml [console.keys] has {name!r}; known: {', '.join(known)}")
+    stop_keys(found.keys)
+    if found.theme and found.theme not in BUILTIN_THEMES:
+        raise InputError(f"lab.toml: no theme {found.theme!r}; known: {', '.join(BUILTIN_THEMES)}")
+    return found
 
 
 def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_terminal: str | None = None) -> None:
@@ -133,8 +148,6 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     unless the person says otherwise. To a run that goes on already the console attaches; with nothing left to run that
     is said.
     """
-    from labctl.clock import SECOND, MonotonicClock
-    from labctl.errors import StateError
     from labctl.runtime.attach import is_running, run_of, wait_for_run
     from labctl.runtime.campaign_run import nothing_left
     from labctl.store.verifying.verified import in_passing
@@ -149,28 +162,30 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     if over:
         click.echo(over)
         return
-    need_terminal("run", otherwise)  # before a run begins that nobody would see
+    need_terminal("run", otherwise)  # this and the settings before a run begins that nobody would see
+    _settings(folder)
     click.echo(f"starting the run of {folder.name}: its console opens once it answers", err=True)
     log = folder / "logs" / "run.out"  # what it prints, kept until the next one; logs/run.log has it with times
     log.parent.mkdir(exist_ok=True)
-    command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
-    command += ["run", str(folder), "--headless", "--attended", *(["--unready"] if unready else [])]
+    command = [*LABCTL, "run", str(folder), "--headless", "--attended", *(["--unready"] if unready else [])]
     command += ["--hand-terminal", hand_terminal] if hand_terminal else []
     with log.open("wb") as out:
-        started = out.tell()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
     clock = MonotonicClock()
     until = clock.now_ns() + START_S * SECOND
-    while True:
-        if child.poll() is not None:
-            raise StateError(said_at_the_end(log, started) or f"the run ended at once; see {log}")
-        try:
-            wait_for_run(folder, clock, patience_ns=SECOND // 5)
-            break
-        except StateError:
-            if clock.now_ns() > until:
-                child.send_signal(signal.SIGTERM)
-                raise
+    try:
+        while True:
+            if child.poll() is not None:
+                raise StateError(said_at_the_end(log) or f"the run ended at once; see {log}")
+            try:
+                wait_for_run(folder, clock, patience_ns=SECOND // 5)
+                break
+            except StateError:
+                if clock.now_ns() > until:
+                    raise
+    except BaseException:  # Ctrl-C too: nobody would see the run
+        child.send_signal(signal.SIGTERM)
+        raise
     going = run_of(folder)
     if going is not None and going["pid"] != child.pid:
         child.wait()  # refused: another was quicker
@@ -180,9 +195,9 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     _leave(child, folder.name)
 
 
-def said_at_the_end(log: Path, started: int) -> str:
-    """The last line that was written to a log after its first `started` bytes, without "error: "; "" for none."""
-    words = log.read_bytes()[started:].decode("utf-8", "replace").strip().splitlines()
+def said_at_the_end(log: Path) -> str:
+    """The last line of a log, without "error: "; "" for none."""
+    words = log.read_bytes().decode("utf-8", "replace").strip().splitlines()
     return words[-1].removeprefix("error: ") if words else ""
 
 
@@ -218,7 +233,6 @@ def _how(code: int) -> str:
 
 def serve(folder: Path, who: str, *, read_only: bool, host: str, port: int) -> None:
     """Serve the console of a running campaign until Ctrl-C. Raises StateError when none is running, MissingExtra."""
-    from labctl.errors import InputError, MissingExtra
     from labctl.runtime.attach import Attachment
 
     try:
@@ -234,16 +248,13 @@ def serve(folder: Path, who: str, *, read_only: bool, host: str, port: int) -> N
         from labctl.ui.console import web as module
     except ModuleNotFoundError as error:
         raise MissingExtra("web", "the console in a browser") from error
-    command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "console", str(folder), "--who", who]
-    command += ["--read-only"] if read_only else []
+    command = [*LABCTL, "console", str(folder), "--who", who, *(["--read-only"] if read_only else [])]
     kind = module.TokenServer if address.is_loopback else module.PairedServer
     kind(shlex.join(command), host, free_port(host, port), folder.name, click.echo).serve()
 
 
 def free_port(host: str, wanted: int = 0) -> int:
     """A port that is free on an address now. Raises InputError where there is none."""
-    from labctl.errors import InputError
-
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

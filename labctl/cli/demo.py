@@ -15,7 +15,10 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json, print_table, progress
+from labctl.cli.options import PATH, example, json_option, print_json, print_table, progress
+from labctl.clock import SECOND, ManualClock
+from labctl.errors import BrokenRecord, InputError
+from labctl.extras import require
 
 EPILOG = example("labctl demo", "labctl demo /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages")
 MARK = ".labctl-demo"
@@ -29,11 +32,9 @@ FILES = {
 }
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @click.argument("place", required=False, type=PATH, metavar="[DIR]")
-@click.option(
-    "--dir", "folder", default=None, type=PATH, metavar="DIR", help="Lab folder to make, as DIR. [default: labctl-demo]"
-)
+@click.option("--dir", "folder", type=PATH, metavar="DIR", help="Lab folder to make, as DIR. [default: labctl-demo]")
 @click.option(
     "--seed",
     default=0,
@@ -53,9 +54,6 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_jso
     With --tasks two policies, of which one is weak somewhere: conditions along four axes of BridgeV2-★ beside their
     base, success and stages as a device reports them, a report, an episodes table and what `labctl analyze` says.
     """
-    from labctl.clock import SECOND, ManualClock
-    from labctl.errors import BrokenRecord, InputError
-    from labctl.extras import require
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.campaign_run import run_campaign
     from labctl.store.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
@@ -123,7 +121,6 @@ def _say_of_tasks(campaign: Path, page: Path) -> None:
 
 def _say_what_next(campaign: Path, page: Path) -> None:
     """The result in one table, and the commands that look deeper."""
-
     arms = json.loads((page.parent / "report.json").read_text("utf-8"))["result"]["arms"]
     rows = [
         [row["arm"], _number(row["rmst"], 1, " s"), _number(row["hrt"], 100, " %"), str(row["episodes"])]
@@ -153,8 +150,6 @@ def _number(value: float | None, scale: float, unit: str) -> str:
 def _fresh(folder: Path) -> Path:
     """An empty lab folder. An earlier demo there is replaced; anything else is refused."""
     import importlib.resources
-
-    from labctl.errors import InputError
 
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).is_file():

@@ -5,12 +5,20 @@ May not: decide what is too slow (`labctl.checks.doctor` does), or move anything
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, file_argument, json_option, lab_option, print_json
+from labctl.cli.options import PATH, example, file_argument, json_option, lab_option, print_json
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+from labctl.store.lab_folder import MARK, find_lab, read_cell, settings_of
+
+if TYPE_CHECKING:
+    from labctl.checks.doctor import Check
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
@@ -22,21 +30,19 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @file_argument("cell", "[CELL.toml]", required=False)
 @click.option("--latency", is_flag=True, help="Measure how late the cell's cameras are: they film a page on a screen.")
-@click.option("--camera", default=None, metavar="NAME", help="With --latency: this camera alone.")
+@click.option("--camera", metavar="NAME", help="With --latency: this camera alone.")
 @click.option(
     "--port",
     type=click.IntRange(1024, 65535),
-    default=None,
     metavar="N",
     help="With --latency: the page's port on 127.0.0.1 [default: a free one].",
 )
 @click.option(
     "--protocol",
     type=PATH,
-    default=None,
     metavar="PROTOCOL.toml",
     help="Also ask each of its policies for an answer; servers start as their cards say. Do this before `open`.",
 )
@@ -78,11 +84,16 @@ def doctor(
     if as_json:
         print_json({"schema": "labctl.doctor/1", "runnable": runnable(checks), "checks": [asdict(c) for c in checks]})
     else:
-        for check in checks:
-            remedy = f" -> {check.remedy}" if check.remedy else ""
-            click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")
+        print_checks(checks)
         click.echo("a cell could run here" if runnable(checks) else "a cell could not run here: see FAIL above")
     return 0 if runnable(checks) else 1
+
+
+def print_checks(checks: Sequence[Check]) -> None:
+    """A line for each, with what to do where it is not as it should be."""
+    for check in checks:
+        remedy = f" -> {check.remedy}" if check.remedy else ""
+        click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")
 
 
 def _alerts(lab: Path | None, as_json: bool) -> int:
@@ -90,8 +101,6 @@ def _alerts(lab: Path | None, as_json: bool) -> int:
     import os
 
     from labctl.alerts.courier import try_all
-    from labctl.errors import InputError
-    from labctl.store.lab_folder import MARK, find_lab, settings_of
 
     folder = find_lab(lab)
     table = settings_of(folder).alerts
@@ -110,10 +119,8 @@ def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool)
     """Film the clock page with the cell's cameras. Exit code 1 if one could not be measured."""
     from labctl.checks.clock_page import ClockPage
     from labctl.checks.latency import SCREEN_NOTE, measure_all, wait_for_page
-    from labctl.clock import MonotonicClock
     from labctl.config.cell_schema import Setup
     from labctl.runtime.hosting.cell_nodes import stand_in
-    from labctl.store.lab_folder import read_cell
 
     if cell_path is None:
         raise click.UsageError("--latency needs a cell file: labctl doctor CELL.toml --latency")

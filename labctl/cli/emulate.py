@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.completing import among
-from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json
+from labctl.cli.options import PATH, example, json_option, print_json
+from labctl.errors import InputError
+from labctl.store.lab_folder import packaged_fixture
 
 if TYPE_CHECKING:
     from labctl.checks.emulator_run import Emulator, Link
@@ -27,12 +29,12 @@ EPILOG = example(
 NAMES = ("fr3", "ros2", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20")
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @click.argument("name", metavar="|".join(NAMES), shell_complete=among(NAMES))
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Loopback address to serve.")
-@click.option("--fixture", type=PATH, default=None, help="Fixture file [default: two totes].")
+@click.option("--fixture", type=PATH, help="Fixture file [default: two totes].")
 @click.option("--option", "options", multiple=True, metavar="KEY=VALUE", help="An option of the emulator.")
-@click.option("--inject", default=None, metavar="FAULT", help="Give a running emulator a fault, and leave.")
+@click.option("--inject", metavar="FAULT", help="Give a running emulator a fault, and leave.")
 @click.option("--arg", "arguments", multiple=True, metavar="KEY=VALUE", help="An argument of the fault.")
 @click.option("--clear", is_flag=True, help="End every standing fault of a running emulator, and leave.")
 @click.option("--stats", is_flag=True, help="Print what a running emulator has counted, and leave.")
@@ -69,14 +71,11 @@ def emulate(
         click.echo(f"faults: {', '.join(emulator.faults)}; inject one from another terminal:")
         click.echo(f"  labctl emulate {name} --host {host} --inject {next(iter(emulator.faults))}")
 
-    from labctl.store.lab_folder import packaged_fixture
-
     last = emulator_run.serve(name, host, fixture or packaged_fixture(), _pairs(options), ready)
     click.echo(f"ended after {last['robot_time_s']:.1f} s of robot time, {last['states_sent']} states sent")
 
 
 def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
-    from labctl.errors import InputError
 
     lines = []
     if inject:

@@ -6,7 +6,6 @@ its standard error and the sentence that it is not power.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
@@ -14,7 +13,19 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, example, file_argument, json_option, listed, numbers, print_table
+from labctl.cli.options import (
+    FiniteRange,
+    example,
+    file_argument,
+    json_option,
+    listed,
+    numbers,
+    print_analysis,
+    print_table,
+    progress,
+    seed_option,
+)
+from labctl.errors import InputError
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.experiments import Experiment, Rejections
@@ -32,18 +43,18 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @file_argument("table", "TABLE.csv")
 @click.option("--null", "nothing_differs", is_flag=True, help="How often tests reject where nothing differs.")
 @click.option("--sizes", default=SIZES, show_default=True, metavar="N,N", help="Episodes per arm and object.")
 @click.option("--arms", default="", metavar="ARM,ARM", help="These arms only [default: all].")
-@click.option("--tau", default=120.0, show_default=True, type=click.FloatRange(min=1), help="Horizon in seconds.")
+@click.option("--tau", default=120.0, show_default=True, type=FiniteRange(min=1), help="Horizon in seconds.")
 @click.option(
     "--alpha", default="0.05", show_default=True, type=click.Choice(LEVELS), help="Level of the rates printed."
 )
 @click.option("--outer", type=click.IntRange(min=1), help="Subsamples [default: 300; 500 with --null].")
 @click.option("--inner", type=click.IntRange(min=1), help="Resamples for each p [default: 200; 500 with --null].")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@seed_option
 @json_option
 def experiment(
     table: Path,
@@ -76,10 +87,8 @@ def experiment(
     jobs = _null_jobs(draws, cells, names) if nothing_differs else _detection_jobs(draws, cells, names, wanted)
     found = _all(jobs)
     if as_json:
-        from labctl.analysis.operations_table import analyze
-
         results = [{"kind": kind, **result.as_dict()} for kind, result in found]
-        click.echo(analyze.dumps({"schema": SCHEMA, "seed": seed, "results": results}), nl=False)
+        print_analysis({"schema": SCHEMA, "seed": seed, "results": results})
         return
     level = LEVELS.index(alpha)
     if nothing_differs:
@@ -96,7 +105,6 @@ Job = tuple[str, "Callable[[], Rejections]"]
 
 
 def _arms(table: Path, cells: Cells, names: Sequence[str]) -> list[str]:
-    from labctl.errors import InputError
 
     known = sorted({arm for arm, _ in cells})
     unknown = [arm for arm in names if arm not in known]
@@ -112,7 +120,6 @@ def _sides(cells: Cells, a: str, b: str) -> tuple[list[Cell], list[Cell]]:
 
 
 def _pairs(cells: Cells, names: Sequence[str]) -> list[tuple[list[Cell], list[Cell]]]:
-    from labctl.errors import InputError
 
     pairs = [_sides(cells, a, b) for a, b in combinations(names, 2)]
     pairs = [pair for pair in pairs if pair[0]]
@@ -133,7 +140,6 @@ def _detection_jobs(draws: Experiment, cells: Cells, names: Sequence[str], sizes
 
 
 def _null_jobs(draws: Experiment, cells: Cells, names: Sequence[str]) -> list[Job]:
-    from labctl.errors import InputError
 
     jobs: list[Job] = []
     for arm in names:
@@ -149,12 +155,12 @@ def _null_jobs(draws: Experiment, cells: Cells, names: Sequence[str]) -> list[Jo
 
 def _all(jobs: Sequence[Job]) -> list[tuple[str, Rejections]]:
     """Every result, with a bar on a terminal."""
-    if not sys.stderr.isatty():
-        return [(kind, work()) for kind, work in jobs]
-    from rich.console import Console
-    from rich.progress import track
-
-    return [(kind, work()) for kind, work in track(jobs, "subsamples", console=Console(stderr=True), transient=True)]
+    found: list[tuple[str, Rejections]] = []
+    with progress("subsamples", quiet=True) as say:
+        for kind, work in jobs:
+            found.append((kind, work()))
+            say(f"{len(found)}/{len(jobs)} {kind}")
+    return found
 
 
 def _print_detection(found: Sequence[tuple[str, Rejections]], level: int, alpha: str) -> None:

@@ -16,7 +16,6 @@ import click
 
 from labctl.cli import completing
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     STANDARD,
     campaign_argument,
@@ -29,7 +28,10 @@ from labctl.cli.options import (
     progress,
     unverified_option,
 )
+from labctl.errors import InputError
 from labctl.plain import Json, count
+from labctl.store.atomic_files import replace_file
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.importing import Imported
@@ -47,7 +49,7 @@ EPILOG = example(
 F = TypeVar("F", bound=Callable[..., object])
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument()
 @click.option(
     "--to",
@@ -128,7 +130,6 @@ def export(
     where a folder is written, and not a byte of it.
     """
     from labctl.exports.writing import TABLES, Grid, Request, export_campaign
-    from labctl.store.lab_folder import campaign_folder
 
     table = form in TABLES
     with ExitStack() as stack:
@@ -157,8 +158,6 @@ def export(
 
 def _to_print(stack: ExitStack, *, table: bool, as_json: bool) -> Path:
     """A passing file for what is to be printed. Raises InputError for what cannot be."""
-    from labctl.errors import InputError
-
     if not table:
         raise InputError("--out - prints a table: --to table or --to episodes; give any other format a folder")
     _refuse_both(as_json)
@@ -166,7 +165,6 @@ def _to_print(stack: ExitStack, *, table: bool, as_json: bool) -> Path:
 
 
 def _refuse_both(as_json: bool) -> None:
-    from labctl.errors import InputError
 
     if as_json:
         raise InputError("--out - and --json both go to standard output; leave one of them out")
@@ -207,7 +205,7 @@ IMPORT = example(
 )
 
 
-@click.group("import", epilog=IMPORT, context_settings=CONTEXT)
+@click.group("import", epilog=IMPORT)
 def import_() -> None:
     """Other people's results as an episodes table, which `labctl analyze` reads: docs/episodes.md."""
 
@@ -225,10 +223,7 @@ _ARM = click.option(
 _SOURCES = click.argument("sources", nargs=-1, required=True, type=PATH, metavar="SOURCE...")
 
 
-@import_.command(
-    epilog=example("labctl import roboarena dump/ --out blocks.csv", "labctl analyze blocks.csv"),
-    context_settings=CONTEXT,
-)
+@import_.command(epilog=example("labctl import roboarena dump/ --out blocks.csv", "labctl analyze blocks.csv"))
 @click.argument("folder", type=PATH, metavar="DIR")
 @_writes
 def roboarena(folder: Path, out: Path, force: bool, as_json: bool) -> None:
@@ -246,8 +241,7 @@ def roboarena(folder: Path, out: Path, force: bool, as_json: bool) -> None:
     epilog=example(
         "labctl import lerobot act/eval_info.json pi0/eval_info.json --out episodes.csv",
         "labctl import lerobot a.json b.json --arm act --arm pi0 --out episodes.csv",
-    ),
-    context_settings=CONTEXT,
+    )
 )
 @_SOURCES
 @_ARM
@@ -268,7 +262,6 @@ def lerobot(sources: tuple[Path, ...], arms: tuple[str, ...], out: Path, force: 
         "labctl import inspect-robots logs/*.json --out episodes.csv",
         "labctl import inspect-robots a.json b.json --arm one --arm two --scorer success_at_end --out episodes.csv",
     ),
-    context_settings=CONTEXT,
 )
 @_SOURCES
 @_ARM
@@ -284,9 +277,7 @@ def inspect_robots(
 
 
 @import_.command(
-    "csv",
-    epilog=example("labctl import csv results.csv --map block=session --map arm=policy --out episodes.csv"),
-    context_settings=CONTEXT,
+    "csv", epilog=example("labctl import csv results.csv --map block=session --map arm=policy --out episodes.csv")
 )
 @click.argument("source", type=PATH, metavar="SOURCE")
 @click.option("--map", "given", multiple=True, metavar="COLUMN=THEIRS", help="Our column and what SOURCE calls it.")
@@ -303,9 +294,6 @@ def csv_(source: Path, given: tuple[str, ...], out: Path, force: bool, as_json: 
 
 def _write(found: Imported, out: Path, force: bool, as_json: bool) -> None:
     """Check the table, put it in its place in one step, and say what it is."""
-    from labctl.errors import InputError
-    from labctl.store.atomic_files import replace_file
-
     if str(out) == STANDARD:
         _refuse_both(as_json)
         found.checked()

@@ -23,6 +23,7 @@ from labctl.extras import missing_extra
 SCHEMA = "labctl.error/1"
 JSON = "--json"
 ADDRESSES = ("issues", "bug tracker", "repository", "source", "homepage")  # of [project.urls], the first that is there
+NO_SUCH_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 _WHERE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d+))?")
 
 
@@ -114,7 +115,7 @@ def _of_file(error: OSError) -> Failure | None:
     if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
         line = f"{name}: not allowed ({error.strerror}); check its owner and permissions"
         return Failure(Exit.UNAVAILABLE, line, where)
-    if error.errno in (errno.ENOENT, errno.ENOTDIR, errno.EISDIR) and error.filename:
+    if error.errno in NO_SUCH_PLACE and error.filename:
         return Failure(Exit.BAD_INPUT, f"{name}: {error.strerror}", where)
     return None
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     campaign_argument,
     example,
@@ -26,11 +25,14 @@ from labctl.cli.options import (
     who_option,
 )
 from labctl.cli.verify import stamp_if_asked
+from labctl.clock import MonotonicClock
+from labctl.errors import LabctlError
+from labctl.people.acting import acting
+from labctl.store.lab_folder import Plan, campaign_folder, find_lab, lab_settings, new_lab
 
 if TYPE_CHECKING:
     from labctl.cli.contract.forms import Phase
     from labctl.config.cell_schema import Cell
-    from labctl.store.lab_folder import Plan
     from labctl.store.opened_body import Frozen
 
 OPEN = example(
@@ -48,15 +50,11 @@ OFFLINE = click.option(
 CELL = click.option("--cell", required=True, type=PATH, metavar="CELL.toml", help="The cell to run in.")
 
 
-@click.command(
-    epilog=example("labctl new my-lab", "cd my-lab", "labctl plan protocols/first.toml"), context_settings=CONTEXT
-)
+@click.command(epilog=example("labctl new my-lab", "cd my-lab", "labctl plan protocols/first.toml"))
 @file_argument("folder", "DIR")
 @json_option
 def new(folder: Path, as_json: bool) -> None:
     """Make a lab folder to start from: a simulated cell, a fixture and a protocol, all commented."""
-    from labctl.store.lab_folder import new_lab
-
     written = new_lab(folder)
     if as_json:
         print_json({"schema": "labctl.lab_made/1", "folder": str(folder), "files": [str(path) for path in written]})
@@ -66,7 +64,7 @@ def new(folder: Path, as_json: bool) -> None:
     click.echo(f"next: cd {shlex.quote(str(folder))} && labctl plan protocols/first.toml")
 
 
-@click.command("open", epilog=OPEN, context_settings=CONTEXT)
+@click.command("open", epilog=OPEN)
 @file_argument("protocol", "PROTOCOL.toml")
 @CELL
 @OFFLINE
@@ -83,7 +81,7 @@ def open_(protocol: Path, cell: Path, offline: bool, who: str | None, lab: Path 
     _open(protocol, cell, who, lab, as_json, offline=offline)
 
 
-@click.command(epilog=EXTEND, context_settings=CONTEXT)
+@click.command(epilog=EXTEND)
 @campaign_argument()
 @file_argument("protocol", "PROTOCOL.toml")
 @CELL
@@ -115,8 +113,6 @@ def extend(
     campaign must be unblinded and its chain must hold; its head is written into the new campaign, its anchors into the
     new campaign's seal. A person and one frozen policy make good anchors: one alone cannot be told from drift.
     """
-    from labctl.store.lab_folder import campaign_folder
-
     earlier = campaign_folder(campaign, lab)
     _open(protocol, cell, who, lab, as_json, offline=offline, extends=earlier, anchors=anchors)
 
@@ -135,11 +131,8 @@ def _open(
     import os
 
     from labctl.checks.opening import refuse_what_cannot_run
-    from labctl.clock import MonotonicClock
-    from labctl.people.acting import acting
     from labctl.reporting.historical import line_of, looked_up
     from labctl.store.campaign import open_campaign
-    from labctl.store.lab_folder import find_lab
 
     anchor, home = MonotonicClock().anchor(), find_lab(lab)
 
@@ -188,7 +181,7 @@ def _open(
     click.echo(f"next: labctl run {opened.name} (with --headless a simulated cell runs by itself)")
 
 
-@click.command(epilog=example("labctl look first", "labctl look first --json"), context_settings=CONTEXT)
+@click.command(epilog=example("labctl look first", "labctl look first --json"))
 @campaign_argument()
 @who_option
 @lab_option
@@ -200,9 +193,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
     label stream that the protocol names, the report's test is held to the level of this look. After a stop no further
     trial begins before a person acknowledges it, which every report says. End the run first.
     """
-    from labctl.people.acting import acting
     from labctl.reporting.interim_look import in_words, take_look
-    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     taken = take_look(folder, who=acting(who, folder))
@@ -219,8 +210,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
         "labctl close first",
         "labctl close first --reason 'the rig is needed'",
         "labctl close first --abandon --reason 'the gripper broke in block 3'",
-    ),
-    context_settings=CONTEXT,
+    )
 )
 @campaign_argument()
 @click.option("--reason", default="", metavar="TEXT", help="Why; needed while trials are left to run.")
@@ -230,9 +220,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 @json_option
 def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
-    from labctl.people.acting import acting
     from labctl.store.campaign import close_campaign
-    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     lines = close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon)
@@ -240,10 +228,7 @@ def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path 
     _say_phase(folder, lines, reason, next_, as_json)
 
 
-@click.command(
-    epilog=example("labctl freeze first", "labctl freeze first --unreviewed  # nobody will ever review it"),
-    context_settings=CONTEXT,
-)
+@click.command(epilog=example("labctl freeze first", "labctl freeze first --unreviewed  # nobody will ever review it"))
 @campaign_argument()
 @click.option("--unreviewed", is_flag=True, help="Freeze without a finished review; every report says so for good.")
 @who_option
@@ -254,16 +239,14 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
 
     An assessor goes through the episodes first (`labctl review CAMPAIGN`, then `--finish`): after this nobody can.
     """
-    from labctl.people.acting import acting
     from labctl.store.campaign import freeze_campaign
-    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     lines = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
     _say_phase(folder, lines, "", f"labctl unblind {campaign}", as_json)
 
 
-@click.command(epilog=example("labctl unblind first"), context_settings=CONTEXT)
+@click.command(epilog=example("labctl unblind first"))
 @campaign_argument()
 @click.option("--reason", default="", metavar="TEXT", help="Why; needed before the campaign is frozen.")
 @who_option
@@ -272,9 +255,7 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
 def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Reveal which arm was which, for good. Before freezing it needs a reason, which every report will print."""
     from labctl.joint.cell import opening_of
-    from labctl.people.acting import acting
     from labctl.store.campaign import unblind_campaign
-    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     lines = unblind_campaign(folder, who=acting(who, folder), reason=reason, opening=opening_of(folder))
@@ -289,9 +270,6 @@ def _pass_on(folder: Path) -> None:
 
 def _copy_if_asked(folder: Path) -> None:
     """After a verb wrote: a copy where the lab names a server; one that does not answer is said, no more."""
-    from labctl.errors import LabctlError
-    from labctl.store.lab_folder import lab_settings
-
     try:
         table = lab_settings(folder).store
         if table is not None:

@@ -14,9 +14,9 @@ import click
 
 from labctl.cli import completing
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     campaign_argument,
+    campaign_folders,
     example,
     json_option,
     lab_option,
@@ -25,6 +25,9 @@ from labctl.cli.options import (
     progress,
     unverified_option,
 )
+from labctl.errors import InputError
+from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.analysis.report.lab_facts import Hours
@@ -38,8 +41,7 @@ if TYPE_CHECKING:
         "labctl status first --hours",
         "labctl status first --page hours.html",
         "labctl status first --spans http://localhost:4318",
-    ),
-    context_settings=CONTEXT,
+    )
 )
 @campaign_argument(required=False)
 @click.option("--hours", "with_hours", is_flag=True, help="Also where the hours of its runs went.")
@@ -67,16 +69,14 @@ def status(
     and outcomes are not shown: whoever reads this may still have to be blind. The journal is verified first, the
     recordings are not.
     """
-    from labctl.errors import InputError
     from labctl.reporting.judgements import second_assessor
     from labctl.reporting.times.hours import hours
     from labctl.reporting.times.hours_page import write_page
     from labctl.reporting.times.timeline import timeline
-    from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
 
-    folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
+    folders = campaign_folders(campaign, lab)
     for option, given in (("--page F.html", page), ("--spans F.json", spans)):
         if given is not None and not campaign:
             raise InputError(f"{option.split()[0]} is of one campaign: labctl status CAMPAIGN {option}")
@@ -113,7 +113,6 @@ def status(
 
 def _give_spans(record: Record, to: str) -> None:
     from labctl.reporting.times.spans import document, send
-    from labctl.store.atomic_files import file_errors, replace_file
 
     if "://" in to:
         send(document(record), to)
@@ -160,15 +159,13 @@ def _print_standing(entry: dict[str, Any]) -> None:
         "labctl episodes first --json",
         "labctl episodes first --page episodes.html",
         "labctl episodes first second --page both.html  # second was opened with: labctl extend first ...",
-    ),
-    context_settings=CONTEXT,
+    )
 )
 @click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...", shell_complete=completing.campaigns)
 @click.option("--clocks", is_flag=True, help="Also say how the clocks of cameras and arm ran beside the host's.")
 @click.option(
     "--page",
     type=PATH,
-    default=None,
     metavar="F.html",
     help="Write a page: a table to sort and filter, with every video at one speed; of several campaigns side by side.",
 )
@@ -192,8 +189,6 @@ def episodes(
     campaigns it shows both; what differs between them is said through their anchors alone, as `labctl report A B` does.
     """
     from labctl.core.recorded.skew import clock_line
-    from labctl.errors import InputError
-    from labctl.store.lab_folder import campaign_folder
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import recorded
 
@@ -230,7 +225,6 @@ def episodes(
 
 def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified: bool, as_json: bool) -> None:
     """Write it, and say where it is and how big."""
-    from labctl.errors import InputError
     from labctl.pages.episodes import write_page
 
     if page.suffix.lower() not in (".html", ".htm"):

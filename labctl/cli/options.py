@@ -6,6 +6,7 @@ May not: import a verb, or anything heavy before it is printed.
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
@@ -18,6 +19,9 @@ import click
 
 from labctl.analysis.family import STATISTICS
 from labctl.cli.completing import campaigns
+from labctl.errors import InputError
+from labctl.store.lab_folder import campaign_folder, find_lab
+from labctl.store.lab_folder import campaigns as lab_campaigns
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
@@ -33,7 +37,18 @@ PATH = click.Path(path_type=Path, readable=False)
 
 STANDARD = "-"
 
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+LABCTL = (sys.executable, "-P", "-c", "from labctl.cli import main; main()")
+"""How a process of labctl's own is started, whatever is on the PATH."""
+
+
+class FiniteRange(click.FloatRange):
+    """A number in a range. Click's own lets "nan" through, which no comparison refuses, and "inf" where no end is."""
+
+    def convert(self, value: float, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = super().convert(value, param, ctx)
+        if not math.isfinite(found):
+            self.fail(f"{value!r} is no number.", param, ctx)
+        return found
 
 
 def example(*lines: str) -> str:
@@ -41,11 +56,75 @@ def example(*lines: str) -> str:
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def unverified_option(command: F) -> F:
-    """--unverified: show a record that does not hold all the same."""
-    return click.option(
-        "--unverified", is_flag=True, help="Also of a record that does not hold; what comes out says so."
-    )(command)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+lab_option = click.option(
+    "--lab",
+    type=PATH,
+    metavar="DIR",
+    help="Lab folder [default: $LABCTL_LAB, else the nearest parent holding lab.toml].",
+)
+who_option = click.option(
+    "--who",
+    metavar="ID",
+    help="Your opaque id, which the journal keeps [default: $LABCTL_WHO, else the one of `people` in lab.toml].",
+)
+unverified_option = click.option(
+    "--unverified", is_flag=True, help="Also of a record that does not hold; what comes out says so."
+)
+head_option = click.option(
+    "--head",
+    metavar="N:HASH",
+    help="A head of the chain noted elsewhere, as it was printed (16 digits or more); it must be entry N.",
+)
+commitment_option = click.option(
+    "--commitment",
+    metavar="HASH",
+    help="The commitment noted at opening (16 digits or more); the campaign must have been opened with it.",
+)
+times_of_option = click.option(
+    "--times-of",
+    multiple=True,
+    metavar="CAMPAIGN",
+    help="Say hours by the times measured in it, repeatable [default: the lab's campaigns in real cells].",
+)
+
+ALPHA = FiniteRange(0, 1, min_open=True, max_open=True)
+FAMILY = ",".join(STATISTICS)
+alpha_option = click.option(
+    "--alpha", type=ALPHA, default=0.05, show_default=True, help="Level of verdicts, letters, adjusted intervals."
+)
+family_option = click.option(
+    "--family",
+    default=FAMILY,
+    show_default=True,
+    metavar="NAMES",
+    help="Statistics whose smallest p says whether a pair differs.",
+)
+estimator_option = click.option(
+    "--estimator",
+    type=click.Choice(["kaplan_meier", "wang_chang"]),
+    help="For a table: what RMSTs are made of, all operations alike, or every episode [default: kaplan_meier].",
+)
+random_option = click.option(
+    "--random",
+    default="",
+    metavar="FACTORS",
+    help="For a table: session, operator; the interval of a ratio beyond those met, chosen before.",
+)
+seed_option = click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out."
+)
+
+
+def replicates_options(command: F) -> F:
+    """--boot N and --perm N, of a report."""
+    boot = click.option(
+        "--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates."
+    )
+    perm = click.option(
+        "--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried."
+    )
+    return boot(perm(command))
 
 
 def place_options(command: F) -> F:
@@ -53,13 +132,11 @@ def place_options(command: F) -> F:
     workers = click.option(
         "--workers",
         type=click.IntRange(min=1),
-        default=None,
         metavar="N",
         help="Processes here [default: by its size].",
     )
     cluster = click.option(
         "--cluster",
-        default=None,
         metavar="ADDRESS",
         help="Have the workers of a Dask scheduler do it, such as tcp://10.0.0.5:8786; docs/exports.md.",
     )
@@ -68,7 +145,6 @@ def place_options(command: F) -> F:
 
 def place_of(workers: int | None, cluster: str | None) -> Place:
     """The place of --workers and --cluster. Raises InputError for both."""
-    from labctl.errors import InputError
     from labctl.pieces import Place
 
     if workers is not None and cluster is not None:
@@ -76,98 +152,13 @@ def place_of(workers: int | None, cluster: str | None) -> Place:
     return Place(workers, cluster)
 
 
-def lab_option(command: F) -> F:
-    """--lab DIR: the lab folder; without it $LABCTL_LAB, else the nearest parent holding lab.toml."""
-    return click.option(
-        "--lab",
-        type=PATH,
-        default=None,
-        metavar="DIR",
-        help="Lab folder [default: $LABCTL_LAB, else the nearest parent holding lab.toml].",
-    )(command)
-
-
-def head_option(command: F) -> F:
-    """--head N:HASH: a head of the chain that was noted outside the campaign's folder."""
-    return click.option(
-        "--head",
-        default=None,
-        metavar="N:HASH",
-        help="A head of the chain noted elsewhere, as it was printed (16 digits or more); it must be entry N.",
-    )(command)
-
-
-def commitment_option(command: F) -> F:
-    """--commitment HASH: the commitment that was published or noted when the campaign was opened."""
-    return click.option(
-        "--commitment",
-        default=None,
-        metavar="HASH",
-        help="The commitment noted at opening (16 digits or more); the campaign must have been opened with it.",
-    )(command)
-
-
-def times_of_option(command: F) -> F:
-    """--times-of CAMPAIGN: whose measured times hours are said in."""
-    return click.option(
-        "--times-of",
-        multiple=True,
-        metavar="CAMPAIGN",
-        help="Say hours by the times measured in it, repeatable [default: the lab's campaigns in real cells].",
-    )(command)
-
-
-ALPHA = click.FloatRange(0, 1, min_open=True, max_open=True)
-FAMILY = ",".join(STATISTICS)
-
-
-def alpha_option(command: F) -> F:
-    """--alpha LEVEL: of verdicts, letters and adjusted intervals."""
-    return click.option(
-        "--alpha", type=ALPHA, default=0.05, show_default=True, help="Level of verdicts, letters, adjusted intervals."
-    )(command)
-
-
-def family_option(command: F) -> F:
-    """--family NAMES: the statistics whose smallest p says whether a pair differs."""
-    return click.option(
-        "--family",
-        default=FAMILY,
-        show_default=True,
-        metavar="NAMES",
-        help="Statistics whose smallest p says whether a pair differs.",
-    )(command)
-
-
-def estimator_option(command: F) -> F:
-    """--estimator NAME: what a protocol has in `estimator` of [analysis]."""
-    return click.option(
-        "--estimator",
-        type=click.Choice(["kaplan_meier", "wang_chang"]),
-        default=None,
-        help="For a table: what RMSTs are made of, all operations alike, or every episode [default: kaplan_meier].",
-    )(command)
-
-
 def listed(names: str) -> tuple[str, ...]:
     """The names of a list such as ks_macro,uph."""
     return tuple(name.strip() for name in names.split(",") if name.strip())
 
 
-def random_option(command: F) -> F:
-    """--random FACTORS: what a protocol has in `random_factors` of [analysis]."""
-    return click.option(
-        "--random",
-        default="",
-        metavar="FACTORS",
-        help="For a table: session, operator; the interval of a ratio beyond those met, chosen before.",
-    )(command)
-
-
 def factors_of(names: str) -> tuple[str, ...]:
     """The factors of --random. Raises InputError."""
-    from labctl.errors import InputError
-
     found = listed(names)
     if not {*found} <= {"session", "operator"} or len(set(found)) < len(found):
         raise InputError(f"--random is {names!r}; allowed are session, operator or session,operator")
@@ -176,8 +167,6 @@ def factors_of(names: str) -> tuple[str, ...]:
 
 def refuse_of_operations(*, asked: bool) -> None:
     """Of an episodes table: raises InputError where what only an operations table has was asked for."""
-    from labctl.errors import InputError
-
     if asked:
         names = "--family, --estimator, --margin, --non-inferior-to and --random"
         raise InputError(f"{names} are for an operations table; leave them out for a table of episodes")
@@ -187,14 +176,12 @@ def margin_options(command: F) -> F:
     """--margin RATIO and --non-inferior-to ARM: what a protocol has in [analysis.margin]."""
     to = click.option(
         "--non-inferior-to",
-        default=None,
         metavar="ARM",
         help="With --margin: hold every other arm of a table against this one, at the worse side alone.",
     )
     margin = click.option(
         "--margin",
         type=float,
-        default=None,
         metavar="RATIO",
         help="For a table: say which arms are equivalent, their RMSTs apart by less than this ratio, chosen before.",
     )
@@ -203,22 +190,14 @@ def margin_options(command: F) -> F:
 
 def margin_of(ratio: float | None, non_inferior_to: str | None) -> Margin | None:
     """The margin of --margin and --non-inferior-to, None without. Raises InputError."""
-    from labctl.errors import InputError
-
     if ratio is None and non_inferior_to is not None:
         raise InputError("--non-inferior-to needs a margin, such as --margin 1.25")
     return None if ratio is None else {"rmst_ratio": ratio, "non_inferior_to": non_inferior_to}
 
 
-def json_option(command: F) -> F:
-    """--json: print the result as one JSON document."""
-    return click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")(command)
-
-
-def who_option(command: F) -> F:
-    """--who ID: the opaque id of the person acting, for the journal."""
-    text = "Your opaque id, which the journal keeps [default: $LABCTL_WHO, else the one of `people` in lab.toml]."
-    return click.option("--who", default=None, metavar="ID", help=text)(command)
+def campaign_folders(named: str | None, lab: Path | None) -> list[Path]:
+    """The campaign that was named, or all of the lab, of which there may be none. Raises InputError."""
+    return [campaign_folder(named, lab)] if named else lab_campaigns(find_lab(lab))
 
 
 def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:
@@ -233,8 +212,6 @@ def is_standard(path: Path | None) -> bool:
 
 def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int]:
     """The sorted whole numbers of a list such as 10,20. Raises InputError."""
-    from labctl.errors import InputError
-
     if text is None:
         return []
     parts = [part.strip() for part in text.split(",")]
@@ -246,6 +223,13 @@ def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int
 def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
     """One JSON document on stdout. Raises ValueError for NaN or infinity, which JSON does not have."""
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_analysis(value: object) -> None:
+    """What `labctl.analysis` computed, as its canonical JSON on stdout."""
+    from labctl.analysis.operations_table.analyze import dumps
+
+    click.echo(dumps(value), nl=False)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -274,8 +258,6 @@ def need_terminal(verb: str, otherwise: str) -> None:
     """Raises InputError where the screen of `labctl {verb}` would wait for keys that nobody can press. otherwise: what
     does without.
     """
-    from labctl.errors import InputError
-
     if not has_terminal():
         where = "standard input and standard error must be a terminal"
         raise InputError(f"labctl {verb} draws a screen and waits for keys: {where}; without one: {otherwise}")

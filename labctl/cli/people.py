@@ -10,12 +10,17 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, example, json_option, lab_option, print_json
+from labctl.cli.options import example, json_option, lab_option, print_json
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+from labctl.people.acting import check_person_name
+from labctl.store.lab_folder import find_lab
+from labctl.times import local
 
 EPILOG = example("labctl people code p07  # asks twice, shows nothing", "labctl people list")
 
 
-@click.group(epilog=EPILOG, context_settings=CONTEXT)
+@click.group(epilog=EPILOG)
 def people() -> None:
     """Personal codes of the lab's people.
 
@@ -25,7 +30,7 @@ def people() -> None:
     """
 
 
-@people.command(epilog=example("labctl people code p07", "labctl people code p07 --remove"), context_settings=CONTEXT)
+@people.command(epilog=example("labctl people code p07", "labctl people code p07 --remove"))
 @click.argument("name")
 @click.option("--remove", is_flag=True, help="Take the code away; it is asked for.")
 @lab_option
@@ -35,9 +40,7 @@ def code(name: str, remove: bool, lab: Path | None) -> None:
     Where there is one already it is asked for first. From a pipe: a line with the code that stands, if one does, then a
     line with the new one.
     """
-    from labctl.clock import MonotonicClock
-    from labctl.people.personal_codes import check_code, check_person_name, codes_of, set_code
-    from labctl.store.lab_folder import find_lab
+    from labctl.people.personal_codes import check_code, codes_of, set_code
 
     folder = find_lab(lab)
     check_person_name(name)
@@ -50,14 +53,12 @@ def code(name: str, remove: bool, lab: Path | None) -> None:
     click.echo(f"the personal code of {name} is {'taken away' if remove else 'set'}")
 
 
-@people.command("list", epilog=example("labctl people list"), context_settings=CONTEXT)
+@people.command("list", epilog=example("labctl people list"))
 @lab_option
 @json_option
 def list_(lab: Path | None, as_json: bool) -> None:
     """Who has a personal code, and since when."""
     from labctl.people.personal_codes import codes_of
-    from labctl.store.lab_folder import find_lab
-    from labctl.times import local
 
     codes = codes_of(find_lab(lab))
     if as_json:
@@ -72,8 +73,6 @@ def list_(lab: Path | None, as_json: bool) -> None:
 
 def _ask(what: str, *, twice: bool = False) -> str:
     """One line that is not shown. Raises InputError when a pipe has none."""
-    from labctl.errors import InputError
-
     if sys.stdin.isatty():
         return click.prompt(what, hide_input=True, confirmation_prompt=twice, err=True)
     line = sys.stdin.readline()

@@ -8,11 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from labctl.cli import completing
 from labctl.cli.options import (
     ALPHA,
-    CONTEXT,
     FAMILY,
     PATH,
     STANDARD,
@@ -30,7 +30,11 @@ from labctl.cli.options import (
     progress,
     random_option,
     refuse_of_operations,
+    replicates_options,
+    seed_option,
 )
+from labctl.errors import InputError
+from labctl.store.lab_folder import campaign_folder
 
 EPILOG = example(
     "labctl report first --out report",
@@ -43,6 +47,7 @@ EPILOG = example(
     "labctl report episodes.csv --out report              # success, scores, stages of any task",
 )
 
+BESIDE_PUBLISHED = ("what", "out", "lab", "as_json")
 BESIDE = (
     *("labctl.reporting.clips.cutting", "labctl.analysis.report.page", "av", "matplotlib.figure"),
     *("matplotlib.layout_engine", "matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg"),
@@ -50,25 +55,21 @@ BESIDE = (
 """What the process that cuts clips and draws figures imports, while this one does so too and verifies."""
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @click.argument("what", nargs=-1, required=True, metavar="CAMPAIGN...|TABLE.csv", shell_complete=completing.campaigns)
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
-@click.option("--reference", default=None, metavar="ARM", help="For a table: the arm the others are compared with.")
-@click.option("--tau", type=float, default=None, metavar="S", help="For a table: the horizon [default: the budget].")
-@click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
-@click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
-@click.option("--alpha", type=ALPHA, default=None, help="For a table: level of verdicts and letters [default: 0.05].")
-@click.option(
-    "--family", default=None, metavar="NAMES", help="For a table: statistics that say whether a pair differs."
-)
+@click.option("--reference", metavar="ARM", help="For a table: the arm the others are compared with.")
+@click.option("--tau", type=float, metavar="S", help="For a table: the horizon [default: the budget].")
+@replicates_options
+@seed_option
+@click.option("--alpha", type=ALPHA, help="For a table: level of verdicts and letters [default: 0.05].")
+@click.option("--family", metavar="NAMES", help="For a table: statistics that say whether a pair differs.")
 @estimator_option
 @margin_options
 @random_option
 @click.option(
     "--labels",
     type=click.Choice(["operator", "detector", "reviewed", "device"]),
-    default=None,
     help="For a campaign: who says when items were moved [default: the review, else devices, else the detector].",
 )
 @click.option(
@@ -115,13 +116,14 @@ def report(
     """
     from labctl.cli.publishing.publish import is_published, report_published, report_two_published
 
-    if len(what) == 1 and is_published(what[0]):
+    published = [name for name in what if is_published(name)]
+    if published:
+        _refuse_beside_published(published[0])
+    if published and len(what) == 1:
         return report_published(what[0], out, as_json=as_json)
-    from labctl.errors import InputError
     from labctl.processes import one_beside
     from labctl.reporting.cells.parts import parts_named
     from labctl.store.chain_heads import noted
-    from labctl.store.lab_folder import campaign_folder
 
     tables = [name for name in what if name == STANDARD or Path(name).suffix.lower() == ".csv"]
     if tables and len(what) > 1:
@@ -166,7 +168,6 @@ def report(
         raise InputError(f"{names} of a campaign stand in its protocol; leave them out")
     else:
         known = noted(head, commitment)
-        published = [name for name in what if is_published(name)]
         parts = None if published else parts_named(what, lab)
         if parts and (lost or head is not None or commitment is not None):
             raise InputError("--lost, --head and --commitment are of one chain; verify each cell by itself")
@@ -194,6 +195,18 @@ def report(
         return None
     click.echo(f"report: {page}")
     return None
+
+
+def _refuse_beside_published(folder: str) -> None:
+    """Raises InputError for an option that would say what a published folder's own manifest says."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        name = option.name or ""
+        if name not in BESIDE_PUBLISHED and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"{option.opts[0]} does not go with {folder}, whose report is made again as it was published; "
+                "leave it out (its chain is held to a head by: labctl verify DIR --head N:HASH)"
+            )
 
 
 def _recorded(folder: Path) -> int:

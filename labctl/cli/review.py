@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
+    LABCTL,
     campaign_argument,
     example,
     json_option,
@@ -26,10 +26,12 @@ from labctl.cli.options import (
     print_table,
     who_option,
 )
+from labctl.errors import InputError, MissingExtra
+from labctl.people.acting import acting
 from labctl.plain import Json, count
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
-    from labctl.core.event_bodies import OperationRecorded
     from labctl.core.published_state import Compare
     from labctl.core.reviewed import Item
     from labctl.messages.judgements import PreferenceStated
@@ -46,7 +48,7 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument(required=False)
 @who_option
 @click.option("--register", is_flag=True, help="Enter yourself as assessor first: once, outside of a session.")
@@ -57,9 +59,7 @@ EPILOG = example(
 @click.option("--second", is_flag=True, help="Judge as a second assessor, by the videos alone, what others scored.")
 @click.option("--witness", is_flag=True, help="Have the model of the protocol's [witness] asked, and leave.")
 @click.option("--page", is_flag=True, help="Review in a browser on this machine, with the videos, until Ctrl-C.")
-@click.option(
-    "--port", type=click.IntRange(1024, 65535), default=None, metavar="N", help="With --page: its port [default: free]."
-)
+@click.option("--port", type=click.IntRange(1024, 65535), metavar="N", help="With --page: its port [default: free].")
 @click.option("--web", is_flag=True, help="Open episodes in the browser instead of Rerun's window.")
 @json_option
 @lab_option
@@ -97,9 +97,6 @@ def review(
     """
     from labctl.core.reviewed import pairs as pairs_of
     from labctl.core.reviewed import queue, unsettled
-    from labctl.errors import InputError
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import campaign_folder
     from labctl.store.verifying.verified import JOURNAL_ALONE, in_passing, verified
 
     if witness and (second or page or finish or listing or as_json):
@@ -110,19 +107,16 @@ def review(
         raise InputError("--port is the port of the page; add --page")
     folder = campaign_folder(campaign, lab)
     result = ""
+    from labctl.runtime import review_writer
 
     def load() -> list[Item]:
         with in_passing(folder) as opened:
             return queue(opened.record())
 
     if register:
-        from labctl.runtime.review_writer import register as register_assessor
-
-        register_assessor(folder, acting(who, folder))
+        review_writer.register(folder, acting(who, folder))
     if finish:
-        from labctl.runtime.review_writer import finish as finish_review
-
-        result = finish_review(folder, who=acting(who, folder))
+        result = review_writer.finish(folder, who=acting(who, folder))
         if not as_json:
             click.echo(result)
             return
@@ -130,8 +124,6 @@ def review(
         with verified(folder, JOURNAL_ALONE) as shown:
             _print(folder.name, queue(shown.campaign.record()), as_json, result)
         return
-    from labctl.runtime import review_writer
-
     assessor = acting(who, folder)
     review_writer.check_may_review(folder, assessor)
 
@@ -144,8 +136,8 @@ def review(
         _second(folder, assessor, page, port)
         return
 
-    def save(trial: str, operations: Sequence[OperationRecorded]) -> None:
-        review_writer.review(folder, trial, operations, who=assessor)
+    save = partial(review_writer.review, folder, who=assessor)
+    end = partial(review_writer.finish, folder, who=assessor)
 
     def correct(trial: str, outcome: Mapping[str, Json], why: str) -> None:
         review_writer.correct(folder, trial, outcome, who=assessor, why=why)
@@ -156,9 +148,6 @@ def review(
 
     def prefer(stated: PreferenceStated) -> None:
         review_writer.prefer(folder, **stated, who=assessor)
-
-    def end() -> str:
-        return review_writer.finish(folder, who=assessor)
 
     from labctl.pages.recorded_videos import RecordedVideos
 
@@ -173,31 +162,29 @@ def review(
         _serve(routes, port)
         return
     need_terminal("review", f"labctl review {folder.name} --list, or --page in a browser")
-    from labctl.logs import appended
     from labctl.store.pictures import load_photo
-    from labctl.ui.rerun.viewer_process import need_display
     from labctl.ui.review.review import Review
 
-    def watch(episode: str) -> None:
-        if not web:
-            need_display()
-        command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()", "show", episode, "--masked"]
-        command += ["--lab", str(lab)] if lab else []
-        with appended(folder / "logs" / "show.log") as log:
-            subprocess.Popen(
-                [*command, *(["--web"] if web else [])],
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
+    watch = partial(show_masked, folder, web=web)
     strip, photos = RecordedVideos(folder).strip, partial(load_photo, folder)
     stated = Review(load, save, correct, watch, strip, end, pairs, prefer, photos).run()
     left = len(unsettled(load()))
     whole = f"next: labctl review {folder.name} --finish (F in the review), once the campaign is closed"
     click.echo(stated or (f"in dispute and left to review: {count(left, 'episode')}" if left else whole))
+
+
+def show_masked(folder: Path, episode: str, *, web: bool) -> None:
+    """Open an episode of a campaign folder in a process of its own, which goes on when the review ends. Raises
+    InputError where a window cannot open.
+    """
+    from labctl.logs import appended
+    from labctl.ui.rerun.viewer_process import need_display
+
+    if not web:
+        need_display()
+    command = [*LABCTL, "show", episode, "--masked", "--campaign", str(folder), *(["--web"] if web else [])]
+    with appended(folder / "logs" / "show.log") as log:
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True)
 
 
 def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
@@ -211,9 +198,7 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
         with in_passing(folder) as opened:
             return unseen(opened.record(), who)
 
-    def judge(trial: str, outcome: Mapping[str, Json]) -> None:
-        review_writer.judge(folder, trial, outcome, who=who)
-
+    judge = partial(review_writer.judge, folder, who=who)
     if page:
 
         def routes() -> Routes:
@@ -233,8 +218,6 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
 
 def _serve(routes: Callable[[], Routes], port: int | None) -> None:
     """A page of an assessor until Ctrl-C; ENTER prints an address for another browser."""
-    from labctl.errors import MissingExtra
-
     try:
         from labctl.pages.server import Site, served
     except ModuleNotFoundError as error:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from labctl.cli.completing import campaigns
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, who_option
+from labctl.cli.options import campaign_argument, example, json_option, lab_option, print_json, who_option
+from labctl.clock import SECOND, MonotonicClock, began
+from labctl.errors import StateError
+from labctl.people.acting import acting
+from labctl.store.lab_folder import campaign_folder
 
 RUN = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 STOP = example("labctl stop first", "labctl stop first --now")
@@ -23,8 +27,8 @@ NOW_S = 60  # a video's last frames and its digest
 STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
 
 
-@click.command(epilog=RUN, context_settings=CONTEXT)
-@click.argument("campaign", required=False, shell_complete=campaigns)
+@click.command(epilog=RUN)
+@campaign_argument(required=False)
 @click.option("--headless", is_flag=True, help="Without opening a console; the cell file names who stages and scores.")
 @click.option("--attended", is_flag=True, help="With --headless: people stage and score at consoles.")
 @who_option
@@ -38,7 +42,6 @@ STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
 )
 @click.option(
     "--hand-terminal",
-    default=None,
     metavar="/dev/pts/N",
     help="Where a person drives with a keyboard: the second terminal that they type in, as `tty` prints it there.",
 )
@@ -67,8 +70,6 @@ def run(
     what was recorded and ends, and so does a terminal that is gone; the next `labctl run` goes on with the right trial.
     labctl's holds and watchdogs are not a safety system: the e-stop and the robot's own safety controller are.
     """
-    from labctl.store.lab_folder import campaign_folder
-
     if as_json and not headless:
         raise click.UsageError("--json is what a run without a console prints at its end; add --headless")
     if campaign is None and not headless:
@@ -79,7 +80,6 @@ def run(
     folder = campaign_folder(campaign, lab)
     if not headless:
         from labctl.cli.console import run_with_console
-        from labctl.people.acting import acting
 
         if simulated_time:
             raise click.UsageError("a person cannot keep up with simulated time; add --headless, or leave it out")
@@ -100,7 +100,7 @@ def run(
             print_json({"schema": "labctl.run/1", "complete": complete, "campaign": standing(opened.state)})
 
 
-@click.command(epilog=STOP, context_settings=CONTEXT)
+@click.command(epilog=STOP)
 @campaign_argument(required=False)
 @click.option("--now", is_flag=True, help="At once: the robot stops, what was recorded is sealed and scored later.")
 @who_option
@@ -112,9 +112,6 @@ def stop(campaign: str | None, now: bool, who: str | None, lab: Path | None, as_
     A trial that runs is finished and scored first; one that has not begun is planned again, which costs it nothing.
     The robot's own way home stops. No trial is lost: the next `labctl run` goes on. This is no safety stop.
     """
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import campaign_folder
-
     folder = campaign_folder(campaign, lab)
     lines = []
     for line in ended(folder, acting(who, folder), now=now):
@@ -128,9 +125,7 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     """End the run of a campaign folder; lines to print meanwhile. Raises StateError for a run that does not answer, or
     that does not end although it should at once.
     """
-    from labctl.clock import SECOND, MonotonicClock, began
     from labctl.core.trial import tally
-    from labctl.errors import StateError
     from labctl.runtime.attach import is_there, run_of
     from labctl.store.verifying.verified import in_passing
 
@@ -145,7 +140,8 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     else:
         from labctl.runtime.hosting.ending import LEAVE
 
-        os.kill(pid, signal.SIGTERM if now else LEAVE)
+        with suppress(ProcessLookupError):  # it ended in this moment
+            os.kill(pid, signal.SIGTERM if now else LEAVE)
     until = clock.now_ns() + NOW_S * SECOND if now else None
     while is_there(pid) and began(pid) == since:
         if until is not None and clock.now_ns() > until:
@@ -159,8 +155,6 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
 
 def _ask(folder: Path, who: str, *, now: bool) -> str:
     """What the run answers."""
-    from labctl.clock import SECOND, MonotonicClock
-    from labctl.errors import StateError
     from labctl.runtime.attach import Attachment
 
     link, clock = Attachment(folder), MonotonicClock()

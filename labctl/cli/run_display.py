@@ -11,6 +11,7 @@ import os
 import queue
 import sys
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
@@ -66,12 +67,6 @@ class RunDisplay:
         self._write(f"{line}\n" if self._width is None else f"{WIPE}{line}\n{self._status}")
 
 
-class _Slot:
-    """The newest state of the run, for the thread that shows it: older ones are of no use to it."""
-
-    state: tuple[PublishedState, bool] | None = None
-
-
 @contextmanager
 def displayed(
     *, beside: bool = False
@@ -85,7 +80,7 @@ def displayed(
     width = (lambda: _columns(stream)) if terminal else None
     display = RunDisplay(_writer(stream), MonotonicClock(), width)
     lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-    newest = _Slot()
+    newest: deque[tuple[PublishedState, bool]] = deque(maxlen=1)  # older ones are of no use to who shows them
 
     def show() -> bool:
         """One turn; False when it was the last."""
@@ -93,8 +88,8 @@ def displayed(
             line = lines.get(timeout=TICK_S)
         except queue.Empty:
             line = ""
-        if newest.state is not None:
-            display.heard(*newest.state)
+        if newest:
+            display.heard(*newest[0])
         if line is None:
             display.end()
             return False
@@ -114,7 +109,7 @@ def displayed(
     thread = threading.Thread(target=work, name="display", daemon=True)
     thread.start()
     try:
-        yield lines.put, lambda state, live: setattr(newest, "state", (state, live))
+        yield lines.put, lambda state, live: newest.append((state, live))
     finally:
         lines.put(None)
         thread.join(LAST_WORDS_S)

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import campaign_argument, example, json_option, lab_option, print_json
+from labctl.store.atomic_files import replace_file
+from labctl.store.lab_folder import campaign_folder
+from labctl.times import local
 
 EPILOG = example("labctl scene first", "labctl scene first --trial t-7k2m4q --out pictures")
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument()
-@click.option(
-    "--trial", default=None, metavar="TRIAL", help="The trial whose scene it is [default: the last one committed]."
-)
+@click.option("--trial", metavar="TRIAL", help="The trial whose scene it is [default: the last one committed].")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -35,10 +36,7 @@ def scene(campaign: str, trial: str | None, out: Path, lab: Path | None, as_json
     100 means as the reference, to within what noise and light do; docs/scene-reset.md says what costs how much.
     """
     from labctl.scene.sheet import scene_of, sheet, words
-    from labctl.store.atomic_files import replace_file
-    from labctl.store.lab_folder import campaign_folder
     from labctl.store.verifying.verified import WITH_PHOTOS, refuse_unless_it_holds
-    from labctl.times import local
 
     folder = campaign_folder(campaign, lab)
     refuse_unless_it_holds(folder, WITH_PHOTOS)

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli import completing
-from labctl.cli.options import CONTEXT, PATH, example, json_option, lab_option, print_json, unverified_option
+from labctl.cli.options import PATH, campaign_folders, example, json_option, lab_option, print_json, unverified_option
+from labctl.errors import InputError
 from labctl.plain import count
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.viewing.showing import Made
@@ -27,11 +29,10 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @click.argument("episodes", metavar="EPISODE [EPISODE] | F.rrd", nargs=-1, shell_complete=completing.episodes)
 @click.option(
     "--campaign",
-    default=None,
     metavar="NAME",
     shell_complete=completing.campaigns,
     help="Their campaign [default: found among the lab's].",
@@ -39,7 +40,6 @@ EPILOG = example(
 @click.option(
     "--save",
     type=PATH,
-    default=None,
     metavar="F.rrd",
     help="Write the recording to this file; without --web, open nothing.",
 )
@@ -47,7 +47,6 @@ EPILOG = example(
 @click.option(
     "--port",
     type=click.IntRange(1024, 65534),
-    default=None,
     metavar="N",
     help="Port of the page, the next one for its data [default: free ones].",
 )
@@ -55,7 +54,6 @@ EPILOG = example(
 @unverified_option
 @click.option(
     "--live",
-    default=None,
     metavar="CAMPAIGN",
     shell_complete=completing.campaigns,
     help="Follow a running campaign, as a blind role may see it.",
@@ -80,7 +78,6 @@ def show(
     Before unblinding the view is masked: no arm, no policy timing, no actions. A recording written earlier is shown as
     it is. docs/looking.md says what is where.
     """
-    from labctl.errors import InputError
     from labctl.ui.rerun import viewer_process as viewer
     from labctl.viewing import showing
 
@@ -128,7 +125,6 @@ def show(
 
 
 def _show_live(campaign: str, lab: Path | None, web: bool, port: int | None) -> None:
-    from labctl.store.lab_folder import campaign_folder
     from labctl.viewing import showing
 
     if not web:
@@ -151,13 +147,11 @@ def _make(
     quiet: bool,
 ) -> Made:
     """Write the recording, to `save` or into a passing folder, and say what it is."""
-    from labctl.errors import InputError
-    from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.viewing import showing
 
     if len(episodes) > 2:
         raise InputError(f"{len(episodes)} episodes given; one is shown alone, two side by side")
-    folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
+    folders = campaign_folders(campaign, lab)
     views = showing.views_of(episodes, folders, masked=masked, unverified=unverified)
     made = showing.write(views, save or folder / f"{'-'.join(episodes)}.rrd")
     if quiet:

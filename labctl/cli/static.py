@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     campaign_argument,
     example,
@@ -21,7 +20,9 @@ from labctl.cli.options import (
     print_json,
     print_table,
 )
+from labctl.errors import InputError
 from labctl.plain import count
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes.offline import Agreed, AtObject, Part, Scaled, Screened
@@ -33,7 +34,7 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument()
 @click.option("--policy", "policies", multiple=True, metavar="ARM", help="An arm with a policy card.")
 @click.option(
@@ -87,8 +88,6 @@ def static(
     camera by itself; the record says what is right. Its pictures go to the address that you give, and nowhere else.
     """
     from labctl.checks.offline_evaluation import screen
-    from labctl.errors import InputError
-    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     if bool(policies) == bool(planners):

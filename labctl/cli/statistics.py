@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     FAMILY,
     alpha_option,
     estimator_option,
@@ -23,10 +22,12 @@ from labctl.cli.options import (
     listed,
     margin_of,
     margin_options,
+    print_analysis,
     print_table,
     progress,
     random_option,
     refuse_of_operations,
+    seed_option,
 )
 
 if TYPE_CHECKING:
@@ -50,15 +51,13 @@ RATES = example(
 )
 
 
-@click.command(epilog=ANALYZE, context_settings=CONTEXT)
+@click.command(epilog=ANALYZE)
 @file_argument("table", "TABLE.csv")
-@click.option("--reference", default=None, metavar="ARM", help="The arm the others are compared with; HRT needs one.")
-@click.option(
-    "--tau", type=float, default=None, metavar="S", help="Horizon of the restricted mean [default: the budget]."
-)
-@click.option("--boot", default=None, type=click.IntRange(min=1), help=f"Bootstrap replicates [{REPLICATES}].")
-@click.option("--perm", default=None, type=click.IntRange(min=1), help=f"Label swaps tried [{REPLICATES}].")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@click.option("--reference", metavar="ARM", help="The arm the others are compared with; HRT needs one.")
+@click.option("--tau", type=float, metavar="S", help="Horizon of the restricted mean [default: the budget].")
+@click.option("--boot", type=click.IntRange(min=1), help=f"Bootstrap replicates [{REPLICATES}].")
+@click.option("--perm", type=click.IntRange(min=1), help=f"Label swaps tried [{REPLICATES}].")
+@seed_option
 @alpha_option
 @family_option
 @estimator_option
@@ -123,7 +122,7 @@ def analyze(
 
         result["anew"] = anew(read, result, factors)
     if as_json:
-        click.echo(module.dumps(result), nl=False)
+        print_analysis(result)
     else:
         _print_analysis(result)
 
@@ -131,11 +130,10 @@ def analyze(
 def analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool = False) -> None:
     """Print what the statistics say of a table of episodes, or their JSON."""
     from labctl.analysis.episodes_table import analyze as module
-    from labctl.analysis.operations_table.analyze import dumps
 
     result = module.analyze(read, plan)
     if as_json:
-        click.echo(dumps(result), nl=False)
+        print_analysis(result)
     else:
         _print_episodes(result)
 
@@ -159,7 +157,7 @@ def _print_analysis(result: AnalysisResult) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.report import anew_words
     from labctl.analysis.report.margin_words import claims
-    from labctl.analysis.report.wording import MADE_OF_EPISODES, confidence, time_ratio, verdict_words
+    from labctl.analysis.report.wording import MADE_OF_EPISODES, time_ratio, verdict_words
 
     rows = [
         (
@@ -189,7 +187,8 @@ def _print_analysis(result: AnalysisResult) -> None:
         for pair in result["pairs"]
     ]
     if pairs:
-        print_table(("pair", "verdict", f"time per item, ratio [{confidence(result)} %, all pairs]", "p (Holm)"), pairs)
+        level = numerals.confidence(result["alpha"])
+        print_table(("pair", "verdict", f"time per item, ratio [{level} %, all pairs]", "p (Holm)"), pairs)
         click.echo("± behind a p: its Monte-Carlo error, of random label swaps; another seed gives another p.")
     for claim in (*claims(result, protocol=False), *anew_words.claims(result)):
         click.echo(claim.text)
@@ -197,7 +196,7 @@ def _print_analysis(result: AnalysisResult) -> None:
         click.echo(f"warning: {warning}")
 
 
-@click.command(epilog=RATES, context_settings=CONTEXT)
+@click.command(epilog=RATES)
 @file_argument("counts", "COUNTS.csv")
 @click.option(
     "--by", default="", metavar="COLUMNS", help="Comma-separated columns to pool by [default: one row for all]."
@@ -211,12 +210,10 @@ def rates(counts: Path, by: str, as_json: bool) -> None:
     from labctl.analysis import numerals
     from labctl.analysis.binary import pooling as module
 
-    columns = tuple(name.strip() for name in by.split(",") if name.strip())
+    columns = listed(by)
     found = module.rates(counts, columns)
     if as_json:
-        from labctl.analysis.operations_table import analyze
-
-        click.echo(analyze.dumps(found), nl=False)
+        print_analysis(found)
         return
     rows = [
         (

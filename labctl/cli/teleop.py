@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     campaign_argument,
     example,
@@ -23,6 +22,10 @@ from labctl.cli.options import (
     print_json,
     who_option,
 )
+from labctl.clock import MonotonicClock
+from labctl.errors import Exit, InputError
+from labctl.people.acting import acting
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.nodes.practice import Ended, View
@@ -34,7 +37,7 @@ PRACTICE = example(
 REFRESH_NS = 200_000_000
 
 
-@click.command(epilog=TELEOP, context_settings=CONTEXT)
+@click.command(epilog=TELEOP)
 @click.option("--cell", type=PATH, required=True, metavar="CELL.toml", help="The cell to drive.")
 @click.option(
     "--home",
@@ -71,7 +74,6 @@ def teleop(cell: Path, home: bool, recover: bool, lab: Path | None, as_json: boo
 
 
 def _left(ended: Ended) -> int:
-    from labctl.errors import Exit
 
     if ended.failed:
         return int(Exit.UNAVAILABLE)
@@ -82,7 +84,6 @@ class Line:
     """One line: kept up to date on a terminal, printed anew elsewhere when its words change."""
 
     def __init__(self, terminal: bool, err: bool = False) -> None:
-        from labctl.clock import MonotonicClock
 
         self._terminal, self._clock, self._err = terminal, MonotonicClock(), err
         self._words: tuple[str, ...] = ()
@@ -125,13 +126,13 @@ def text_of(view: View) -> str:
     return " | ".join(part for part in parts if part)
 
 
-@click.command(epilog=PRACTICE, context_settings=CONTEXT)
+@click.command(epilog=PRACTICE)
 @campaign_argument(required=False)
-@click.option("--person", default=None, metavar="ID", help="Who drove, an opaque id.")
-@click.option("--object", "thing", default=None, metavar="NAME", help="An object of the protocol.")
-@click.option("--moved", default=None, type=int, metavar="N", help="Items moved.")
-@click.option("--staged", default=None, type=int, metavar="N", help="Items staged.")
-@click.option("--seconds", default=None, type=float, metavar="S", help="How long it took.")
+@click.option("--person", metavar="ID", help="Who drove, an opaque id.")
+@click.option("--object", "thing", metavar="NAME", help="An object of the protocol.")
+@click.option("--moved", type=int, metavar="N", help="Items moved.")
+@click.option("--staged", type=int, metavar="N", help="Items staged.")
+@click.option("--seconds", type=float, metavar="S", help="How long it took.")
 @who_option
 @json_option
 @lab_option
@@ -153,11 +154,8 @@ def practice(
     Practice stands in a table of its own in the report and enters no other number. The protocol may state the plateau:
     [human] plateau_last, plateau_change.
     """
-    from labctl.errors import InputError
-    from labctl.people.acting import acting
     from labctl.reporting.campaign_report import practised
     from labctl.runtime.review_writer import record_practice
-    from labctl.store.lab_folder import campaign_folder
 
     folder = campaign_folder(campaign, lab)
     given = {"person": person, "object": thing, "moved": moved, "staged": staged, "duration_s": seconds}

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     campaign_argument,
+    campaign_folders,
     commitment_option,
     example,
     head_option,
@@ -26,9 +26,11 @@ from labctl.cli.options import (
     print_json,
     progress,
 )
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError, LabctlError
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
-    from labctl.store.chain_heads import Outside
     from labctl.store.verifying.verify import Verification
 
 MANY = 60  # looks at recordings from which on a log is told how far it is
@@ -41,14 +43,13 @@ EPILOG = example(
 STAMP = example("labctl stamp first", "labctl verify first  # says what the timestamps bind")
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument(required=False)
 @head_option
 @commitment_option
 @click.option(
     "--certificates",
     type=PATH,
-    default=None,
     metavar="PEM",
     help="Of a published folder: the root certificates of the time-stamping authority that you trust.",
 )
@@ -69,10 +70,8 @@ def verify(
     to its own; --commitment binds the schedule. The lab's list of what it opened (opened.log) is looked at too.
     Of a folder that `labctl publish` wrote, or its archive, it also says what is withheld and what stays unchecked.
     """
-    from labctl.cli.publishing.publish import is_published, verify_published
-    from labctl.errors import InputError
+    from labctl.cli.publishing.publish import is_published, outside, verify_published
     from labctl.store.chain_heads import NOT_CHECKED, noted
-    from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
     from labctl.store.verifying.verify import verify_campaign
 
     if campaign is not None and is_published(campaign):
@@ -80,7 +79,7 @@ def verify(
     if certificates is not None:
         raise InputError("--certificates is for a published folder; those of a lab stand in its lab.toml")
     known = noted(head, commitment)
-    folders = [campaign_folder(campaign, lab)] if campaign else campaigns(find_lab(lab))
+    folders = campaign_folders(campaign, lab)
     if not folders:
         raise InputError("no campaign to verify; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
     for option, value in (("--head", head), ("--commitment", commitment)):
@@ -97,7 +96,7 @@ def verify(
                 "ok": not verified.problems,
                 "counts": asdict(verified.counts),
                 "head": verified.head,
-                "outside": _outside(verified.outside),
+                "outside": outside(verified.outside),
                 "problems": [asdict(problem) for problem in verified.problems],
                 "notes": verified.notes,
                 "not_bound": verified.not_bound,
@@ -136,12 +135,7 @@ def _headway(name: str) -> Iterator[Callable[[str], None]]:
     yield tenths
 
 
-def _outside(bound: Outside | None) -> dict[str, str | int | None] | None:
-    """What of the record something outside its folder binds; None where the record is broken."""
-    return None if bound is None else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment}
-
-
-@click.command(epilog=STAMP, context_settings=CONTEXT)
+@click.command(epilog=STAMP)
 @campaign_argument(required=False)
 @lab_option
 @json_option
@@ -151,8 +145,6 @@ def stamp(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     A run asks by itself after each head, in a process of its own, and so do open, close, freeze and unblind; this is
     for later, when there was no network. The answer is kept in the campaign's timestamps/ and checked by verify.
     """
-    from labctl.clock import MonotonicClock
-    from labctl.store.lab_folder import campaign_folder
     from labctl.store.verifying.timestamps import stamp as ask
 
     folder = campaign_folder(campaign, lab)
@@ -165,8 +157,6 @@ def stamp(campaign: str | None, lab: Path | None, as_json: bool) -> None:
 
 def stamp_if_asked(folder: Path) -> None:
     """After a verb wrote: a timestamp where the lab names an authority; one that does not come is said, no more."""
-    from labctl.clock import MonotonicClock
-    from labctl.errors import LabctlError
     from labctl.store.verifying.timestamps import authority_of
     from labctl.store.verifying.timestamps import stamp as ask
 

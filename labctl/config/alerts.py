@@ -1,11 +1,11 @@
-"""[alerts] of lab.toml: what people who are not at the cell are told, and by which ways.
+"""[alerts] of lab.toml: of what people who are not at the cell get messages, and by which ways.
 
 May not: hold a password, or read the environment that names one.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator
 
@@ -13,7 +13,7 @@ from labctl.config.toml_text import Table
 from labctl.config.values import Text
 
 AlertKind = Literal["hold", "fault", "stop", "block", "night", "queue"]
-KINDS: tuple[AlertKind, ...] = ("hold", "fault", "stop", "block", "night", "queue")
+KINDS: tuple[AlertKind, ...] = get_args(AlertKind)
 Lax = Field(strict=False)
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+\S*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -54,8 +54,8 @@ class EmailTable(Table):
 
 
 class AlertsTable(Table):
-    """[alerts]: on: of what; hold_s: how long a hold stands before it is told (a stop and a fault are told at once);
-    timeout_s: how long an answer is waited for.
+    """[alerts]: on: of what; hold_s: how long a hold stands before its message is sent (that of a stop or a fault is at
+    once); timeout_s: how long an answer is waited for.
     """
 
     on: Annotated[tuple[AlertKind, ...], Lax, Field(min_length=1)] = KINDS

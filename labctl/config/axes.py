@@ -103,15 +103,15 @@ def check_declared(
         if (axis.kind, axis.unit) != (found.kind, found.unit):
             text = f"axis {axis.name!r} of {driver} is {found.kind} in {found.unit}, found {axis.kind} in {axis.unit}"
             raise document.refusal((*at, "unit" if axis.kind == found.kind else "kind"), text)
-        for key, value, low, high in (
+        for limit, value, low, high in (
             ("velocity", axis.velocity, 0.0, found.velocity),
             ("acceleration", axis.acceleration, 0.0, found.acceleration),
             ("lower", axis.lower, found.lower, found.upper),
             ("upper", axis.upper, found.lower, found.upper),
         ):
             if value is not None and not low <= value <= high:
-                text = f"{key} of axis {axis.name!r} is {value:g}; {driver} allows {low:g} to {high:g} {found.unit}"
-                raise document.refusal((*at, key), text)
+                text = f"{limit} of axis {axis.name!r} is {value:g}; {driver} allows {low:g} to {high:g} {found.unit}"
+                raise document.refusal((*at, limit), text)
     missing = [name for name in others if name not in [axis.name for axis in axes]]
     if missing:
         text = f"no limits of axis {missing[0]!r} of {driver}; add a [[robot.axis]] with its kind, unit and velocity"
@@ -143,12 +143,12 @@ def check_driven(
         found = most.get(axis.name, led[axis.name])
         needs, others = (("closed", "open"), ("by", "speed")) if found.hand else (("by", "speed"), ("closed", "open"))
         of = "hand's: say closed and open" if found.hand else "arm's: say by and speed"
-        for key in others:
-            if getattr(axis, key) is not None:
-                raise document.refusal((*at, key), f"axis {axis.name!r} is the {of}, and take {key} out")
-        for key in needs:
-            if getattr(axis, key) is None:
-                raise document.refusal((*at, "name"), f"axis {axis.name!r} has no {key}; it is the {of}")
+        for other in others:
+            if getattr(axis, other) is not None:
+                raise document.refusal((*at, other), f"axis {axis.name!r} is the {of}, and take {other} out")
+        for need in needs:
+            if getattr(axis, need) is None:
+                raise document.refusal((*at, "name"), f"axis {axis.name!r} has no {need}; it is the {of}")
         _check_leading(document, at, axis, found)
     named = [axis.name for axis in given]
     missing = [axis.name for axis in own if axis.hand and axis.name not in named]

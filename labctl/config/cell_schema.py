@@ -39,11 +39,14 @@ AXIS_CODES = (
 )
 
 
+CellKind = Literal["real", "sim", "replay", "emulated"]
+
+
 class CellHead(Table):
     """[cell]. `operator` is a driver that stages and scores a headless run, or "console"."""
 
     name: FileName
-    kind: Literal["real", "sim", "replay", "emulated"]
+    kind: CellKind
     clock: Literal["monotonic", "manual"] = "monotonic"
     operator: Text = "console"
     durable: bool = True
@@ -133,7 +136,7 @@ class Cell(Document):
     readiness: Readiness = Readiness()
 
     @property
-    def kind(self) -> Literal["real", "sim", "replay", "emulated"]:
+    def kind(self) -> CellKind:
         """What its robot is; see `CellHead`."""
         return self.cell.kind
 

@@ -5,14 +5,12 @@ May not: open files, or hold a person against a policy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Protocol
+from collections.abc import Mapping, Sequence
+from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
-from labctl.config.interim_analyses import Looks
-from labctl.config.margin import Margin
-from labctl.config.toml_text import Document, Table
+from labctl.config.toml_text import Document, Location, Table
 from labctl.config.values import FileName, Text
 
 
@@ -43,48 +41,23 @@ class HumanRules(Table):
     reference: Historical | None = None
 
 
-class Arm(Protocol):
-    """An arm as this asks of it."""
-
-    @property
-    def kind(self) -> str: ...
-
-
-class Plan(Protocol):
-    """What of [analysis] compares arms."""
-
-    @property
-    def looks(self) -> Looks | None: ...
-    @property
-    def margin(self) -> Margin | None: ...
-    @property
-    def reference(self) -> str | None: ...
-
-
 def check_person(
-    found: Document, human: HumanRules | None, arms: Sequence[Arm], plan: Plan, *, preference: bool, guess: bool
+    found: Document, human: HumanRules | None, kinds: Sequence[str], compares: Mapping[Location, bool]
 ) -> None:
     """A protocol of one arm is that of a person, and compares nothing; extra blocks are of a person beside policies; a
-    historical reference says where it is from. Raises InputError.
+    historical reference says where it is from. kinds: of the arms; compares: whether the protocol has each of the keys
+    that compare arms. Raises InputError.
     """
-    kinds = [arm.kind for arm in arms]
     if len(kinds) < 2 and kinds != ["human"]:
         message = f"{len(kinds)} [[arm]] found; a block needs at least 2, add another"
         raise found.refusal(("arm",), f'{message} (one alone may be of kind "human": a reference that is collected)')
     if len(kinds) == 1:
-        compares = {
-            ("analysis", "looks"): plan.looks is not None,
-            ("analysis", "margin"): plan.margin is not None,
-            ("analysis", "reference"): plan.reference is not None,
-            ("preference",): preference,
-            ("trial", "ask_guess"): guess,
-        }
         for at, there in compares.items():
             if there:
                 raise found.refusal(at, f"{at[-1]} with one arm: there is nothing to compare; take it out")
     if human is None:
         return
-    if human.extra_blocks and plan.looks is not None:
+    if human.extra_blocks and compares["analysis", "looks"]:
         message = "extra_blocks are not there yet beside planned looks, which count blocks of every arm; drop one"
         raise found.refusal(("human", "extra_blocks"), message)
     if human.extra_blocks and ("human" not in kinds or len(kinds) == 1):

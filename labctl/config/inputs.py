@@ -5,9 +5,9 @@ May not: open files, or touch a picture (`labctl.nodes.edited_pictures` does).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -65,13 +65,6 @@ class Edit(Table):
 Edits = Annotated[tuple[Edit, ...], Lax, Field(max_length=9)]
 
 
-class Edited(Protocol):
-    """A condition."""
-
-    @property
-    def inputs(self) -> tuple[Edit, ...]: ...
-
-
 def check_edits(found: Document, at: Location, edits: Sequence[Edit]) -> None:
     """Raises InputError at the first edit without its number, with another's, out of range, or of a kind twice."""
     for index, one in enumerate(edits):
@@ -95,13 +88,13 @@ def check_edits(found: Document, at: Location, edits: Sequence[Edit]) -> None:
             raise found.refusal((*here, "cameras"), message)
 
 
-def check_cameras(found: Document, placed: Sequence[tuple[Location, Edited]], cell: Cell, where: str) -> None:
-    """Raises InputError for an edit of pictures that this cell does not have. placed: conditions, with the table that
-    says each; where: the protocol's file.
+def check_cameras(found: Document, placed: Iterable[tuple[Location, Sequence[Edit]]], cell: Cell, where: str) -> None:
+    """Raises InputError for an edit of pictures that this cell does not have. placed: the edits of each condition, with
+    the table that says them; where: the protocol's file.
     """
     names = [camera.name for camera in cell.camera]
-    for at, row in placed:
-        for index, one in enumerate(row.inputs):
+    for at, edits in placed:
+        for index, one in enumerate(edits):
             here = (*at, "inputs", index)
             refuse_unknown(
                 found, (*here, "cameras"), "camera", one.cameras, f"cell {cell.cell.name!r} has", names, where
@@ -109,6 +102,6 @@ def check_cameras(found: Document, placed: Sequence[tuple[Location, Edited]], ce
             if one.edit != OF_ALL and not names:
                 message = f"{one.edit!r} is of pictures, and cell {cell.cell.name!r} has no camera"
                 raise found.refusal((*here, "edit"), f"{message}; give it one, or take the edit out", where)
-        if row.inputs and (taken := [name for name in names if name.endswith(SEEN)]):
+        if edits and (taken := [name for name in names if name.endswith(SEEN)]):
             message = f"the name of camera {taken[0]!r} is that of pictures as a policy got them"
             raise found.refusal((*at, "inputs"), f"{message}; give it one that does not end in {SEEN!r}", where)

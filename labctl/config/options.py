@@ -131,8 +131,15 @@ LISTED = {"number": "finite numbers", "integer": "whole numbers", "string": "tex
 
 def schema_of(table: type[Options]) -> dict[str, Schema]:
     """Of each option its JSON schema: type, range, default, description."""
-    properties: dict[str, Schema] = table.model_json_schema()["properties"]
-    return properties
+    whole = table.model_json_schema()
+    return {name: _written_out(one, whole.get("$defs", {})) for name, one in whole["properties"].items()}
+
+
+def _written_out(schema: Schema, known: Mapping[str, Schema]) -> Schema:
+    """With what it refers to: a type that has a name stands elsewhere."""
+    if "$ref" in schema:
+        schema = {**known[schema["$ref"].rpartition("/")[2]], **schema}
+    return {**schema, "anyOf": [_written_out(one, known) for one in schema["anyOf"]]} if "anyOf" in schema else schema
 
 
 def allowed(schema: Schema) -> str:

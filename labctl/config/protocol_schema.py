@@ -8,21 +8,11 @@ Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import Field, JsonValue, StringConstraints
 
-from labctl.config.cell_schema import (
-    AXIS_CODES,
-    Cell,
-    Fixture,
-    Lab,
-    parse_cell,
-    parse_fixture,
-    parse_lab,
-    refuse_repeats,
-    refuse_unknown,
-)
+from labctl.config.cell_schema import Fixture, refuse_repeats, refuse_unknown
 from labctl.config.cells import Cells, check_cells
 from labctl.config.human import HumanRules, check_person
 from labctl.config.interim_analyses import Looks, check_looks
@@ -43,27 +33,6 @@ from labctl.config.tasks import (
 from labctl.config.toml_text import Document, Location, Table, parse
 from labctl.config.values import FileName, Lax, PlainName, Positive, StopCause, Text, Texts
 from labctl.config.witness import Witness
-
-__all__ = [
-    "AXIS_CODES",
-    "MACHINE_VOID_REASONS",
-    "SHORT_FORM",
-    "Arm",
-    "Cell",
-    "Fixture",
-    "Lab",
-    "Lax",
-    "Link",
-    "Positive",
-    "Protocol",
-    "Text",
-    "Texts",
-    "check_against_fixture",
-    "parse_cell",
-    "parse_fixture",
-    "parse_lab",
-    "parse_protocol",
-]
 
 
 class ProtocolHead(Table):
@@ -114,6 +83,9 @@ class Design(Table):
     blocks_per_condition: Annotated[int, Field(ge=1)]
 
 
+Statistic = Literal["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"]
+
+
 class AnalysisPlan(Table):
     """[analysis]: fixed before the first trial. Without a reference there is no HRT.
 
@@ -123,9 +95,7 @@ class AnalysisPlan(Table):
 
     tau_s: Positive
     reference: Text | None = None
-    family: Annotated[
-        tuple[Literal["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"], ...], Lax, Field(min_length=1)
-    ] = ("ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph")
+    family: Annotated[tuple[Statistic, ...], Lax, Field(min_length=1)] = get_args(Statistic)
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     estimator: Literal["kaplan_meier", "wang_chang"] = "kaplan_meier"
     looks: Looks | None = None
@@ -277,8 +247,12 @@ def parse_protocol(text: str, where: str) -> Protocol:
     """The protocol in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
     found = parse(Protocol, text, where)
     names = [arm.name for arm in found.arm]
-    with_preference, guess = found.preference is not None, found.trial.ask_guess
-    check_person(found, found.human, found.arm, found.analysis, preference=with_preference, guess=guess)
+    compares: dict[Location, bool] = {
+        **{("analysis", key): getattr(found.analysis, key) is not None for key in ("looks", "margin", "reference")},
+        ("preference",): found.preference is not None,
+        ("trial", "ask_guess"): found.trial.ask_guess,
+    }
+    check_person(found, found.human, [arm.kind for arm in found.arm], compares)
     refuse_repeats(found, ("arm",), names)
     for index, arm in enumerate(found.arm):
         if arm.kind == "human" and "human" in [earlier.kind for earlier in found.arm[:index]]:
@@ -287,12 +261,13 @@ def parse_protocol(text: str, where: str) -> Protocol:
                 "a second arm of kind 'human'; a protocol may have one, make it a policy or drop it",
             )
     _check_form(found)
-    refuse_repeats(found, ("design", "objects"), found.design.objects or ())
-    refuse_repeats(found, ("design", "layouts"), found.design.layouts or ())
-    refuse_repeats(found, ("analysis", "family"), found.analysis.family)
-    refuse_repeats(found, ("analysis", "random_factors"), found.analysis.random_factors)
-    for name in ("void_reasons", "failure_tags", "stages", "stops_count"):
-        refuse_repeats(found, ("trial", name), getattr(found.trial, name))
+    for table, keys in (
+        ("design", ("objects", "layouts")),
+        ("analysis", ("family", "random_factors")),
+        ("trial", ("void_reasons", "failure_tags", "stages", "stops_count")),
+    ):
+        for key in keys:
+            refuse_repeats(found, (table, key), getattr(getattr(found, table), key) or ())
     own = "controller_lost" if found.estimand.crash != "void" else None
     missing = [reason for reason in MACHINE_VOID_REASONS if reason not in (*found.trial.void_reasons, own)]
     if missing:
@@ -362,14 +337,7 @@ def check_against_fixture(protocol: Protocol, fixture: Fixture, where: str) -> N
         named.append(("object", ("task", index, "objects"), task.objects, objects))
         named.append(("layout", ("task", index, "layout"), (task.layout,) if task.layout else (), layouts))
     for at, row in protocol.placed_conditions:
-        named.append(
-            (
-                "layout",
-                listed_at(at, "layout"),
-                (row.layout,) if row.layout else (),
-                layouts,
-            )
-        )
+        named.append(("layout", listed_at(at, "layout"), (row.layout,) if row.layout else (), layouts))
     for split, pool in (("train", protocol.pools.train), ("test", protocol.pools.test)):
         named.append(("object", ("pools", split, "objects"), pool.objects, objects))
         named.append(("layout", ("pools", split, "layouts"), pool.layouts, layouts))

@@ -13,7 +13,7 @@ from labctl.config.cell_schema import AXIS_CODES, Cell, Fixture, Lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import GRIPPERS, ROTATIONS, SPACES, STATES, Card
 from labctl.config.protocol_schema import SHORT_FORM, Protocol
-from labctl.config.toml_text import PATTERNS, Document
+from labctl.config.toml_text import Document
 
 Schema = dict[str, Any]
 
@@ -26,18 +26,17 @@ FILES: Mapping[str, type[Document]] = {
 }
 DRAFT = "https://json-schema.org/draft/2020-12/schema"  # the name of the draft; nothing is fetched
 STATE = rf"^([a-z][a-z0-9_]*\.)?({'|'.join(STATES)})$"
-# What a pattern of a file's keys allows, in words.
-IN_WORDS: Mapping[str, str] = {
-    **PATTERNS,
-    STATE: f"{', '.join(f'`{one}`' for one in STATES)}; in a cell of two robots with a name before it: `left.gripper`",
-}
 ITEMS = "[]"  # after a key: what stands in its list
 # What a file is refused for that its types do not say, where JSON Schema can say it.
 _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {
-    ("protocol", "arm"): {"minItems": 2},
+    ("protocol", "arm"): {  # at least two that are compared, or a person alone
+        "minItems": 1,
+        "if": {"maxItems": 1},
+        "then": {"items": {"properties": {"kind": {"const": "human"}}}},
+    },
     ("protocol", ""): {  # the short form, or tables of tasks and conditions
         "if": {"required": ["task"]},
-        "then": {"required": ["condition"]},
+        "then": {"anyOf": [{"required": ["condition"]}, {"required": ["template"]}]},
         "else": {
             "properties": {
                 table: {"required": [key for whose, key in SHORT_FORM if whose == table]}
@@ -45,9 +44,15 @@ _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {
             }
         },
     },
-    ("protocol", "condition.axes" + ITEMS): {"enum": list(AXIS_CODES)},
-    ("fixture", "object.axes" + ITEMS): {"enum": list(AXIS_CODES)},
-    ("fixture", "layout.axes" + ITEMS): {"enum": list(AXIS_CODES)},
+    **{
+        (file, f"{table}.axes{ITEMS}"): {"enum": list(AXIS_CODES)}
+        for file, table in (
+            ("protocol", "condition"),
+            ("protocol", "template"),
+            ("fixture", "object"),
+            ("fixture", "layout"),
+        )
+    },
     ("lab", "alerts"): {"anyOf": [{"required": [way]} for way in ("ntfy", "webhook", "email")]},
     **{
         ("lab", f"alerts.{way}"): {"oneOf": [{"required": [key]} for key in ("address", "address_env")]}

@@ -215,7 +215,7 @@ def key_lines(text: str) -> dict[Location, int]:
     arrays cannot be mistaken for keys. What stands inside an inline table or array is found at the statement that
     holds it.
     """
-    lines = text.split("\n")
+    lines = text.replace("\r\n", "\n").split("\n")
     found: dict[Location, int] = {}
     counts: dict[Location, int] = {}
     table: Location = ()

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from labctl.core.design import Schedule, Slot, arm_orders, below, shuffled, trial_ids, words_of
+from labctl.core.design import Schedule, Slot, arm_orders, below, checked_sets, shuffled, trial_ids, words_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +54,6 @@ class Allocation:
                 slots.append(Slot(len(slots), trial, block.number, position, block.condition, arm))
         return Schedule(tuple(slots))
 
-    def drawn(self, cell: str) -> list[CellBlock]:
-        """The blocks that were drawn for a cell, in the order drawn: consecutive ones make the squares of the design,
-        wherever they were run.
-        """
-        return sorted((b for b in self.blocks if b.drawn_for == cell), key=lambda block: block.drawn_place)
-
 
 def allocate(
     conditions: Sequence[str] | Sequence[Sequence[str]],
@@ -68,12 +62,11 @@ def allocate(
     secret: bytes,
     cells: Sequence[str],
     days: int | None = None,
-    alone: tuple[str, int] | None = None,
 ) -> Allocation:
     """Deal every block of a campaign to one cell and one day, and draw the order of its arms.
 
-    conditions, arms, blocks_per_condition, alone: as `design.draw` takes them; a set of conditions goes to a cell and a
-    day together. days: evenings planned in each cell [default: as many as a condition has blocks in a cell].
+    conditions, arms, blocks_per_condition: as `design.draw` takes them; a set of conditions goes to a cell and a day
+    together. days: evenings planned in each cell [default: as many as a condition has blocks in a cell].
 
     Blocks are dealt one after the other along the diagonals of the table of cells × days, the sets of conditions in an
     order that is drawn: cells × days differ by at most one set in how many they hold of all, and of any one; so do
@@ -83,61 +76,28 @@ def allocate(
 
     Raises ValueError for what `draw` refuses, fewer than two cells, a cell named twice or no day.
     """
-    sets = [[entry] if isinstance(entry, str) else list(entry) for entry in conditions]
-    names = [name for entry in sets for name in entry]
-    if not arms or len(set(arms)) != len(arms) or not all(sets) or not names or len(set(names)) != len(names):
-        raise ValueError("an allocation needs distinct arms and at least one condition, each named once")
-    if blocks_per_condition < 1 or len(secret) != 32:
-        raise ValueError("an allocation needs at least one block per condition and a secret of 32 bytes")
+    sets = checked_sets(conditions, arms, blocks_per_condition, secret)
     if len(cells) < 2 or len(set(cells)) != len(cells):
         raise ValueError("an allocation needs two cells or more, each named once")
     if days is not None and days < 1:
         raise ValueError("an allocation needs at least one day")
     evenings = days or -(-blocks_per_condition // len(cells))
-    units = _deal(sets, blocks_per_condition, cells, evenings, secret, "cells")
-    if alone:
-        units += _deal([[name] for name in names], alone[1], cells, evenings, secret, "cells:alone", alone[0])
+    units = _deal(sets, blocks_per_condition, cells, evenings, secret)
     return _numbered(units, arms, cells, evenings, secret)
-
-
-def draw_over_cells(
-    conditions: Sequence[str] | Sequence[Sequence[str]],
-    arms: Sequence[str],
-    blocks_per_condition: int,
-    cells: Sequence[str],
-    secret: bytes,
-    blocks_per_day: int | None = None,
-) -> dict[str, Schedule]:
-    """The schedule of every cell, by its name, as `allocate` deals them. blocks_per_day: blocks planned for an evening
-    in a cell; without it each evening takes every condition about once. Raises what `allocate` raises.
-    """
-    in_all = blocks_per_condition * sum(1 if isinstance(entry, str) else len(entry) for entry in conditions)
-    days = None if blocks_per_day is None else max(1, -(-in_all // (max(len(cells), 1) * blocks_per_day)))
-    found = allocate(conditions, arms, blocks_per_condition, secret, cells, days)
-    return {cell: found.of(cell) for cell in cells}
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """Blocks dealt together: the conditions of a set, each once; `alone`: the one arm of an extra block."""
+    """Blocks dealt together: the conditions of a set, each once."""
 
     conditions: tuple[str, ...]
     cell: str
     day: int
-    alone: str | None
 
 
-def _deal(
-    sets: Sequence[Sequence[str]],
-    blocks: int,
-    cells: Sequence[str],
-    days: int,
-    secret: bytes,
-    label: str,
-    alone: str | None = None,
-) -> list[_Unit]:
+def _deal(sets: Sequence[Sequence[str]], blocks: int, cells: Sequence[str], days: int, secret: bytes) -> list[_Unit]:
     """Each set `blocks` times, dealt along the diagonals of cells × days from a cell and a day that are drawn on."""
-    words = words_of(secret, label)
+    words = words_of(secret, "cells")
     over, evenings = shuffled(cells, words), shuffled(range(days), words)
     common = math.gcd(len(over), days)
     cycle = len(over) * days // common
@@ -146,7 +106,7 @@ def _deal(
     for together in shuffled(sets, words):
         for _ in range(blocks):
             turn = at // cycle % common
-            units.append(_Unit(tuple(together), over[at % len(over)], evenings[(at + turn) % days], alone))
+            units.append(_Unit(tuple(together), over[at % len(over)], evenings[(at + turn) % days]))
             at += 1
     return units
 
@@ -156,24 +116,20 @@ def _numbered(
 ) -> Allocation:
     """The blocks of units in the order that they run: by day, those of each cell shuffled, cells in turn."""
     row: list[tuple[int, int, int, int, str, list[str]]] = []  # day, place in the day, cell, unit, condition, arms
-    places: dict[str, list[tuple[int, int]]] = {cell: [] for cell in cells}
     for c, cell in enumerate(cells):
         words, drawn = words_of(secret, f"cells:order:{cell}"), arm_orders(arms, words_of(secret, f"schedule:{cell}"))
         for day in range(days):
             own = [i for i, unit in enumerate(units) if (unit.cell, unit.day) == (cell, day)]
-            place = 0
-            for i in shuffled(own, words):
-                lone = units[i].alone
-                for condition in shuffled(units[i].conditions, words):
-                    row.append((day, place, c, i, condition, next(drawn) if lone is None else [lone]))
-                    place += 1
+            turns = [(i, name) for i in shuffled(own, words) for name in shuffled(units[i].conditions, words)]
+            row += [(day, place, c, i, name, next(drawn)) for place, (i, name) in enumerate(turns)]
     ids = trial_ids(secret)
     made: list[CellBlock] = []
+    places = Counter[str]()
     for number, (day, _, c, i, condition, order) in enumerate(sorted(row, key=lambda one: one[:3])):
-        place = len(places[cells[c]])
-        places[cells[c]].append((day, number))
+        cell, place = cells[c], places[cells[c]]
+        places[cell] += 1
         trials = tuple(next(ids) for _ in order)
-        made.append(CellBlock(number, i, condition, cells[c], place, cells[c], place, day, trials, tuple(order)))
+        made.append(CellBlock(number, i, condition, cell, place, cell, place, day, trials, tuple(order)))
     return Allocation(tuple(cells), tuple(made))
 
 
@@ -196,10 +152,10 @@ def redistribute(
         raise ValueError(f"no cell {unknown[0]!r}; the cells are {', '.join(allocation.cells)}")
     if unknown := sorted(set(begun) - {block.number for block in allocation.blocks}):
         raise ValueError(f"no block {unknown[0]}; there are {len(allocation.blocks)}")
-    able = [cell for cell in allocation.cells if cell in set(present)]
+    able = [cell for cell in allocation.cells if cell in present]
     if not able:
         return allocation
-    begun_units = {block.together for block in allocation.blocks if block.number in set(begun)}
+    begun_units = {block.together for block in allocation.blocks if block.number in begun}
     held: dict[int, list[CellBlock]] = defaultdict(list)
     for block in allocation.blocks:
         held[block.together].append(block)
@@ -211,22 +167,21 @@ def redistribute(
         else:
             free.append(unit)
     where: dict[int, str] = {}
-    homeless = [unit for unit in free if held[unit][0].drawn_for not in able]
-    for unit in [u for u in free if u not in set(homeless)] + homeless:
+    for unit in sorted(free, key=lambda one: held[one][0].drawn_for not in able):
         own = held[unit]
         where[unit] = own[0].drawn_for if own[0].drawn_for in able else table.fewest(_kind(own))
         table.put(_kind(own), len(own), where[unit])
-    while (better := _best_move(table, where, held, able)) is not None:
+    while (better := _best_move(table, where, held)) is not None:
         unit, to = better
         table.put(_kind(held[unit]), -len(held[unit]), where[unit])
         table.put(_kind(held[unit]), len(held[unit]), to)
         where[unit] = to
-    return _placed(allocation, where, {u: held[u] for u in where}, able, today)
+    return _placed(allocation, where, held, able, today)
 
 
 def _kind(blocks: Sequence[CellBlock]) -> tuple[str, ...]:
-    """What balances: the conditions of blocks that stand together, and whether it is a person's extra block."""
-    return (*sorted(block.condition for block in blocks), str(len(blocks[0].arms)))
+    """What balances: the conditions of blocks that stand together."""
+    return tuple(sorted(block.condition for block in blocks))
 
 
 @dataclass
@@ -254,13 +209,13 @@ class _Held:
 
 
 def _best_move(
-    table: _Held, where: Mapping[int, str], held: Mapping[int, Sequence[CellBlock]], able: Sequence[str]
+    table: _Held, where: Mapping[int, str], held: Mapping[int, Sequence[CellBlock]]
 ) -> tuple[int, str] | None:
     """The unit and the cell whose move makes cells most alike; None where no move does."""
     best: tuple[tuple[int, int], int, str] | None = None
     for unit, here in where.items():
         kind, size = _kind(held[unit]), len(held[unit])
-        for to in able:
+        for to in table.able:
             if to == here:
                 continue
             gain = table.gain(kind, size, here, to)
@@ -295,76 +250,3 @@ def _placed(
                 found[block.number] = replace(block, cell=cell, place=place, day=days[unit])
                 place += 1
     return Allocation(allocation.cells, tuple(found[number] for number in sorted(found)))
-
-
-@dataclass(frozen=True)
-class Imbalance:
-    """How far from alike cells and days are: numbers of whole blocks, the most less the fewest.
-
-    blocks: by cell. `cells`, `days`: the spread of totals. condition: the largest spread over cells of the blocks of a
-    condition, and which conditions have it; 0 and 1 are what no allocation can better. moved: blocks run elsewhere than
-    drawn for. left: blocks that began in a cell that is gone, and that nobody will complete.
-    """
-
-    blocks: Mapping[str, int]
-    cells: int
-    days: int
-    condition: int
-    conditions: tuple[str, ...]
-    moved: int
-    left: tuple[int, ...]
-
-
-def imbalance(
-    allocation: Allocation,
-    finished: Collection[int] | None = None,
-    begun: Collection[int] = (),
-    present: Collection[str] | None = None,
-) -> Imbalance:
-    """Of the whole plan, or of the `finished` blocks alone. begun, present: to say which blocks stay incomplete."""
-    counted = [b for b in allocation.blocks if finished is None or b.number in set(finished)]
-    cells = {cell: sum(b.cell == cell for b in counted) for cell in allocation.cells}
-    days = Counter({day: 0 for day in range(1 + max((b.day for b in allocation.blocks), default=0))})
-    days.update(b.day for b in counted)
-    by = Counter((b.condition, b.cell) for b in counted)
-    names = sorted({b.condition for b in allocation.blocks})
-    spread = {n: _spread([by[n, cell] for cell in allocation.cells]) for n in names}
-    worst = max(spread.values(), default=0)
-    gone = set(allocation.cells) - set(allocation.cells if present is None else present)
-    unfinished = set(begun) - set(finished or ())
-    return Imbalance(
-        cells,
-        _spread(list(cells.values())),
-        _spread(list(days.values())),
-        worst,
-        tuple(n for n in names if worst > 1 and spread[n] == worst),
-        sum(b.cell != b.drawn_for for b in counted),
-        tuple(b.number for b in allocation.blocks if b.cell in gone and b.number in unfinished),
-    )
-
-
-def imbalance_lines(found: Imbalance) -> list[str]:
-    """What is not alike, in sentences that name no arm; none where nothing is."""
-    lines: list[str] = []
-    if found.cells > 1:
-        each = ", ".join(f"{cell} {count}" for cell, count in found.blocks.items())
-        lines.append(f"cells hold unequal numbers of blocks: {each}")
-    if found.condition > 1:
-        which = ", ".join(found.conditions)
-        lines.append(f"blocks of a condition differ by up to {found.condition} between cells: {which}")
-    if found.moved:
-        lines.append(
-            f"{found.moved} {'block was' if found.moved == 1 else 'blocks were'} run in another cell than drawn for"
-        )
-    if found.left:
-        one = len(found.left) == 1
-        numbers = ", ".join(str(number) for number in found.left)
-        lines.append(
-            f"{'block' if one else 'blocks'} {numbers} began in a cell that is gone and "
-            f"{'stays' if one else 'stay'} incomplete: no block is completed on another rig"
-        )
-    return lines
-
-
-def _spread(counts: Sequence[int]) -> int:
-    return max(counts, default=0) - min(counts, default=0)

@@ -6,8 +6,6 @@ InputError out for a command that makes no sense.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Annotated, TypeVar, get_args
 
 from pydantic import (
@@ -279,30 +277,12 @@ class Prefer(Arguments):
 A = TypeVar("A", bound=Arguments)
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(BaseModel):
     """A command whose frame is sound; `arguments` reads what its verb needs. version: of the state that the screen
     showed, None where any will do. keys: how many were pressed at this console since its last command, None for
     what has no keys.
     """
 
-    verb: str
-    who: str
-    role: Role
-    id: str | None
-    version: int | None
-    args: Mapping[str, JsonValue]
-    keys: int | None = None
-
-    def arguments(self, schema: type[A]) -> A:
-        """Raises InputError that names the verb and the first argument that does not fit."""
-        try:
-            return schema.model_validate(dict(self.args))
-        except ValidationError as error:
-            raise InputError(f"{self.verb}: {_complaint(error)}") from None
-
-
-class _Frame(BaseModel):
     model_config = ConfigDict(frozen=True)
     verb: Text
     who: Text
@@ -312,18 +292,25 @@ class _Frame(BaseModel):
     args: dict[Text, JsonValue] = {}
     keys: Annotated[StrictInt, Field(ge=0, le=100_000)] | None = None
 
+    def arguments(self, schema: type[A]) -> A:
+        """Raises InputError that names the verb and the first argument that does not fit."""
+        try:
+            return schema.model_validate(self.args)
+        except ValidationError as error:
+            raise InputError(f"{self.verb}: {_complaint(error)}") from None
+
 
 def command_from(body: Body) -> Command:
     """The command in a message's body. Raises InputError that names the first thing in its frame that does not fit; of
     a stop nothing but the verb has to, and whoever cannot be named is "unknown".
     """
     try:
-        frame = _Frame.model_validate(dict(body))
+        return Command.model_validate(dict(body))
     except ValidationError as error:
         if body.get("verb") == STOP:
-            return Command(STOP, _text(body.get("who")) or "unknown", Role.OPERATOR, _text(body.get("id")), None, {})
+            who = _text(body.get("who")) or "unknown"
+            return Command(verb=STOP, who=who, role=Role.OPERATOR, id=_text(body.get("id")))
         raise InputError(f"a command's {_complaint(error)}") from None
-    return Command(frame.verb, frame.who, frame.role, frame.id, frame.version, frame.args, frame.keys)
 
 
 def _text(value: JsonValue) -> str | None:

@@ -89,16 +89,11 @@ def draw(
 
     Raises ValueError for no arm, a repeated name, no condition, no block, or a secret of other than 32 bytes.
     """
-    sets = [[entry] if isinstance(entry, str) else list(entry) for entry in conditions]
-    names = [name for entry in sets for name in entry]
-    if not arms or len(set(arms)) != len(arms) or not all(sets) or not names or len(set(names)) != len(names):
-        raise ValueError("a schedule needs distinct arms and at least one condition, each named once")
-    if blocks_per_condition < 1 or len(secret) != 32:
-        raise ValueError("a schedule needs at least one block per condition and a secret of 32 bytes")
+    sets = checked_sets(conditions, arms, blocks_per_condition, secret)
     words = words_of(secret, "schedule")
     rows = arm_orders(arms, words)
     ids = trial_ids(secret)
-    lone = [] if alone is None else _lone(names, len(sets), blocks_per_condition, alone[1], secret)
+    lone = [] if alone is None else _lone(sets, blocks_per_condition, alone[1], secret)
     blocks: list[tuple[str, Sequence[str]]] = []
     for turn in range(blocks_per_condition):
         turned = [shuffled(together, words) for together in shuffled(sets, words)]
@@ -112,15 +107,28 @@ def draw(
     return Schedule(tuple(slots))
 
 
-def _lone(names: Sequence[str], sets: int, turns: int, blocks: int, secret: bytes) -> list[list[list[str]]]:
+def checked_sets(
+    conditions: Sequence[str] | Sequence[Sequence[str]], arms: Sequence[str], blocks_per_condition: int, secret: bytes
+) -> list[list[str]]:
+    """The conditions as sets, for a schedule that can be drawn. Raises ValueError as `draw`."""
+    sets = [[entry] if isinstance(entry, str) else list(entry) for entry in conditions]
+    names = [name for entry in sets for name in entry]
+    if not arms or len(set(arms)) != len(arms) or not all(sets) or not names or len(set(names)) != len(names):
+        raise ValueError("a schedule needs distinct arms and at least one condition, each named once")
+    if blocks_per_condition < 1 or len(secret) != 32:
+        raise ValueError("a schedule needs at least one block per condition and a secret of 32 bytes")
+    return sets
+
+
+def _lone(sets: Sequence[Sequence[str]], turns: int, blocks: int, secret: bytes) -> list[list[list[str]]]:
     """For each turn through the conditions, before each set and after the last: at which conditions an arm has a block
     by itself there. Those of a condition are spread evenly over the turns, those of a turn anywhere between its sets.
     """
-    words = words_of(secret, "alone")
-    found: list[list[list[str]]] = [[[] for _ in range(sets + 1)] for _ in range(turns)]
+    words, names = words_of(secret, "alone"), [name for entry in sets for name in entry]
+    found: list[list[list[str]]] = [[[] for _ in range(len(sets) + 1)] for _ in range(turns)]
     for number in range(blocks):
         for name in shuffled(names, words):
-            found[(2 * number + 1) * turns // (2 * blocks)][below(sets + 1, words)].append(name)
+            found[(2 * number + 1) * turns // (2 * blocks)][below(len(sets) + 1, words)].append(name)
     return found
 
 

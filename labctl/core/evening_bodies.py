@@ -1,4 +1,4 @@
-"""The bodies of journal entries about an evening at the cell, whichever trial runs: people, the run process, holds,
+"""The bodies of journal entries about a session at the cell, whichever trial runs: people, the run process, holds,
 practice, the pictures that scenes are compared with.
 
 May not: write or check anything. `event_bodies` says what forms are for, and which kind has which.
@@ -13,7 +13,7 @@ from labctl.messages.body_parts import PersonEntry, Photo, Pins
 
 
 class SessionOpened(TypedDict):
-    """An evening begins: who is there in which role, and what the opening checks gave."""
+    """A session begins: who is there in which role, and what the opening checks gave."""
 
     session: str
     people: Sequence[PersonEntry]
@@ -28,7 +28,7 @@ class SessionChanged(TypedDict):
 
 
 class SessionClosed(TypedDict):
-    """An evening ends, with a note for the next one."""
+    """A session ends, with a note for the next one."""
 
     session: str
     handover: NotRequired[str]

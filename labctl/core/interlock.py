@@ -13,9 +13,9 @@ from labctl.clock import MILLISECOND
 from labctl.core.events import ARMS_UNREADY, LOOK_SAID_STOP, VOIDS_ALIKE
 from labctl.core.scene_words import camera_moved, change, movement
 from labctl.core.trial_table import Verb
-from labctl.messages.body_parts import MatchBody, MoveBody, ScoreLimits
+from labctl.messages.body_parts import MatchBody, MoveBody
 
-_ARM_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
+_ROBOT_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
 NO_PICTURE_YET, NO_VALUE_YET = "it has not given a picture yet", "it has not given a value yet"
 CALM_MODES = ("idle", "moving", "stopped")
@@ -39,7 +39,7 @@ class Look:
     """What one camera's last picture of a staged scene was found to be: `scene` against the scene's reference (the
     body of a `matching.Match`), `pose` against where the camera stood (of a `Move`); None where nothing was
     compared, `problem` says why not. `counts`: a low score is a reason against commit. `size`: width, height in pixels.
-    `needed`: the score that is asked (None: that of `Limits`), `slack`: how far below it is no hold yet.
+    `needed`: the score that is asked, 0 to 100 (None: any will do), `slack`: how far below it is no hold yet.
     """
 
     scene: MatchBody | None = None
@@ -53,15 +53,13 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How old a signal may be, in nanoseconds, how much disk must be free, in 10^9 bytes, and how well a scene must
-    match.
+    """How old a signal may be, in nanoseconds, how much disk must be free, in 10^9 bytes, and how far a camera may have
+    moved, in pixels.
     """
 
-    robot_ns: int
-    recorder_ns: int
-    camera_ns: int
+    silent_ns: int
     min_free_gb: float
-    scene: ScoreLimits
+    max_camera_shift_px: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +79,9 @@ class Snapshot:
     """What the cell last said. Ages are nanoseconds since a signal was heard, None when it never was.
 
     `robot_mode` and `robot_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
-    `starting` are the nodes (arm: the robot's; recorder, camera:NAME) whose process was started so lately that no word
-    is due yet; `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could not be
-    read; `looks` are by camera, of the scene now staged; `sensors` by their names in the cell.
+    `starting` are the nodes (arm: the robot's; recorder, camera:NAME) whose process was started so recently that no
+    message is due yet; `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could
+    not be read; `looks` are by camera, of the scene now staged; `sensors` by their names in the cell.
     """
 
     robot_age_ns: int | None
@@ -110,34 +108,34 @@ def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
     and judging are never held.
     """
     found: list[Hold] = []
-    if act in _ARM_MATTERS:
+    if act in _ROBOT_MATTERS:
         found += _standing(snapshot)
-        found += _arm(snapshot, limits)
+        found += _robot(snapshot, limits)
         found += _disk(snapshot, limits)
     if act in _RECORD_MATTERS:
         found += _recording(snapshot, limits)
         for name, seen in sorted(snapshot.sensors.items()):
             found += _sensor(name, seen, limits, f"sensor:{name}" in snapshot.starting)
     if act == Verb.COMMIT:
-        found += scene_holds(snapshot.looks, limits.scene)
+        found += scene_holds(snapshot.looks, limits.max_camera_shift_px)
         if snapshot.photographing:
             found.append(Hold("photographing", "the scene's photo is being taken", "wait a moment", awaited=True))
     return found
 
 
-def scene_holds(looks: Mapping[str, Look], limits: ScoreLimits) -> Iterator[Hold]:
+def scene_holds(looks: Mapping[str, Look], most_px: float) -> Iterator[Hold]:
     """Reasons against committing a scene: a camera that moved, a scene that differs. A moved camera is said alone: the
-    scene can be judged once it stands.
+    scene can be judged once it stands. most_px: how far a camera may have moved.
     """
     for name, look in sorted(looks.items()):
-        if look.pose is not None and camera_moved(look.pose, limits["max_camera_shift_px"]):
+        if look.pose is not None and camera_moved(look.pose, most_px):
             text = f"camera {name} does not stand where it stood: {movement(look.pose)}"
             if not look.pose["note"]:
-                text += f"; {look.pose['moved_px']:.1f} px at most, {limits['max_camera_shift_px']:g} are allowed"
+                text += f"; {look.pose['moved_px']:.1f} px at most, {most_px:g} are allowed"
             clears = "put the camera back, or accept its view by name as the new reference"
             yield Hold(f"{CAMERA_MOVED}{name}", text, clears)
             continue
-        needed = limits["min_score"] if look.needed is None else look.needed
+        needed = look.needed
         if needed is None or not look.counts:
             continue
         if look.scene is None:
@@ -175,10 +173,10 @@ def _standing(snapshot: Snapshot) -> Iterator[Hold]:
         yield Hold(f"unacknowledged:{code}", text, _ACKNOWLEDGED.get(code, _LOOKED))
 
 
-def _arm(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
+def _robot(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
     if snapshot.robot_age_ns is None and "arm" in snapshot.starting:
         yield _starts("arm_stale", "the robot")
-    elif _stale(snapshot.robot_age_ns, limits.robot_ns):
+    elif _stale(snapshot.robot_age_ns, limits.silent_ns):
         yield Hold("arm_stale", f"the robot was {_heard(snapshot.robot_age_ns)}", "the robot's process answers again")
     because = f": {snapshot.robot_reason}" if snapshot.robot_reason else ""
     if snapshot.robot_mode == "safety_stop":
@@ -198,7 +196,7 @@ def _disk(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
 def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
     if snapshot.recorder_age_ns is None and "recorder" in snapshot.starting:
         yield _starts("recorder_stale", "the recorder")
-    elif _stale(snapshot.recorder_age_ns, limits.recorder_ns):
+    elif _stale(snapshot.recorder_age_ns, limits.silent_ns):
         yield Hold(
             "recorder_stale",
             f"the recorder was {_heard(snapshot.recorder_age_ns)}",
@@ -208,7 +206,7 @@ def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
         unseen = age_ns is None or snapshot.camera_lost.get(name) == NO_PICTURE_YET
         if unseen and f"camera:{name}" in snapshot.starting:
             yield _starts(f"camera_stale:{name}", f"camera {name}")
-        elif _stale(age_ns, limits.camera_ns):
+        elif _stale(age_ns, limits.silent_ns):
             yield Hold(
                 f"camera_stale:{name}", f"camera {name} was {_heard(age_ns)}", f"camera {name} delivers pictures again"
             )
@@ -224,7 +222,7 @@ def _sensor(name: str, seen: SensorSeen, limits: Limits, starting: bool) -> Iter
         return
     if starting and (seen.age_ns is None or seen.lost == NO_VALUE_YET):
         yield _starts(f"sensor_stale:{name}", f"sensor {name}")
-    elif _stale(seen.age_ns, limits.camera_ns):
+    elif _stale(seen.age_ns, limits.silent_ns):
         yield Hold(
             f"sensor_stale:{name}", f"sensor {name} was {_heard(seen.age_ns)}", f"sensor {name} gives values again"
         )

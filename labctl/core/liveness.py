@@ -1,4 +1,4 @@
-"""Who is there: heartbeats, the robot's last word, what was lost. Feeds the interlocks' snapshot.
+"""Which processes are there: heartbeats, the robot's last state, what was lost. Feeds the interlocks' snapshot.
 
 May not: decide what a missing process means, or forget a loss that a person has not acknowledged.
 """
@@ -18,7 +18,7 @@ from labctl.messages.sensing import SensorState
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
 LOOP_STOOD_NS = SECOND  # between two turns of the run's loop: it, not its nodes, was away
-START_NS = 20 * SECOND  # from the start of a process to its first word: its libraries, and a device that connects
+START_NS = 20 * SECOND  # from the start of a process to its hello: its libraries, and a device that connects
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Liveness:
     sensed: dict[str, SensorState] = field(default_factory=dict[str, SensorState])  # what each sensor's node said last
 
     def greeted(self, name: str, now_ns: int) -> None:
-        """A process's first word: only this brings a node back, no late beat of a dying one does."""
+        """A process's hello: only this brings a node back, no late beat of a dying one does."""
         self.beats[name] = now_ns
 
     def beaten(self, sent: Beats, now_ns: int) -> None:
@@ -81,8 +81,8 @@ class Liveness:
         self.asked[name] = self.began[name] = now_ns
 
     def starting(self, now_ns: int) -> frozenset[str]:
-        """Nodes whose process was started so lately that no word of theirs is due. One that was there before and died
-        is not among them: what is wrong with it is to be seen.
+        """Nodes whose process was started so recently that no message of theirs is due. One that was there before and
+        died is not among them: what is wrong with it is to be seen.
         """
         return frozenset(
             name for name, at_ns in self.began.items() if now_ns - at_ns < START_NS and not self.deaths.get(name)
@@ -129,7 +129,7 @@ class Liveness:
 
     def clip(self, now_ns: int) -> str:
         """The limit that shaped the robot's motion within the last second, "" when none did."""
-        return self.clipped if self.clipped_ns and now_ns - self.clipped_ns <= CLIP_NS else ""
+        return self.clipped if now_ns - self.clipped_ns <= CLIP_NS else ""
 
     def obs_age(self, now_ns: int) -> int | None:
         """Time since the robot's last observation, None when there is none."""

@@ -50,8 +50,6 @@ class Outcome:
         if self.moved + self.lost + self.remaining != self.items_staged:
             total = f"moved {self.moved} + lost {self.lost} + remaining {self.remaining}"
             raise InputError(f"{total} is not the {count(self.items_staged, 'item')} staged; count again")
-        if self.end_reason not in list(EndReason):
-            raise InputError(f"unknown end reason {self.end_reason!r}; known: {', '.join(EndReason)}")
         self._check_end()
         if self.score is not None and (not _number(self.score) or not 0 <= self.score <= 1):
             raise InputError(f"score is {self.score!r}; it must be a number from 0 to 1, as the rubric has it")
@@ -128,12 +126,11 @@ def judged(
 
     Raises InputError with what is allowed.
     """
-    items = task.counted
     outcome = outcome_from({**_measured(typed, task, ended, lasted_s), "end_reason": ended})
-    if outcome.items_staged != items:
+    if outcome.items_staged != task.counted:
         raise InputError(
-            f"items_staged is {outcome.items_staged}; each episode of this campaign has {items}: an item that was not "
-            "there counts as lost or remaining, or the episode is void"
+            f"items_staged is {outcome.items_staged}; each episode of this campaign has {task.counted}: an item that "
+            "was not there counts as lost or remaining, or the episode is void"
         )
     stage = [] if outcome.stage_reached is None else [("stage", outcome.stage_reached, stages)]
     for what, name, known in [*stage, *(("tag", tag, failure_tags) for tag in outcome.tags)]:
@@ -187,9 +184,8 @@ def outcome_from(body: Body) -> Outcome:
     if wrong or missing:
         found = f"unknown {wrong[0]!r}" if wrong else f"no {missing[0]!r}"
         raise InputError(f"outcome has {found}; its keys are {', '.join(known)}")
-    reasons = list(EndReason)
-    if body["end_reason"] not in reasons:
-        raise InputError(f"unknown end reason {body['end_reason']!r}; known: {', '.join(reasons)}")
+    if body["end_reason"] not in list(EndReason):
+        raise InputError(f"unknown end reason {body['end_reason']!r}; known: {', '.join(EndReason)}")
     return Outcome(
         items_staged=body["items_staged"],
         moved=body["moved"],

@@ -1,4 +1,4 @@
-"""What a run publishes twice a second and at every change, as it travels: the body of the message `state`. The console,
+"""What a run publishes once a second and at every change, as it travels: the body of the message `state`. The console,
 the simulated operator and the tests read it by these types; `labctl.runtime.operator_state` makes it.
 
 May not: have a field for an arm's name, a latency, a rate of a policy, an outcome or a running score. Times are
@@ -10,7 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypedDict
 
-from labctl.messages.body_parts import AnchorEntry, ConditionEntry, MatchBody, MoveBody, SceneRules, StageEntry
+from labctl.messages.body_parts import (
+    AnchorEntry,
+    ConditionEntry,
+    MatchBody,
+    MoveBody,
+    PersonEntry,
+    SceneRules,
+    StageEntry,
+)
 from labctl.plain import Hand
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
@@ -18,13 +26,6 @@ if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
 
 
 TrialState = str  # a `labctl.core.trial_table.State`
-
-
-class PersonHere(TypedDict):
-    """A person of the open session."""
-
-    id: str
-    roles: list[str]
 
 
 class Handover(TypedDict):
@@ -167,7 +168,31 @@ class EarlierTrial(TypedDict):
     voids: int
 
 
-class CampaignPart(TypedDict):
+class TurnPart(TypedDict):
+    """Of the published state what is made beside the ledger and the protocol (`labctl.runtime.blind_view`) and shown as
+    it is: what the protocol fixes, and how the episode at hand goes.
+    """
+
+    handover: Handover | None
+    checks: list[str]  # of a session's opening
+    rules: Rules
+    times: Times
+    scene: Scene
+    hand: Hand | None
+    operator_ready: bool
+    withheld: str  # why it did not start when it was due, until a person starts it again; the same words for every arm
+    counted: int  # items moved, by the operator's own count
+    reached: int  # stages of the task, by the operator's keys
+    touching: bool  # an intervention goes on that was begun at a console
+    unsaid: list[int]  # while scoring: interventions of which nobody has said yet what they were
+    proposal: Proposal | None
+    measured: Measured | None
+    evidence: int | None  # seq of the machine's event that may stand behind a void after go
+    with_code: list[str]  # while a void needs a second person: those of the session who have a personal code
+    confirmed: list[Confirmed]  # and who has confirmed it at a console
+
+
+class CampaignPart(TurnPart):
     """What the campaign's journal and protocol give to the published state. `trial` and what follows concern the trial
     whose turn it is and are None, or 0, when none is left.
     """
@@ -177,10 +202,7 @@ class CampaignPart(TypedDict):
     kind: str  # of the cell: sim, emulated or real
     phase: str
     session: str | None
-    people: list[PersonHere]
-    handover: Handover | None
-    checks: list[str]  # of a session's opening
-    rules: Rules
+    people: list[PersonEntry]  # of the open session
     trial: str | None
     trial_state: TrialState | None
     episode: str | None
@@ -195,24 +217,10 @@ class CampaignPart(TypedDict):
     card: ConditionEntry | None
     sources: list[str]  # totes that the items come from: those of the fixture that are not the card's target
     by_role: dict[str, list[str]]  # role -> the verbs that would be accepted
-    times: Times
     instructions: list[Instruction]  # empty where the protocol switches none
-    scene: Scene
     holds: list[LiveHold]
     waiting: list[str]  # codes of holds that begin after this trial or block
-    hand: Hand | None
     recovered: list[str]  # what the run concluded about this trial when it was started again
-    operator_ready: bool
-    withheld: str  # why it did not start when it was due, until a person starts it again; the same words for every arm
-    counted: int  # items moved, by the operator's own count
-    reached: int  # stages of the task, by the operator's keys
-    touching: bool  # an intervention goes on that was begun at a console
-    unsaid: list[int]  # while scoring: interventions of which nobody has said yet what they were
-    proposal: Proposal | None
-    measured: Measured | None
-    evidence: int | None  # seq of the machine's event that may stand behind a void after go
-    with_code: list[str]  # while a void needs a second person: those of the session who have a personal code
-    confirmed: list[Confirmed]  # and who has confirmed it at a console
     compare: Compare | None  # the oldest pair of which nobody has said it
     ended: str | None
     exhausted: bool  # voided so often that it may only be skipped

@@ -12,12 +12,13 @@ from dataclasses import dataclass, field
 from labctl.clock import SECOND, Anchor
 from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
-from labctl.core.event_bodies import OperationRecorded, RecordingSealed
+from labctl.core.event_bodies import InstructionSwitched, OperationRecorded, RecordingSealed
 from labctl.core.events import Event, InterventionKind
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import Outcome
 from labctl.core.session import Session
 from labctl.core.trial import CampaignState, State, Trial
+from labctl.core.trial_table import Void
 from labctl.messages.body_parts import (
     Clock,
     Detected,
@@ -42,25 +43,6 @@ class Scene:
     at: Anchor
     photos: Mapping[str, Photo]
     matches: Mapping[str, MatchEntry]
-
-
-@dataclass(frozen=True, slots=True)
-class Switch:
-    """A switch of the instruction that a controller took: when it was planned and when it was taken, monotonic ns."""
-
-    number: int
-    name: str
-    instruction: str
-    planned_ns: int
-    t_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class Void:
-    """Why an episode does not count."""
-
-    reason: str
-    after_go: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +88,7 @@ class Episode:
     reached_ns: tuple[int, ...] = ()
     reviewed: tuple[OperationRecorded, ...] | None = None
     interventions: tuple[Intervention, ...] = ()
-    switches: tuple[Switch, ...] = ()
+    switches: tuple[InstructionSwitched, ...] = ()
     gaps: tuple[bodies.GapBody, ...] = ()
     sealed: RecordingSealed | None = None
     scored: Anchor | None = None

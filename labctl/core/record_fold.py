@@ -5,7 +5,7 @@ May not: check an event (`trial` does), or keep what nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from labctl.clock import SECOND, Anchor
@@ -15,7 +15,7 @@ from labctl.core.event_bodies import body_of
 from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import outcome_from
-from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Switch, Void
+from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Void
 from labctl.core.recorded.skew import clock_warnings
 from labctl.core.session import Session, everyone, session_from
 from labctl.core.task import reached_after
@@ -162,7 +162,7 @@ class _Hours:
 
     def note(self, event: Event, operators: tuple[str, ...]) -> None:
         """operators: of the session that was open until this event."""
-        now, last, kind = _at(event), self._last, Kind(event.kind)
+        now, last, kind = _at(event), self._last, event.kind
         self._last = now
         if self._doing is not None and last is not None and last.boot == now.boot:
             seconds = (now.mono_ns - last.mono_ns) / SECOND
@@ -206,14 +206,14 @@ class _Hours:
 
 
 _SILENT_S = 12 * 3600.0  # a run that wrote nothing for as long was not there
-_DOING = {
+_DOING: Mapping[str, str] = {
     Kind.TRIAL_STAGING: "staging",
     Kind.SCENE_COMMITTED: "arming",
     Kind.GO: "running",
     Kind.EPISODE_ENDED: "scoring",
     **dict.fromkeys((Kind.OUTCOME_RECORDED, Kind.EPISODE_VOIDED, Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED), "reset"),
 }
-_CONCLUDES = frozenset(
+_CONCLUDES: frozenset[str] = frozenset(
     {
         *(Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED, Kind.EPISODE_VOIDED, Kind.EPISODE_ENDED),
         *(Kind.GAP, Kind.RECORDING_SEALED, Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED),
@@ -249,8 +249,7 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             over = body_of(event, bodies.InterventionEnded)
             return replace(before, interventions=tuple(touch.ended(over) for touch in before.interventions))
         case Kind.INSTRUCTION_SWITCHED:
-            taken = Switch(**body_of(event, bodies.InstructionSwitched))
-            return replace(before, switches=(*before.switches, taken))
+            return replace(before, switches=(*before.switches, body_of(event, bodies.InstructionSwitched)))
         case Kind.EPISODE_ENDED:
             end = body_of(event, bodies.EpisodeEnded)
             cut = tuple(touch.cut(int(end["end_ns"])) for touch in before.interventions)

@@ -13,7 +13,7 @@ from labctl.clock import SECOND
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.rollout import VOIDABLE, void_reason, voided_by_rule
-from labctl.core.trial import CampaignState, State, Trial, fold, numbered
+from labctl.core.trial import State, Trial, fold
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
     from labctl.bus import Body
@@ -45,27 +45,21 @@ def reconcile(events: Sequence[Event], *, rule: Rule, last_sample_ns: Mapping[st
     """
     state = fold(events)
     rules: CampaignOpened = {**state.opened, "process_lost": rule}
-    found = [_conclude(state, trial, events, rules, last_sample_ns) for trial in state.trials.values()]
+    found = [_conclude(trial, events, rules, last_sample_ns) for trial in state.trials.values()]
     return [pending for pending in found if pending is not None]
 
 
 def _conclude(
-    state: CampaignState,
-    trial: Trial,
-    events: Sequence[Event],
-    rules: CampaignOpened,
-    last_sample_ns: Mapping[str, int],
+    trial: Trial, events: Sequence[Event], rules: CampaignOpened, last_sample_ns: Mapping[str, int]
 ) -> Pending | None:
-    name = f"{numbered(state, trial.id)} (block {trial.block + 1}, {trial.condition})"
+    name = f"{trial.place} (block {trial.block + 1}, {trial.condition})"
     match trial.state:
         case State.STAGING | State.COMMITTED:
             text = f"{name} was {trial.state} when the run stopped; it is planned again, stage its scene anew"
             return Pending(Kind.TRIAL_RELEASED, trial.id, None, {"reason": EndReason.PROCESS_LOST.value}, text)
         case State.ARMED:
-            text = (
-                f"{name} was armed, not started, when the run stopped; episode {trial.episode} is void; {_then(trial)}"
-            )
-            return _void(trial, None, text)
+            what = f"was armed, not started, when the run stopped; episode {trial.episode} is void"
+            return _void(trial, None, f"{name} {what}; {_then(trial)}")
         case State.RUNNING:
             return _end(trial, events, last_sample_ns, name)
         case State.SCORING if trial.ended in VOIDABLE and trial.sealed_recording:
@@ -97,12 +91,15 @@ def _then(trial: Trial) -> str:
 
 def _end(trial: Trial, events: Sequence[Event], last_sample_ns: Mapping[str, int], name: str) -> Pending:
     """A lost episode ended with the last thing known to have happened in it, so that downtime is never trial time."""
-    signs = [_happened_ns(event) for event in events if event.episode == trial.episode]
-    known = [sign for sign in (*signs, last_sample_ns.get(trial.episode or "")) if sign is not None]
+    own = [event for event in events if event.episode == trial.episode]
+    signs = [*map(_happened_ns, own), last_sample_ns.get(trial.episode or "")]
+    known = [sign for sign in signs if sign is not None]
     end_ns = max(known)
     if trial.go_ns is None:
         lived = "before its clock started"
     else:
+        started = next(event.body for event in own if event.kind == Kind.EPISODE_STARTED)
+        end_ns = min(end_ns, trial.go_ns + round(started["budget_s"] * SECOND))  # a lease ends there at the latest
         lived = f"{(end_ns - trial.go_ns) / SECOND:.1f} s after go"
     text = f"{name} was running when the run stopped; episode {trial.episode} ended {lived}; what was recorded is kept"
     body = {"reason": EndReason.PROCESS_LOST.value, "end_ns": end_ns}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, OperationsReviewed, OutcomeConfirmed, Result
@@ -22,7 +23,7 @@ from labctl.messages.body_parts import DOWN, OUTSIDE, UP, Detected, Judged
 from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
-RESULTS: tuple[Result, ...] = ("success", "lost", "safety_stop")
+RESULTS: tuple[Result, ...] = get_args(Result)
 VERDICTS: Mapping[Judged, str] = {
     "success": "placed",
     "lost": "lost",
@@ -61,15 +62,15 @@ class Item:
 
     @property
     def differences(self) -> list[str]:
-        """Where the witnesses disagree, in words. Once an assessor has gone over an episode, what stands is their word
-        on what a second one said.
+        """Where the witnesses disagree, in words. Once an assessor has reviewed an episode, what a second one said of
+        it is no difference any more.
         """
         outcome = self.trial.outcome
         assert outcome is not None
-        second = [] if self.reviewed is not None else [one for one in self.judged if apart(self.task, one, outcome)]
         found = [
             f"a second assessor says {in_words(self.task, one)}, the first {in_words(self.task, outcome)}"
-            for one in second
+            for one in self.judged
+            if self.reviewed is None and apart(self.task, one, outcome)
         ]
         if self.task is not None:
             return found
@@ -90,7 +91,7 @@ class Item:
             found.append(f"the operator counted {self.counted} moved, the assessor {outcome.moved}")
         doubtful = sum(one["result"] == "unknown" for one in self.candidates)
         if doubtful and self.reviewed is None:
-            found.append(f"the traces cannot tell what came of {doubtful} candidate{'s' * (doubtful > 1)}")
+            found.append(f"the traces cannot tell what came of {count(doubtful, 'candidate')}")
         return found
 
     @property
@@ -282,20 +283,16 @@ def seen(candidate: Detected) -> str:
     was: "right: release over …".
     """
     of = f"{robot}: " if (robot := candidate.get("robot")) is not None else ""
-    return of + _seen(candidate)
-
-
-def _seen(candidate: Detected) -> str:
-    zone = candidate["zone"]
+    edge, zone, verdict = candidate["edge"], candidate["zone"], VERDICTS[candidate["result"]]
     where = "outside both totes" if zone == OUTSIDE else f"over {zone}"
-    if candidate["edge"].startswith(ORDERED):
-        nothing = "fingers shut on nothing" if candidate["result"] == "neutral" else VERDICTS[candidate["result"]]
-        return f"{candidate['edge']} {where}, no hold seen: {nothing}"
     by = ", ".join(candidate.get("witnesses", ()))
-    if candidate["edge"] in (UP, DOWN):
-        return f"{candidate['edge']} of {by} {where}, no hold seen: {VERDICTS[candidate['result']]}"
+    if edge.startswith(ORDERED):
+        nothing = "fingers shut on nothing" if candidate["result"] == "neutral" else verdict
+        return f"{of}{edge} {where}, no hold seen: {nothing}"
+    if edge in (UP, DOWN):
+        return f"{of}{edge} of {by} {where}, no hold seen: {verdict}"
     also = f", seen by {by} too" if by else ""
-    return f"{candidate['edge']} {where}, held {candidate['held_s']:.1f} s{also}: {VERDICTS[candidate['result']]}"
+    return f"{of}{edge} {where}, held {candidate['held_s']:.1f} s{also}: {verdict}"
 
 
 def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[str], list[Detected]]:
@@ -312,7 +309,7 @@ def matched(item: Item, operations: Sequence[OperationRecorded]) -> tuple[list[s
 
 
 def _models(record: Record, trial: Trial, episode: Episode) -> list[str]:
-    """What each model said of an episode, its last word."""
+    """What each model said of an episode; of several statements of one model the last."""
     if not episode.witnessed:
         return []
     task = task_of(record.state.opened, trial.condition)

@@ -262,8 +262,8 @@ class Rollout:
         return due
 
     def take_switch(self, number: int, t_ns: int) -> InstructionSwitched | None:
-        """The body of InstructionSwitched for a controller's word that it took a switch at t_ns; None for one that was
-        not sent, is known already, or whose episode is over.
+        """The body of InstructionSwitched, when the controller reports that it took a switch at t_ns; None for one that
+        was not sent, is known already, or whose episode is over.
         """
         if (
             self._phase != Phase.RUNNING
@@ -278,7 +278,7 @@ class Rollout:
         return {"number": number, "name": name, "instruction": instruction, "planned_ns": planned_ns, "t_ns": t_ns}
 
     def resumed(self, now_ns: int) -> None:
-        """The run's loop stood still until now: what it was told meanwhile counts before the clock does."""
+        """The run's loop stood still until now: what arrived meanwhile is processed before any deadline counts."""
         self._settled_ns = now_ns + RESUMED_NS
 
     def overdue(self, now_ns: int) -> EndReason | None:

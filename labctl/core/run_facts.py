@@ -47,7 +47,7 @@ class RunFacts:
         elif event.kind == Kind.RUN_STARTED:
             self.recovered = list(event.body.get("recovered", ()))
         elif event.kind == Kind.SESSION_CLOSED:
-            self.handover = {"text": event.body["handover"], "who": event.who, "wall": event.wall}
+            self.handover = {"text": event.body.get("handover", ""), "who": event.who, "wall": event.wall}
         elif event.kind == Kind.OUTCOME_RECORDED:
             if event.boot != self._boot:
                 self._boot, self.scored_ns = event.boot, []

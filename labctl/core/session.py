@@ -1,4 +1,5 @@
-"""People and sessions: who was there in which role, what the opening checks said, and so whose word counts.
+"""People and sessions: who was there in which role, what the opening checks gave, and so whose orders and
+confirmations count.
 
 May not: tell whether people are who they say they are (an id is typed, not proven), open files, read a clock, or decide
 what happens next (`trial` does).
@@ -38,7 +39,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An evening: who was there in which role, what the opening checks said, and the note left at closing.
+    """Who was there in which role, what the opening checks gave, and the note left at closing.
 
     late: who came when an episode was over and not scored yet, and which.
     """
@@ -106,7 +107,9 @@ def joined(known: People, session: Session) -> People:
 
 
 def present(session: Session | None, known: People) -> People:
-    """Whose word counts now: the open session's people; outside of a session everyone who was in one."""
+    """Whose orders and confirmations count now: the open session's people; outside of a session everyone who was in
+    one.
+    """
     return known if session is None else joined({}, session)
 
 

@@ -5,7 +5,7 @@ May not: read a store, know a viewer, or say more of a blinded episode than its 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -138,7 +138,7 @@ def intervention_timeline(touches: Sequence[Intervention]) -> list[Mark]:
 def instruction_timeline(episode: Episode) -> list[Mark]:
     """The switches of the instruction, each from when the controller took it to the next or the end."""
     taken = episode.switches
-    marks = [Mark(switch.t_ns, _switch_text(switch.name, switch.instruction), "ready") for switch in taken]
+    marks = [Mark(one["t_ns"], _switch_text(one["name"], one["instruction"]), "ready") for one in taken]
     ends = [] if episode.end_ns is None else [Mark(episode.end_ns, "")]
     return [*marks, *ends] if marks else []
 
@@ -210,6 +210,11 @@ def measured_gaps(t_ns: np.ndarray, rate_hz: float) -> list[tuple[int, int, str]
     steps = np.diff(t_ns)
     at = np.flatnonzero(steps > max(GAP_PERIODS * SECOND / rate_hz, LEAST_GAP_NS))
     return [(int(t_ns[i]), int(t_ns[i + 1]), f"{steps[i] / MILLISECOND:.0f} ms") for i in at]
+
+
+def without_gaps(entries: Iterable[Event], streams: Collection[str]) -> list[Event]:
+    """The entries but for gaps in these streams."""
+    return [event for event in entries if event.kind != Kind.GAP or event.body["stream"] not in streams]
 
 
 def is_steady(stream: str) -> bool:

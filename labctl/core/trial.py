@@ -25,7 +25,7 @@ from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
-from labctl.core.session import Role, joined, session_from
+from labctl.core.session import Role, Session, joined, session_from
 from labctl.core.trial_table import FINISHED, LIVE, RUN_LEFT, State, Trial, Verb, apply, cannot
 from labctl.errors import BrokenRecord, StateError
 
@@ -73,9 +73,8 @@ _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_FROZEN: (frozenset({Phase.CLOSED, Phase.REVIEWED}), Phase.FROZEN),
     Kind.CAMPAIGN_UNBLINDED: (frozenset({Phase.OPEN, Phase.CLOSED, Phase.REVIEWED, Phase.FROZEN}), Phase.UNBLINDED),
 }
-REPEATABLE = frozenset(
-    {*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT, "not_ready"}
-)  # reasons for a void that no person gives
+# Reasons for a void that no person gives.
+REPEATABLE = frozenset({*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT, "not_ready"})
 # What may still be written about a trial once no new one may begin.
 _WHEN_CLOSED = frozenset(
     {Kind.TRIAL_SKIPPED, Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED, Kind.INTERVENTION_ENDED}
@@ -96,11 +95,6 @@ def fold(events: Iterable[Event]) -> CampaignState:
     for event in events:
         state = _step(state, trials, episodes, event)
     return state
-
-
-def numbered(state: CampaignState, trial: str) -> str:
-    """A trial as screens call it, by its place in the schedule: "trial 2 of 48"."""
-    return state.trials[trial].place
 
 
 def advance(state: CampaignState, event: Event) -> CampaignState:
@@ -149,19 +143,11 @@ def _step(state: CampaignState, trials: dict[str, Trial], episodes: set[str], ev
         state = _put_right(state, trials, event)
     elif event.kind in _CAMPAIGN_WIDE:
         state = _CAMPAIGN_WIDE[event.kind](state, event)
-    else:
+    elif event.kind not in _NOTED:
         _about_a_trial(state, trials, event)
         if event.kind == Kind.ARM_REVEALED and event.episode is not None:
             episodes.add(event.episode)
-        return replace(
-            state,
-            trials=trials,
-            episodes=episodes,
-            finished=_finished(state, trials),
-            alike=_alike(state.alike, event),
-            last_seq=event.seq,
-            head=event.hash,
-        )
+        state = replace(state, finished=_finished(state, trials), alike=_alike(state.alike, event))
     return replace(state, trials=trials, episodes=episodes, last_seq=event.seq, head=event.hash)
 
 
@@ -211,17 +197,17 @@ def _put_right(state: CampaignState, trials: dict[str, Trial], event: Event) -> 
     """A person acknowledged voids that were alike, or started the run again: `max_voids` of the trial at hand does not
     count them, so that no arm is lost for what was wrong with the cell.
     """
-    _need(event, event.kind == Kind.RUN_STARTED or VOIDS_ALIKE in state.holds, f"no hold {VOIDS_ALIKE!r} stands")
-    turn = next_trial(state)
-    if VOIDS_ALIKE in state.holds and turn is not None:
+    stands, turn = VOIDS_ALIKE in state.holds, next_trial(state)
+    _need(event, stands or event.kind == Kind.RUN_STARTED, f"no hold {VOIDS_ALIKE!r} stands")
+    if stands and turn is not None:
         spared = min(state.alike[1], turn.voids - turn.left)
         trials[turn.id] = replace(turn, left=turn.left + spared, version=event.seq)
-    kept = {code: text for code, text in state.holds.items() if code not in (VOIDS_ALIKE, ARMS_UNREADY)}
-    return replace(state, holds=kept if event.kind == Kind.RUN_STARTED else _without(state, VOIDS_ALIKE), alike=("", 0))
+    over = (VOIDS_ALIKE, ARMS_UNREADY) if event.kind == Kind.RUN_STARTED else (VOIDS_ALIKE,)
+    return replace(state, holds=_without(state, *over), alike=("", 0))
 
 
-def _without(state: CampaignState, code: str) -> Mapping[str, str]:
-    return {name: text for name, text in state.holds.items() if name != code}
+def _without(state: CampaignState, *codes: str) -> Mapping[str, str]:
+    return {name: text for name, text in state.holds.items() if name not in codes}
 
 
 def _finished(state: CampaignState, trials: Mapping[str, Trial]) -> int:
@@ -264,8 +250,8 @@ def _scored(state: CampaignState) -> list[Trial]:
 
 def _backs_a_void(event: Event, state: CampaignState) -> bool:
     """Whether an entry of an episode can stand behind its void after go: a machine ended it. A stop by hand is a
-    person's word, whatever the robot made of it, and an arm's own crash that counts is no void. A gap backs nothing:
-    nearly every episode lacks a frame somewhere.
+    person's decision, whatever the robot made of it, and an arm's own crash that counts is no void. A gap backs
+    nothing: nearly every episode lacks a frame somewhere.
     """
     if event.kind != Kind.EPISODE_ENDED:
         return False
@@ -282,21 +268,26 @@ def _session_opened(state: CampaignState, event: Event) -> CampaignState:
     return replace(state, session=session, people=joined(state.people, session))
 
 
-def _session_changed(state: CampaignState, event: Event) -> CampaignState:
+def _open_session(state: CampaignState, event: Event) -> Session:
+    """The session that is open, which the entry has to name."""
     open_id = state.session.id if state.session else None
     _need(event, open_id == event.body["session"], f"the open session is {open_id}")
     assert state.session is not None
+    return state.session
+
+
+def _session_changed(state: CampaignState, event: Event) -> CampaignState:
+    session = _open_session(state, event)
     people, turn = session_from(body_of(event, SessionOpened)).people, next_trial(state)
     over = turn.episode if turn is not None and turn.state == State.SCORING else None
-    new = {person.id for person in people} - {person.id for person in state.session.people}
-    late = {**state.session.late, **(dict.fromkeys(new, over) if over is not None else {})}
-    session = replace(state.session, people=people, late=late)
+    new = {person.id for person in people} - {person.id for person in session.people}
+    late = {**session.late, **(dict.fromkeys(new, over) if over is not None else {})}
+    session = replace(session, people=people, late=late)
     return replace(state, session=session, people=joined(state.people, session))
 
 
 def _session_closed(state: CampaignState, event: Event) -> CampaignState:
-    open_id = state.session.id if state.session else None
-    _need(event, open_id == event.body["session"], f"the open session is {open_id}")
+    _open_session(state, event)
     return replace(state, session=None)
 
 
@@ -320,20 +311,12 @@ def _acknowledged(state: CampaignState, event: Event) -> CampaignState:
     return replace(state, faulted=None)
 
 
-def _noted(state: CampaignState, event: Event) -> CampaignState:
-    return state
-
-
+# What concerns no trial, and changes nothing here.
+_NOTED = frozenset(
+    {Kind.RUN_STOPPED, Kind.ARMS_ASKED, Kind.DEVIATION, Kind.NOTE, Kind.PRACTICE_RECORDED, Kind.REFERENCE_SET}
+    | {Kind.LOOK_TAKEN, Kind.MEDIA_STORED, Kind.MEDIA_TRIMMED}
+)
 _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = {
-    Kind.RUN_STOPPED: _noted,
-    Kind.ARMS_ASKED: _noted,
-    Kind.DEVIATION: _noted,
-    Kind.NOTE: _noted,
-    Kind.PRACTICE_RECORDED: _noted,
-    Kind.REFERENCE_SET: _noted,
-    Kind.LOOK_TAKEN: _noted,
-    Kind.MEDIA_STORED: _noted,
-    Kind.MEDIA_TRIMMED: _noted,
     Kind.SESSION_OPENED: _session_opened,
     Kind.SESSION_CHANGED: _session_changed,
     Kind.SESSION_CLOSED: _session_closed,

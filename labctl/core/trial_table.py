@@ -5,7 +5,7 @@ May not: know of other trials (`trial` does), write events, read a clock, or lea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -65,12 +65,24 @@ TRANSITIONS: Mapping[str, tuple[frozenset[State], State]] = {
 }
 RUN_LEFT = "run_left"  # reason of a void: its run was left while it was armed
 _STAGED_BY_A_VOID = frozenset({Kind.SCENE_COMMITTED, Kind.TRIAL_RELEASED})
-_AFTER_SCORE = (Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED, Kind.WITNESS_STATED)
+# Entries about the current episode that change nothing of what may be done: the states that they may come in, and why.
+_NOTED: Mapping[str, tuple[frozenset[State], str]] = {
+    **dict.fromkeys(
+        (Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED),
+        (frozenset({State.RUNNING, State.SCORING}), "operations happen in an episode that is not yet scored"),
+    ),
+    **dict.fromkeys(
+        (Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED, Kind.WITNESS_STATED),
+        (frozenset({State.SCORED}), "a review comes after the score"),
+    ),
+    Kind.ARM_GUESSED: (frozenset({State.SCORING, State.SCORED}), "a guess comes after the episode"),
+    Kind.START_WITHHELD: (frozenset({State.ARMED}), "only an armed episode is waited for"),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class LastVoid:
-    """Why a trial's last episode does not count, and whether that was after go."""
+class Void:
+    """Why an episode does not count, and whether that was after go."""
 
     reason: str
     after_go: bool
@@ -88,7 +100,7 @@ class Trial:
     of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
     switch of its instruction has at least.
     `compared` is the episode that ran before it and with which it is compared, once that is asked; `preference` is what
-    an assessor said of the two, and `preference_by` who.
+    an assessor said of the two.
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
     an older one is stale. Operation events and gaps do not count, or an operator could not end an episode in which
     things happen. `ended`, `go_ns` and `end_ns` belong to the current episode.
@@ -104,7 +116,7 @@ class Trial:
     episodes: tuple[str, ...] = ()
     voids: int = 0
     left: int = 0
-    last_void: LastVoid | None = None
+    last_void: Void | None = None
     outcome: Outcome | None = None
     ended: EndReason | None = None
     go_ns: int | None = None
@@ -119,7 +131,6 @@ class Trial:
     backing: tuple[int, ...] = ()
     compared: str = ""
     preference: PreferenceStated | None = None
-    preference_by: str = ""
 
     @property
     def exhausted(self) -> bool:
@@ -208,46 +219,15 @@ def apply(trial: Trial, event: Event) -> Trial:
     """
     if event.kind in TRANSITIONS:
         return _transition(trial, event)
-    if event.kind == Kind.RECORDING_SEALED:
-        return _seal(trial, event)
-    if event.kind == Kind.OUTCOME_CORRECTED:
-        return _correct(trial, event)
-    if event.kind == Kind.GO:
-        _need(trial, event, trial.state == State.RUNNING and trial.go_ns is None, "an episode goes once, while it runs")
-        _need_current(trial, event)
-        return replace(trial, go_ns=event.body["go_ns"])
-    if event.kind in (Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED):
-        _need(
-            trial,
-            event,
-            trial.state in (State.RUNNING, State.SCORING),
-            "operations happen in an episode that is not yet scored",
-        )
-        _need_current(trial, event)
-        return trial
-    if event.kind in (Kind.INTERVENTION_BEGAN, Kind.INTERVENTION_ENDED):
-        return _touch(trial, event)
-    if event.kind == Kind.INSTRUCTION_SWITCHED:
-        return _switch(trial, event)
-    if event.kind == Kind.ARM_GUESSED:
-        _need(trial, event, trial.state in (State.SCORING, State.SCORED), "a guess comes after the episode")
-        _need_current(trial, event)
-        return trial
-    if event.kind in _AFTER_SCORE:
-        _need(trial, event, trial.state == State.SCORED, "a review comes after the score")
+    if event.kind in _NOTED:
+        states, why = _NOTED[event.kind]
+        _need(trial, event, trial.state in states, why)
         _need_current(trial, event)
         if event.kind == Kind.OUTCOME_JUDGED:
             outcome_from(event.body["outcome"])  # raises for one that contradicts itself
         return trial
-    if event.kind in (Kind.PREFERENCE_ASKED, Kind.PREFERENCE_STATED):
-        return _prefer(trial, event)
-    if event.kind == Kind.START_WITHHELD:
-        _need(trial, event, trial.state == State.ARMED, "only an armed episode is waited for")
-        _need_current(trial, event)
-        return trial
-    if event.kind == Kind.GAP:
-        _need(trial, event, event.episode in trial.episodes, "a gap belongs to one of the trial's episodes")
-        return trial
+    if event.kind in _CHANGES:
+        return _CHANGES[event.kind](trial, event)
     raise StateError(f"{cannot(event.kind)}: such an entry is not about a trial")
 
 
@@ -259,15 +239,13 @@ def _transition(trial: Trial, event: Event) -> Trial:
     changes: dict[str, Any] = {"version": event.seq}
     match event.kind:
         case Kind.TRIAL_STAGING:
-            _need(
-                trial, event, not trial.exhausted, f"it was voided {count(trial.voids, 'time')} and may only be skipped"
-            )
+            often = f"it was voided {count(trial.voids, 'time')} and may only be skipped"
+            _need(trial, event, not trial.exhausted, often)
         case Kind.TRIAL_SKIPPED | Kind.TRIAL_RELEASED:
             _need(trial, event, bool(event.body.get("reason")), "it needs a reason")
         case Kind.ARM_REVEALED:
-            _need(
-                trial, event, bool(event.episode) and event.episode not in trial.episodes, "it needs a new episode id"
-            )
+            new = bool(event.episode) and event.episode not in trial.episodes
+            _need(trial, event, new, "it needs a new episode id")
             changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode), "backing": ()}
             changes |= {"touches": 0, "touching": (), "unsaid": (), "switches": 0}
         case Kind.EPISODE_STARTED:
@@ -281,7 +259,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
         case Kind.EPISODE_VOIDED:
             _check_void(trial, event)
             left = trial.state == State.ARMED and event.body.get("reason") == RUN_LEFT
-            void = LastVoid(str(event.body.get("reason")), bool(event.body.get("after_go")))
+            void = Void(str(event.body.get("reason")), bool(event.body.get("after_go")))
             changes |= {"voids": trial.voids + 1, "left": trial.left + left, "last_void": void}
             changes |= {"episode": None, "ended": None, "go_ns": None, "end_ns": None}
             changes |= {"sealed_recording": False, "touching": (), "unsaid": ()}
@@ -309,13 +287,19 @@ def _check_void(trial: Trial, event: Event) -> None:
     evidence = event.body.get("evidence")
     known = evidence is None or (isinstance(evidence, int) and 0 < evidence < event.seq)
     _need(trial, event, known, "evidence is the number of an earlier entry")
-    backed = evidence is not None or second is not None
-    _need(
-        trial,
-        event,
-        backed or not after_go,
-        "after go it needs a machine event or a second person behind it",
-    )
+    backed = evidence is not None or second is not None or not after_go
+    _need(trial, event, backed, "after go it needs a machine event or a second person behind it")
+
+
+def _go(trial: Trial, event: Event) -> Trial:
+    _need(trial, event, trial.state == State.RUNNING and trial.go_ns is None, "an episode goes once, while it runs")
+    _need_current(trial, event)
+    return replace(trial, go_ns=event.body["go_ns"])
+
+
+def _gap(trial: Trial, event: Event) -> Trial:
+    _need(trial, event, event.episode in trial.episodes, "a gap belongs to one of the trial's episodes")
+    return trial
 
 
 def _touch(trial: Trial, event: Event) -> Trial:
@@ -361,12 +345,7 @@ def _seal(trial: Trial, event: Event) -> Trial:
 
 def _correct(trial: Trial, event: Event) -> Trial:
     _need_current(trial, event)
-    _need(
-        trial,
-        event,
-        trial.state == State.SCORED and trial.outcome is not None,
-        "only a scored trial has an outcome to correct",
-    )
+    _need(trial, event, trial.state == State.SCORED, "only a scored trial has an outcome to correct")
     assert trial.outcome is not None
     stands = {"tags": [], **event.body["old"]} == trial.outcome.body()  # before there were tags, outcomes had none
     _need(trial, event, stands, "the old outcome it names is not the one that stands; look again")
@@ -387,7 +366,20 @@ def _prefer(trial: Trial, event: Event) -> Trial:
     stated = body_of(event, PreferenceStated)
     _need(trial, event, stated["preferred"] in PREFERRED, f"what is preferred is one of {', '.join(PREFERRED)}")
     _need(trial, event, bool(stated["why"]), "it needs a why")
-    return replace(trial, preference=stated, preference_by=event.who)
+    return replace(trial, preference=stated)
+
+
+_CHANGES: Mapping[str, Callable[[Trial, Event], Trial]] = {
+    Kind.GO: _go,
+    Kind.INTERVENTION_BEGAN: _touch,
+    Kind.INTERVENTION_ENDED: _touch,
+    Kind.INSTRUCTION_SWITCHED: _switch,
+    Kind.GAP: _gap,
+    Kind.RECORDING_SEALED: _seal,
+    Kind.OUTCOME_CORRECTED: _correct,
+    Kind.PREFERENCE_ASKED: _prefer,
+    Kind.PREFERENCE_STATED: _prefer,
+}
 
 
 def _need_current(trial: Trial, event: Event) -> None:

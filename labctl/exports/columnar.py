@@ -17,7 +17,7 @@ from labctl.clock import SECOND, wall_ns
 from labctl.errors import BrokenRecord
 from labctl.exports.arrow import Schema, Table, Writer, arrow
 from labctl.exports.episode_files import write_each_of
-from labctl.exports.recordings import Recording, Recordings
+from labctl.exports.recordings import Recording, Recordings, episode_row
 from labctl.exports.selection import Selection
 from labctl.exports.units import column_units
 from labctl.pieces import HERE, Place
@@ -74,34 +74,6 @@ EPISODE_UNITS = {
     "anchor_wall_ns": "ns since 1970-01-01 UTC",
     **dict.fromkeys(("duration_s", "wall_drift_s"), "s"),
 }
-
-
-def episode_row(recording: Recording) -> dict[str, Json]:
-    """What there is to say of one episode in one row; `arm` only where the selection has it."""
-    chosen, trial = recording.chosen, recording.chosen.trial
-    outcome = trial.outcome
-    assert outcome is not None, f"trial {trial.id} is chosen without an outcome"
-    return {
-        "episode": chosen.episode,
-        "trial": trial.id,
-        **({"arm": chosen.arm} if chosen.arm is not None else {}),
-        "object": chosen.object,
-        "condition": trial.condition,
-        "block": trial.block,
-        "position": trial.position,
-        "outcome": chosen.outcome,
-        "items_staged": outcome.items_staged,
-        "items_moved": outcome.moved,
-        "items_lost": outcome.lost,
-        "end_reason": str(trial.ended),
-        "duration_s": (recording.end_ns - recording.go_ns) / SECOND,
-        "go_ns": recording.go_ns,
-        "end_ns": recording.end_ns,
-        "anchor_ns": recording.anchor[0],
-        "anchor_wall_ns": recording.anchor[1],
-        "wall_drift_s": recording.drift_ns / SECOND,
-        "gaps": len(recording.episode.gaps),
-    }
 
 
 def _event_rows(recording: Recording, selection: Selection) -> list[dict[str, Json]]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -16,7 +17,7 @@ from labctl.core.events import digest
 from labctl.errors import InputError, StorageError, WorkersLost
 from labctl.exports.workers import DONE
 from labctl.plain import Json
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import file_errors, sync_file, sync_folder
 
 SAME = ".same"  # while it is built: what it is to be, as a digest
 MARK = "labctl.json"  # in every folder that an export made: where it comes from, and that it may be replaced
@@ -30,7 +31,7 @@ def check_destination(path: Path, campaign: Path, *, force: bool) -> None:
     here = path.resolve()
     if here.is_relative_to(campaign.resolve()):
         raise InputError(f"--out {path} lies in the campaign's own folder, which exports never touch; choose another")
-    if not path.exists() and not path.is_symlink():
+    if not _is_there(path):
         return
     if not force:
         raise InputError(f"--out {path} is there already; choose another, or replace it with --force")
@@ -57,10 +58,9 @@ def whole_folder(
 ) -> Iterator[Path]:
     """A folder beside `path` to fill; it takes the place of `path` when the block ends well, else it is gone.
 
-    Empty, or what an export of the same `about` and `asked` that was broken off has left. Whoever breaks one off
-    (KeyboardInterrupt) is told what is kept for the next; so is whoever lost what worked for it (WorkersLost). `about`
-    is written into it as labctl.json. What was there before is removed only once the new one stands. Raises
-    StorageError when the disk refuses.
+    Empty, or what an export of the same `about` and `asked` that was broken off has left. One that ends by
+    KeyboardInterrupt or WorkersLost says what is kept for the next. `about` is written into it as labctl.json. What
+    was there before is removed only once the new one stands. Raises StorageError when the disk refuses.
     """
     building = _beside(path, "part")
     with file_errors(str(path)):
@@ -80,8 +80,9 @@ def whole_folder(
             (building / MARK).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", "utf-8")
             _to_disk(building)
             _put(building, path)
-        except (KeyboardInterrupt, WorkersLost):
-            finished = len(list((building / DONE).glob("*.json")))
+        except BaseException as error:
+            resumable = isinstance(error, KeyboardInterrupt | WorkersLost)
+            finished = len(list((building / DONE).glob("*.json"))) if resumable else 0
             if finished:
                 say(
                     f"broken off; {finished} finished files are kept in {building}: the same command goes on from there"
@@ -89,26 +90,31 @@ def whole_folder(
             else:
                 shutil.rmtree(building, ignore_errors=True)
             raise
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
-            raise
 
 
 def _put(building: Path, path: Path) -> None:
     old = _beside(path, "old")
-    if path.exists() or path.is_symlink():
+    if _is_there(path):
         path.rename(old)
     try:
         building.rename(path)
     except OSError:
-        if old.exists() or old.is_symlink():
+        if _is_there(old):
             old.rename(path)
         raise
-    if old.is_dir() and not old.is_symlink():
-        shutil.rmtree(old)
-    else:
-        old.unlink(missing_ok=True)
+    _remove(old)
     sync_folder(path.parent)
+
+
+def _is_there(path: Path) -> bool:
+    return path.exists() or path.is_symlink()
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _beside(path: Path, ending: str) -> Path:
@@ -117,17 +123,19 @@ def _beside(path: Path, ending: str) -> Path:
 
 def _sweep(path: Path, same: str) -> Path | None:
     """Remove what exports to the same place that were killed or broken off have left; one that was to be the same
-    stays, and is where it goes on.
+    stays, and is where it goes on. What such a one had moved aside and not replaced is put back.
     """
     kept = None
-    for left in path.parent.glob(f".{path.name}.*.part"):
-        number = left.name.removesuffix(".part").rpartition(".")[2]
-        if not number.isdecimal() or (_alive(int(number)) and int(number) != os.getpid()):
+    for left in list(path.parent.iterdir()):
+        found = re.fullmatch(rf"\.{re.escape(path.name)}\.(\d{{1,9}})\.(part|old)", left.name)
+        if found is None or (_alive(int(found[1])) and int(found[1]) != os.getpid()):
             continue
-        if kept is None and _content_key(left / SAME) == same:
+        if found[2] == "old" and not _is_there(path):
+            left.rename(path)
+        elif found[2] == "part" and kept is None and _content_key(left / SAME) == same:
             kept = left
         else:
-            shutil.rmtree(left, ignore_errors=True)
+            _remove(left)
     return kept
 
 
@@ -151,11 +159,7 @@ def _alive(process: int) -> bool:
 def _to_disk(folder: Path) -> None:
     for root, _, names in os.walk(folder):
         for name in names:
-            descriptor = os.open(Path(root) / name, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync_file(Path(root) / name)
         sync_folder(Path(root))
 
 

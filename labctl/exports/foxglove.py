@@ -1,6 +1,6 @@
 """Messages and schemas by the names Foxglove knows, as JSON; and JSON schemas for streams that it has no name for.
 
-May not: write a file, or know an episode. Times are ns since 1970-01-01 UTC; poses are of the TCP in the frame "base".
+May not: write a file, or know an episode. Times are ns since 1970-01-01 UTC.
 
 The fields are those of Foxglove's published schemas, as far as they are filled here.
 """
@@ -14,7 +14,6 @@ from labctl.clock import SECOND
 from labctl.plain import Json
 
 Fields = dict[str, Json]  # a message, a schema, or a part of one
-BASE, TCP = "base", "tcp"
 LEVELS = {"INFO": 2, "WARN": 3, "ERROR": 4}
 
 
@@ -84,8 +83,8 @@ def joint_states(wall_ns: int, joints: Sequence[Fields]) -> Fields:
     return {"timestamp": time(wall_ns), "joints": list(joints)}
 
 
-def pose_in_frame(wall_ns: int, pose: Sequence[float], base: str = BASE, tool: str = TCP) -> Fields:
-    """pose (7,): x y z qx qy qz qw. base, tool: names of the two frames."""
+def pose_in_frame(wall_ns: int, pose: Sequence[float], base: str) -> Fields:
+    """pose (7,) in the frame `base`: x y z in m, qx qy qz qw."""
     return {
         "timestamp": time(wall_ns),
         "frame_id": base,
@@ -93,8 +92,8 @@ def pose_in_frame(wall_ns: int, pose: Sequence[float], base: str = BASE, tool: s
     }
 
 
-def frame_transform(wall_ns: int, pose: Sequence[float], base: str = BASE, tool: str = TCP) -> Fields:
-    """The TCP's frame in the robot's; pose as above."""
+def frame_transform(wall_ns: int, pose: Sequence[float], base: str, tool: str) -> Fields:
+    """The frame `tool` in the frame `base`; pose as above."""
     return {
         "timestamp": time(wall_ns),
         "parent_frame_id": base,
@@ -157,7 +156,7 @@ def nesting(columns: Sequence[str], at: Sequence[int]) -> Callable[[Sequence[flo
 
 
 def sample_schema(title: str, columns: Sequence[str], units: Sequence[str], *, whole: bool) -> Fields:
-    """The schema of `nested` samples with their time; whole: values are integers."""
+    """The schema of samples as `nesting` makes them, with their time; whole: values are integers."""
     kind: Fields = {"type": "integer"} if whole else {"type": ["number", "null"]}
     fields: Fields = {"timestamp": _TIME}
     groups: dict[str, Fields] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from labctl.core.events import digest
 from labctl.errors import InputError, StateError
 from labctl.exports import statistics
 from labctl.exports.arrow import Array, arrow
+from labctl.exports.episode_files import Say
 from labctl.exports.grid import milliseconds
 from labctl.exports.lerobot_episode import ActionKind, Feature, Plan, Terms, features, plan
 from labctl.exports.lerobot_meta import (
@@ -30,7 +32,7 @@ from labctl.exports.lerobot_meta import (
     features_of,
     write_meta,
 )
-from labctl.exports.recordings import Recordings
+from labctl.exports.recordings import Recordings, episode_row
 from labctl.exports.retime import retime
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
@@ -40,16 +42,13 @@ from labctl.plain import Json, count
 
 __all__ = ["LAYOUTS", "terms_of", "write_dataset"]
 
-Say = Callable[[str], None]
-
-
-ACTIONS: tuple[ActionKind, ...] = ("sent", "limited", "requested", "measured")
+ACTIONS: tuple[ActionKind, ...] = get_args(ActionKind)
 
 
 def terms_of(
     fps: int | None, fastest_hz: float, action: str | None, max_error_ms: float | None, *, masked: bool
 ) -> Terms:
-    """Terms from what was asked for: the fastest camera's rate and the sent action unless told otherwise.
+    """Terms from what was asked for; by default the fastest camera's rate and the sent action.
 
     Raises InputError for an action or a number that cannot be, StateError for actions that are still sealed.
     """
@@ -85,7 +84,7 @@ def write_dataset(
 ) -> dict[str, Json]:
     """Fill a folder; frames, tasks, resampling errors and what was left out.
 
-    instruction: what the arm was told in an episode; cameras: those every episode must have. recode: no picture is
+    instruction: that of an episode; cameras: those every episode must have. recode: no picture is
     copied as it is coded. Raises InputError when an episode cannot be put on the grid exactly enough and `skip_inexact`
     is false, StateError for one without states or actions, MissingExtra without pyarrow.
     """
@@ -100,12 +99,12 @@ def write_dataset(
         tasks, of_frame = _tasks(found, instruction(chosen) or chosen.object)
         tasks = [selection.hide(task) for task in tasks]
         made.tasks += [task for task in dict.fromkeys(tasks) if task not in made.tasks]
-        columns = features(found, terms, _moved_s(selection, found.recording.chosen.episode))
+        columns = features(found, terms, _moved_s(selection, chosen.episode))
         info = info or features_of(columns, {name: found.recording.pictures[name].path for name in cameras}, terms.fps)
         units = {name: one.unit for name, one in columns.items()}
         levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
         _write_episode(folder, layout, made, number, found, columns, terms, [tasks[k] for k in of_frame], levels)
-        say(f"{number + 1}/{len(plans)} {found.recording.chosen.episode} {count(found.frames, 'frame')}")
+        say(f"{number + 1}/{len(plans)} {chosen.episode} {count(found.frames, 'frame')}")
     write_meta(folder, layout, made, info, fps=terms.fps, robot=selection.about["robot"])
     return {
         "frames": made.frames,
@@ -154,8 +153,9 @@ def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
     (n,).
     """
     switches = found.recording.episode.switches
-    at_ns = np.array([switch.t_ns for switch in switches], np.int64)
-    return [first, *(switch.instruction for switch in switches)], np.searchsorted(at_ns, found.t_ns[:-1], side="right")
+    at_ns = np.array([switch["t_ns"] for switch in switches], np.int64)
+    tasks = [first, *(switch["instruction"] for switch in switches)]
+    return tasks, np.searchsorted(at_ns, found.t_ns[:-1], side="right")
 
 
 def _moved_s(selection: Selection, episode: str) -> list[float]:
@@ -237,22 +237,13 @@ def _write_episode(
 
 def _about(found: Plan) -> dict[str, Json]:
     """What the tables of episodes say beyond the format's own columns."""
-    chosen, trial = found.recording.chosen, found.recording.chosen.trial
-    outcome = trial.outcome
-    assert outcome is not None, f"trial {trial.id} is chosen without an outcome"
-    about = {
-        "episode": chosen.episode,
-        "trial": trial.id,
-        **({"arm": chosen.arm} if chosen.arm is not None else {}),
-        "object": chosen.object,
-        "condition": trial.condition,
-        "block": trial.block,
-        "success": chosen.outcome == "success",
-        "items_moved": outcome.moved,
-        "items_staged": outcome.items_staged,
-        "end_reason": str(trial.ended),
-        "first_frame_since_go": (int(found.t_ns[0]) - found.recording.go_ns) / SECOND,
-        "first_frame_wall_ns": int(found.recording.wall(found.t_ns[:1])[0]),
+    row, start_ns = episode_row(found.recording), int(found.t_ns[0])
+    about = {key: row[key] for key in ("episode", "trial", "arm", "object", "condition", "block") if key in row}
+    about["success"] = row["outcome"] == "success"
+    about |= {key: row[key] for key in ("items_moved", "items_staged", "end_reason")}
+    about |= {
+        "first_frame_since_go": (start_ns - found.recording.go_ns) / SECOND,
+        "first_frame_wall_ns": found.recording.wall_at(start_ns),
         "max_error_ms": milliseconds(found.worst_ns),
     }
     return {f"labctl.{key}": value for key, value in about.items()}

@@ -17,15 +17,14 @@ import numpy as np
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.interventions import spans
 from labctl.core.recorded.projection import project
+from labctl.core.rollout import ACTION
 from labctl.errors import StateError
 from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, held, offset, overlapping
 from labctl.exports.recordings import CAMERA, Recording
 from labctl.exports.units import column_units
 from labctl.store.video import frame_times
-from labctl.streams import robot_states
+from labctl.streams import POSE, STATE, StreamSpec
 
-STATE, ACTION = "arm/state", "arm/action"
-POSE = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
 STAGES = ("requested", "limited", "sent")
 ActionKind = Literal["sent", "limited", "requested", "measured"]
 
@@ -109,8 +108,7 @@ def plan(recording: Recording, terms: Terms) -> Plan:
     start_ns = first_frame(taken, cameras, recording.go_ns, terms.fps)
     t_ns = grid(start_ns, recording.end_ns, terms.fps)
     frames = t_ns[:-1]
-    states = robot_states({spec.name: spec.columns for spec in recording.specs})
-    offsets = [offset(one, recording.read(one)[0], t_ns, terms.bound(rates[one])) for one in states]
+    offsets = [offset(one, recording.read(one)[0], t_ns, terms.bound(rates[one])) for one in recording.robots]
     for camera, light_ns in taken.items():
         offsets.append(offset(CAMERA + camera, light_ns, frames, terms.bound(rates[CAMERA + camera])))
         if len(light_ns):
@@ -134,9 +132,8 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
 
     joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
     parts = tuple(column.removeprefix("q.") for column in body)
-    spec = next(spec for spec in recording.specs if spec.name == STATE)
     each = [units[column] for column in body]
-    unit = ", ".join(each if any(spec.units) else dict.fromkeys(each))
+    unit = ", ".join(each if any(recording.spec(STATE).units) else dict.fromkeys(each))
     position = of(body).astype(np.float32)
     made = {"observation.state": Feature(position[:-1], parts, unit)}
     actions, age_s = _actions(recording, t_ns, parts, of(body)) if recording.has(ACTION) else ({}, None)
@@ -185,11 +182,11 @@ def _states(
     """
     rows, columns = list[np.ndarray](), list[str]()
     body, units, poses = list[str](), dict[str, str](), dict[str, list[str]]()
-    for stream in robot_states({spec.name: spec.columns for spec in recording.specs}):
-        spec = next(spec for spec in recording.specs if spec.name == stream)
+    for stream in recording.robots:
+        spec = recording.spec(stream)
         of = "" if stream == STATE else f"{stream.partition('/')[0]}."
         named = [f"{of}{name}" if name.startswith("tcp.") or "." not in name else name for name in spec.columns]
-        rows.append(_state(recording, stream, t_ns, terms.bound(spec.rate_hz)))
+        rows.append(_state(recording, spec, t_ns, terms.bound(spec.rate_hz)))
         columns += named
         units |= dict(zip(named, column_units(spec), strict=True))
         body += [*(name for name in spec.columns if name.startswith("q.")), *hand_columns(spec.columns)]
@@ -198,13 +195,12 @@ def _states(
     return np.concatenate(rows, axis=1), columns, body, units, poses
 
 
-def _state(recording: Recording, stream: str, t_ns: np.ndarray, bound_ns: int) -> np.ndarray:
+def _state(recording: Recording, spec: StreamSpec, t_ns: np.ndarray, bound_ns: int) -> np.ndarray:
     """All columns of a robot's state at t_ns; beyond the first or last sample, which is near enough, that one."""
-    spec = next(spec for spec in recording.specs if spec.name == stream)
-    sampled_ns, values = recording.read(stream)
+    sampled_ns, values = recording.read(spec.name)
     turns = [spec.columns.index("tcp.qx")] if "tcp.qx" in spec.columns else []
     found = project(sampled_ns, values, t_ns, max_gap_ns=2 * bound_ns, quaternions=turns)
-    ends = offset(stream, sampled_ns, t_ns, bound_ns).nearest
+    ends = offset(spec.name, sampled_ns, t_ns, bound_ns).nearest
     return np.where(found.valid[:, None], found.values, values[ends])
 
 
@@ -215,13 +211,13 @@ def _actions(
 
     Before the first setpoint the arm is held where it is: sent and limited say so, requested and the age are no number.
     """
-    spec = next(spec for spec in recording.specs if spec.name == ACTION)
+    columns = recording.spec(ACTION).columns
     set_ns, values = recording.read(ACTION)
     last = held(set_ns, t_ns[1:])
     before = last < 0
     found = {}
     for stage in STAGES:
-        at = [spec.columns.index(f"{stage}.{part}") for part in parts]
+        at = [columns.index(f"{stage}.{part}") for part in parts]
         taken = values[np.maximum(last, 0)][:, at] if len(values) else np.zeros((len(last), len(at)))
         at_rest = np.full_like(taken, np.nan) if stage == "requested" else measured[:-1]
         found[stage] = np.where(before[:, None], at_rest, taken).astype(np.float32)

@@ -43,9 +43,8 @@ class Layout:
         return self._place(folder, self.video, episode, key)
 
     def _place(self, folder: Path, template: str, episode: int, key: str) -> Path:
-        path = folder / template.format(key=key, chunk=episode // CHUNK, file=episode % CHUNK, episode=episode)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+        name = template.format(key=key, chunk=episode // CHUNK, file=episode % CHUNK, episode=episode)
+        return _place(folder, name)
 
 
 V3 = Layout(
@@ -143,8 +142,8 @@ def write_meta(
         counts |= {"total_videos": n * len(made.levels), "total_chunks": -(-n // CHUNK)}
     head = {"codebase_version": layout.version, "robot_type": robot, **counts, "chunks_size": CHUNK, **layout.info}
     listed = {name: entry.as_json() for name, entry in info.items()}
-    _json(folder / "meta/info.json", {**head, "fps": fps, "splits": {"train": f"0:{n}"}, "features": listed})
-    _json(folder / "meta/modality.json", modality(info))
+    _json(_place(folder, "meta/info.json"), {**head, "fps": fps, "splits": {"train": f"0:{n}"}, "features": listed})
+    _json(_place(folder, "meta/modality.json"), modality(info))
 
 
 def modality(info: Mapping[str, FeatureEntry]) -> dict[str, Json]:
@@ -198,7 +197,7 @@ def _write_v3(folder: Path, made: Written, fps: int) -> None:
         rows.append(row)
     pq.write_table(pa.Table.from_pylist(rows), _place(folder, "meta/episodes/chunk-000/file-000.parquet"))
     _tasks_parquet(folder, made.tasks)
-    _json(folder / "meta/stats.json", _stats_of_all(folder, made))
+    _json(_place(folder, "meta/stats.json"), _stats_of_all(folder, made))
 
 
 def _tasks_parquet(folder: Path, tasks: Sequence[str]) -> None:
@@ -233,10 +232,10 @@ def _stats_of_all(folder: Path, made: Written) -> dict[str, statistics.Stats]:
 
 
 def _write_v21(folder: Path, made: Written) -> None:
-    _lines(folder / "meta/episodes.jsonl", (episode.row() for episode in made.episodes))
-    _lines(folder / "meta/tasks.jsonl", ({"task_index": i, "task": task} for i, task in enumerate(made.tasks)))
+    _lines(_place(folder, "meta/episodes.jsonl"), (episode.row() for episode in made.episodes))
+    _lines(_place(folder, "meta/tasks.jsonl"), ({"task_index": i, "task": task} for i, task in enumerate(made.tasks)))
     stats = ({"episode_index": i, "stats": episode.stats} for i, episode in enumerate(made.episodes))
-    _lines(folder / "meta/episodes_stats.jsonl", stats)
+    _lines(_place(folder, "meta/episodes_stats.jsonl"), stats)
 
 
 def _place(folder: Path, name: str) -> Path:
@@ -246,11 +245,9 @@ def _place(folder: Path, name: str) -> Path:
 
 
 def _json(path: Path, value: Mapping[str, Json]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(value, indent=4, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
 
 
 def _lines(path: Path, values: Iterable[Mapping[str, Json]]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     text = "".join(json.dumps(value, ensure_ascii=False, allow_nan=False) + "\n" for value in values)
     path.write_text(text, "utf-8")

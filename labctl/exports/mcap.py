@@ -11,6 +11,7 @@ import heapq
 import json
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -19,36 +20,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labctl.core.timeline import event_lines
 from labctl.errors import MissingExtra
 from labctl.exports import foxglove
 from labctl.exports.annexb import access_units, stream_format
-from labctl.exports.columnar import episode_row
-from labctl.exports.namespaces import Namespace, base_of, namespaces
-from labctl.exports.recordings import Recording, Recordings
+from labctl.exports.namespaces import JOINT_PARTS, Namespace, base_of, namespaces
+from labctl.exports.recordings import Recording, Recordings, episode_row
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.units import column_units
 from labctl.plain import Json
-from labctl.streams import StreamSpec
+from labctl.streams import POSE, StreamSpec
 from labctl.version import version
 
 if TYPE_CHECKING:
     from mcap.writer import Writer
-
-STATE = "arm/state"
-JOINT_PARTS = {"q": "position", "dq": "velocity", "tau": "effort"}
-POSE = tuple(f"tcp.{axis}" for axis in ("x", "y", "z", "qx", "qy", "qz", "qw"))
 
 Message = tuple[int, int, foxglove.Fields]  # log time (ns since 1970), channel, content
 
 
 def summed(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
     """How many messages each topic has in all."""
-    found: dict[str, int] = {}
+    found = Counter[str]()
     for one in counts:
-        for topic, n in one.items():
-            found[topic] = found.get(topic, 0) + n
-    return found
+        found.update(one)
+    return dict(found)
 
 
 def write_episode(recordings: Recordings, chosen: Chosen, path: Path) -> dict[str, int]:
@@ -129,7 +123,7 @@ def _topics(recording: Recording, selection: Selection) -> Iterator[_Topic]:
         yield _known(f"/camera/{camera}", "foxglove.CompressedVideo", _video(recording, camera, form), about)
     yield _known("/events", "foxglove.Log", _lines(recording, selection))
     form = {"title": "labctl.Event", "type": "object", "properties": {"kind": {"type": "string"}}}
-    yield _Topic("/journal", "labctl.Event", form, _journal(recording, selection), {})
+    yield _Topic("/journal", "labctl.Event", form, recording.journal(selection), {})
 
 
 def _known(
@@ -141,16 +135,15 @@ def _known(
 def _state(recording: Recording, spec: StreamSpec, robot: Namespace) -> Iterator[_Topic]:
     """Joints with the gripper, and the tool; what is left of the columns as it is."""
     columns = list(spec.columns)
-    joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
-    used = robot.used(joints)
+    used = robot.columns()
     about = {"stream": spec.name, "rate_hz": str(spec.rate_hz), "clock": spec.clock}
-    states = _joints(recording, spec, joints, robot)
+    states = _joints(recording, spec, robot)
     yield _known(f"{robot.topic}/joint_states", "foxglove.JointStates", states, about)
     if all(column in columns for column in POSE):
         used |= set(POSE)
         at = [columns.index(column) for column in POSE]
-        frames = {"base": robot.base, "tool": robot.tool}
-        pose, moved = partial(foxglove.pose_in_frame, **frames), partial(foxglove.frame_transform, **frames)
+        pose = partial(foxglove.pose_in_frame, base=robot.base)
+        moved = partial(foxglove.frame_transform, base=robot.base, tool=robot.tool)
         yield _known(f"{robot.topic}/tcp", "foxglove.PoseInFrame", _poses(recording, spec, at, pose), about)
         yield _known(f"{robot.topic}/tf", "foxglove.FrameTransform", _poses(recording, spec, at, moved), about)
     rest = [i for i, column in enumerate(columns) if column not in used]
@@ -158,12 +151,10 @@ def _state(recording: Recording, spec: StreamSpec, robot: Namespace) -> Iterator
         yield _plain(recording, spec, rest)
 
 
-def _joints(
-    recording: Recording, spec: StreamSpec, joints: Sequence[str], robot: Namespace
-) -> Iterator[tuple[int, foxglove.Fields]]:
+def _joints(recording: Recording, spec: StreamSpec, robot: Namespace) -> Iterator[tuple[int, foxglove.Fields]]:
     columns = list(spec.columns)
     parts: list[tuple[str, list[str], list[int]]] = []
-    for joint in joints:
+    for joint in robot.joints:
         there = [part for part in JOINT_PARTS if f"{part}.{joint}" in columns]
         parts.append(
             (robot.joint(joint), [JOINT_PARTS[p] for p in there], [columns.index(f"{p}.{joint}") for p in there])
@@ -189,13 +180,10 @@ def _poses(
             yield wall_ns, make(wall_ns, pose)
 
 
-def _bases(
-    recording: Recording, base: tuple[str, str, Sequence[float], float]
-) -> Iterator[tuple[int, foxglove.Fields]]:
+def _bases(recording: Recording, base: tuple[str, str, Sequence[float]]) -> Iterator[tuple[int, foxglove.Fields]]:
     """Where the second robot's base stands in the first's, once."""
-    first, second, at, yaw = base
-    pose = (*at, 0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2))
-    wall_ns = int(recording.wall(np.array([recording.entries[0].at_ns]))[0])
+    first, second, pose = base
+    wall_ns = recording.wall_at(recording.entries[0].at_ns)
     yield wall_ns, foxglove.frame_transform(wall_ns, pose, first, second)
 
 
@@ -226,26 +214,16 @@ def _samples(recording: Recording, spec: StreamSpec) -> Iterator[tuple[int, list
 
 def _video(recording: Recording, camera: str, form: str) -> Iterator[tuple[int, foxglove.Fields]]:
     """Each frame of the file that the index knows. A message's timestamp is when the light fell."""
-    pictures = recording.pictures[camera]
-    received, taken = recording.wall(pictures.t_ns).tolist(), recording.wall(pictures.taken_ns).tolist()
-    at = {pts_us: times for pts_us, *times in zip(pictures.pts_us.tolist(), received, taken, strict=True)}
-    for unit in access_units(pictures.path):
+    at = recording.pictures_on_wall(camera)
+    for unit in access_units(recording.pictures[camera].path):
         if unit.pts_us in at:
             log_ns, light_ns = at[unit.pts_us]
             yield log_ns, foxglove.compressed_video(light_ns, camera, unit.data, form)
 
 
 def _lines(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Fields]]:
-    for t_ns, level, text in event_lines(recording.entries):
-        wall_ns = int(recording.wall(np.array([t_ns]))[0])
-        yield wall_ns, foxglove.log(wall_ns, level, selection.hide(text))
-
-
-def _journal(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Fields]]:
-    """What the journal says, entry by entry, when it was written."""
-    for event in recording.episode.events:
-        entry = {"seq": event.seq, "kind": event.kind, "who": event.who, "body": recording.body(event, selection)}
-        yield int(recording.wall(np.array([event.at_ns]))[0]), entry
+    for wall_ns, level, text in recording.lines(selection):
+        yield wall_ns, foxglove.log(wall_ns, level, text)
 
 
 def _texts(values: Mapping[str, Json]) -> dict[str, str]:

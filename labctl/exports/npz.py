@@ -13,9 +13,7 @@ import numpy as np
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen
-from labctl.streams import robot_states
-
-STREAM = "arm/state"
+from labctl.streams import STATE
 
 
 def write_episode(recordings: Recordings, chosen: Chosen, path: Path) -> dict[str, int]:
@@ -29,15 +27,13 @@ def write_states(recording: Recording, path: Path) -> None:
 
     Raises StateError when it has no recorded states.
     """
-    spec = next((spec for spec in recording.specs if spec.name == STREAM), None)
-    if spec is None:
-        raise StateError(f"episode {recording.chosen.episode} has no recorded {STREAM}")
+    if not recording.has(STATE):
+        raise StateError(f"episode {recording.chosen.episode} has no recorded {STATE}")
     found: dict[str, np.ndarray] = {}
-    columns = {one.name: one.columns for one in recording.specs}
-    for stream in robot_states(columns):
-        own = next(one for one in recording.specs if one.name == stream)
+    for stream in recording.robots:
+        own = recording.spec(stream)
         t_ns, values = recording.read(stream)
-        of = "" if stream == STREAM else f"{stream.partition('/')[0]}."
+        of = "" if stream == STATE else f"{stream.partition('/')[0]}."
         arrays = {"t_ns": t_ns, "values": values, "columns": np.array(own.columns), "unit": np.array(own.unit)}
         found |= {f"{of}{name}": array for name, array in arrays.items()}
     with path.open("wb") as file:

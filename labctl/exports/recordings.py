@@ -5,20 +5,20 @@ May not: hand out a stream that the selection hides, resample, or write anything
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 
-from labctl.clock import wall_ns
+from labctl.clock import SECOND, wall_ns
 from labctl.config.cell_schema import CameraTable, Cell
 from labctl.core.events import Event
 from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.recorded.projection import capture_ns
-from labctl.core.timeline import attempt
+from labctl.core.timeline import attempt, event_lines
 from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
@@ -27,7 +27,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.media.reading import local_file
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import samples_of
-from labctl.streams import StreamSpec, unit_of
+from labctl.streams import StreamSpec, robot_states, unit_of
 
 CAMERA = "camera/"
 
@@ -74,12 +74,45 @@ class Recording:
         t_ns, values = self._store.read(self.chosen.episode, stream)
         return t_ns, values[:, self._columns[stream]]
 
+    def spec(self, stream: str) -> StreamSpec:
+        """The declaration of one of `specs`."""
+        return next(spec for spec in self.specs if spec.name == stream)
+
     def has(self, stream: str) -> bool:
+        """Whether it is one of `specs`."""
         return any(spec.name == stream for spec in self.specs)
+
+    @property
+    def robots(self) -> tuple[str, ...]:
+        """The streams that are states of a robot, the first robot's first."""
+        return robot_states({spec.name: spec.columns for spec in self.specs})
 
     def wall(self, t_ns: np.ndarray) -> np.ndarray:
         """Host times (n,) as ns since 1970-01-01 UTC, by the episode's anchor."""
         return np.asarray(t_ns, np.int64) + (self.anchor[1] - self.anchor[0])
+
+    def wall_at(self, at_ns: int) -> int:
+        """One host time, as `wall` has it."""
+        return at_ns + (self.anchor[1] - self.anchor[0])
+
+    def pictures_on_wall(self, camera: str) -> dict[int, tuple[int, int]]:
+        """Of each frame that the camera's index has, by its place in the file, us: when it was received and when its
+        light fell, ns since 1970-01-01 UTC.
+        """
+        pictures = self.pictures[camera]
+        received, taken = (self.wall(t_ns).tolist() for t_ns in (pictures.t_ns, pictures.taken_ns))
+        return dict(zip(pictures.pts_us.tolist(), zip(received, taken, strict=True), strict=True))
+
+    def lines(self, selection: Selection) -> Iterator[tuple[int, str, str]]:
+        """Time (ns since 1970-01-01 UTC), level and text of each of `entries`, as it may be exported."""
+        for t_ns, level, text in event_lines(self.entries):
+            yield self.wall_at(t_ns), level, selection.hide(text)
+
+    def journal(self, selection: Selection) -> Iterator[tuple[int, dict[str, Json]]]:
+        """What the journal says of it, entry by entry, and when that was written (ns since 1970-01-01 UTC)."""
+        for event in self.episode.events:
+            entry: dict[str, Json] = {"seq": event.seq, "kind": event.kind, "who": event.who}
+            yield self.wall_at(event.at_ns), {**entry, "body": self.body(event, selection)}
 
     @property
     def drift_ns(self) -> int:
@@ -87,11 +120,39 @@ class Recording:
         last = self.episode.ended
         if last is None or last.boot != self.episode.revealed.boot:
             return 0
-        return wall_ns(last.wall) - int(self.wall(np.array([last.mono_ns]))[0])
+        return wall_ns(last.wall) - self.wall_at(last.mono_ns)
 
     def body(self, event: Event, selection: Selection) -> dict[str, Json]:
         """What an event of this episode says, as it may be exported."""
         return selection.body(event, {spec.name for spec in self.specs})
+
+
+def episode_row(recording: Recording) -> dict[str, Json]:
+    """What there is to say of one episode in one row; `arm` only where the selection has it."""
+    chosen, trial = recording.chosen, recording.chosen.trial
+    outcome = trial.outcome
+    assert outcome is not None, f"trial {trial.id} is chosen without an outcome"
+    return {
+        "episode": chosen.episode,
+        "trial": trial.id,
+        **({"arm": chosen.arm} if chosen.arm is not None else {}),
+        "object": chosen.object,
+        "condition": trial.condition,
+        "block": trial.block,
+        "position": trial.position,
+        "outcome": chosen.outcome,
+        "items_staged": outcome.items_staged,
+        "items_moved": outcome.moved,
+        "items_lost": outcome.lost,
+        "end_reason": str(trial.ended),
+        "duration_s": (recording.end_ns - recording.go_ns) / SECOND,
+        "go_ns": recording.go_ns,
+        "end_ns": recording.end_ns,
+        "anchor_ns": recording.anchor[0],
+        "anchor_wall_ns": recording.anchor[1],
+        "wall_drift_s": recording.drift_ns / SECOND,
+        "gaps": len(recording.episode.gaps),
+    }
 
 
 def _narrowed(spec: StreamSpec, kept: Sequence[int]) -> StreamSpec:
@@ -166,8 +227,9 @@ class Recordings:
         samples = videos = 0
         for chosen in self.selection.episodes:
             episode = self._record.episodes[chosen.episode]
-            shown = {spec.name: len(spec.columns) + 2 for spec in self._store.streams(chosen.episode)}
-            samples += sum(8 * entry["n"] * shown.get(name, 0) for name, entry in episode.streams.items())
+            for spec in filter(self.selection.shows, self._store.streams(chosen.episode)):
+                width = len(self.selection.columns(spec)) + 2
+                samples += 8 * width * (episode.streams[spec.name]["n"] if spec.name in episode.streams else 0)
             files = [self._folder / video["file"] for video in episode.videos.values()]
             videos += sum(path.stat().st_size for path in files if path.is_file())
         return samples, videos

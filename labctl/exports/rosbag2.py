@@ -10,11 +10,9 @@ from __future__ import annotations
 import heapq
 import io
 import json
-import math
-import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,17 +21,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.core.timeline import event_lines
 from labctl.errors import MissingExtra
-from labctl.exports.columnar import episode_row
-from labctl.exports.mcap import JOINT_PARTS, POSE
-from labctl.exports.namespaces import Namespace, base_of, namespaces
-from labctl.exports.recordings import Recording, Recordings
+from labctl.exports.namespaces import JOINT_PARTS, Namespace, base_of, namespaces
+from labctl.exports.recordings import Recording, Recordings, episode_row
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.units import column_units
-from labctl.plain import Json
+from labctl.store.atomic_files import sync_file
 from labctl.store.video import read_frames
-from labctl.streams import StreamSpec
+from labctl.streams import POSE, StreamSpec
 
 if TYPE_CHECKING:
     from rosbags.rosbag2 import Writer
@@ -78,8 +73,7 @@ def write_bag(folder: Path, recording: Recording, selection: Selection) -> dict[
             bag.write(topic.connection, log_ns, types.serialize_cdr(message, topic.kind))
             topic.count += 1
     for file in folder.iterdir():
-        with file.open("rb") as written:
-            os.fsync(written.fileno())
+        sync_file(file)
     return {topic.name: topic.count for topic in topics}
 
 
@@ -183,9 +177,8 @@ class _Bag:
         one of two robots, which share a topic.
         """
         columns = list(spec.columns)
-        joints = [column.removeprefix("q.") for column in columns if column.startswith("q.")]
-        used = robot.used(joints)
-        yield _Topic(f"{robot.topic}/joint_states", "sensor_msgs/msg/JointState", self._joints(spec, joints, robot))
+        used = robot.columns()
+        yield _Topic(f"{robot.topic}/joint_states", "sensor_msgs/msg/JointState", self._joints(spec, robot))
         if all(column in columns for column in POSE):
             used |= set(POSE)
             at = [columns.index(column) for column in POSE]
@@ -200,14 +193,14 @@ class _Bag:
         if rest:
             yield from self._plain(spec, rest)
 
-    def _joints(self, spec: StreamSpec, joints: Sequence[str], robot: Namespace) -> Messages:
+    def _joints(self, spec: StreamSpec, robot: Namespace) -> Messages:
         """What a joint, or the gripper, has no number of is NaN; a part that no joint has is empty, as ROS has it."""
-        columns, names = list(spec.columns), [robot.joint(joint) for joint in joints]
+        columns, names = list(spec.columns), [robot.joint(joint) for joint in robot.joints]
         parts = [
-            [columns.index(f"{part}.{joint}") for joint in joints if f"{part}.{joint}" in columns]
+            [columns.index(f"{part}.{joint}") for joint in robot.joints if f"{part}.{joint}" in columns]
             for part in JOINT_PARTS
         ]
-        there = [at if len(at) == len(joints) else [] for at in parts]
+        there = [at if len(at) == len(robot.joints) else [] for at in parts]
         gripper = columns.index(robot.gripper) if robot.gripper in columns else None
         if gripper is not None:
             names.append("gripper")
@@ -238,12 +231,11 @@ class _Bag:
                 stamped = self.make("geometry_msgs/msg/TransformStamped", self._header(wall_ns, base), tool, moved)
                 yield wall_ns, self.make("tf2_msgs/msg/TFMessage", [stamped])
 
-    def _bases(self, base: tuple[str, str, Sequence[float], float]) -> Messages:
+    def _bases(self, base: tuple[str, str, Sequence[float]]) -> Messages:
         """Where the second robot's base stands in the first's, once."""
-        first, second, at, yaw = base
-        wall_ns = int(self.recording.wall(np.array([self.recording.entries[0].at_ns]))[0])
-        pose = np.array([*at, 0.0, 0.0, math.sin(yaw / 2), math.cos(yaw / 2)])
-        yield from self._transforms([(wall_ns, pose)], first, second)
+        first, second, pose = base
+        wall_ns = self.recording.wall_at(self.recording.entries[0].at_ns)
+        yield from self._transforms([(wall_ns, np.array(pose))], first, second)
 
     def _plain(self, spec: StreamSpec, at: Sequence[int]) -> Iterator[_Topic]:
         """A stream as an array of numbers, and what they are, once, beside it: ROS has no type for such a thing."""
@@ -267,7 +259,7 @@ class _Bag:
                 yield wall_ns, self.make(kind, layout, row[pick].astype(number))
 
         text = self.make("std_msgs/msg/String", json.dumps(about, ensure_ascii=False))
-        first = int(self.recording.wall(np.array([self.recording.entries[0].at_ns]))[0])
+        first = self.recording.wall_at(self.recording.entries[0].at_ns)
         yield _Topic(f"/stream/{spec.name}/columns", "std_msgs/msg/String", iter([(first, text)]), latched=True)
         yield _Topic(f"/stream/{spec.name}", kind, messages())
 
@@ -275,10 +267,8 @@ class _Bag:
         """Each frame of the file that the index knows, as a JPEG. A message's stamp is when the light fell."""
         from PIL import Image
 
-        pictures = self.recording.pictures[camera]
-        received, taken = (self.recording.wall(t_ns).tolist() for t_ns in (pictures.t_ns, pictures.taken_ns))
-        at = {pts_us: times for pts_us, *times in zip(pictures.pts_us.tolist(), received, taken, strict=True)}
-        for pts_us, frame in read_frames(pictures.path):
+        at = self.recording.pictures_on_wall(camera)
+        for pts_us, frame in read_frames(self.recording.pictures[camera].path):
             if pts_us in at:
                 log_ns, light_ns = at[pts_us]
                 coded = io.BytesIO()
@@ -288,20 +278,11 @@ class _Bag:
                 yield log_ns, self.make("sensor_msgs/msg/CompressedImage", header, "rgb8; jpeg compressed bgr8", data)
 
     def _lines(self) -> Messages:
-        for t_ns, level, text in event_lines(self.recording.entries):
-            wall_ns = int(self.recording.wall(np.array([t_ns]))[0])
+        for wall_ns, level, text in self.recording.lines(self.selection):
             time = self.make("builtin_interfaces/msg/Time", wall_ns // SECOND, wall_ns % SECOND)
-            masked = self.selection.hide(text)
-            yield wall_ns, self.make("rcl_interfaces/msg/Log", time, LEVELS.get(level, 0), "labctl", masked, "", "", 0)
+            yield wall_ns, self.make("rcl_interfaces/msg/Log", time, LEVELS.get(level, 0), "labctl", text, "", "", 0)
 
     def _journal(self) -> Messages:
         """What the journal says, entry by entry, when it was written, as JSON."""
-        for event in self.recording.episode.events:
-            entry: Mapping[str, Json] = {
-                "seq": event.seq,
-                "kind": event.kind,
-                "who": event.who,
-                "body": self.recording.body(event, self.selection),
-            }
-            text = self.make("std_msgs/msg/String", json.dumps(entry, ensure_ascii=False))
-            yield int(self.recording.wall(np.array([event.at_ns]))[0]), text
+        for wall_ns, entry in self.recording.journal(self.selection):
+            yield wall_ns, self.make("std_msgs/msg/String", json.dumps(entry, ensure_ascii=False))

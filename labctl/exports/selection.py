@@ -15,7 +15,7 @@ from labctl.config.cell_schema import SecondRobot
 from labctl.core.design import drbg
 from labctl.core.events import Event
 from labctl.core.record import Record
-from labctl.core.trial import TO_UNBLINDED, Phase, Trial
+from labctl.core.trial import TO_UNBLINDED, Trial
 from labctl.errors import InputError, StateError
 from labctl.plain import Json
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
@@ -95,9 +95,7 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
     if not rows:
         raise StateError(f"campaign {name} has no scored episode yet; nothing was written")
     unblinding = record.unblinding
-    names: dict[str, str] = {}
-    if for_arm is not None:
-        names = _mask_names(name, record, for_arm)
+    names = {} if for_arm is None else _mask_names(name, record, for_arm)
     kept, outcomes = rows, outcomes_of(record)
     for condition in where:
         kept = filter_rows(kept, condition, outcomes) if kept else kept
@@ -111,7 +109,8 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
         raise InputError(f"no episode of {name} has {' and '.join(where)}; nothing was written")
     trials = {row["episode"]: trial for row, trial in zip(kept, of_rows, strict=True) if trial is not None}
     selection = Selection(kept, episodes, unblinding is None, {}, trials, names)
-    selection.about.update(selection.hide(_about(campaign, where, for_arm)))
+    about = {**_about(campaign, where, for_arm), "masked": unblinding is None}
+    selection.about.update(selection.hide(about))
     return selection
 
 
@@ -185,13 +184,13 @@ def _second(robot: SecondRobot | None) -> dict[str, Json]:
 
 def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dict[str, Json]:
     """Where an export comes from: what it takes to check it against the record, and to make it again."""
-    state, opened = campaign.state, campaign.opened
+    opened = campaign.opened
     seq, head = campaign.journal.head()
     return {
         "schema": SCHEMA,
         "labctl": version(),
         "campaign": opened["campaign"],
-        "phase": str(state.phase),
+        "phase": str(campaign.state.phase),
         "head": f"{seq} {head}",
         "commitment": opened["commitment"],
         "kind": opened["kind"],
@@ -205,5 +204,4 @@ def _about(campaign: Campaign, where: Sequence[str], for_arm: str | None) -> dic
         "protocol": {key: opened["protocol"][key] for key in ("name", "sha256")},
         "where": list(where),
         "for_arm": for_arm,
-        "masked": state.phase != Phase.UNBLINDED,
     }

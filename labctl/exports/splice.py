@@ -6,7 +6,8 @@ May not: know an episode, or copy a picture without the ones it is decoded from.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from io import BytesIO
@@ -82,24 +83,16 @@ def runs(packets: Packets, chosen: np.ndarray) -> list[Run]:
     follows = np.append(np.diff(chosen) == 1, False)
     ends = np.flatnonzero(~follows) + 1  # of the stretches of one packet after the other
     found: list[Run] = []
-    at, n = 0, len(chosen)
-    starts = np.flatnonzero(packets.keyframe[chosen])
-    while at < n:
-        ahead = starts[np.searchsorted(starts, at) :]
-        copied = next(
-            ((int(k), int(ends[np.searchsorted(ends, k, "right")])) for k in ahead if _worth(ends, int(k))), None
-        )
-        begin, end = copied or (n, n)
+    at = 0
+    for begin in np.flatnonzero(packets.keyframe[chosen]).tolist():
+        end = int(ends[np.searchsorted(ends, begin, "right")])
+        if begin < at or end - begin < SHORTEST:
+            continue
         if begin > at:
             found.append(Run(at, begin, copied=False))
-        if end > begin:
-            found.append(Run(begin, end, copied=True))
+        found.append(Run(begin, end, copied=True))
         at = end
-    return found
-
-
-def _worth(ends: np.ndarray, begin: int) -> bool:
-    return int(ends[np.searchsorted(ends, begin, "right")]) - begin >= SHORTEST
+    return found if at == len(chosen) else [*found, Run(at, len(chosen), copied=False)]
 
 
 def worth_copying(found: Sequence[Run]) -> bool:
@@ -132,10 +125,6 @@ def copy(
             return False
         stream = target.add_stream_from_template(template)
         stream.time_base = Fraction(1, fps)
-        frame_of = np.full(len(packets.places_us), -1)
-        for run in found:
-            if run.copied:
-                frame_of[chosen[run.first : run.end]] = np.arange(run.first, run.end)
         import av
 
         def put(frame: int, data: bytes, keyframe: bool) -> None:
@@ -145,19 +134,16 @@ def copy(
             packet.duration, packet.is_keyframe = 1, keyframe
             target.mux(packet)
 
-        waiting = iter([run for run in found if not run.copied])
-        coded = next(waiting, None)
-        for number, data in _taken(container, len(packets.places_us)):
-            frame = int(frame_of[number])
-            if frame < 0:
-                continue
-            while coded is not None and coded.first < frame:
-                _put_all(put, coded, anew)
-                coded = next(waiting, None)
-            put(frame, data, bool(packets.keyframe[number]))
-        while coded is not None:
-            _put_all(put, coded, anew)
-            coded = next(waiting, None)
+        recorded = enumerate(packet for packet in container.demux(template) if packet.size)
+        number, data = next(recorded)
+        for run in found:
+            for frame in range(run.first, run.end):
+                if not run.copied:
+                    put(frame, *anew[run.first].packets[frame - run.first])
+                    continue
+                while number < chosen[frame]:
+                    number, data = next(recorded)
+                put(frame, bytes(data), bool(packets.keyframe[number]))
     return True
 
 
@@ -165,21 +151,6 @@ def copy(
 class _Coded:
     extradata: bytes | None
     packets: tuple[tuple[bytes, bool], ...]
-
-
-def _put_all(put: Callable[[int, bytes, bool], None], run: Run, anew: Mapping[int, _Coded]) -> None:
-    for place, (data, keyframe) in enumerate(anew[run.first].packets):
-        put(run.first + place, data, keyframe)
-
-
-def _taken(container: InputContainer, count: int) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    for packet in container.demux(container.streams.video[0]):
-        if packet.size:
-            yield number, bytes(packet)
-            number += 1
-            if number == count:
-                return
 
 
 def _coded(source: Path, packets: Packets, chosen: np.ndarray, video: Coding) -> _Coded:
@@ -216,23 +187,13 @@ def _decoded(source: Path, packets: Packets, chosen: np.ndarray) -> Iterator[Vid
         stream = container.streams.video[0]
         before = np.flatnonzero(packets.keyframe[: chosen[0] + 1])
         begin = int(before[-1]) if len(before) else 0
-        decoder = stream.codec_context
-        given, at = 0, 0
-        for packet in container.demux(stream):
-            if not packet.size:
-                continue
-            given += 1
-            if given <= begin:
-                continue
-            for picture in decoder.decode(packet):
+        coded = itertools.islice((packet for packet in container.demux(stream) if packet.size), begin, None)
+        at = 0
+        for packet in itertools.chain(coded, [None]):  # None: what the decoder holds back
+            for picture in stream.codec_context.decode(packet):
                 place = place_us(picture.pts, stream.time_base)
                 while at < len(wanted) and wanted[at] == place:
                     at += 1
                     yield picture
             if at == len(wanted):
                 return
-        for picture in decoder.decode(None):
-            place = place_us(picture.pts, stream.time_base)
-            while at < len(wanted) and wanted[at] == place:
-                at += 1
-                yield picture

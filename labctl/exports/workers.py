@@ -70,9 +70,9 @@ def _finish(folder: Path, job: Job[*Given], result: Result) -> Result:
     sync_file(folder / job.file)
     mark = _mark(folder, job)
     mark.parent.mkdir(exist_ok=True)
-    entry = {"same": job.same, "size": (folder / job.file).stat().st_size, "result": result}
-    replace_file(mark, json.dumps(entry).encode())
-    return json.loads(mark.read_text("utf-8"))["result"]
+    entry = json.dumps({"same": job.same, "size": (folder / job.file).stat().st_size, "result": result})
+    replace_file(mark, entry.encode())
+    return json.loads(entry)["result"]
 
 
 def _mark(folder: Path, job: Job[*Given]) -> Path:

@@ -13,7 +13,7 @@ from pathlib import Path
 from labctl.core.task import task_of
 from labctl.errors import InputError
 from labctl.exports.destination import check_destination, check_room, size, whole_folder
-from labctl.exports.episode_files import Write, write_each
+from labctl.exports.episode_files import Say, Write, write_each
 from labctl.exports.recordings import Recordings
 from labctl.exports.rrd import Drawing
 from labctl.exports.selection import Selection, select
@@ -24,13 +24,12 @@ from labctl.reporting.operations_table import Row
 from labctl.store.campaign import Campaign
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
-Say = Callable[[str], None]
 WriteFormat = Callable[["Job", Path, Say], Mapping[str, Json]]  # what it adds to what is said of an export
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """How to put episodes on a uniform grid; None where the campaign tells. For formats that have one."""
+    """How to put episodes on a uniform grid; None: as the campaign was recorded. For formats that have one."""
 
     fps: int | None = None
     max_error_ms: float | None = None

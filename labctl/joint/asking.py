@@ -1,6 +1,6 @@
 """A cell asks its seal host: one question at a time over a link that may lose, delay or cut, until there is an answer.
 
-May not: keep an arm, guess one, or wait longer than it was told to.
+May not: keep an arm, guess one, or wait longer than its patience.
 
 Each try has a socket of its own, so that a link that died is left behind. A question that is asked again is the same
 question: the seal host gives the same answer, and journals that it did.
@@ -92,7 +92,7 @@ class SealLink:
     def reveal(self, trial: str, head: HeadBody, skipped: Sequence[str] = ()) -> Revealed:
         """The arm of the next trial. Raises as `hello`."""
         clock = self.hello().clock
-        about = {"trial": trial, "head": Head.of(head), "clock": Compared.of(clock), "skipped": tuple(skipped)}
+        about = {"trial": trial, "head": Head(**head), "clock": Compared(**clock), "skipped": tuple(skipped)}
         answer, _, _ = self._ask(RevealAnswer, "reveal", about)
         return Revealed(trial, answer.arm, answer.head.body(), clock)
 
@@ -102,11 +102,11 @@ class SealLink:
 
     def join(self, head: HeadBody) -> None:
         """From here on the cell's chain is the one that begins so. Raises as `hello`."""
-        self._ask(Answer, "join", {"head": Head.of(head)})
+        self._ask(Answer, "join", {"head": Head(**head)})
 
     def close(self, head: HeadBody, phase: str) -> None:
         """The cell's campaign is over. Raises as `hello`."""
-        self._ask(Answer, "close", {"head": Head.of(head), "phase": phase})
+        self._ask(Answer, "close", {"head": Head(**head), "phase": phase})
 
     def opening(self) -> tuple[list[SlotWithArm], str]:
         """The slots of the part with their arms, and the nonce that binds them. Raises as `hello`."""

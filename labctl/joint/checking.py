@@ -25,14 +25,16 @@ from labctl.joint.state import (
     may_give,
 )
 from labctl.messages.body_parts import SlotWithArm
-from labctl.store.chain_heads import chain_and_head_problems
+from labctl.store.chain_heads import chain_and_head_problems, head_text
 from labctl.store.journal import events_of
 from labctl.store.ledger import commitment_of, part_commitment
 from labctl.store.problem import Problem
 from labctl.store.verifying.verify import verify_campaign
 
+UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # of an entry whose form was tampered with
 
-@dataclass
+
+@dataclass(slots=True)
 class JointVerification:
     """What was found. problems: nothing may be built on; notes: what they do not break; cells: those that were read;
     given: trials whose arm was given.
@@ -46,9 +48,9 @@ class JointVerification:
     head: str = ""
 
 
-def verify_joint(folder: Path, campaigns: Sequence[Path], *, recordings: bool = True) -> JointVerification:
-    """Verify the seal host's folder, and against it each campaign folder of a cell that is here. recordings: also what
-    each of those recorded. Raises InputError for a folder that holds no seal host's journal.
+def verify_joint(folder: Path, campaigns: Sequence[Path]) -> JointVerification:
+    """Verify the seal host's folder, and against it each campaign folder of a cell that is here. Raises InputError for
+    a folder that holds no seal host's journal.
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} holds no journal of a joint campaign")
@@ -60,12 +62,16 @@ def verify_joint(folder: Path, campaigns: Sequence[Path], *, recordings: bool = 
     except LabctlError as error:
         found.problems.append(Problem("broken journal of the seal host", str(folder), str(error)))
         return found
-    found.entries, found.head = len(events), f"{events[-1].seq}:{events[-1].hash}"
+    found.entries, found.head = len(events), head_text(events[-1].seq, events[-1].hash)
     found.given = len({event.trial for event in events if event.kind == JointKind.GIVEN})
     _check_opened(events, state, found)
     seen: dict[tuple[str, int], list[Event]] = {}
     for campaign in campaigns:
-        _check_cell(campaign, state, events, found, seen, recordings=recordings)
+        try:
+            _check_cell(campaign, state, events, found, seen)
+        except UNREADABLE as error:
+            text = f"an entry lacks what its kind must say: {in_words(error)}"
+            found.problems.append(Problem("unreadable entry", campaign.name, text))
     for part in state.parts.values():
         if (part.cell, part.number) not in seen:
             found.notes.append(f"cell {part.name}: its campaign is not here; only the seal host's side was checked")
@@ -77,23 +83,28 @@ def _history(events: Sequence[Event], found: JointVerification) -> JointState:
     """Each entry is held to the rule by which the seal host answers."""
     state: JointState | None = None
     for event in events:
-        if state is not None and event.kind == JointKind.GIVEN:
-            body = body_of(event, ArmGiven)
-            try:
-                part = state.part(body["cell"], body["part"])
-                again = may_give(state, part, str(event.trial), body["head"], body["skipped"])
-                check_clock(body["clock"], state.opened["clock_limit_s"])
-                if again != body["again"]:
-                    raise BrokenRecord("whether the arm was given before is not as the entries before it have it")
-            except LabctlError as error:
-                where = f"seal host's journal seq {event.seq}"
-                found.problems.append(Problem("given against the rule", where, str(error)))
-            except (KeyError, TypeError, ValueError) as error:
-                raise BrokenRecord(f"entry {event.seq} lacks what its kind must say: {in_words(error)}") from error
-        state = advance_joint(state, event)
+        try:
+            if state is not None and event.kind == JointKind.GIVEN:
+                _check_given(state, event, found)
+            state = advance_joint(state, event)
+        except UNREADABLE as error:
+            raise BrokenRecord(f"entry {event.seq} lacks what its kind must say: {in_words(error)}") from error
     if state is None:
         raise BrokenRecord("the journal is empty")
     return state
+
+
+def _check_given(state: JointState, event: Event, found: JointVerification) -> None:
+    body = body_of(event, ArmGiven)
+    try:
+        part = state.part(body["cell"], body["part"])
+        again = may_give(state, part, str(event.trial), body["head"], body["skipped"])
+        check_clock(body["clock"], state.opened["clock_limit_s"])
+        if again != body["again"]:
+            raise BrokenRecord("whether the arm was given before is not as the entries before it have it")
+    except LabctlError as error:
+        where = f"seal host's journal seq {event.seq}"
+        found.problems.append(Problem("given against the rule", where, str(error)))
 
 
 def _check_opened(events: Sequence[Event], state: JointState, found: JointVerification) -> None:
@@ -116,7 +127,7 @@ def _check_opened(events: Sequence[Event], state: JointState, found: JointVerifi
         for number, block in state.blocks.items():
             if len({arms[trial] for trial in block["trials"]}) != len(block["trials"]):
                 found.problems.append(Problem("unbalanced block", f"block {number}", "an arm appears twice in it"))
-    except (KeyError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         where = f"seal host's journal seq {opened.seq}"
         found.problems.append(Problem("broken commitment", where, f"it cannot be read: {in_words(error)}"))
 
@@ -127,13 +138,13 @@ def _check_cell(
     joint: Sequence[Event],
     found: JointVerification,
     seen: dict[tuple[str, int], list[Event]],
-    *,
-    recordings: bool,
 ) -> None:
-    looked = verify_campaign(folder, recordings=None if recordings else (), lab=False)
+    looked = verify_campaign(folder)
     found.problems += [Problem(p.what, f"{folder.name}: {p.where}", p.detail) for p in looked.problems]
-    events = list(looked.events)
-    entry = body_of(events[0], CampaignOpened).get("joint") if events else None
+    if not looked.events:
+        return
+    events, opened = looked.events, body_of(looked.events[0], CampaignOpened)
+    entry = opened.get("joint")
     if entry is None:
         found.problems.append(Problem("another campaign", folder.name, "it is no part of a joint campaign"))
         return
@@ -147,7 +158,6 @@ def _check_cell(
         return
     seen[key] = events
     found.cells.append(part.name)
-    opened = body_of(events[0], CampaignOpened)
     if opened["commitment"] != part.commitment or list(opened["schedule"]) != state.slots(part):
         what = "its schedule or what binds its arms is not what the seal host dealt"
         found.problems.append(Problem("another part", folder.name, what))

@@ -86,7 +86,7 @@ def _part(host: SealHost, cell: str, question: Question) -> Answer:
         blocks=part.dealt,
         of=len(host.state.blocks),
         commitment=opened["commitment"],
-        head=Head.of(host.state.last),
+        head=Head(**host.state.last),
     )
     slots = tuple(PublicSlot(**slot) for slot in host.state.slots(part))
     return PartAnswer(joint=entry, slots=slots, commitment=part.commitment)
@@ -102,7 +102,7 @@ def _reveal(host: SealHost, cell: str, question: Question) -> Answer:
         raise InputError("a reveal needs the trial, and the clock as it was compared")
     head, clock = _needed(question.head), question.clock.body()
     given = host.give(cell, question.part, question.trial, head, clock, question.skipped)
-    return RevealAnswer(arm=given.arm, head=Head.of(given.head))
+    return RevealAnswer(arm=given.arm, head=Head(**given.head))
 
 
 def _close(host: SealHost, cell: str, question: Question) -> Answer:

@@ -8,6 +8,7 @@ invitation, once: a file that a person carries to that cell.
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from labctl.plain import Json
 from labctl.store.atomic_files import file_errors, replace_file
 
 PRIVATE = 0o600
+_KEY = re.compile(r"[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{40}")  # Z85 (ZeroMQ RFC 32) of 32 bytes
 HOST_KEYS = "keys.toml"
 
 
@@ -66,7 +68,8 @@ def write_invitation(path: Path, invitation: Invitation) -> None:
 def read_invitation(path: Path) -> Invitation:
     """Raises InputError for a file that others may read or that is no invitation, StorageError."""
     found = _read(path)
-    given = {name: value for name, value in found.items() if isinstance(value, str) and value}
+    texts = {name: value for name, value in found.items() if isinstance(value, str) and value}
+    given = {name: value for name, value in texts.items() if not name.endswith("_key") or _KEY.fullmatch(value)}
     wanted = Invitation.__dataclass_fields__
     wrong = sorted((set(wanted) | set(found)) - (set(wanted) & set(given)))
     if wrong:
@@ -89,8 +92,12 @@ def read_host_keys(path: Path) -> HostKeys:
     try:
         if not isinstance(cells, Mapping):
             raise KeyError("cells")
+        known = {name: str(key) for name, key in cells.items()}
         address, public, secret = (str(found[name]) for name in ("address", "public_key", "secret_key"))
-        return HostKeys(address, public, secret, {name: str(key) for name, key in cells.items()})
+        for name, key in {"public_key": public, "secret_key": secret, **known}.items():
+            if not _KEY.fullmatch(key):
+                raise KeyError(name)
+        return HostKeys(address, public, secret, known)
     except KeyError as error:
         raise InputError(f"{path}: the seal host's keys are damaged ({error}); restore the file from a copy") from None
 

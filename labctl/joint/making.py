@@ -5,8 +5,6 @@ May not: write anything before everything that could be refused has been checked
 
 from __future__ import annotations
 
-import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,15 +26,13 @@ from labctl.joint.keys import (
 from labctl.joint.seal_host import JOINT, part_nonce
 from labctl.joint.state import BlockBody, JointKind, JointOpened, PartBody, fold_joint, slots_of
 from labctl.messages.body_parts import SlotWithArm
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import folder_in_one_step
 from labctl.store.chain_heads import append_head, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal
-from labctl.store.lab_folder import Plan, read_plan
+from labctl.store.lab_folder import Plan, check_name, read_plan
 from labctl.store.ledger import Ledger, part_commitment
 from labctl.store.opened_body import text_digest
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +59,13 @@ def make_joint(
         raise InputError('it has no [cells] table; a joint campaign names its cells: names = ["a", "b"]', where=at)
     check_address(address, "--address")
     name = name or plan.protocol.protocol.name
-    if not _NAME.fullmatch(name):
-        raise InputError(f"joint campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
+    check_name("joint campaign", name)
     folder = lab.resolve() / JOINT / name
     if folder.exists():
         raise InputError(f"joint campaign {name!r} is there already in {folder.parent}; choose another --name")
-    building = folder.with_name(f".making-{name}")
-    with file_errors(str(folder.parent)):
-        shutil.rmtree(building, ignore_errors=True)  # what a killed one may have left
-        building.mkdir(parents=True, mode=0o700)
-    try:
+    with folder_in_one_step(folder, mode=0o700) as building:
         commitment, head = _seal(building, name, plan, entropy, anchor, who)
         _pair(building, name, plan.protocol.cells.names, address, commitment)
-        with file_errors(str(folder)):
-            building.rename(folder)
-            sync_folder(folder.parent)
-    finally:
-        shutil.rmtree(building, ignore_errors=True)
     return Made(folder, commitment, head, sorted(folder.glob("*.invitation.toml")))
 
 

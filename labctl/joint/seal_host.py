@@ -43,7 +43,6 @@ from labctl.store.ledger import Ledger, part_commitment
 from labctl.store.locks import Lock
 
 JOINT = "joint"  # of a lab: the joint campaigns whose seal it has
-KEYS = "keys.toml"
 WHO = "seal-host"
 _PATIENCE_NS = 10 * SECOND
 

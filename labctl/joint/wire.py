@@ -39,10 +39,6 @@ class Head(_Form):
     seq: Annotated[int, Field(ge=1, le=2**53)]
     hash: Hash
 
-    @classmethod
-    def of(cls, head: HeadBody) -> Head:
-        return cls(seq=head["seq"], hash=head["hash"])
-
     def body(self) -> HeadBody:
         return HeadBody(seq=self.seq, hash=self.hash)
 
@@ -52,10 +48,6 @@ class Compared(_Form):
 
     offset_s: Seconds
     bound_s: Annotated[float, Field(ge=0, le=1e9)]
-
-    @classmethod
-    def of(cls, clock: ClockBody) -> Compared:
-        return cls(offset_s=clock["offset_s"], bound_s=clock["bound_s"])
 
     def body(self) -> ClockBody:
         return ClockBody(offset_s=self.offset_s, bound_s=self.bound_s)

@@ -152,7 +152,7 @@ class OutcomeBody(TypedDict):
 
 class Hands(TypedDict):
     """What a trial took of people at consoles since the one before was scored: how many keys they pressed, and the
-    seconds in which it waited for one of them, be it before staging, with the arm home or with its recording sealed.
+    seconds in which it waited for one of them, be it before staging, with the robot home or with its recording sealed.
     """
 
     keys: int
@@ -303,15 +303,6 @@ class SceneRules(TypedDict):
     min_score: float | Literal["measured", "where_measured", "none"] | None
     max_camera_shift_px: float
     override: str
-
-
-class ScoreLimits(TypedDict):
-    """The limits of [scene]: the least score of a match, 0 to 100 (None: any will do), and how far a camera may have
-    moved, in pixels.
-    """
-
-    min_score: float | None
-    max_camera_shift_px: float
 
 
 class StageEntry(TypedDict):

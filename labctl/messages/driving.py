@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
 from labctl import plain
 from labctl.messages import body_parts as parts
@@ -17,14 +16,11 @@ from labctl.plain import Json
 
 
 @dataclass(frozen=True, slots=True)
-class Prepare(Typed):
+class Prepare(Typed, kind="prepare", sender="run", to="controller"):
     """The only message that names the arm's controller: driver and options (a policy card as a table), and hand: driver
     and options of the device that may take over from a policy, or null; delay_s: how much later a policy gets all that
     it sees; a person's go waits as long. Private."""
 
-    KIND: ClassVar = "prepare"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "controller"
     driver: str
     options: Mapping[str, Json]
     kind: str
@@ -36,58 +32,43 @@ class Prepare(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Ready(Typed):
+class Ready(Typed, kind="ready", sender="controller", to="run"):
     """Loaded and warmed; private: load_s, warm_s, what the server reports of itself and what
     its policy runs on, sealed."""
 
-    KIND: ClassVar = "ready"
-    FROM: ClassVar = "controller"
-    TO: ClassVar = "run"
     episode: str
     private: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Start(Typed):
+class Start(Typed, kind="start", sender="run", to="controller"):
     """The first observation from now on is go."""
 
-    KIND: ClassVar = "start"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "controller"
     episode: str
     epoch: int
 
 
 @dataclass(frozen=True, slots=True)
-class Go(Typed):
+class Go(Typed, kind="go", sender="controller", to="run"):
     """The first observation was taken: the episode's clock runs from go_ns."""
 
-    KIND: ClassVar = "go"
-    FROM: ClassVar = "controller"
-    TO: ClassVar = "run"
     episode: str
     go_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Done(Typed):
+class Done(Typed, kind="done", sender="controller", to="run"):
     """The controller reports that its task is done."""
 
-    KIND: ClassVar = "done"
-    FROM: ClassVar = "controller"
-    TO: ClassVar = "run"
     episode: str
 
 
 @dataclass(frozen=True, slots=True)
-class Failed(Typed):
+class Failed(Typed, kind="failed", sender="controller, camera:*", to="run"):
     """The node of this name cannot go on with the episode. Of a controller the reason is private: it may name the
     arm of the experiment.
     """
 
-    KIND: ClassVar = "failed"
-    FROM: ClassVar = "controller, camera:*"
-    TO: ClassVar = "run"
     name: str
     episode: str | None = None
     private: str | None = None
@@ -95,50 +76,38 @@ class Failed(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class TouchByDevice(Typed):
+class TouchByDevice(Typed, kind="touch", sender="controller", to="run"):
     """A hand device took the robot from a policy (phase begin), or gave it back (end)."""
 
-    KIND: ClassVar = "touch"
-    FROM: ClassVar = "controller"
-    TO: ClassVar = "run"
     episode: str
     phase: str
     t_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class HandState(Typed):
+class HandState(Typed, kind="hand", sender="controller", to="run"):
     """Of a person's trial, or in a practice: how the hand's device is (`devices.ByHand.hand`), five times a second
     ([0014](decisions/0014-a-persons-hand-is-shown.md))."""
 
-    KIND: ClassVar = "hand"
-    FROM: ClassVar = "controller"
-    TO: ClassVar = "run"
     hand: plain.Hand
     episode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Switch(Typed):
+class Switch(Typed, kind="switch", sender="run", to="controller"):
     """Another instruction: once, `at_s` after go, the same for every arm
     ([0017](decisions/0017-scripted-switches.md)).
     """
 
-    KIND: ClassVar = "switch"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "controller"
     episode: str
     number: int
     instruction: str
 
 
 @dataclass(frozen=True, slots=True)
-class Switched(Typed):
+class Switched(Typed, kind="switched", sender="controller", to="run"):
     """The controller took the switch, and its next question carries it; only this is journalled."""
 
-    KIND: ClassVar = "switched"
-    FROM: ClassVar = "controller"
-    TO: ClassVar = "run"
     episode: str
     number: int
     t_ns: int

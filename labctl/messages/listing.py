@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from labctl.messages import driving, motion, pictures, processes, recording
+from labctl.messages import driving, motion, pictures, processes, recording, sensing
 from labctl.messages.typed import Typed
 
-MODULES = (motion, driving, recording, pictures, processes)
+MODULES = (motion, driving, recording, pictures, sensing, processes)
 
 
 def all_messages() -> list[type[Typed]]:

@@ -6,30 +6,23 @@ May not: hold up whoever takes pictures: what is published is dropped where nobo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from labctl.messages import body_parts as parts
 from labctl.messages.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)
-class CameraState(Typed):
+class CameraState(Typed, kind="camera", sender="camera:*", to="run"):
     """Why a camera gives no pictures, "" when it does; on every change."""
 
-    KIND: ClassVar = "camera"
-    FROM: ClassVar = "camera:*"
-    TO: ClassVar = "run"
     name: str
     lost: str
 
 
 @dataclass(frozen=True, slots=True)
-class FrameGap(Typed):
+class FrameGap(Typed, kind="gap", sender="camera:*, sensor:*", to="run"):
     """The body of a `Gap` event: missing frames (or values of a sensor), over, or a part of those that go on."""
 
-    KIND: ClassVar = "gap"
-    FROM: ClassVar = "camera:*, sensor:*"
-    TO: ClassVar = "run"
     episode: str
     stream: str
     from_ns: int | None
@@ -40,12 +33,9 @@ class FrameGap(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Video(Typed):
+class Video(Typed, kind="video", sender="camera:*", to="run"):
     """The video of an episode is in its file for good."""
 
-    KIND: ClassVar = "video"
-    FROM: ClassVar = "camera:*"
-    TO: ClassVar = "run"
     episode: str
     camera: str
     file: str | None
@@ -53,39 +43,28 @@ class Video(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Frame(Typed):
+class Frame(Typed, kind="frame", sender="camera:*", to="@frames", arrays="image"):
     """Full size; t_ns: of receipt. While an episode is open that has `frames` in its open; sockets of its own that keep
     the newest alone."""
 
-    KIND: ClassVar = "frame"
-    FROM: ClassVar = "camera:*"
-    TO: ClassVar = "@frames"
-    ARRAYS: ClassVar = "image"
     camera: str
     t_ns: int
 
 
 @dataclass(frozen=True, slots=True)
-class Preview(Typed):
+class Preview(Typed, kind="preview", sender="camera:*", to="@preview", arrays="image"):
     """320 px wide, ten a second, dropped where nobody keeps up."""
 
-    KIND: ClassVar = "preview"
-    FROM: ClassVar = "camera:*"
-    TO: ClassVar = "@preview"
-    ARRAYS: ClassVar = "image"
     camera: str
     t_ns: int
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class Compare(Typed):
+class Compare(Typed, kind="compare", sender="run", to="camera:*"):
     """What to compare the pictures with: trial (null: nothing is staged), compare (false: ghosts only, the robot is not
     home), scene and pose: photos {file, sha256} or null."""
 
-    KIND: ClassVar = "compare"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "camera:*"
     trial: str | None
     round: int
     compare: bool = False
@@ -95,12 +74,9 @@ class Compare(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Photo(Typed):
+class Photo(Typed, kind="photo", sender="run", to="camera:*"):
     """Take a photo into this file, of light from after_ns on, and compare it."""
 
-    KIND: ClassVar = "photo"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "camera:*"
     request: int
     file: str
     after_ns: int
@@ -110,12 +86,9 @@ class Photo(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Compared(Typed):
+class Compared(Typed, kind="compared", sender="camera:*", to="run"):
     """scene: `Match.body()`, pose: `Move.body()`, each or null; problem: why there is none."""
 
-    KIND: ClassVar = "compared"
-    FROM: ClassVar = "camera:*"
-    TO: ClassVar = "run"
     camera: str
     trial: str
     round: int
@@ -126,12 +99,9 @@ class Compared(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Photographed(Typed):
+class Photographed(Typed, kind="photographed", sender="camera:*", to="run"):
     """photo {file, sha256, t_ns} or null; scene, pose, problem as in `compared`."""
 
-    KIND: ClassVar = "photographed"
-    FROM: ClassVar = "camera:*"
-    TO: ClassVar = "run"
     request: int
     camera: str
     photo: parts.Photo | None
@@ -141,13 +111,9 @@ class Photographed(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Ghost(Typed):
+class Ghost(Typed, kind="ghost", sender="camera:*", to="@preview", arrays="image, reference"):
     """Live and reference over each other, 320 px wide, twice a second while a scene is staged."""
 
-    KIND: ClassVar = "ghost"
-    FROM: ClassVar = "camera:*"
-    TO: ClassVar = "@preview"
-    ARRAYS: ClassVar = "image, reference"
     camera: str
     trial: str
     t_ns: int

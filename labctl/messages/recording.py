@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from labctl import plain
 from labctl.messages import body_parts as parts
@@ -16,14 +15,11 @@ from labctl.messages.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)
-class Open(Typed):
+class Open(Typed, kind="open", sender="run", to="arm, camera:*, controller, recorder, sensor:*"):
     """An episode begins to exist. To the recorder with the names of its producers; to a camera with frames: whether any
     arm's policy reads this camera, and inputs: the edits of what policies see, with the seed of what is drawn for them.
     """
 
-    KIND: ClassVar = "open"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "arm, camera:*, controller, recorder, sensor:*"
     episode: str
     producers: Sequence[str] | None = None
     frames: bool = False
@@ -32,53 +28,36 @@ class Open(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Close(Typed):
+class Close(Typed, kind="close", sender="run", to="arm, camera:*, controller, recorder, sensor:*"):
     """Nothing more is recorded of it."""
 
-    KIND: ClassVar = "close"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "arm, camera:*, controller, recorder, sensor:*"
     episode: str
 
 
 @dataclass(frozen=True, slots=True)
-class Resend(Typed):
+class Resend(Typed, kind="resend", sender="run", to="producers"):
     """After a recorder's restart: declarations, unacknowledged chunks, ends."""
-
-    KIND: ClassVar = "resend"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "producers"
 
 
 @dataclass(frozen=True, slots=True)
-class ProducerLost(Typed):
+class ProducerLost(Typed, kind="lost", sender="run", to="recorder"):
     """This producer will end nothing any more."""
 
-    KIND: ClassVar = "lost"
-    FROM: ClassVar = "run"
-    TO: ClassVar = "recorder"
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Declare(Typed):
+class Declare(Typed, kind="declare", sender="producers", to="recorder"):
     """The streams of an episode, as `streams.StreamSpec`s."""
 
-    KIND: ClassVar = "declare"
-    FROM: ClassVar = "producers"
-    TO: ClassVar = "recorder"
     episode: str
     specs: Sequence[plain.SpecEntry]
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk(Typed):
+class Chunk(Typed, kind="chunk", sender="producers", to="recorder", arrays="t_ns, values"):
     """About a second of a stream's samples; n: how many."""
 
-    KIND: ClassVar = "chunk"
-    FROM: ClassVar = "producers"
-    TO: ClassVar = "recorder"
-    ARRAYS: ClassVar = "t_ns, values"
     episode: str
     stream: str
     seq: int
@@ -86,47 +65,35 @@ class Chunk(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class End(Typed):
+class End(Typed, kind="end", sender="producers", to="recorder"):
     """Everything is sent: of each stream chunks and n, and the chunks that were given up."""
 
-    KIND: ClassVar = "end"
-    FROM: ClassVar = "producers"
-    TO: ClassVar = "recorder"
     episode: str
     sent: Mapping[str, parts.SentEntry]
     gaps: Sequence[parts.GapBody] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Ack(Typed):
+class Ack(Typed, kind="ack", sender="recorder", to="producers"):
     """A chunk is committed."""
 
-    KIND: ClassVar = "ack"
-    FROM: ClassVar = "recorder"
-    TO: ClassVar = "producers"
     episode: str
     stream: str
     seq: int
 
 
 @dataclass(frozen=True, slots=True)
-class Opened(Typed):
+class Opened(Typed, kind="opened", sender="recorder", to="run"):
     """The recorder takes chunks of this episode."""
 
-    KIND: ClassVar = "opened"
-    FROM: ClassVar = "recorder"
-    TO: ClassVar = "run"
     episode: str
 
 
 @dataclass(frozen=True, slots=True)
-class Closed(Typed):
+class Closed(Typed, kind="closed", sender="recorder", to="run"):
     """What the episode's recording holds: streams as `TraceStore.seal`, the names of the private ones, gaps, and the
     producers that never ended."""
 
-    KIND: ClassVar = "closed"
-    FROM: ClassVar = "recorder"
-    TO: ClassVar = "run"
     episode: str
     streams: Mapping[str, parts.StreamEntry]
     private: Sequence[str]
@@ -135,12 +102,9 @@ class Closed(Typed):
 
 
 @dataclass(frozen=True, slots=True)
-class Late(Typed):
+class Late(Typed, kind="late", sender="recorder", to="run"):
     """A chunk came after its recording was sealed; it is not stored."""
 
-    KIND: ClassVar = "late"
-    FROM: ClassVar = "recorder"
-    TO: ClassVar = "run"
     episode: str
     stream: str
     seq: int = 0

@@ -7,20 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 from labctl.messages.typed import Typed
 
 
 @dataclass(frozen=True, slots=True)
-class SensorState(Typed):
+class SensorState(Typed, kind="sensor", sender="sensor:*", to="run"):
     """On every change. lost: why it gives no values, "" while it does; beyond: which of its [[sensor.interlock]] it is
     beyond, counted from 0; t_ns: of the sample, or of the loss, that made the change.
     """
 
-    KIND: ClassVar = "sensor"
-    FROM: ClassVar = "sensor:*"
-    TO: ClassVar = "run"
     name: str
     lost: str
     beyond: Sequence[int] = ()

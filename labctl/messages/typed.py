@@ -23,19 +23,24 @@ class Misfit(InputError):
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """Base of all messages. A field that has its default is left out on the wire. KIND: how it is called there;
-    FROM, TO: the nodes it goes between; ARRAYS: what travels beside the body.
+    """Base of all messages: `class Ack(Typed, kind="ack", sender="recorder", to="producers")`. A field that has its
+    default is left out on the wire. kind: how it is called there; sender, to: the nodes it goes between; arrays: what
+    travels beside the body.
     """
 
     KIND: ClassVar[str]
     FROM: ClassVar[str]
     TO: ClassVar[str]
-    ARRAYS: ClassVar[str] = ""
+    ARRAYS: ClassVar[str]
+
+    def __init_subclass__(cls, *, kind: str = "", sender: str = "", to: str = "", arrays: str = "") -> None:
+        if kind:  # not where dataclass makes the class once more, with slots
+            cls.KIND, cls.FROM, cls.TO, cls.ARRAYS = kind, sender, to, arrays
 
     def wire(self) -> dict[str, Any]:
         """The body of the message on the wire."""
         body: dict[str, Any] = {}
-        for name, default in _defaults(type(self)):
+        for name, _, _, default in _fields(type(self)):
             value = getattr(self, name)
             if value is not default and value != default:
                 body[name] = value
@@ -55,20 +60,19 @@ def read(schema: type[T], message: Message) -> T:
     Raises Misfit for a field that is missing or of another type.
     """
     body, found = message.body, {}
-    for name, types, needed in _checks(schema):
+    for name, annotation, types, default in _fields(schema):
         if name in body:
             value = body[name]
             if types is not None and not isinstance(value, types):
-                raise Misfit(f"message {schema.KIND}: {name} is {ascii(value)[:80]}, not {_annotation(schema, name)}")
+                raise Misfit(f"message {schema.KIND}: {name} is {ascii(value)[:80]}, not {annotation}")
             found[name] = value
-        elif needed:
+        elif default is MISSING:
             raise Misfit(f"message {schema.KIND}: {name} is missing")
     return schema(**found)
 
 
-_NONE = type(None)
 _TYPES: dict[str, tuple[type, ...]] = {
-    "None": (_NONE,),
+    "None": (type(None),),
     "str": (str,),
     "bool": (bool,),
     "int": (int, np.integer),
@@ -81,17 +85,9 @@ _TYPES: dict[str, tuple[type, ...]] = {
 
 
 @cache
-def _checks(schema: type[Typed]) -> tuple[tuple[str, tuple[type, ...] | None, bool], ...]:
-    """Each field's name, the types that it may have (None: any), and whether it has to be there."""
-    return tuple(
-        (field.name, _types(str(field.type)), field.default is MISSING and field.default_factory is MISSING)
-        for field in fields(schema)
-    )
-
-
-@cache
-def _defaults(schema: type[Typed]) -> tuple[tuple[str, object], ...]:
-    return tuple((field.name, field.default) for field in fields(schema))
+def _fields(schema: type[Typed]) -> tuple[tuple[str, str, tuple[type, ...] | None, object], ...]:
+    """Each field's name and annotation, the types that it may have (None: any), and its default, or MISSING."""
+    return tuple((field.name, str(field.type), _types(str(field.type)), field.default) for field in fields(schema))
 
 
 def _types(annotation: str) -> tuple[type, ...] | None:
@@ -100,7 +96,3 @@ def _types(annotation: str) -> tuple[type, ...] | None:
         name: (Mapping,) if name.startswith(("parts.", "plain.")) else _TYPES[name] for name in names if name != "Json"
     }
     return None if "Json" in names else tuple(one for types in known.values() for one in types)
-
-
-def _annotation(schema: type[Typed], name: str) -> str:
-    return next(str(field.type) for field in fields(schema) if field.name == name)

@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import statistics
-import subprocess
 import sys
 import threading
 from collections.abc import Mapping
@@ -29,9 +27,9 @@ from labctl.config.policy_card import Card
 from labctl.devices import ByHand, Controller, Observation, Picture, find_driver, load
 from labctl.errors import LabctlError
 from labctl.nodes.playing import chunk_problem
+from labctl.processes import json_answer, leave_with
 from labctl.store.driver_options import SIMULATED
 
-CHILD = "from labctl.nodes.asking import ask_main; ask_main()"
 ANSWERS = 3
 CONNECT_S = 3.0
 SPARE_S = 20.0  # beyond what the card allows, for the process itself
@@ -89,17 +87,11 @@ def _in_a_process(asked: ArmQuestion) -> ArmAnswer:
         if elsewhere and (refused := nobody_there(str(asked.options.get("endpoint", "")))):
             return {"problem": refused}
         patience_s += 2 * card.server.ready_s + ANSWERS * card.timing.give_up_s
-    words = [sys.executable, "-P", "-c", CHILD]
     given = asked.model_copy(update={"parent": os.getpid()}).model_dump_json()
-    try:
-        done = subprocess.run(words, input=given, capture_output=True, text=True, timeout=patience_s)
-    except subprocess.TimeoutExpired:
-        return {"problem": f"no answer within {patience_s:.0f} s"}
-    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    if lines:
-        return json.loads(lines[-1])
-    how = signal.Signals(-done.returncode).name if done.returncode < 0 else f"exit code {done.returncode}"
-    return {"problem": f"its process ended ({how})"}
+    answer, ended = json_answer("labctl.nodes.asking:ask_main", given, patience_s)
+    if answer:
+        return json.loads(answer)
+    return {"problem": f"no answer within {patience_s:.0f} s" if ended is None else f"its process ended ({ended})"}
 
 
 def nobody_there(endpoint: str) -> str | None:
@@ -115,25 +107,20 @@ def nobody_there(endpoint: str) -> str | None:
     except socket.gaierror as error:
         return f"{endpoint}: there is no host {place.hostname!r} ({error.strerror})"
     except (OSError, ValueError):  # it may be slow, or its driver says better what is wrong
-        return None
+        pass
     return None
 
 
 def ask_main() -> None:
     """Entry of the asking process: its spec on standard input, one JSON line on standard output."""
-    answer = _guarded(ArmQuestion.model_validate_json(sys.stdin.read()))
-    sys.stdout.write("\n" + json.dumps(answer) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # a thread of a policy that hangs would hold the interpreter's end
+    leave_with(_guarded(ArmQuestion.model_validate_json(sys.stdin.read())))
 
 
 def _guarded(asked: ArmQuestion) -> ArmAnswer:
     try:
         return answers(asked)
-    except LabctlError as error:
-        return {"problem": str(error)}
     except Exception as error:  # a bug in a policy must not look like one that is well
-        return {"problem": f"{type(error).__name__}: {error}"}
+        return {"problem": str(error) if isinstance(error, LabctlError) else f"{type(error).__name__}: {error}"}
 
 
 def answers(asked: ArmQuestion) -> ArmAnswer:

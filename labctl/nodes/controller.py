@@ -1,6 +1,6 @@
-"""The controller node: a policy or a person in the loop. The only node that is told which arm of the experiment runs.
+"""The controller node: a policy or a person in the loop. The only node that knows which arm of the experiment runs.
 
-May not: tell anyone what it was told, start its clock before a warm controller has a live observation, send a target
+May not: pass on which arm it is, start its clock before a warm controller has a live observation, send a target
 outside its episode, go on with an answer that came too late, or ask a policy while a person's hand drives.
 
 The clock starts at go: the first observation captured after `start` is handed to the loaded and warmed controller
@@ -28,11 +28,11 @@ from labctl.messages import driving
 from labctl.messages.processes import Shutdown
 from labctl.messages.recording import Ack, Close, Open, Resend
 from labctl.nodes.observation_buffer import ObservationBuffer
-from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, hear
 from labctl.nodes.playing import Play, chunk_problem
 from labctl.nodes.policy_stream import POLICY, Question, question_row
 from labctl.nodes.takeover import TakeOver
-from labctl.nodes.tracing import TraceSender
+from labctl.nodes.tracing import TraceSender, acknowledged, resend
 from labctl.plain import Json
 
 HAND_NS = SECOND // 5  # how often a person's screen hears of the hand
@@ -74,7 +74,7 @@ class ControllerNode:
     def __init__(self, cell: Cell, fixture: Fixture, *, chunk_ns: int = SECOND) -> None:
         self._cell = cell
         self._fixture = fixture
-        self._sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
+        self.sender = TraceSender("controller", [POLICY], chunk_ns=chunk_ns)
         self._controller: Controller | None = None
         self._by_hand: ByHand | None = None  # the same, where a person's hand drives
         self._closed = False
@@ -98,18 +98,14 @@ class ControllerNode:
         """One visit: mail first, then whatever the phase asks for."""
         step = Step()
         for message in inbox:
-            found = heard(MESSAGES, self._phase, message, step)
-            if found is not None:
-                phase, act = found
-                self._enter(phase)
-                act(self, now_ns, step)
+            hear(MESSAGES, self._phase, self, message, now_ns, step, self._enter)
         self._buffer.let_in(now_ns)
         seen_ns = self._buffer.t_ns
         if seen_ns is not None:
             if self._phase in SEEN:
                 SEEN[self._phase](self, seen_ns, now_ns, step)
             self._tell_hand(now_ns, step)
-        step.out += self._sender.poll(now_ns)
+        step.out += self.sender.poll(now_ns)
         step.due_ns = self._due()
         return step
 
@@ -204,7 +200,7 @@ class ControllerNode:
             step.out.append(driving.Ready(self._episode, private).to("run"))
 
     def _open(self, sent: Open, now_ns: int, step: Step) -> None:
-        step.out += self._sender.open(sent.episode)
+        step.out += self.sender.open(sent.episode)
 
     def _start(self, sent: driving.Start, now_ns: int, step: Step) -> None:
         self._epoch, self._started_ns = sent.epoch, now_ns
@@ -218,14 +214,8 @@ class ControllerNode:
             self._play.done = False
         step.out.append(driving.Switched(sent.episode, sent.number, max(now_ns, self._last_asked_ns + 1)).to("run"))
 
-    def _acknowledged(self, sent: Ack, now_ns: int, step: Step) -> None:
-        self._sender.ack(sent)
-
-    def _resend(self, sent: Resend, now_ns: int, step: Step) -> None:
-        step.out += self._sender.resend()
-
     def _close(self, sent: Close | Shutdown, now_ns: int, step: Step) -> None:
-        step.out += self._sender.close(now_ns)
+        step.out += self.sender.close(now_ns)
         self._stop()
         problem = self._release()
         if problem is not None:
@@ -296,7 +286,7 @@ class ControllerNode:
             why = f"no answer within {pace.give_up_s:g} s; given up"
         else:
             return
-        self._sender.add(question_row(question, now_ns, late=True))
+        self.sender.add(question_row(question, now_ns, late=True))
         self._fail(why, step)
 
     def _use(self, message: Message, now_ns: int, step: Step) -> None:
@@ -304,29 +294,29 @@ class ControllerNode:
         question, self._asked = self._asked, None
         assert question is not None
         if not self._succeeded(message.body, step):
-            self._sender.add(question_row(question, now_ns))
+            self.sender.add(question_row(question, now_ns))
             return
         if self._overtaken:
             self._overtaken = False
-            self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
+            self.sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._next_ns = now_ns  # asked before a hand took over: what is seen from now on is asked about
             return
         chunk: ActionChunk = message.body["result"]
         seen = self._buffer.measured()
         problem = chunk_problem(chunk, len(seen["q"]), np.size(seen.get("gripper", 0.0)), len(self._cell.robots))
         if problem:
-            self._sender.add(question_row(question, now_ns, reply_ns=now_ns))
+            self.sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._fail(problem, step)
             return
         play = Play(chunk, question.capture_ns, now_ns, self._epoch, self._episode)
         late = now_ns - question.request_ns > self._buffer.pace.deadline_s * SECOND
         if late or not len(play.t_ns):
-            self._sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
+            self.sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
             self._next_ns = now_ns  # not used: the robot stands, and what is seen from now on is asked about
             return
         self._play = play
         play.done = play.done and question.instruction == self._instruction
-        self._sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, play=play))
+        self.sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, play=play))
         self._next_ns = play.ends_ns - round(self._buffer.pace.ask_ahead_s * SECOND)
         step.out += play.targets(now_ns, self._buffer.measured())
 
@@ -385,8 +375,8 @@ MESSAGES = by_kind(
         On(driving.Start, frozenset({Phase.READY}), ControllerNode._start, Phase.STARTED),
         On(driving.Switch, frozenset({Phase.RUNNING}), ControllerNode._switch),
         OnRaw("answer", frozenset({Phase.RUNNING}), ControllerNode._use),
-        On(Ack, _ALL, ControllerNode._acknowledged),
-        On(Resend, _ALL, ControllerNode._resend),
+        On(Ack, _ALL, acknowledged),
+        On(Resend, _ALL, resend),
         On(Close, _ALL, ControllerNode._close, Phase.OVER),
         On(Shutdown, _ALL, ControllerNode._shut_down, Phase.OVER),
     )

@@ -21,7 +21,7 @@ class EditedPictures:
     """Edits a camera's pictures one after the other, in the order of an episode.
 
     What is drawn (where a patch lies, which frames are dropped) depends on the seed, the camera and the edit alone, and
-    on the how-manieth picture it is: the same pictures give the same edited ones.
+    on the place of a picture among those before it: the same pictures give the same edited ones.
     """
 
     def __init__(self, camera: str, edits: Sequence[EditEntry], seed: int) -> None:

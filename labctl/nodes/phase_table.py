@@ -44,14 +44,12 @@ class On(Generic[N, P, T]):
         sent, handler = read(self.message, message), self.handler
         return lambda node, now_ns, step: handler(node, sent, now_ns, step)
 
-    def carry_out(self, node: N, message: Message, now_ns: int, step: Step) -> None:
-        """Do it at once. Raises Misfit."""
-        self.handler(node, read(self.message, message), now_ns, step)
-
 
 @dataclass(frozen=True, slots=True)
 class OnRaw(Generic[N, P]):
-    """As `On`, of what needs no look: what came of a call that this node made, or arrays that come at a high rate."""
+    """As `On`, of what the handler looks at itself, or that needs no look: what came of a call that this node made, or
+    arrays that come at a high rate. The handler may raise Misfit.
+    """
 
     kind: str
     phases: frozenset[P]
@@ -61,9 +59,6 @@ class OnRaw(Generic[N, P]):
     def act(self, message: Message) -> Act[N]:
         handler = self.handler
         return lambda node, now_ns, step: handler(node, message, now_ns, step)
-
-    def carry_out(self, node: N, message: Message, now_ns: int, step: Step) -> None:
-        self.handler(node, message, now_ns, step)
 
 
 class Row(Protocol[N_in, P_out]):
@@ -76,7 +71,6 @@ class Row(Protocol[N_in, P_out]):
     @property
     def then(self) -> P_out | None: ...
     def act(self, message: Message) -> Callable[[N_in, int, Step], None]: ...
-    def carry_out(self, node: N_in, message: Message, now_ns: int, step: Step) -> None: ...
 
 
 class Always(StrEnum):
@@ -94,7 +88,7 @@ def on(message: type[T], handler: Callable[[N, T, int, Step], None]) -> On[N, Al
 
 
 def on_raw(kind: str, handler: Callable[[N, Message, int, Step], None]) -> OnRaw[N, Always]:
-    """As `on`, of what the handler looks at itself: it may raise Misfit."""
+    """As `on`, of what the handler looks at itself."""
     return OnRaw(kind, _ALWAYS, handler)
 
 
@@ -108,32 +102,34 @@ def by_kind(rows: Iterable[Row[N, P]]) -> Mapping[str, Row[N, P]]:
     return found
 
 
-def heard(table: Mapping[str, Row[N, P]], phase: P, message: Message, step: Step) -> tuple[P, Act[N]] | None:
-    """The phase that a message leads to and what is done about it; None when it does not count, or was refused."""
+def hear(
+    table: Mapping[str, Row[N, P]],
+    phase: P,
+    node: N,
+    message: Message,
+    now_ns: int,
+    step: Step,
+    enter: Callable[[P], None] = lambda phase: None,
+) -> bool:
+    """Enter the phase that a message leads to and do what it asks for, unless it does not fit its type; False when it
+    does not count.
+    """
     row = table.get(message.kind)
     if row is None or phase not in row.phases:
-        return None
-    try:
-        return row.then or phase, row.act(message)
-    except Misfit as error:
-        _refuse(error, message, step)
-        return None
-
-
-def carry_out(table: Mapping[str, Row[N, Always]], node: N, message: Message, now_ns: int, step: Step) -> bool:
-    """Do what a message asks of a node without phases; False when no row is for it."""
-    row = table.get(message.kind)
-    if row is None:
         return False
     try:
-        row.carry_out(node, message, now_ns, step)
+        act = row.act(message)
+        if row.then is not None:
+            enter(row.then)
+        act(node, now_ns, step)
     except Misfit as error:
-        _refuse(error, message, step)
+        step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
     return True
 
 
-def _refuse(error: Misfit, message: Message, step: Step) -> None:
-    step.refused.append(f"{error}; refused, from {message.sender or 'nobody'}")
+def carry_out(table: Mapping[str, Row[N, Always]], node: N, message: Message, now_ns: int, step: Step) -> bool:
+    """As `hear`, of a node without phases."""
+    return hear(table, Always.ALWAYS, node, message, now_ns, step)
 
 
 def entered(follows: Mapping[P, frozenset[P]], phase: P, then: P) -> P:

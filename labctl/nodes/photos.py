@@ -21,7 +21,7 @@ from labctl.core.scene_words import moved
 from labctl.devices import Frame
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import MatchBody, MoveBody, Photo
-from labctl.messages.pictures import Compare, Ghost
+from labctl.messages.pictures import Compare, Compared, Ghost, Photographed
 from labctl.messages.pictures import Photo as TakePhoto
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.scene.matching import TOLERANCE_PX, Box, camera_move, compare
@@ -31,9 +31,8 @@ from labctl.store.pictures import encode_png, ghost, load_photo, small
 GHOST_WIDTH = 320
 GHOST_NS = 500 * MILLISECOND
 COMPARE_NS = SECOND
-UNSEEN_NS = (
-    5 * SECOND
-)  # between both in simulated time, where nobody looks; the photo of a commit is compared all the same
+# Between both in simulated time, where nobody looks; the photo of a commit is compared all the same.
+UNSEEN_NS = 5 * SECOND
 AVERAGED = 8  # frames in one look: noise is a third of a frame's, and lamps that flicker are evened out
 AVERAGE_NS = SECOND  # a slow camera gives fewer
 MODELLED_NS = 50 * MILLISECOND  # a comparison, on a simulated clock; measured 40 ms for 640 x 480
@@ -88,13 +87,17 @@ class ScenePhotos:
 
     def _looked(self, message: Message, now_ns: int, step: Step) -> None:
         self._busy = False
-        self._tell(message.body.get("result"), step)
+        body, task = message.body, self._task
+        if "error" not in body:
+            self._tell(body["result"], step)
+        elif task is not None and task.trial is not None:
+            failed = Compared(self._camera, task.trial, task.round, now_ns, problem=body["error"])
+            step.out.append(failed.to("run"))
 
     def _photo_done(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
-        done = body.get("result") or {"problem": body.get("error")}
-        answer = {"request": int(body["tag"]), "camera": self._camera, "photo": None, "problem": None, **done}
-        step.out.append(Message("run", "photographed", answer))
+        done = body.get("result") or {"photo": None, "problem": body.get("error")}
+        step.out.append(Photographed(int(body["tag"]), self._camera, **done).to("run"))
 
     def see(self, frame: Frame, step: Step) -> None:
         """A frame of this camera: the photo waited for, or one to show with its ghost."""
@@ -139,14 +142,14 @@ class ScenePhotos:
         pictures = self._eye.ghost(frames[-1].image, task)
         return {"t_ns": frames[-1].host_ns, "round": task.round, "found": found, "pictures": pictures}
 
-    def _tell(self, result: Shown | None, step: Step) -> None:
+    def _tell(self, result: Shown, step: Step) -> None:
         task = self._task
-        if task is None or task.trial is None or result is None or result["round"] != task.round:
+        if task is None or task.trial is None or result["round"] != task.round:
             return
-        common = {"camera": self._camera, "trial": task.trial, "t_ns": result["t_ns"]}
         if result["found"] is not None:
             self._found = result["found"]
-            step.out.append(Message("run", "compared", {**common, "round": task.round, **self._found}))
+            compared = Compared(self._camera, task.trial, task.round, result["t_ns"], **self._found)
+            step.out.append(compared.to("run"))
         if result["pictures"]:
             shown = Ghost(self._camera, task.trial, result["t_ns"], task.counts)
             if self._found is not None:

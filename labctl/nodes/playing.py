@@ -15,16 +15,16 @@ from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.devices import ActionChunk
 from labctl.messages.motion import Target
+from labctl.nodes.targets import POSE
 
-POSE = 7  # numbers of a tool's pose
 STEPS = {"joint_step": "joint_position", "tcp_step": "tcp_pose"}  # added to what is measured when a step begins
 
 
 class Play:
     """The executed part of a chunk, from an answer that came at `now_ns` to an observation captured at `capture_ns`.
 
-    t_ns (n,): when each action is to be reached; n is 0 when all of them were past before they came. first_ns: when
-    the first of them begins. Targets carry `epoch` and `episode`.
+    t_ns (n,): when each action is to be reached; n is 0 when all of them were past before they came. The first of them
+    begins when the answer comes. Targets carry `epoch` and `episode`.
     """
 
     def __init__(self, chunk: ActionChunk, capture_ns: int, now_ns: int, epoch: int, episode: str) -> None:
@@ -39,7 +39,6 @@ class Play:
         self._space, self._stepped = STEPS.get(chunk.space, chunk.space), chunk.space in STEPS
         self._about = np.array(chunk.about_m)
         self._next = 0
-        self.first_ns = now_ns
         self.done = chunk.done
 
     @property

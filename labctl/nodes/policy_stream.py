@@ -52,14 +52,14 @@ def question_row(
     play: Play | None = None,
     late: bool = False,
 ) -> Batch:
-    """The row of a question whose end is known now; `chunk` is its answer, `play` what of that is sent to the robot."""
+    """The row of a question whose end is known now; `chunk` is its answer, `play` what of it is sent from now on."""
     actions, executed, dt_ns, server_us, call_us, gpu_mb = 0, 0, 0, -1, -1, -1
     if chunk is not None:
         actions, executed = len(chunk.values), 0 if play is None else len(play.t_ns)
         dt_ns = round(chunk.dt_s * SECOND)
         server_us, call_us = _whole(chunk.server_s, 1e6), _whole(chunk.call_s, 1e6)
         gpu_mb = _whole(chunk.gpu_memory_mb, 1.0)
-    first_ns = -1 if play is None else play.first_ns
+    first_ns = -1 if play is None else now_ns
     row = (question.capture_ns, question.request_ns, reply_ns, actions, executed, dt_ns)
     rest = (question.image_ns, first_ns, server_us, int(late), call_us, gpu_mb)
     return Batch(POLICY.name, np.array([now_ns], np.int64), np.array([[*row, *rest]], np.int64))

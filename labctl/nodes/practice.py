@@ -8,7 +8,7 @@ gone or the robot has stopped itself, or recover a robot that nobody has looked 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -17,11 +17,12 @@ from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.liveness import Liveness
 from labctl.messages.driving import Done, Failed, HandState, Prepare, Ready, Start
-from labctl.messages.motion import DeviceReport, Lease, Obs, Recover, Stage, Staged, Stop, Unstaged
+from labctl.messages.motion import LEASE_RENEWALS, DeviceReport, Lease, Obs, Recover, Stage, Staged, Stop, Unstaged
 from labctl.messages.processes import Beats, Exited, Failing, Kill, Shutdown, Spawn, Suspended
 from labctl.messages.recording import Close
 from labctl.messages.typed import read
-from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, entered, hear
+from labctl.nodes.robot import REST_RAD_S
 from labctl.plain import Hand, Json
 
 PRACTICE = "practice"  # in the place of an episode's name, which no recording has
@@ -31,10 +32,8 @@ STOPPED = {  # kinds of what the robot's node reports by itself
     "suspended": "this computer was suspended",
     "lease_lapsed": "the robot stopped: it did not hear from here in time",
 }
-LEASE_RENEWALS = 3  # per duration, as in a trial
 HOME, DRIVE = 1, 2  # epochs: the way home, the hand
 BAD_MODES = ("safety_stop", "fault")
-REST_RAD_S = 0.01
 REST_NS = 2 * SECOND  # how long the robot may take to come to rest before a person is asked to look
 RECOVER_NS = 35 * SECOND  # longer than the robot's node goes on trying
 START_NS = 30 * SECOND  # for the robot to answer
@@ -124,7 +123,7 @@ class PracticeNode:
         self._hand: Hand | None = None
         self._failing: dict[str, str] = {}
         self._news, self._news_until_ns = "", 0
-        self._ended = Ended("", False, False, 0.0)
+        self.ended = Ended("", False, False, 0.0)  # how it ended; complete once `finished`
         self.finished = False
 
     @property
@@ -134,11 +133,6 @@ class PracticeNode:
     def _enter(self, phase: Phase) -> None:
         self._phase = entered(FOLLOWS, self._phase, phase)
 
-    @property
-    def ended(self) -> Ended:
-        """How it ended; complete once `finished`."""
-        return self._ended
-
     def step(self, now_ns: int, inbox: list[Message]) -> Step:
         """Mail, then whoever is missing, then what the phase makes due."""
         step = Step()
@@ -146,11 +140,7 @@ class PracticeNode:
             self._began_ns, self._until_ns = now_ns, now_ns + START_NS
             step.out += [Spawn(name).to("@host") for name in self._liveness.required]
         for message in inbox:
-            found = heard(MESSAGES, self._phase, message, step)
-            if found is not None:
-                phase, act = found
-                self._enter(phase)
-                act(self, now_ns, step)
+            hear(MESSAGES, self._phase, self, message, now_ns, step, self._enter)
         for name in self._liveness.silent(now_ns):
             step.out.append(Kill(name).to("@host"))
             self._lost(name, "no heartbeat", now_ns, step)
@@ -242,10 +232,8 @@ class PracticeNode:
         elif self._liveness.mode not in BAD_MODES:
             self._enter(Phase.WAITING if self._home is None else Phase.HOMING)
             if self._home is not None:
-                self._next_lease_ns = now_ns + self._lease_ns // LEASE_RENEWALS
-                until_ns = now_ns + self._lease_ns
-                step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, until_ns).to("arm"))
-                step.out.append(Lease(HOME, None, until_ns).to("@lease"))
+                step.out.append(Stage(PRACTICE, self._home, 0, HOME, None, now_ns + self._lease_ns).to("arm"))
+                self._renew(HOME, now_ns, step)
         elif self._recover and not self._recovering:
             self._recovering, self._until_ns = True, now_ns + RECOVER_NS
             step.out.append(Recover().to("arm"))
@@ -284,7 +272,7 @@ class PracticeNode:
             self._driven_ns = now_ns - self._driving_since_ns
         self._enter(Phase.ENDING)
         self._until_ns, self._fresh = now_ns + REST_NS, False
-        self._ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
+        self.ended = Ended(why, failed, not moved, self._driven_ns / SECOND)
         self._let_go(DRIVE, step)
         step.out.append(Stop(DRIVE).to("arm"))
         step.out.append(Close(PRACTICE).to("controller"))
@@ -294,8 +282,7 @@ class PracticeNode:
         still = self._fresh and self._seen is not None and float(np.abs(self._seen["dq"]).max()) < REST_RAD_S
         over = now_ns > self._until_ns or not self._liveness.alive("arm")
         if still or over:
-            rested = bool(still) or self._ended.at_rest
-            self._ended = Ended(self._ended.why, self._ended.failed, rested, self._ended.driven_s)
+            self.ended = replace(self.ended, at_rest=bool(still) or self.ended.at_rest)
             self.finished = True
 
     # -- the line
@@ -318,7 +305,7 @@ class PracticeNode:
     def _words(self) -> tuple[str, str]:
         mode = self._liveness.mode
         if self._phase == Phase.ENDING:
-            return ("stopped: " + self._ended.why if self._ended.why else "stopping"), ""
+            return ("stopped: " + self.ended.why if self.ended.why else "stopping"), ""
         if self._liveness.obs_ns is None:
             return "waiting for the robot", ""
         if mode in BAD_MODES:

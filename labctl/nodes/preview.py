@@ -10,6 +10,7 @@ import numpy as np
 from labctl.bus import Message
 from labctl.clock import MILLISECOND
 from labctl.devices import Frame
+from labctl.messages import pictures
 
 WIDTH = 320
 LIVE_NS = 100 * MILLISECOND
@@ -34,5 +35,4 @@ class Preview:
         small = np.empty((-(-frame.image.shape[0] // stride), -(-frame.image.shape[1] // stride), 3), np.uint8)
         for colour in range(3):  # eight times as fast as all at once
             small[..., colour] = frame.image[::stride, ::stride, colour]
-        body = {"camera": self._camera, "t_ns": frame.host_ns, "number": frame.number}
-        return [Message("@preview", "preview", body, {"image": small})]
+        return [pictures.Preview(self._camera, frame.host_ns, frame.number).to("@preview", {"image": small})]

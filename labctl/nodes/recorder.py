@@ -54,7 +54,7 @@ class RecorderNode:
         return step
 
     def _take(self, chunks: list[Arrived], step: Step) -> None:
-        """Store the open episode's chunks. A late one, of a sealed episode, is told to run; any other its producer
+        """Store the open episode's chunks. A late one, of a sealed episode, is reported to run; any other its producer
         keeps and sends again once its episode is opened here (a recorder may be new in mid-episode).
         """
         stored = [(chunk, message) for chunk, message in chunks if chunk.episode == self._episode]

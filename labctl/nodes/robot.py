@@ -28,11 +28,11 @@ from labctl.messages.motion import (
     Unstaged,
 )
 from labctl.messages.processes import Shutdown, Suspended
-from labctl.messages.recording import Ack, Close, Open, Resend
+from labctl.messages.recording import Close, Open
 from labctl.messages.typed import read
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
-from labctl.nodes.tracing import TraceSender
+from labctl.nodes.tracing import FROM_RECORDER, TraceSender
 from labctl.plain import Json, RobotAbout
 from labctl.realtime import VISIT_NS
 from labctl.streams import StreamSpec
@@ -80,7 +80,7 @@ class RobotNode:
         self._targets = Targets(robot.dof, self._hand)
         # a sample waits at most for its collection and its chunk: together one chunk's length
         self._collect_ns = chunk_ns // 4
-        self._sender = TraceSender(
+        self.sender = TraceSender(
             "arm", [*robot.streams, action_spec(robot), LEASE_SPEC], chunk_ns=chunk_ns - self._collect_ns
         )
         self._connected = connected
@@ -117,7 +117,7 @@ class RobotNode:
             self._advance(now_ns, step)
         if now_ns - self._collected_ns >= self._collect_ns:
             self._collect(now_ns)
-            step.out += self._sender.poll(now_ns)
+            step.out += self.sender.poll(now_ns)
         if self._leave_by_ns and not self.finished:
             self._leave(now_ns, step)
         step.due_ns = self._last_ns + self._tick_ns
@@ -128,7 +128,7 @@ class RobotNode:
         if np.abs(self._robot.observe()["dq"]).max() > REST_RAD_S and now_ns < self._leave_by_ns:
             return
         self._collect(now_ns)
-        step.out += self._sender.close(now_ns)
+        step.out += self.sender.close(now_ns)
         self._robot.close()
         self.finished = True
 
@@ -149,18 +149,12 @@ class RobotNode:
     def _open(self, sent: Open, now_ns: int, step: Step) -> None:
         self._advance(now_ns, step)
         self._collect(now_ns)
-        step.out += self._sender.open(sent.episode)
+        step.out += self.sender.open(sent.episode)
 
     def _close(self, sent: Close, now_ns: int, step: Step) -> None:
         self._advance(now_ns, step)
         self._collect(now_ns)
-        step.out += self._sender.close(now_ns)
-
-    def _acknowledged(self, sent: Ack, now_ns: int, step: Step) -> None:
-        self._sender.ack(sent)
-
-    def _resend(self, sent: Resend, now_ns: int, step: Step) -> None:
-        step.out += self._sender.resend()
+        step.out += self.sender.close(now_ns)
 
     def _shut_down(self, sent: Shutdown, now_ns: int, step: Step) -> None:
         self._halt()
@@ -203,9 +197,9 @@ class RobotNode:
             self._advance(now_ns, step)  # what happened under the old epoch ends here
             self._targets.clear()
             self._epoch = epoch
-        elif self._until_ns and lease.until_ns and lease.episode is not None and self._sender.episode is not None:
+        elif self._until_ns and lease.until_ns and lease.episode is not None and self.sender.episode is not None:
             row = np.array([[now_ns - self._leased_ns, self._until_ns - now_ns]]) / SECOND
-            self._sender.add(Batch(LEASES, np.array([now_ns]), row))
+            self.sender.add(Batch(LEASES, np.array([now_ns]), row))
         self._until_ns, self._episode, self._leased_ns = lease.until_ns, lease.episode, now_ns
         return True
 
@@ -315,7 +309,7 @@ class RobotNode:
         except DeviceRefused as error:
             if now_ns < self._recover_by_ns:
                 return
-            step.out.append(DeviceReport("fault", now_ns, {"reason": str(error)}).to("run"))
+            self._report("fault", now_ns, step, reason=str(error))
         self._recover_by_ns = 0
         self._hold_here()
 
@@ -336,15 +330,15 @@ class RobotNode:
         if not len(actions.t_ns):
             return
         self._held = actions.sent[-1]
-        if self._sender.episode is not None:
+        if self.sender.episode is not None:
             row = np.column_stack([actions.requested, actions.limited, actions.sent, actions.delay_s])
-            self._sender.add(Batch(ACTION, actions.t_ns, row))
+            self.sender.add(Batch(ACTION, actions.t_ns, row))
 
     def _collect(self, now_ns: int) -> None:
         self._collected_ns = now_ns
         self._answered(self._robot.follow(_nothing(self._robot.dof, self._hand)))
         for batch in self._robot.drain(now_ns):
-            self._sender.add(batch)
+            self.sender.add(batch)
 
     def _measure(self, now_ns: int, step: Step) -> None:
         for event in self._robot.events():
@@ -370,8 +364,7 @@ MESSAGES = by_kind(
         on(Recover, RobotNode._take_recover),
         on(Open, RobotNode._open),
         on(Close, RobotNode._close),
-        on(Ack, RobotNode._acknowledged),
-        on(Resend, RobotNode._resend),
+        *FROM_RECORDER,
         on(Shutdown, RobotNode._shut_down),
     )
 )

@@ -96,7 +96,7 @@ def integrated_poses(t_ns: np.ndarray, twists: np.ndarray, dt_ns: int, start: np
         ]
         return np.concatenate(parts, axis=1)
     spans = np.diff(t_ns, prepend=t_ns[0] - dt_ns) / SECOND
-    out = np.empty((len(t_ns), 7))
+    out = np.empty((len(t_ns), POSE))
     moves = twists * spans[:, None]
     out[:, :3] = start[:3] + np.cumsum(moves[:, :3], axis=0)
     turn = rotations.unit(start[3:])

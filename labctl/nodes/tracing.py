@@ -7,17 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from typing import Protocol
 
 import numpy as np
 
-from labctl.bus import Message
+from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.devices import Batch
 from labctl.messages.body_parts import ChunkGap, SentEntry
-from labctl.messages.recording import Ack, Chunk, Declare, End
+from labctl.messages.recording import Ack, Chunk, Declare, End, Resend
+from labctl.nodes.phase_table import on
 from labctl.plain import SpecEntry
 from labctl.streams import StreamSpec
 
+RECORDER = "recorder"  # the node that gets all this
 Key = tuple[str, str, int]  # episode, stream, seq
 
 
@@ -45,14 +48,12 @@ class TraceSender:
         sender: str,
         specs: Sequence[StreamSpec],
         *,
-        recorder: str = "recorder",
         chunk_ns: int = SECOND,
         limit_chunks: int = 600,
     ) -> None:
         self.sender = sender
         self.specs = tuple(specs)
         self.episode: str | None = None
-        self._recorder = recorder
         self._chunk_ns = chunk_ns
         self._limit = limit_chunks
         self._streams: dict[str, _Stream] = {}
@@ -75,7 +76,7 @@ class TraceSender:
         specs = (*self.specs, *further)
         self._streams = {spec.name: _Stream(spec) for spec in specs}
         declared = Declare(episode, [SpecEntry(**asdict(spec)) for spec in specs])
-        self._declared[episode] = declared.to(self._recorder, sender=self.sender)
+        self._declared[episode] = declared.to(RECORDER, sender=self.sender)
         return [*out, self._declared[episode]]
 
     def add(self, batch: Batch) -> None:
@@ -123,7 +124,7 @@ class TraceSender:
         sent: dict[str, SentEntry] = {
             name: {"chunks": stream.chunks, "n": stream.samples} for name, stream in self._streams.items()
         }
-        self._ended[self.episode] = End(self.episode, sent, self.gaps()).to(self._recorder, sender=self.sender)
+        self._ended[self.episode] = End(self.episode, sent, self.gaps()).to(RECORDER, sender=self.sender)
         out.append(self._ended[self.episode])
         self.episode = None
         self._streams = {}
@@ -138,7 +139,7 @@ class TraceSender:
         assert self.episode is not None, "chunks are cut only inside an episode"
         t_ns, values = np.concatenate(stream.t_ns), np.concatenate(stream.values)
         chunk = Chunk(self.episode, stream.spec.name, stream.chunks, len(t_ns))
-        message = chunk.to(self._recorder, {"t_ns": t_ns, "values": values}, sender=self.sender)
+        message = chunk.to(RECORDER, {"t_ns": t_ns, "values": values}, sender=self.sender)
         stream.chunks += 1
         stream.samples += len(t_ns)
         stream.t_ns, stream.values = [], []
@@ -163,3 +164,24 @@ class TraceSender:
             if episode not in waiting:
                 del self._declared[episode]
                 self._ended.pop(episode, None)
+
+
+class Producer(Protocol):
+    """A node whose streams are recorded."""
+
+    @property
+    def sender(self) -> TraceSender: ...
+
+
+def acknowledged(node: Producer, sent: Ack, now_ns: int, step: Step) -> None:
+    """The recorder has committed a chunk."""
+    node.sender.ack(sent)
+
+
+def resend(node: Producer, sent: Resend, now_ns: int, step: Step) -> None:
+    """The recorder was started again."""
+    step.out += node.sender.resend()
+
+
+# What the recorder sends to a producer without phases.
+FROM_RECORDER = (on(Ack, acknowledged), on(Resend, resend))

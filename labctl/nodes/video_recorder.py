@@ -94,15 +94,13 @@ class VideoRecorder:
         camera: Camera,
         about: CameraAbout | None,
         domains: list[str],
-        *,
-        tag: str = "",
     ) -> None:
-        """Open the files. tag: of the calls that encode it, the episode's name unless given.
-
-        Raises InputError for settings no encoder takes, StorageError when the disk refuses."""
-        self.episode, self.tag = episode, tag or episode
+        """Open the files. Raises InputError for settings no encoder takes, StorageError when the disk refuses."""
+        self.episode = episode
+        self.tag = f"{episode}/{terms.camera}"  # of the calls that encode it
         self.file = f"video/{episode}/{terms.camera}.mp4"
         self.closing = self.closed = False
+        self.busy = False  # a call that encodes is under way
         self.frames = 0  # in the file so far
         self.error = ""
         self.given_up = ""  # why nothing is encoded any more, and nothing is wrong with the disk or the settings
@@ -114,8 +112,7 @@ class VideoRecorder:
         fit = QUEUE_BYTES // (camera.width * camera.height * 3)
         self._most = max(FEWEST, min(round(QUEUE_S * camera.rate_hz), fit))
         self._queue: deque[Frame] = deque()
-        self._busy = 0  # frames that are being encoded
-        self._working = False
+        self._encoding = 0  # frames that are being encoded
         self._turned = self._seen_turned = 0  # how often the encoder came back, and when it was last looked at
         self._still_ns = self._looked_ns = 0
         self._again: list[Again] = []
@@ -143,19 +140,15 @@ class VideoRecorder:
 
     def put(self, frame: Frame) -> bool:
         """Hand over a frame, later than the one before; False when there is no room for it."""
-        if self.error or self.given_up or self.closing or len(self._queue) + self._busy >= self._most:
+        if self.error or self.given_up or self.closing or len(self._queue) + self._encoding >= self._most:
             return False
         self._queue.append(frame)
         self.unindexed += 1
         return True
 
-    @property
-    def busy(self) -> bool:
-        """Something is being encoded."""
-        return self._working
-
     def connected_again(self, at_ns: int, about: CameraAbout) -> None:
         """The camera was lost and is back; it may be another one."""
+        self._about = self._about or about
         self._again.append({"at_ns": at_ns, "about": about})
 
     def close(self) -> None:
@@ -167,17 +160,17 @@ class VideoRecorder:
 
         Also sees whether the encoder stands still: then what is due is to save what there is.
         """
-        if self._working and self._stands_still(now_ns):
+        if self.busy and self._stands_still(now_ns):
             self.given_up = STOOD_STILL
             self._queue.clear()
             return [Work(self._salvage, SALVAGED, tag=self.tag)]
-        if self._working or self.closed or not (self._queue or self.closing):
+        if self.busy or self.closed or not (self._queue or self.closing):
             return []
         if not self.closing and now_ns - self._queue[0].host_ns < self._terms.gather_s * SECOND:
             return []
         batch, self._queue = list(self._queue), deque()
         again, self._again = self._again, []
-        self._busy, self._working = len(batch), True
+        self._encoding, self.busy = len(batch), True
         self._still_ns, self._looked_ns = 0, now_ns
         final = self.closing
         return [Work(lambda: self._encode(batch, again, final), ENCODED, tag=self.tag, alone=True)]
@@ -194,7 +187,7 @@ class VideoRecorder:
 
     def take(self, done: Encoded) -> np.ndarray:
         """What an encoding came to: rows (n, 6) of the index, whose frames are in the file for good."""
-        self._busy, self._working = 0, False
+        self._encoding, self.busy = 0, False
         self.error = self.error or done.error
         self.frames, self.closed = done.frames, done.closed
         self.unindexed -= len(done.rows)

@@ -11,7 +11,7 @@ from labctl.core.reviewed import Unseen
 from labctl.errors import InputError
 from labctl.pages.measured import measure_shown, posted
 from labctl.pages.recorded_videos import RecordedVideos
-from labctl.pages.reviewing import films, listed, template, templates
+from labctl.pages.reviewing import films, template, templates
 from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
 
@@ -50,16 +50,15 @@ class SecondPage:
 
     def episode(self, one: Unseen) -> Json:
         """One episode; the times of its pictures in s since go."""
-        reels, missing = films(self._recorded, one.episode)
-        last = max((reel["frames_s"][-1] for reel in reels), default=0.0)
+        reels, last_s, missing = films(self._recorded, one.episode)
         return {
             "trial": one.trial,
             "episode": one.episode,
             "staged": one.task.items,
             "instruction": one.task.instruction,
             "task": measure_shown(one.task, None),
-            "length_s": last,
-            "reels": listed(reels),
+            "length_s": last_s,
+            "reels": reels,
             "missing": missing,
         }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib.resources
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypedDict
 
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.events import EndReason
@@ -25,14 +24,6 @@ from labctl.pages.server import Answer, PageRequest, Routes, as_json
 from labctl.plain import Json
 
 FILES = ("common.js", "measured.js", "review.js", "review.css")
-
-
-class Film(TypedDict):
-    """A camera of an episode: when each picture was taken, s since go, and what the video's own zero is then."""
-
-    camera: str
-    zero_s: float
-    frames_s: list[float]
 
 
 class ReviewPage:
@@ -96,7 +87,7 @@ class ReviewPage:
         """One episode; times in ns since go. What its recording does not hold is said in place of its videos."""
         trial, outcome = item.trial, item.trial.outcome
         assert outcome is not None
-        reels, missing = films(self._recorded, trial.episode or "")
+        reels, _, missing = films(self._recorded, trial.episode or "")
         return {
             "trial": trial.id,
             "episode": trial.episode,
@@ -120,7 +111,7 @@ class ReviewPage:
             },
             "task": measure_shown(item.task, outcome),
             "outcome": in_words(item.task, outcome) if item.task else _counted(outcome),
-            "reels": listed(reels),
+            "reels": reels,
             "missing": missing,
         }
 
@@ -233,13 +224,17 @@ def _counted(outcome: Outcome) -> str:
     return f"moved {outcome.moved}, lost {outcome.lost}, of {outcome.items_staged} staged"
 
 
-def films(recorded: RecordedVideos, episode: str) -> tuple[list[Film], str]:
-    """The cameras of an episode, and what to say in their place where there is none or the recording does not hold."""
+def films(recorded: RecordedVideos, episode: str) -> tuple[list[Json], float, str]:
+    """The cameras of an episode as a page is told of them (when each picture was taken, s since go, and what the
+    video's own zero is then), when the last picture was taken, and what to say where there is none or the recording
+    does not hold.
+    """
     try:
         reels = recorded.reels(episode)
     except LabctlError as error:
-        return [], str(error)
-    found: list[Film] = [
+        return [], 0.0, str(error)
+    last_s = max((round(float(reel.frames_s[-1]), 3) for reel in reels), default=0.0)
+    shown: list[Json] = [
         {
             "camera": reel.camera,
             "zero_s": round(reel.zero_s, 6),
@@ -247,14 +242,7 @@ def films(recorded: RecordedVideos, episode: str) -> tuple[list[Film], str]:
         }
         for reel in reels
     ]
-    return found, "" if found else "no camera filmed this episode"
-
-
-def listed(found: Sequence[Film]) -> Json:
-    """Those cameras as a page is told of them."""
-    return [
-        {"camera": one["camera"], "zero_s": one["zero_s"], "frames_s": list[Json](one["frames_s"])} for one in found
-    ]
+    return shown, last_s, "" if shown else "no camera filmed this episode"
 
 
 def template(name: str) -> bytes:

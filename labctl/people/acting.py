@@ -9,12 +9,17 @@ import os
 from pathlib import Path
 
 from labctl.errors import InputError
-from labctl.people.personal_codes import check_person_name
 from labctl.store.lab_folder import MARK, lab_settings, settings_of
 
 VARIABLE = "LABCTL_WHO"
 NOBODY = "operator"
 """Who acts in a lab that lists nobody: a role, and no person."""
+
+
+def check_person_name(person: str) -> None:
+    """Raises InputError for what no session can have as an id."""
+    if not person or not person.isprintable() or any(letter.isspace() or letter == "," for letter in person):
+        raise InputError(f"{person!r} is no id of a person; take the one of the sessions, such as p07")
 
 
 def acting(who: str | None, inside: Path) -> str:

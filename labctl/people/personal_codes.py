@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from labctl.clock import Clock
 from labctl.errors import InputError, StateError
+from labctl.people.acting import check_person_name
 from labctl.store.atomic_files import replace_file
 
 FILE = "personal-codes.json"
@@ -71,12 +72,6 @@ def codes_of(lab: Path | None) -> Mapping[str, Kept]:
         return _FILE.validate_json(text)
     except ValidationError:
         raise StateError(f"{path}: is no file of personal codes; take it away, and set them anew") from None
-
-
-def check_person_name(person: str) -> None:
-    """Raises InputError for what no session can have as an id."""
-    if not person or not person.isprintable() or any(letter.isspace() or letter == "," for letter in person):
-        raise InputError(f"{person!r} is no id of a person; take the one of the sessions, such as p07")
 
 
 def check_code(code: str) -> None:

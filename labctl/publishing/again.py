@@ -99,7 +99,9 @@ def held_against(checked: Checked, page: Path) -> Again:
     lines, texts, furthest = list[str](), list[str](), 0.0
     if "report.json" in differ:
         old, new = (_read(place / "report.json") for place in (published, there))
-        for where, one, two in _apart(old, new, ""):
+        if old is None:
+            lines.append("report.json: the published one is missing or cannot be read")
+        for where, one, two in _apart(old, new, "") if old is not None else ():
             if isinstance(one, float | int) and isinstance(two, float | int) and math.isclose(one, two, rel_tol=CLOSE):
                 furthest = max(furthest, abs(one - two) / max(abs(one), abs(two)))
             elif where.rpartition(".")[2] not in WORDS:
@@ -119,7 +121,11 @@ def _in_words(one: Json, two: Json) -> bool:
 
 
 def _read(path: Path) -> Json:
-    return json.loads(path.read_text("utf-8")) if path.is_file() else None
+    """A document; None for one that is missing or that nobody can read."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return None
 
 
 def _apart(one: Json, two: Json, where: str) -> Iterator[tuple[str, Json, Json]]:

@@ -6,6 +6,7 @@ May not: unpack more than the archive's own size allows, or anything but plain f
 
 from __future__ import annotations
 
+import shutil
 import stat
 import tempfile
 import zipfile
@@ -17,7 +18,7 @@ from pathlib import Path
 from labctl.errors import BrokenRecord, StorageError
 from labctl.plain import count
 from labctl.publishing.guard import MOST_FILES, check_path
-from labctl.store.atomic_files import file_errors
+from labctl.store.atomic_files import file_errors, file_in_one_step
 
 ENDING = ".zip"
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -27,21 +28,14 @@ PIECE = 1 << 20
 
 def write_archive(folder: Path, path: Path) -> None:
     """Pack a published folder into `path`, whole or not at all. Raises StorageError."""
-    part = path.with_name(f".{path.name}.part")
-    with file_errors(str(path)):
-        try:
-            with zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as packed:
-                for one in sorted(folder.rglob("*")):
-                    if one.is_file():
-                        info = zipfile.ZipInfo(one.relative_to(folder).as_posix(), EPOCH)
-                        info.external_attr = (stat.S_IFREG | 0o644) << 16
-                        info.file_size = one.stat().st_size
-                        with one.open("rb") as source, packed.open(info, "w") as to:
-                            while piece := source.read(PIECE):
-                                to.write(piece)
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+    files = sorted(one for one in folder.rglob("*") if one.is_file())
+    with file_in_one_step(path, durable=False) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as packed:
+        for one in files:
+            info = zipfile.ZipInfo(one.relative_to(folder).as_posix(), EPOCH)
+            info.external_attr = (stat.S_IFREG | 0o644) << 16
+            info.file_size = one.stat().st_size
+            with one.open("rb") as source, packed.open(info, "w") as to:
+                shutil.copyfileobj(source, to, PIECE)
 
 
 @contextmanager

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.core.events import Event, Kind
 from labctl.errors import BrokenRecord, in_words
-from labctl.plain import count
+from labctl.plain import Json, count
 from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.guard import Admitted, admit
 from labctl.publishing.leaving_out import files_of, sealed_episodes
@@ -157,11 +157,21 @@ def _journal_lines(admitted: Admitted, events: Sequence[Event]) -> list[Problem]
         return [Problem("missing table", name, "the journal as lines of JSON is not there")]
     with (admitted.folder / name).open("rb") as lines:
         for event, line in zip((*events, None), (*lines, None), strict=False):
-            there = json.loads(line) if line is not None else None
-            if there != (None if event is None else asdict(event)):
+            if not _is_line_of(event, line):
                 where = f"line {event.seq}" if event else "its end"
                 return [Problem("changed table", name, f"{where} is not the journal's entry")]
     return []
+
+
+def _is_line_of(event: Event | None, line: bytes | None) -> bool:
+    """Whether a line is an entry's; None: there is none."""
+    if event is None or line is None:
+        return event is None and line is None
+    try:
+        said: Json = json.loads(line)
+        return said == {name: getattr(event, name) for name in Event.__dataclass_fields__}
+    except (ValueError, RecursionError):
+        return False
 
 
 def _needless(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:

@@ -6,7 +6,7 @@ May not: describe a file that is not there.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from labctl.plain import Json
@@ -91,9 +91,9 @@ def croissant(manifest: Manifest, description: str, folder: Path) -> dict[str, J
         "citeAs": f"{manifest.creator or 'labctl campaign'}: {manifest.title}. Head {manifest.head}.",
         "distribution": [_file(folder, name, kind) for name, kind in files.items()],
         "recordSet": [
-            _table(folder, "operations", f"tables/{OPERATIONS}"),
-            _table(folder, "episodes", f"tables/{EPISODES}"),
-            _lines("journal", f"tables/{JOURNAL}", JOURNAL_FIELDS),
+            _set("operations", f"tables/{OPERATIONS}", _columns(folder / f"tables/{OPERATIONS}")),
+            _set("episodes", f"tables/{EPISODES}", _columns(folder / f"tables/{EPISODES}")),
+            _set("journal", f"tables/{JOURNAL}", JOURNAL_FIELDS),
         ],
     }
     if manifest.frozen:
@@ -116,15 +116,14 @@ def _file(folder: Path, name: str, kind: str) -> dict[str, str]:
     }
 
 
-def _table(folder: Path, name: str, file: str) -> dict[str, Json]:
-    with (folder / file).open(newline="", encoding="utf-8") as opened:
-        columns: Sequence[str] = next(csv.reader(opened), [])
-    fields = [_field(name, column, _kind(column), file, {"column": column}) for column in columns]
-    return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": fields}
+def _columns(path: Path) -> dict[str, str]:
+    """The columns of a CSV file, each with its type."""
+    with path.open(newline="", encoding="utf-8") as opened:
+        return {column: _kind(column) for column in next(csv.reader(opened), [])}
 
 
-def _lines(name: str, file: str, fields: Mapping[str, str]) -> dict[str, Json]:
-    made = [_field(name, key, kind, file, {"column": key}) for key, kind in fields.items()]
+def _set(name: str, file: str, fields: Mapping[str, str]) -> dict[str, Json]:
+    made = [_field(name, key, kind, file) for key, kind in fields.items()]
     return {"@type": "cr:RecordSet", "@id": name, "name": name, "field": made}
 
 
@@ -134,7 +133,7 @@ def _kind(column: str) -> str:
     return "sc:Float" if column in SECONDS or (column.startswith("stage_") and column.endswith("_s")) else "sc:Text"
 
 
-def _field(table: str, name: str, kind: str, file: str, extract: Mapping[str, str]) -> dict[str, Json]:
-    source = {"fileObject": {"@id": file}, "extract": dict(extract)}
+def _field(table: str, name: str, kind: str, file: str) -> dict[str, Json]:
+    source = {"fileObject": {"@id": file}, "extract": {"column": name}}
     at = {"@id": f"{table}/{name}", "name": f"{table}/{name}"}
     return {"@type": "cr:Field", **at, "dataType": kind, "source": source}

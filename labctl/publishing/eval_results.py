@@ -22,14 +22,14 @@ MEASURES: Mapping[str, tuple[str, str, float, str]] = {
 
 def results_of(arms: Sequence[Mapping[str, Json]], arm: str, manifest: Manifest) -> list[dict[str, Json]]:
     """One entry a measure that the report has of this arm, among `arms` of its result; [] for one that it has not."""
-    found = next((one for one in arms if one["arm"] == arm), None)
+    found: Mapping[str, Json] = next((one for one in arms if one["arm"] == arm), {})
     entries: list[dict[str, Json]] = []
     for key, (task, interval, factor, words) in MEASURES.items():
-        value = None if found is None else found.get(key)
+        value = found.get(key)
         if not isinstance(value, int | float):
             continue
-        notes = f"{words}; {found['episodes']} episodes ({manifest.kind}), blinded" if found else words
-        bounds = found.get(interval) if found else None
+        notes = f"{words}; {found['episodes']} episodes ({manifest.kind}), blinded"
+        bounds = found.get(interval)
         if isinstance(bounds, list) and isinstance(bounds[0], int | float) and isinstance(bounds[1], int | float):
             notes += f"; 95 % interval {bounds[0] * factor:.4g} to {bounds[1] * factor:.4g}"
         notes += f"; labctl campaign {manifest.campaign}, head {manifest.head}"

@@ -48,7 +48,7 @@ class Admitted:
 
 
 def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admitted:
-    """Check names, kinds of files, sizes, digests and databases of a published folder. say: hears "3/96 FILE".
+    """Check names, kinds of files, sizes, digests and databases of a published folder. say: called with "3/96 FILE".
 
     Raises InputError when the folder is none, BrokenRecord naming the first thing that does not hold, StorageError.
     """
@@ -61,7 +61,8 @@ def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admit
     for left in manifest.withheld:
         if left.file:
             check_path(left.file, "it withholds")
-    if (total := sum(entry.size for entry in files.values())) > MOST_BYTES or min_size(manifest) < 0:
+    total = sum(entry.size for entry in files.values())
+    if total > MOST_BYTES or any(entry.size < 0 for entry in files.values()):
         raise BrokenRecord(f"{folder}: its manifest declares {count(total, 'byte')}; {MOST_BYTES} are the most")
     there = dict(_walk(folder))
     for name in sorted({*files, *there} - {PUBLISHED}):
@@ -82,11 +83,6 @@ def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admit
     found = Admitted(folder, manifest, digest)
     _check_databases(found)
     return found
-
-
-def min_size(manifest: Manifest) -> int:
-    """The smallest size that is declared."""
-    return min((entry.size for entry in manifest.files.values()), default=0)
 
 
 def check_path(name: str, what: str) -> None:

@@ -10,7 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from labctl.analysis.episodes.linked import NOT_RESOLVED, CampaignTable, linked_pairs
+from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
+from labctl.analysis.survival.verdicts import OPEN
 from labctl.errors import LinkError, TableError
 from labctl.publishing.shown import Shown
 
@@ -86,6 +87,8 @@ def _joins(campaigns: Sequence[Shown]) -> tuple[list[_Join], dict[str, str]]:
                 why[later.name] = f"it was opened linked to {link.campaign}, which is not in this site"
             elif link.head not in earlier.hashes:
                 why[later.name] = f"it was linked to another {link.campaign}: the one here has no such head"
+            elif not link.anchors:
+                why[later.name] = f"it was linked to {earlier.name} through no arm"
             elif earlier.manifest.kind != later.manifest.kind:
                 why[later.name] = f"it is {later.manifest.kind} and {earlier.name} is {earlier.manifest.kind}"
             elif not (earlier.of_items and later.of_items):
@@ -115,7 +118,7 @@ def _groups(campaigns: Sequence[Shown], joins: Sequence[_Join]) -> list[list[Sho
 
 def _board(group: Sequence[Shown], joins: Sequence[_Join], found: Boards) -> Board:
     anchors = set.intersection(*(set(join.anchors) for join in joins))
-    people = {arm for one in group for arm in _people(one)}
+    people = {arm for one in group for arm in one.people}
     reference = min(anchors, key=lambda arm: (arm not in people, arm), default=None)
     members = list(group)
     if reference is None:
@@ -145,11 +148,6 @@ def _board(group: Sequence[Shown], joins: Sequence[_Join], found: Boards) -> Boa
     places.sort(key=lambda one: (one.ratio is None, one.ratio, one.arm))
     names = tuple(one.name for one in members)
     return Board(names, reference, members[0].manifest.kind, tuple(places), tuple(dict.fromkeys(notes)))
-
-
-def _people(one: Shown) -> set[str]:
-    opened = one.record.state.opened
-    return {"human"} if opened["has_human"] else set()
 
 
 def _ratio(one: Shown, arm: str, reference: str) -> tuple[float | None, tuple[float, float] | None]:
@@ -204,7 +202,7 @@ def _resolved(
             continue
         notes += [f"{between}: {text}" for text in linked["warnings"]]
         for pair in linked["pairs"]:
-            if pair["verdict"] == NOT_RESOLVED:
+            if pair["verdict"] == OPEN:
                 continue
             a, b = key(join.earlier.name, pair["a"]), key(join.later.name, pair["b"])
             faster.add((a, b) if pair["ratio"] < 1 else (b, a))

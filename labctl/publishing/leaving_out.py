@@ -8,8 +8,8 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labctl.core.events import Event, Kind, canonical
@@ -17,6 +17,8 @@ from labctl.core.record import Record
 from labctl.errors import BrokenRecord, InputError
 from labctl.publishing.manifest import LeftOut, What
 from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.media.held import held
+from labctl.store.media.reading import local_file
 from labctl.store.scene_references import journalled_photos
 
 SALTS = "withheld.json"  # in the lab's campaign folder, its owner's alone: path, or samples:EPISODE -> salt, hex
@@ -32,7 +34,7 @@ class Choice:
     """
 
     episodes: frozenset[str] | None = None
-    withhold: Mapping[str, str] | None = None
+    withhold: Mapping[str, str] = field(default_factory=dict[str, str])
     pictures: bool = True
 
 
@@ -41,7 +43,7 @@ class _Thing:
     what: What
     episode: str
     file: str
-    content: bytes | Path
+    content: bytes = b""  # of what is no file
 
 
 def files_of(events: Sequence[Event]) -> Iterator[tuple[What, str, str]]:
@@ -70,22 +72,34 @@ def left_out(folder: Path, events: Sequence[Event], record: Record, choice: Choi
     """Every thing that is not published of this campaign, each once. Raises InputError for an episode that it does not
     have, StorageError.
     """
-    for name in (*(choice.episodes or ()), *(choice.withhold or {})):
+    for name in (*(choice.episodes or ()), *choice.withhold):
         if name not in record.episodes:
             raise InputError(
                 f"episode {name!r} is none of {folder.name}; list them with: labctl episodes {folder.name}"
             )
-    things = [(thing, why) for thing in _things(folder, events) if (why := _why(thing, choice))]
-    salts = _salts(folder, [_key(thing) for thing, _ in things])
+    things = [(thing, why) for thing in _things(events) if (why := _why(thing, choice))]
+    salts, where = _salts(folder, [_key(thing) for thing, _ in things]), where_read(folder, events)
     return [
-        LeftOut(thing.what, thing.episode, thing.file, why, _salted(salts[_key(thing)], thing.content))
+        LeftOut(thing.what, thing.episode, thing.file, why, _salted(salts[_key(thing)], thing, where))
         for thing, why in things
     ]
 
 
-def _things(folder: Path, events: Sequence[Event]) -> Iterator[_Thing]:
+def where_read(folder: Path, events: Sequence[Event]) -> Callable[[str], Path]:
+    """Of a file that the journal names, where its bytes are read: in the campaign's folder, or, where they are in the
+    media store alone, a fetched copy. Raises BrokenRecord, Unreachable.
+    """
+    away = {file.file: file.sha256 for file in held(events).files if not (folder / file.file).is_file()}
+
+    def where(name: str) -> Path:
+        return local_file(folder, {"file": name, "sha256": away[name]}) if name in away else folder / name
+
+    return where
+
+
+def _things(events: Sequence[Event]) -> Iterator[_Thing]:
     for what, episode, name in files_of(events):
-        yield _Thing(what, episode, name, folder / name)
+        yield _Thing(what, episode, name)
     for event in events:
         if event.kind == Kind.RECORDING_SEALED:
             roots = {name: stream["root"] for name, stream in event.body["streams"].items()}
@@ -95,11 +109,11 @@ def _things(folder: Path, events: Sequence[Event]) -> Iterator[_Thing]:
 def _why(thing: _Thing, choice: Choice) -> str:
     """Why a thing is withheld; "" for one that goes."""
     if thing.what != "samples":
-        if thing.episode in (choice.withhold or {}):
-            return (choice.withhold or {})[thing.episode]
+        if thing.episode in choice.withhold:
+            return choice.withhold[thing.episode]
         if not choice.pictures:
             return NO_PICTURES
-    chosen: Collection[str] | None = choice.episodes
+    chosen = choice.episodes
     return NOT_CHOSEN if chosen is not None and thing.episode and thing.episode not in chosen else ""
 
 
@@ -107,15 +121,13 @@ def _key(thing: _Thing) -> str:
     return thing.file or f"samples:{thing.episode}"
 
 
-def _salted(salt: str, content: bytes | Path) -> str:
-    found = hashlib.sha256(bytes.fromhex(salt))
-    if isinstance(content, bytes):
-        found.update(content)
-    else:
-        with file_errors(str(content)), content.open("rb") as file:
-            while piece := file.read(1 << 20):
-                found.update(piece)
-    return found.hexdigest()
+def _salted(salt: str, thing: _Thing, where: Callable[[str], Path]) -> str:
+    begun = hashlib.sha256(bytes.fromhex(salt) + thing.content)
+    if not thing.file:
+        return begun.hexdigest()
+    path = where(thing.file)
+    with file_errors(str(path)), path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: begun).hexdigest()
 
 
 def _salts(folder: Path, keys: Sequence[str]) -> dict[str, str]:

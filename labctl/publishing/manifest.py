@@ -12,9 +12,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from labctl.errors import BrokenRecord, InputError
 from labctl.plain import Json
@@ -24,7 +24,8 @@ from labctl.store.verifying.withheld import Withheld
 
 SCHEMA = "labctl.published/1"
 LARGEST = 32 << 20  # bytes of a manifest: some 200,000 files
-CAMPAIGN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MOST_DRAWS = 1_000_000  # of a published report, which whoever reads it makes again
 What = Literal["video", "depth", "side file", "photo", "samples"]
 
 
@@ -55,9 +56,9 @@ class ReportMade:
     pictures are left out of it.
     """
 
-    boot: int
-    perm: int
-    seed: int
+    boot: Annotated[int, Field(ge=1, le=MOST_DRAWS)]
+    perm: Annotated[int, Field(ge=1, le=MOST_DRAWS)]
+    seed: Annotated[int, Field(ge=0)]
     labels: str
     timezone: str
 
@@ -127,7 +128,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
         found = _FORM.validate_python(_plain(data))
     except (ValueError, RecursionError) as error:
         raise BrokenRecord(f"{path}: no manifest of labctl: {_first(error)}") from None
-    if CAMPAIGN.fullmatch(found.campaign) is None:
+    if PLAIN_NAME.fullmatch(found.campaign) is None:
         raise BrokenRecord(f"{path}: {found.campaign[:100]!r} is no name of a campaign")
     return found, hashlib.sha256(data).hexdigest()
 

@@ -5,7 +5,6 @@ May not: open what a name names.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from labctl.core.event_bodies import CampaignOpened, body_of
@@ -13,9 +12,8 @@ from labctl.core.events import Event, Kind
 from labctl.errors import LabctlError
 from labctl.publishing.guard import check_path
 from labctl.publishing.leaving_out import files_of
+from labctl.publishing.manifest import PLAIN_NAME
 from labctl.store.problem import Problem
-
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 def name_problems(events: Sequence[Event]) -> list[Problem]:
@@ -24,7 +22,7 @@ def name_problems(events: Sequence[Event]) -> list[Problem]:
     """
     found: list[Problem] = []
     for what, name in dict.fromkeys(_names(events)):
-        if _NAME.fullmatch(name) is None:
+        if PLAIN_NAME.fullmatch(name) is None:
             found.append(
                 Problem("no plain name", "journal.db", f"{what} {name[:60]!r}: letters, digits, '.', '_', '-'")
             )

@@ -7,9 +7,7 @@ folder that looks whole and is not: the manifest is written last, and the folder
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -22,6 +20,7 @@ from labctl.publishing.drawing import RECORDINGS, draw
 from labctl.publishing.leaving_out import Choice, free_texts, left_out, sealed_episodes
 from labctl.publishing.licences import licence_of
 from labctl.publishing.manifest import (
+    MOST_DRAWS,
     FileListed,
     Manifest,
     ReportMade,
@@ -36,7 +35,7 @@ from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.facts import refuse_mixed
 from labctl.reporting.file_drawer import drawer
 from labctl.reporting.rows_report import BOOT, PERM
-from labctl.store.atomic_files import file_errors, replace_file, sync_file, sync_folder
+from labctl.store.atomic_files import folder_in_one_step, replace_file, sync_file
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.footage import file_digest
@@ -81,14 +80,16 @@ class Made:
 
 
 def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None] = lambda line: None) -> Made:
-    """Publish the campaign in `folder` as `out`. `say` hears each step as it begins ("2/5 …").
+    """Publish the campaign in `folder` as `out`. `say` is called with each step as it begins ("2/5 …").
 
     Raises StateError before unblinding, BrokenRecord for a record that does not hold, InputError, StorageError.
     """
     licence, licence_text = licence_of(request.licence)
+    if max(request.boot, request.perm) > MOST_DRAWS:
+        raise InputError(f"--boot, --perm: a published report has {MOST_DRAWS} draws at most, as others make it again")
     _check_out(out, folder, force=request.force)
     say("1/5 the record is verified")
-    with verified(folder) as shown, _whole(out) as building:
+    with verified(folder) as shown, folder_in_one_step(out, replacing=True) as building:
         campaign = shown.campaign
         record, events = campaign.record(), campaign.events()
         _check_phase(record, folder)
@@ -97,7 +98,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         entries = left_out(campaign.folder, events, record, request.choice)
         name = campaign.opened["campaign"]
         copied = building / "campaigns" / name
-        copy_record(campaign, record, events, withheld_of(entries), copied)
+        copy_record(campaign, events, withheld_of(entries), copied)
         zone = lab_settings(folder).timezone or UTC
         stated = drawer(folder.resolve().parent.parent, record)
         manifest = Manifest(
@@ -125,11 +126,9 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         say("5/5 cards and the manifest are written")
         replace_file(building / "LICENSE.txt", licence_text.encode(), durable=False)
         write_cards(building, manifest, campaign, record, streams)
-        listed = {name: FileListed(size, sha256) for name, size, sha256 in _files(building)}
-        manifest = _with_files(manifest, listed)
-        data = manifest_bytes(manifest)
+        manifest = replace(manifest, files=_files(building))
         _to_disk(building)
-        replace_file(building / PUBLISHED, data)
+        replace_file(building / PUBLISHED, manifest_bytes(manifest))
         texts = free_texts(events)
     return Made(out, manifest, file_digest(out / PUBLISHED), texts)
 
@@ -212,45 +211,14 @@ def _check_out(out: Path, campaign: Path, *, force: bool) -> None:
         raise InputError(f"--out {out} is there already; choose another place, or replace it with --force")
 
 
-@contextmanager
-def _whole(out: Path) -> Iterator[Path]:
-    """A folder beside `out` to fill, which takes its place when the block ends well and is gone otherwise. One that a
-    killed process left is without a manifest, and taken away by the next.
-    """
-    building = out.with_name(f".{out.name}.publishing")
-    old = out.with_name(f".{out.name}.before")
-    with file_errors(str(out)):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if old.is_dir() and not out.exists():
-            old.rename(out)  # killed between the two renames below
-        for left in (building, old):
-            shutil.rmtree(left, ignore_errors=True)
-        building.mkdir()
-        try:
-            yield building
-            if out.exists():
-                out.rename(old)
-            building.rename(out)
-            sync_folder(out.parent)
-            shutil.rmtree(old, ignore_errors=True)
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
-            raise
-
-
-def _files(folder: Path) -> Iterator[tuple[str, int, str]]:
-    for path in sorted(folder.rglob("*")):
-        if path.is_file():
-            yield path.relative_to(folder).as_posix(), path.stat().st_size, file_digest(path)
-
-
-def _with_files(manifest: Manifest, files: dict[str, FileListed]) -> Manifest:
-    return replace(manifest, files=files)
+def _files(folder: Path) -> dict[str, FileListed]:
+    return {
+        path.relative_to(folder).as_posix(): FileListed(path.stat().st_size, file_digest(path))
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def _to_disk(folder: Path) -> None:
-    for path in folder.rglob("*"):
-        if path.is_file():
-            sync_file(path)
-    for path in (folder, *(path for path in folder.rglob("*") if path.is_dir())):
-        sync_folder(path)
+    for path in (*folder.rglob("*"), folder):
+        sync_file(path)  # a folder's names too

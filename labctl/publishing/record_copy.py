@@ -10,13 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from labctl.core.events import Event
-from labctl.core.record import Record
-from labctl.publishing.leaving_out import files_of, sealed_episodes
+from labctl.publishing.leaving_out import files_of, sealed_episodes, where_read
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign, journal_url
 from labctl.store.ledger import OPENED
-from labctl.store.media.held import held
-from labctl.store.media.reading import local_file
 from labctl.store.opened_body import HISTORICAL
 from labctl.store.published_files import copy_journal, copy_traces
 from labctl.store.verifying.timestamps import FOLDER as TIMESTAMPS
@@ -26,32 +23,26 @@ from labctl.store.verifying.withheld import Withheld
 PLAIN = ("heads.log", "cell.toml", "fixture.toml", HISTORICAL)
 
 
-def copy_record(campaign: Campaign, record: Record, events: Sequence[Event], withheld: Withheld, to: Path) -> None:
+def copy_record(campaign: Campaign, events: Sequence[Event], withheld: Withheld, to: Path) -> None:
     """Fill the folder `to`, which is not there yet. Raises StorageError."""
-    source = campaign.folder
+    source, where = campaign.folder, where_read(campaign.folder, events)
     with file_errors(str(to)):
         to.mkdir(parents=True)
         for name in (*PLAIN, *OPENED):
             if (source / name).is_file():
-                _copy(source, name, to)
+                _copy(source / name, to / name)
         for kind in ("tsr", "ots"):
             for path in kept(source, kind).values():
-                _copy(source, f"{TIMESTAMPS}/{path.name}", to)
-        away = {file.file: file for file in held(events).files if not (source / file.file).is_file()}
+                _copy(path, to / TIMESTAMPS / path.name)
         for _, _, name in files_of(events):
             if name not in withheld.files:
-                if name in away:
-                    (to / name).parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(local_file(source, {"file": name, "sha256": away[name].sha256}), to / name)
-                else:
-                    _copy(source, name, to)
+                _copy(where(name), to / name)
     copy_journal(journal_url(source), campaign.opened["campaign"], to / "journal.db")
     recorded = [episode for episode in sealed_episodes(events) if episode not in withheld.traces]
     copy_traces(campaign.traces_url, campaign.opened["campaign"], recorded, to)
 
 
-def _copy(source: Path, name: str, to: Path) -> None:
+def _copy(path: Path, to: Path) -> None:
     """The bytes of a file, with no permission or time of it."""
-    path = to / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(source / name, path)
+    to.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(path, to)

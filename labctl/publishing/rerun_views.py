@@ -40,7 +40,7 @@ def write_views(
     campaigns: Sequence[Shown], site: Path, title: str, most: int, say: Callable[[str], None] = lambda line: None
 ) -> Views:
     """Fill a site's folder with recordings, the viewer and its page. Campaigns take turns, so that each has some where
-    not all fit into `most` bytes. say: is told "k/n CAMPAIGN EPISODE".
+    not all fit into `most` bytes. say: called with "k/n CAMPAIGN EPISODE".
 
     Raises MissingExtra without rerun-sdk, LabctlError, StorageError.
     """

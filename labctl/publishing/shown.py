@@ -28,8 +28,8 @@ from labctl.store.verifying.verified import protocol_of, verified_but
 @dataclass(frozen=True, slots=True)
 class Shown:
     """One campaign. report: the folder of its report in the site; result: what the report's JSON holds; hashes: of its
-    chain; of_items: whether its tasks are counted in items, as linked comparisons have it; sealed: episodes whose
-    recordings were sealed, in that order.
+    chain; people: the arms that a person drives; of_items: whether its tasks are counted in items, as linked
+    comparisons have it; sealed: episodes whose recordings were sealed, in that order.
     """
 
     checked: Checked
@@ -39,6 +39,7 @@ class Shown:
     rows: Sequence[Row]
     links: Sequence[Linked]
     hashes: frozenset[str]
+    people: frozenset[str]
     tau_s: float | None
     estimator: str
     alpha: float
@@ -78,7 +79,7 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
     made_report(at, manifest, report, report, say, linked=False)
     with verified_but(at, withheld=withheld_of(manifest.withheld)) as (campaign, events, _):
         record = record_of(events)
-        analysis = protocol_of(campaign).analysis
+        protocol = protocol_of(campaign)
         assert record.unblinding is not None, "what holds as a publication is unblinded"
         links = opened_links(campaign.opened, record.unblinding)
     document = json.loads((report / "report.json").read_text("utf-8"))
@@ -90,9 +91,10 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
         operations(record),
         links,
         frozenset(event.hash for event in events),
-        analysis.tau_s,
-        analysis.estimator,
-        analysis.alpha,
+        frozenset(arm.name for arm in protocol.arm if arm.kind == "human"),
+        protocol.analysis.tau_s,
+        protocol.analysis.estimator,
+        protocol.analysis.alpha,
         not by_episodes(record.state.opened),
         sealed_episodes(events),
     )

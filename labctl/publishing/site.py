@@ -7,9 +7,7 @@ made: every report is made anew from a record that was verified.
 from __future__ import annotations
 
 import importlib.resources
-import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +17,7 @@ from labctl.publishing.feed import feed
 from labctl.publishing.leaderboard import Boards, boards_of
 from labctl.publishing.rerun_views import Views, write_views
 from labctl.publishing.shown import Shown, shown
-from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_file
 
 INDEX, RUNS, VIDEOS, REPORTS, FEED = "index.html", "runs.html", "videos", "reports", "feed.xml"
 MARK = "labctl-site.json"  # in the root of a site: that it may be replaced
@@ -48,14 +46,15 @@ def make_site(
     say: Callable[[str], None] = lambda line: None,
 ) -> Site:
     """Write a site of these published folders into `out`, whole or not at all. address: where it will be read, for the
-    feed's links; rerun: bytes that recordings for Rerun's viewer may take, 0 for none; say: hears each campaign as it
-    begins.
+    feed's links; rerun: bytes that recordings for Rerun's viewer may take, 0 for none; say: called with each campaign
+    as it begins.
 
     Raises BrokenRecord for a folder that does not hold, MissingExtra where Rerun is asked for and not there,
     InputError, StorageError.
     """
     _check_out(out, force=force)
-    with _whole(out) as building:
+    with folder_in_one_step(out, replacing=True) as building:
+        (building / REPORTS).mkdir()
         campaigns: list[Shown] = []
         for number, folder in enumerate(folders, 1):
             say(f"{number}/{len(folders) + 1} {folder.name}: verified, its report made anew")
@@ -131,25 +130,3 @@ def _check_out(out: Path, *, force: bool) -> None:
         raise InputError(f"--out {out} is there and is no site of labctl's; choose another place")
     if any(out.iterdir()) and not force:
         raise InputError(f"--out {out} is there already; choose another place, or replace it with --force")
-
-
-@contextmanager
-def _whole(out: Path) -> Iterator[Path]:
-    """A folder beside `out` to fill, which takes its place in two renames, so that a host has a site all the while."""
-    building, old = (out.with_name(f".{out.name}.{what}") for what in ("building", "before"))
-    with file_errors(str(out)):
-        out.parent.mkdir(parents=True, exist_ok=True)
-        if old.is_dir() and not out.exists():
-            old.rename(out)  # killed between the two renames below
-        for left in (building, old):
-            shutil.rmtree(left, ignore_errors=True)
-        (building / REPORTS).mkdir(parents=True)
-        try:
-            yield building
-            if out.exists():
-                out.rename(old)
-            building.rename(out)
-            shutil.rmtree(old, ignore_errors=True)
-        except BaseException:
-            shutil.rmtree(building, ignore_errors=True)
-            raise

@@ -19,13 +19,13 @@ from labctl.core.trial import Phase
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.plain import Json
 from labctl.queue import book
-from labctl.queue.dry_run import QUESTIONS, DryRun, dry_run
+from labctl.queue.dry_run import DryRun, dry_run
 from labctl.queue.endpoints import Network, check_card, check_endpoint
-from labctl.queue.entries import OVER, USUAL, Did, Step, Submission, may
+from labctl.queue.entries import USUAL, Did, Step, Submission, may
 from labctl.queue.estimates import names_in
 from labctl.queue.lab_files import Keys, read_keys
 from labctl.queue.observed import source_of
-from labctl.queue.request import Asked, read_signed
+from labctl.queue.request import OWNER_ONLY, Asked, read_signed
 from labctl.store.atomic_files import replace_file
 from labctl.store.journal import DuplicateCommand
 from labctl.store.lab_folder import campaigns, read_plan, read_text
@@ -33,7 +33,6 @@ from labctl.store.verifying.verified import JOURNAL_ALONE, arms_of, verified
 
 ANY = "any"
 LOOPBACK: tuple[Network, ...] = (ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128"))
-OWNER_ONLY = 0o600
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +120,9 @@ def try_dry(
     clock: Clock,
     who: str,
     *,
-    endpoint: str | None = None,
-    questions: int = QUESTIONS,
-    within_s: float = 600.0,
+    endpoint: str | None,
+    questions: int,
+    within_s: float,
 ) -> tuple[DryRun, Done]:
     """Ask a submitted policy about recorded observations and keep what it came to in the seal; the queue says whether
     it passed. endpoint: of a container that the lab's people started.
@@ -211,8 +210,7 @@ def withdraw(lab: Path, name: str, reason: str, clock: Clock, who: str) -> Done:
         submission = writer.queue.submissions.get(name)
         if submission is None:
             return Done(name, writer.log(Did.WITHDRAWN, {"name": name, "reason": reason}))
-        if submission.step in OVER:
-            raise StateError(f"submission {name} is {submission.step}; there is nothing to withdraw from the queue")
+        may(submission, Did.WITHDRAWN)
         kept = writer.seal(f"{name}.withdrawal.json", {"reason": reason, "by": who})
         return Done(name, writer.log(Did.WITHDRAWN, {"name": name, "sealed": kept}))
 

@@ -8,12 +8,9 @@ for submissions alone (`endpoints.only_allowed`).
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import json
 import os
-import signal
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -30,13 +27,12 @@ from labctl.config.policy_card import Card
 from labctl.devices import ActionChunk, Controller, Observation, Robot, find_driver, load
 from labctl.errors import DeviceError, InputError, LabctlError, one_line
 from labctl.nodes.playing import chunk_problem
+from labctl.processes import json_answer, leave_with
 from labctl.queue import endpoints
 from labctl.queue.observed import Seen, Source
 from labctl.store.lab_folder import MODULES
 from labctl.store.verifying.verified import in_passing
 
-CHILD = "from labctl.queue.dry_run import dry_run_main; dry_run_main()"
-QUESTIONS, MOST_QUESTIONS = 50, 1000
 LATE_SHARE, BEYOND_SHARE = 0.05, 0.05  # of answers; more fail
 ENVIRONMENT = ("PATH", "HOME", "LANG", "PYTHONPATH", "VIRTUAL_ENV")
 SHIPPED = "labctl.drivers."
@@ -87,7 +83,7 @@ class DryRun(TypedDict):
 
 
 class Question(BaseModel):
-    """What the process is told. folder: of a verified campaign; published: somebody else's; networks: as in
+    """What the process is given. folder: of a verified campaign; published: somebody else's; networks: as in
     queue-keys.toml.
     """
 
@@ -106,8 +102,8 @@ def dry_run(
     endpoint: str,
     networks: Sequence[endpoints.Network],
     *,
-    questions: int = QUESTIONS,
-    within_s: float = 600.0,
+    questions: int,
+    within_s: float,
 ) -> DryRun:
     """Ask a policy about so many recorded observations, in a process that has so long."""
     asked = Question(
@@ -122,27 +118,14 @@ def dry_run(
     # No variable of this computer's goes along but where Python and labctl are; a redirect is never followed.
     named = ENVIRONMENT if source.published else (*ENVIRONMENT, MODULES)
     kept = {name: os.environ[name] for name in named if name in os.environ}
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", CHILD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**kept, "WEBSOCKETS_MAX_REDIRECTS": "1"},
-        start_new_session=True,
-        text=True,
+    environment = {**kept, "WEBSOCKETS_MAX_REDIRECTS": "1"}
+    entry = "labctl.queue.dry_run:dry_run_main"
+    answer, ended = json_answer(entry, asked.model_dump_json(), within_s, environment=environment)
+    if answer:
+        return json.loads(answer)
+    return _failed(
+        source, f"it was not done within {within_s:g} s" if ended is None else f"its process ended ({ended})"
     )
-    try:
-        said, _ = process.communicate(asked.model_dump_json(), timeout=within_s)
-    except subprocess.TimeoutExpired:
-        return _failed(source, f"it was not done within {within_s:g} s")
-    finally:
-        with process, contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-    lines = [line for line in said.splitlines() if line.startswith("{")]
-    if not lines:
-        how = signal.Signals(-process.returncode).name if process.returncode < 0 else f"exit code {process.returncode}"
-        return _failed(source, f"its process ended ({how})")
-    return json.loads(lines[-1])
 
 
 def dry_run_main() -> None:
@@ -157,22 +140,21 @@ def dry_run_main() -> None:
             found = _failed(source, str(error))
         except Exception as error:  # whatever a hostile answer makes of it is a failed dry run
             found = _failed(source, f"{type(error).__name__}: {error}")
-    sys.stdout.write("\n" + json.dumps(found) + "\n")
-    sys.stdout.flush()
-    os._exit(0)  # a thread of a client that hangs would hold the interpreter's end
+    leave_with(found)
 
 
 def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
     card, cell = Card.model_validate_json(json.dumps(asked.card)), setup.cell
+    if cell.second_robot is not None:
+        raise InputError(f"cell {cell.cell.name!r} has two robots, and a dry run follows one: give observations of one")
     networks = [ipaddress.ip_network(one) for one in asked.networks]
     encrypted = urlsplit(asked.endpoint).scheme == endpoints.ENCRYPTED
     endpoints.only_allowed(networks, encrypted=encrypted, endpoint=asked.endpoint)
     options = {"card": asked.card, "endpoint": endpoints.resolved(asked.endpoint)}
     if asked.published and not find_driver(cell.robot.driver).startswith(SHIPPED):
         raise InputError(f"its cell's robot is {cell.robot.driver!r}, no driver of labctl's own; no other is run")
-    arm: Robot = load(
-        cell.robot.driver, cell.robot.options, cell=cell, fixture=setup.fixture
-    )  # never connected: only its kinematics
+    # never connected: only its kinematics
+    arm: Robot = load(cell.robot.driver, cell.robot.options, cell=cell, fixture=setup.fixture)
     policy: Controller = load(asked.driver, options, cell=cell, fixture=setup.fixture)
     clock = MonotonicClock()
     found = _failed(source, "")

@@ -143,6 +143,10 @@ def after(queue: Queue, event: Event) -> Queue:
 
 def may(submission: Submission, step: Did) -> None:
     """Raises StateError, with what to do, where a submission may not take a step now."""
+    if step == Did.WITHDRAWN and submission.step in OVER:
+        raise StateError(
+            f"submission {submission.id} is {submission.step}; there is nothing to withdraw from the queue"
+        )
     needs = {
         Did.APPROVED: (Step.PASSED,),
         Did.DRY_RUN: (Step.RECEIVED, Step.PASSED, Step.FAILED),
@@ -209,8 +213,7 @@ def _withdrawn(queue: Queue, name: str, sealed: Mapping[str, str]) -> Queue:
     if submission is None:
         queue.entry(name)
         return replace(queue, entries=rest)
-    if submission.step in OVER:
-        raise StateError(f"submission {name} is {submission.step}; there is nothing to withdraw from the queue")
+    may(submission, Did.WITHDRAWN)
     gone = replace(submission, step=Step.WITHDRAWN, sealed={**submission.sealed, **sealed})
     return Queue({**queue.submissions, name: gone}, rest)
 

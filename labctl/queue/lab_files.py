@@ -21,12 +21,11 @@ from labctl.config.toml_text import Document, Table, parse
 from labctl.config.values import Lax, Text, Texts
 from labctl.errors import InputError, StateError
 from labctl.queue.endpoints import Network
-from labctl.queue.request import Public, Words
+from labctl.queue.request import OWNER_ONLY, Public, Words
 from labctl.store.atomic_files import replace_file
 from labctl.store.lab_folder import read_text
 
 KEYS, SHIFTS = "queue-keys.toml", "shifts.toml"
-OWNER_ONLY = 0o600
 
 
 class KnownKey(Table):
@@ -78,6 +77,12 @@ class Keys(Document):
         return tuple(found)
 
 
+class OneKey(Document):
+    """What `labctl submit key` writes, for `trust`."""
+
+    key: Annotated[tuple[KnownKey, ...], Lax] = ()
+
+
 class ShiftTable(Table):
     """[[shift]]: from and to, in the lab's own time or with an offset; who operates, by opaque ids."""
 
@@ -117,8 +122,8 @@ def trust(lab: Path, table: Path) -> KnownKey:
 
     Raises InputError for what is no such table, and for a key that is there already.
     """
-    wanted = parse(Keys, 'lab = "x"\n' + read_text(table), str(table))
-    if len(wanted.key) != 1 or wanted.revoked or wanted.networks:
+    wanted = parse(OneKey, read_text(table), str(table))
+    if len(wanted.key) != 1:
         raise InputError("give the one [[key]] table that labctl submit key wrote, and nothing else", where=str(table))
     added = wanted.key[0]
     path = lab / KEYS
@@ -133,7 +138,7 @@ def trust(lab: Path, table: Path) -> KnownKey:
 def key_table(public: str, who: str, contact: str) -> str:
     """The text of a [[key]] table. Raises InputError for what cannot be one."""
     text = f'[[key]]\npublic = "{public}"\nwho = {_quoted(who)}\ncontact = {_quoted(contact)}\n'
-    parse(Keys, f'lab = "x"\n{text}', "the key")
+    parse(OneKey, text, "the key")
     return text
 
 
@@ -158,7 +163,10 @@ def read_shifts(lab: Path) -> list[Shift]:
     found = parse(Shifts, read_text(path), str(path))
     shifts: list[tuple[Shift, int]] = []
     for index, one in enumerate(found.shift):
-        begins, ends = times.written_ns(one.from_), times.written_ns(one.to)
+        try:
+            begins, ends = times.written_ns(one.from_), times.written_ns(one.to)
+        except ValueError as error:
+            raise found.refusal(("shift", index), str(error)) from None
         if begins >= ends:
             raise found.refusal(("shift", index, "to"), f"a shift ends at {one.to}, not after it begins, {one.from_}")
         if not one.who:

@@ -68,10 +68,6 @@ class Seen:
         self._wanted = wanted
         self.episodes: list[str] = []
 
-    def close(self) -> None:
-        """Give the recordings back."""
-        self._recordings.close()
-
     def read(self, pace: Pace) -> Iterator[Observation]:
         """Each in its own episode's words. Raises InputError where none has what the policy reads."""
         usable = self._usable(pace)

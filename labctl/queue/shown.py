@@ -79,12 +79,12 @@ class Shown(TypedDict):
     submissions: list[Submitted]
 
 
-def shown(lab: Path, found: Book, wall: str, overhead_s: float | None = None) -> Shown:
-    """wall: now, ISO 8601. overhead_s: to open and close a session. Raises InputError for a wrong shifts.toml."""
+def shown(lab: Path, found: Book, wall: str) -> Shown:
+    """wall: now, ISO 8601. Raises InputError for a wrong shifts.toml."""
     now_ns = wall_ns(wall)
     shifts = [shift for shift in read_shifts(lab) if shift.ends_ns > now_ns]
     work = works(lab, found.queue)
-    fits = forecast(work, shifts, now_ns, Effort().session_overhead_s if overhead_s is None else overhead_s)
+    fits = forecast(work, shifts, now_ns, Effort().session_overhead_s)
     entries: list[Waits] = []
     for entry, one in zip(found.queue.entries, work, strict=True):
         mine = [slot for slot in fits.slots if slot.name == entry.name]

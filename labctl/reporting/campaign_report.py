@@ -23,7 +23,6 @@ from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import StateError
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
-from labctl.reporting.anchoring import anchored
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
@@ -36,13 +35,14 @@ from labctl.reporting.measures import stress_of
 from labctl.reporting.operations_table import operations
 from labctl.reporting.other_ways import ways_of
 from labctl.reporting.policy_software import changes_of_policies
-from labctl.reporting.rows_report import BOOT, PERM, terms_of, write_report
+from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
-from labctl.store.chain_heads import Noted
+from labctl.store.chain_heads import Noted, outside
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
 from labctl.store.read_once import ReadOnce
+from labctl.store.verifying.timestamps import dated
 from labctl.store.verifying.verified import (
     JOURNAL_ALONE,
     arms_of,
@@ -103,11 +103,13 @@ def report_campaign(
         recorded = samples_of(campaign, held=True)
         at_end.callback(recorded.close)
         samples = ReadOnce(recorded)
-        measure = add_measured(lab, samples, campaign, protocol, record, unheard, rows)
+        measure = add_measured(lab, samples, campaign, protocol, record, unheard, rows, boot=boot, seed=seed)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
-        provenance.update(anchored(folder, noted, events))
+        provenance["anchored to"] = str(outside(noted, events))
+        if stamps := dated(folder, events).facts:
+            provenance["timestamps"] = "; ".join(stamps)
         provenance.update(published.stated or drawer_facts(folder.resolve().parent.parent, record))
         links = opened_links(campaign.opened, unblinding)
         lab.setdefault("notes", []).extend(link_note(link, folder.name) for link in links)
@@ -135,20 +137,18 @@ def report_campaign(
             made = lab["clips"] = cutting.result()
             return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **episodes}
 
-        sizes = (boot, perm, seed)
+        plan = plan_of(analysis, alpha, rows, unblinding["schedule"], (boot, perm, seed))
         if tasks:
             say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
-            reference = terms_of(analysis, alpha, rows, unblinding["schedule"]).reference
             from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
             from labctl.reporting.measured_report import report_tasks
 
-            plan = OfEpisodes(reference, analysis.tau_s, boot, perm, seed, alpha)
-            return report_tasks(record, rows, out, folder, plan, lab, files())
+            of_episodes = OfEpisodes(plan["reference"], analysis.tau_s, boot, perm, seed, alpha)
+            return report_tasks(record, rows, out, folder, of_episodes, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
-        asked = terms_of(analysis, alpha, rows, unblinding["schedule"])
-        ways = ways_of(record, labels)
-        return write_report(rows, out, lab, folder.name, asked, sizes, ways, files, say, every, beside)
+        further, ways = analysis.random_factors, ways_of(record, labels)
+        return write_report(rows, out, lab, folder.name, plan, ways, further, files, say, every, beside)
 
 
 def report_linked(
@@ -216,8 +216,9 @@ def linked_with(
         record = record_of(events)
         refuse_mixed(record, earlier.name)
         label_facts(labels, witnesses(record))
-        before = facts(record, [], alpha=alpha, robot=campaign.cell.robot.driver)
-    one = pairs.CampaignTable(link.campaign, operations(record, labels=labels), kind_of(record))
+        earlier_rows = operations(record, labels=labels)
+        before = facts(record, [], alpha=alpha, robot=campaign.cell.robot.driver, rows=earlier_rows)
+    one = pairs.CampaignTable(link.campaign, earlier_rows, kind_of(record))
     two = pairs.CampaignTable(later.state.opened["campaign"], rows, kind_of(later))
     plan = protocol.analysis
     found = pairs.linked_pairs(one, two, link.anchors, tau=plan.tau_s, alpha=alpha, estimator=plan.estimator)

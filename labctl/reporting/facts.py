@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
-from labctl.core.record import Episode, Record, Void
+from labctl.core.record import Episode, Record
 from labctl.core.recorded.skew import campaign_clock
 from labctl.core.reviewed import queue
 from labctl.core.session import Session
@@ -22,7 +22,7 @@ from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
 from labctl.plain import count
 from labctl.reporting.hand_stops import UNSAID, stop_facts, stop_lines
-from labctl.reporting.operations_table import UNTIMED, WRONG_END, operations
+from labctl.reporting.operations_table import UNTIMED, WRONG_END
 from labctl.reporting.robot_used import changes_of_robot, robot_facts
 from labctl.reporting.software_used import changes, software_facts
 from labctl.reporting.times.hours import hours
@@ -71,16 +71,15 @@ def refuse_tasks(record: Record, name: str) -> None:
         )
 
 
-def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows: Sequence[Row] | None = None) -> Lab:
+def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows: Sequence[Row]) -> Lab:
     """The `lab` of `labctl.analysis.report.page.build_report`. `arms` are in the order of the protocol; rows: of
-    the operations table that the report stands on, as `operations` makes them unless given.
+    the operations table that the report stands on.
 
     Raises StateError before unblinding.
     """
     if record.unblinding is None:
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
     state, opened = record.state, record.state.opened
-    counts = operations(record) if rows is None else rows
     unreviewed = _never_reviewed(record)
     open_reasons = [] if record.reviewed or unreviewed else ["operation events were not reviewed by an assessor"]
     open_reasons += [] if record.frozen else ["the campaign is not frozen"]
@@ -133,8 +132,8 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "clocks": _clocks(record),
         },
         "hours": hours(record),
-        "void_as_failure": _voids_as_failures(record, arms, counts),
-        "disputed": _disputed(record, arms, counts),
+        "void_as_failure": _voids_as_failures(record, arms, rows),
+        "disputed": _disputed(record, arms, rows),
         "stops": stop_facts(record, arms),
     }
 
@@ -184,13 +183,9 @@ def _session(session: Session) -> dict[str, str | list[str]]:
     return found if session.handover is None else {**found, "handover": session.handover}
 
 
-def _voids(record: Record) -> list[tuple[str, Void]]:
-    return [(episode.trial, episode.void) for episode in record.episodes.values() if episode.void]
-
-
 def _flow(trials: Iterable[Trial], record: Record) -> Counts:
     chosen = {trial.id: trial for trial in trials}
-    voids = [void for trial, void in _voids(record) if trial in chosen]
+    voids = [one.void for one in record.episodes.values() if one.void and one.trial in chosen]
     after_go = sum(void.after_go for void in voids)
     return {
         "planned": len(chosen),

@@ -37,15 +37,19 @@ def add_measured(
     record: Record,
     lost: Collection[str],
     rows: Sequence[Row],
+    *,
+    boot: int,
+    seed: int,
 ) -> Callable[[], None]:
     """Make room in `lab` for what is read from traces, and put what a file of earlier results says there. What is given
-    back fills that room, and takes as long as clips do.
+    back fills that room, and takes as long as clips do. boot, seed: of the report's intervals.
     """
     provenance = lab.setdefault("provenance", {})
     lab["answer_times"], lab["sensors"] = [], []
     provenance.update(dict.fromkeys((SOFTWARE, LEASE, MOTION, CONTROLLER)))
     provenance.update(format_facts(record.state.opened))
-    if (then := printed(campaign.folder, record.state.opened, protocol.analysis, rows)) is not None:
+    then = printed(campaign.folder, record.state.opened, protocol.analysis, rows, boot=boot, seed=seed)
+    if then is not None:
         lab["historical"] = then
         provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
 

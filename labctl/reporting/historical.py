@@ -5,13 +5,11 @@ May not: freeze them (`labctl.store.opened_body` does), or read a campaign that 
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.analysis.historical_facts import Historical
+from labctl.analysis.episode_facts import Historical
 from labctl.config.human import Historical as Named
 from labctl.config.protocol_schema import AnalysisPlan
 from labctl.core.event_bodies import CampaignOpened
@@ -19,9 +17,9 @@ from labctl.errors import BrokenRecord, InputError, LabctlError, StateError, Tab
 from labctl.messages.historical import HistoricalEntry
 from labctl.reporting.facts import by_episodes, kind_of
 from labctl.reporting.operations_table import COLUMNS as OF_OPERATIONS
-from labctl.reporting.operations_table import SOMETIMES, operations
+from labctl.reporting.operations_table import SOMETIMES, csv_text, operations
 from labctl.store.lab_folder import Plan, campaign_folder
-from labctl.store.opened_body import HISTORICAL, Frozen, digest_of, rows_of
+from labctl.store.opened_body import HISTORICAL, Frozen, rows_of, text_digest
 from labctl.store.verifying.verified import JOURNAL_ALONE, protocol_of, verified
 
 if TYPE_CHECKING:
@@ -66,10 +64,10 @@ def line_of(found: Frozen) -> str:
 
 
 def printed(
-    folder: Path, opened: CampaignOpened, plan: AnalysisPlan, rows: Sequence[Row], *, boot: int = 9999, seed: int = 0
+    folder: Path, opened: CampaignOpened, plan: AnalysisPlan, rows: Sequence[Row], *, boot: int, seed: int
 ) -> Historical | None:
     """The frozen person as a report of this campaign prints it; None without one. rows: of the campaign's operations
-    table. Raises BrokenRecord for rows that are not those that were frozen.
+    table; boot, seed: the report's. Raises BrokenRecord for rows that are not those that were frozen.
     """
     then = rows_of(folder, opened)
     if not then or "historical" not in opened:
@@ -130,15 +128,11 @@ def _of_table(named: Named, folder: Path) -> Frozen:
 
 
 def _frozen(rows: Sequence[Row], named: Named, source: str, rig: str, dates: str) -> Frozen:
-    text = io.StringIO(newline="")
     columns = [name for name in ("arm", *COLUMNS) if any(row.get(name) not in (None, "") for row in rows)]
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_text(row, name) for name in columns] for row in rows)
-    made = text.getvalue()
+    made = csv_text(columns, rows)
     entry: HistoricalEntry = {
         "file": HISTORICAL,
-        "sha256": digest_of(made),
+        "sha256": text_digest(made),
         "source": source,
         "rig": rig,
         "dates": dates,
@@ -146,8 +140,3 @@ def _frozen(rows: Sequence[Row], named: Named, source: str, rig: str, dates: str
         "hrt": named.hrt,
     }
     return Frozen(made, entry)
-
-
-def _text(row: Row, name: str) -> str:
-    value = row.get(name)
-    return "" if value is None else str(value)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.analysis.monte_carlo import MOST
-from labctl.clock import Anchor
 from labctl.config.interim_analyses import Looks, looks_after
 from labctl.config.protocol_schema import Protocol
 from labctl.core.events import LOOK_SAID_STOP, Kind
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from labctl.analysis.planning import spending
 
 
-def take_look(folder: Path, *, who: str, anchor: Anchor | None = None) -> LookTaken:
+def take_look(folder: Path, *, who: str) -> LookTaken:
     """Take the look that is due, by the first so many blocks, and journal what it says. One that says stop raises a
     hold: no further trial begins before a person acknowledges it, which every report says.
 
@@ -39,7 +38,7 @@ def take_look(folder: Path, *, who: str, anchor: Anchor | None = None) -> LookTa
     level (`spending.looks`). Raises StateError where none is planned, due or possible, or somebody runs the campaign;
     BrokenRecord where journal or seal are not as they were opened.
     """
-    with writing(folder, "look", anchor) as (campaign, now):
+    with writing(folder, "look", None) as (campaign, now):
         if campaign.state.phase != Phase.OPEN:
             raise StateError(f"campaign {folder.name} is {campaign.state.phase}; only an open one has looks to take")
         refuse_unless_as_opened(folder, campaign.events())
@@ -125,8 +124,7 @@ def due(record: Record, protocol: Protocol, name: str) -> spending.Look:
     look = reached[-1]
     if look.blocks == len(blocks):
         raise StateError(f"{so_far}: the last look is the report's; next: labctl close {name}")
-    taken = [look_taken["number"] for look_taken in record.looks]
-    if look.number in taken:
+    if any(taken["number"] == look.number for taken in record.looks):
         raise StateError(f"look {look.number} was taken already: {so_far}; go on with: labctl run {name}")
     return look
 

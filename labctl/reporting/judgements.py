@@ -33,7 +33,8 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
     if record.unblinding is None:
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
     of = record.arms
-    guessed = [(of[trial.id], guess) for trial, episode in record.scored for guess in _guesses(episode)]
+    last = [(of[trial.id], dict(episode.guesses).values()) for trial, episode in record.scored]
+    guessed = [(arm, guess) for arm, guesses in last for guess in guesses]
     known = [(arm, guess) for arm, guess in guessed if guess is None or guess in arms]
     index = bang_index(known, arms) if len(arms) > 1 else {}
     scored = Counter(of[trial.id] for trial, _ in record.scored)
@@ -164,11 +165,6 @@ def _agreement(measure: str, values: Sequence[tuple[float, float]]) -> tuple[flo
         kappa = weighted_kappa([one for one, _ in values], [other for _, other in values])
         value, ci = kappa.kappa, kappa.ci
     return value, None if ci is None or ci[0] == ci[1] else [*ci]
-
-
-def _guesses(episode: Episode) -> list[str | None]:
-    """The last word of everybody who said which arm it was, or that they could not tell."""
-    return list(dict(episode.guesses).values())
 
 
 def _seen(episode: Episode, witness: str) -> int | None:

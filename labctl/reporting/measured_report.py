@@ -21,9 +21,9 @@ from labctl.software import collect_pins, in_words
 from labctl.store.pictures import encode_png, load_photo
 
 if TYPE_CHECKING:
+    from labctl.analysis.episode_facts import Lateness
     from labctl.analysis.episodes_table.cohort import Plan
     from labctl.analysis.episodes_table.table import EpisodesTable
-    from labctl.analysis.lateness_facts import Lateness
     from labctl.analysis.report.lab_facts import Asked, AskedStep, Lab
 
 
@@ -108,8 +108,7 @@ def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> 
         return None
     measured = {one["episode"]: one["latency_s"] for one in lab.get("stress", {}).get("episodes", [])}
     people = {one["arm"] for one in lab.get("answer_times", []) if one.get("by_hand")}
-    scores = any(row["score"] is not None for row in rows)
-    name = "score" if scores else "success"
+    measure = "score" if any(row["score"] is not None for row in rows) else "success"
     known = [row for row in rows if row["condition"] in there and row["arm"] not in people and not row["void"]]
     delayed = [
         Delayed(
@@ -117,12 +116,12 @@ def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> 
             level=(row["stress"] or row["condition"]) if added[row["condition"]] else BASE,
             added_s=added[row["condition"]],
             measured_s=math.nan if (seconds := measured.get(row["episode"])) is None else seconds,
-            score=math.nan if row[name] is None else float(row[name]),
+            score=math.nan if row[measure] is None else float(row[measure]),
             set=str(row["set"]),
         )
         for row in known
     ]
-    return lateness_of(delayed, name, 1 - plan.alpha, Draws(plan.seed, plan.boot))
+    return lateness_of(delayed, measure, 1 - plan.alpha, Draws(plan.seed, plan.boot))
 
 
 def episode_rows(record: Record, rows: Sequence[Row]) -> list[Row]:

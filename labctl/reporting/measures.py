@@ -14,8 +14,10 @@ import numpy as np
 from labctl.analysis.episode_facts import Adaptability, Stress
 from labctl.clock import SECOND
 from labctl.core.record import Record
-from labctl.errors import LabctlError, StateError
+from labctl.core.rollout import ACTION
+from labctl.errors import StateError
 from labctl.messages.body_parts import SwitchEntry
+from labctl.reporting.times.recorded import POLICY, samples_of
 from labctl.store.campaign import Campaign
 from labctl.store.read_once import Samples
 from labctl.streams import robot_states
@@ -25,7 +27,6 @@ if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the st
     from labctl.analysis.episodes.stress import Traces
     from labctl.analysis.table import Row
 
-POLICY, ACTION = "policy", "arm/action"
 QUESTION = ("capture_ns", "request_ns", "first_ns", "executed")
 
 
@@ -89,7 +90,8 @@ def watched(
     """
     from labctl.analysis.episodes.adaptability import Watched
 
-    moved, judged = success_times(rows), _judged(switches)
+    moved = success_times(rows)
+    tags = {switch["name"]: switch["ignored"] for switch in switches if "ignored" in switch}
     ticked = {episode.id: trial.outcome.tags if trial.outcome else () for trial, episode in record.scored}
     cut = {row["episode"] for row in rows if row["kind"] == "censored"}
     return [
@@ -102,21 +104,16 @@ def watched(
             moved_ns=[  # rows are rounded to 1 us
                 min(one.go_ns + round(at_s * SECOND), one.end_ns) for at_s in moved.get(one.episode, ())
             ],
-            taken_ns={switch.name: switch.t_ns for switch in record.episodes[one.episode].switches},
+            taken_ns={switch["name"]: switch["t_ns"] for switch in record.episodes[one.episode].switches},
             request_ns=one.request_ns[:0] if one.arm in people else one.request_ns,
             spent=one.episode not in cut,
-            ignored={name: tag in ticked.get(one.episode, ()) for name, tag in judged.items()},
+            ignored={name: tag in ticked.get(one.episode, ()) for name, tag in tags.items()},
         )
         for one in episodes
     ]
 
 
-def _judged(switches: Sequence[SwitchEntry]) -> dict[str, str]:
-    """By which tag an assessor says that a switch was ignored, of those that have one."""
-    return {switch["name"]: switch["ignored"] for switch in switches if "ignored" in switch}
-
-
-def traces_of(store: Samples, record: Record, *, without: Collection[str] = ()) -> list[Traces]:
+def traces_of(store: Samples, record: Record, *, without: Collection[str]) -> list[Traces]:
     """Questions and sent targets of every scored episode that got to go. Episodes that a person took over are left out,
     and so are those `without` a recording.
 
@@ -134,12 +131,12 @@ def traces_of(store: Samples, record: Record, *, without: Collection[str] = ()) 
             continue
         one = Traces(episode.id, of[trial.id], trial.condition.split("/")[0], episode.go_ns, episode.end_ns)
         specs = {spec.name: spec.columns for spec in store.streams(episode.id)}
-        asked = _read(store, episode.id, POLICY, specs)
+        asked = samples_of(store, episode.id, POLICY)
         if asked is not None and all(name in specs[POLICY] for name in QUESTION):
             capture, request, first, executed = (asked[1][:, specs[POLICY].index(name)] for name in QUESTION)
             first = np.where(executed > 0, first, -1)
             one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
-        actions = _read(store, episode.id, ACTION, specs)
+        actions = samples_of(store, episode.id, ACTION)
         if actions is not None:
             states = [name for stream in robot_states(specs) for name in specs[stream]]
             arm = {f"sent.{name.removeprefix('q.')}" for name in states if name.startswith("q.")}
@@ -147,12 +144,3 @@ def traces_of(store: Samples, record: Record, *, without: Collection[str] = ()) 
             one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
         found.append(one)
     return found
-
-
-def _read(store: Samples, episode: str, stream: str, specs: Collection[str]) -> tuple[np.ndarray, np.ndarray] | None:
-    if stream not in specs:
-        return None
-    try:
-        return store.read(episode, stream)
-    except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
-        return None

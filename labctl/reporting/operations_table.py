@@ -94,8 +94,7 @@ def recorded(record: Record, *, labels: str = "best", all_stops: bool = False) -
         spared = record.spares(episode) and not all_stops
         for index, (kind, time_us, cause) in enumerate(_timed(trial, labelled, spared=spared)):
             time_s = None if time_us is None else time_us / 1e6
-            row = {**whole, "kind": kind, "time_s": time_s, "op_index": index, "cause": cause}
-            rows.append({column: row[column] for column in COLUMNS if column in row})
+            rows.append(_in_order({**whole, "kind": kind, "time_s": time_s, "op_index": index, "cause": cause}))
     for episode in record.episodes.values():
         if episode.void is not None and episode.void.after_go:
             seconds = episode.duration_s or 0.0
@@ -110,8 +109,12 @@ def recorded(record: Record, *, labels: str = "best", all_stops: bool = False) -
                 "op_index": 0,
                 "cause": episode.void.reason,
             }
-            rows.append({column: row[column] for column in COLUMNS if column in row})
+            rows.append(_in_order(row))
     return rows
+
+
+def _in_order(row: Row) -> Row:
+    return {column: row[column] for column in COLUMNS if column in row}
 
 
 def _whole(record: Record, trial: Trial, episode: Episode) -> Row:
@@ -247,13 +250,12 @@ def _since_go_us(trial: Trial, t_ns: int | None) -> int:
 def outcomes_of(record: Record) -> dict[str, dict[str, str]]:
     """What `filter_rows` can ask of a scored episode beside the table: its outcome and its end_reason."""
     return {
-        episode.id: {"outcome": "success" if _all_moved(trial) else "failure", "end_reason": str(trial.ended)}
+        episode.id: {
+            "outcome": "success" if (went := trial.outcome) and went.moved >= went.items_staged else "failure",
+            "end_reason": str(trial.ended),
+        }
         for trial, episode in record.scored
     }
-
-
-def _all_moved(trial: Trial) -> bool:
-    return trial.outcome is not None and trial.outcome.moved >= trial.outcome.items_staged
 
 
 def filter_rows(rows: Sequence[Row], where: str, outcomes: Mapping[str, Mapping[str, str]]) -> list[Row]:
@@ -289,16 +291,21 @@ def write_table(rows: Sequence[Row], path: Path, columns: Sequence[str] | None =
     if path.suffix not in TABLES:
         raise InputError(f"--out {path}: a table's name ends in {', '.join(TABLES)}")
     if path.suffix == ".xlsx":
-        replace_file(path, _workbook(columns, rows))
-        return
-    if path.suffix == ".parquet":
-        replace_file(path, parquet_bytes(rows, columns))
-        return
+        made = _workbook(columns, rows)
+    elif path.suffix == ".parquet":
+        made = parquet_bytes(rows, columns)
+    else:
+        made = csv_text(columns, rows).encode()
+    replace_file(path, made)
+
+
+def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, Value]]) -> str:
+    """Rows as the text of a CSV, empty for None."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows([_text(row[column]) for column in columns] for row in rows)
-    replace_file(path, text.getvalue().encode())
+    return text.getvalue()
 
 
 def _workbook(columns: Sequence[str], rows: Sequence[Row]) -> bytes:

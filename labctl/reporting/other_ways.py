@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 class Plan(TypedDict):
-    """The keywords that `analyze` had."""
+    """What an analysis is asked for, as `analyze` takes it: of a campaign its protocol and its schedule say it, of a
+    table its options.
+    """
 
     tau: float | None
     reference: str | None

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from labctl.core.record import Record
-from labctl.reporting.software_used import Stretch, changed, together
+from labctl.reporting.software_used import Stretch, changed, one_by_one, together
 from labctl.reporting.times.answer_times import StartUp
 
 
@@ -29,9 +29,7 @@ def policy_software(record: Record, arms: Sequence[str]) -> dict[str, str]:
         if len(stretches) == 1:
             found[f"{arm}:"] = _in_words(stretches[0].of)
         elif stretches:
-            found[f"{arm}:"] = "; ".join(
-                f"{one.first} to {one.last} ({one.episodes}): {_in_words(one.of)}" for one in stretches
-            )
+            found[f"{arm}:"] = one_by_one(stretches, _in_words)
     return found
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from labctl.core.record import Record
 from labctl.plain import DeviceAbout, Json, RobotAbout
-from labctl.reporting.software_used import Stretch, changed, episodes_with, together
+from labctl.reporting.software_used import Stretch, changed, episodes_with, one_by_one, together
 
 
 def _stretches(record: Record) -> list[Stretch[RobotAbout]]:
@@ -22,15 +22,12 @@ def robot_facts(record: Record) -> dict[str, str | Mapping[str, str] | None]:
     """Rows of the provenance: what the robot and its gripper are, and the limits in force."""
     found = _stretches(record)
     if len(found) > 1:
-        return {
-            "robot_of_episodes": "; ".join(
-                f"{one.first} to {one.last} ({one.episodes}): {robot_in_words(one.of)}" for one in found
-            )
-        }
+        return {"robot_of_episodes": one_by_one(found, robot_in_words)}
     if not found:
         return {}
     about = found[0].of
-    return {"robot_as_connected": robot_in_words(about), "limits_in_force": _limits(about)}
+    limits = ", ".join(f"{key} {_said(value)}" for key, value in about.get("limits", {}).items())
+    return {"robot_as_connected": robot_in_words(about), "limits_in_force": limits}
 
 
 def changes_of_robot(record: Record) -> list[str]:
@@ -51,10 +48,6 @@ def _device(about: DeviceAbout | RobotAbout) -> str:
     serial = about["serial"]
     parts = (about["model"], None if serial is None else f"serial {serial}", about["firmware"], f"by {about['client']}")
     return ", ".join(part for part in parts if part)
-
-
-def _limits(about: RobotAbout) -> str:
-    return ", ".join(f"{key} {_said(value)}" for key, value in about.get("limits", {}).items())
 
 
 def _flat(about: RobotAbout) -> dict[str, str]:

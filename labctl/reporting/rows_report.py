@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.analysis.family import STATISTICS
 from labctl.analysis.report.lab_facts import Lab
 from labctl.config.protocol_schema import AnalysisPlan
 from labctl.messages.body_parts import SlotWithArm
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of_table
-from labctl.reporting.relabellings import Exchange, relabellings
+from labctl.reporting.relabellings import relabellings
 from labctl.software import collect_pins, in_words
 
 if TYPE_CHECKING:
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
 BOOT = PERM = 9999
-ALPHA = 0.05  # of a bare table
 
 
 def report_table(
@@ -33,13 +30,13 @@ def report_table(
     *,
     tau: float | None,
     reference: str | None,
-    alpha: float = ALPHA,
-    family: Sequence[str] = STATISTICS,
-    boot: int = BOOT,
-    perm: int = PERM,
-    seed: int = 0,
-    margin: Margin | None = None,
-    random_factors: Sequence[str] = (),
+    alpha: float,
+    family: Sequence[str],
+    boot: int,
+    perm: int,
+    seed: int,
+    margin: Margin | None,
+    random_factors: Sequence[str],
     estimator: str,
 ) -> Path:
     """Write the report of a bare operations table (CSV); it claims nothing of blinding. Raises TableError."""
@@ -48,28 +45,30 @@ def report_table(
     _, lines = reading.read_csv(table)
     reading.read_table(table)
     rows = [row for _, row in lines]
-    asked = AnalysisTerms(tau, reference, alpha, tuple(family), {}, margin, estimator, tuple(random_factors))
-    return write_report(rows, out, None, table.stem, asked, (boot, perm, seed), ways_of_table(rows))
+    plan: Plan = {
+        "tau": tau,
+        "reference": reference,
+        "alpha": alpha,
+        "family": tuple(family),
+        "design": {},
+        "margin": margin,
+        "estimator": estimator,
+        "boot": boot,
+        "perm": perm,
+        "seed": seed,
+    }
+    return write_report(rows, out, None, table.stem, plan, ways_of_table(rows), random_factors)
 
 
-@dataclass(frozen=True)
-class AnalysisTerms:
-    """What an analysis was asked for: of a campaign its protocol and its schedule say it, of a table its options."""
-
-    tau: float | None
-    reference: str | None
-    alpha: float
-    family: tuple[str, ...]
-    design: Mapping[tuple[str, str], Sequence[Exchange]]
-    margin: Margin | None
-    estimator: str
-    random_factors: tuple[str, ...] = ()
-
-
-def terms_of(
-    analysis: AnalysisPlan, alpha: float, rows: Sequence[Row], schedule: Sequence[SlotWithArm]
-) -> AnalysisTerms:
-    """What a protocol asks for; alpha: the level by `judged_at`, rows: of the operations table, schedule: as opened.
+def plan_of(
+    analysis: AnalysisPlan,
+    alpha: float,
+    rows: Sequence[Row],
+    schedule: Sequence[SlotWithArm],
+    sizes: tuple[int, int, int],
+) -> Plan:
+    """What a protocol asks for; alpha: the level by `judged_at`, rows: of the operations table, schedule: as opened,
+    sizes: bootstrap samples, label swaps and the seed.
 
     Of an arm that was never scored, nothing: it is no reference, and no other is held against it.
     """
@@ -80,8 +79,19 @@ def terms_of(
         margin_of.non_inferior_to is None or margin_of.non_inferior_to in scored
     ):
         margin = {"rmst_ratio": margin_of.rmst_ratio, "non_inferior_to": margin_of.non_inferior_to}
-    design, further = relabellings(schedule), analysis.random_factors
-    return AnalysisTerms(analysis.tau_s, reference, alpha, analysis.family, design, margin, analysis.estimator, further)
+    boot, perm, seed = sizes
+    return {
+        "tau": analysis.tau_s,
+        "reference": reference,
+        "alpha": alpha,
+        "family": analysis.family,
+        "design": relabellings(schedule),
+        "margin": margin,
+        "estimator": analysis.estimator,
+        "boot": boot,
+        "perm": perm,
+        "seed": seed,
+    }
 
 
 def write_report(
@@ -89,9 +99,9 @@ def write_report(
     out: Path,
     lab: Lab | None,
     title: str,
-    asked: AnalysisTerms,
-    sizes: tuple[int, int, int],
+    plan: Plan,
     ways: Ways,
+    random_factors: Sequence[str],
     files: Callable[[], Mapping[str, bytes]] = dict,
     say: Callable[[str], None] = lambda line: None,
     every: Sequence[Row] | None = None,
@@ -106,32 +116,19 @@ def write_report(
     from labctl.analysis.report.page import build_report
     from labctl.analysis.table import table_from_rows
 
-    boot, perm, seed = sizes
     twice = "" if every is None else ", and again with every stop by hand counted"
-    say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps){twice}")
+    say(f"3/4 the statistics are worked out ({plan['boot']} bootstrap samples, {plan['perm']} label swaps){twice}")
     table = table_from_rows(rows, source=title)
-    plan: Plan = {
-        "tau": asked.tau,
-        "reference": asked.reference,
-        "alpha": asked.alpha,
-        "family": asked.family,
-        "design": asked.design,
-        "margin": asked.margin,
-        "estimator": asked.estimator,
-        "boot": boot,
-        "perm": perm,
-        "seed": seed,
-    }
     result = analyze(table, **plan)
-    if asked.random_factors:
-        result["anew"] = anew(table, result, asked.random_factors)
+    if random_factors:
+        result["anew"] = anew(table, result, tuple(random_factors))
     if every is not None and lab and (stops := lab.get("stops")):
         again = analyze(table_from_rows(every, source=title), **plan)
         stops["repeated"] = {"arms": again["arms"], "pairs": again["pairs"]}
     if lab and (alone := reviewed_alone(ways, rows, plan)):
         lab["reviewed"] = alone
     other_ways = counting(ways, result, plan)
-    more = supplement(table, result, perm=perm, design=asked.design)
+    more = supplement(table, result, perm=plan["perm"], design=plan["design"])
     say("4/4 figures and pages are written")
     given = {"supplement": more, "counting": other_ways, "beside": beside, "made_by": in_words(collect_pins())}
     report = build_report(result, rows, out, files=files, title=title, lab=lab, **given)

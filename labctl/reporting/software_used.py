@@ -26,7 +26,7 @@ class Stretch(NamedTuple, Generic[T]):
     of: T
 
 
-def stretches(record: Record) -> list[Stretch[Pins]]:
+def _stretches(record: Record) -> list[Stretch[Pins]]:
     """The scored episodes by software, in the order in which they started."""
     return together(episodes_with(record, lambda start: start.get("pins")))
 
@@ -49,23 +49,25 @@ def together(episodes: Iterable[tuple[str, T]]) -> list[Stretch[T]]:
     return found
 
 
+def one_by_one(found: Iterable[Stretch[T]], in_words: Callable[[T], str]) -> str:
+    """Which episodes had what, in the order in which they ran."""
+    return "; ".join(f"{one.first} to {one.last} ({one.episodes}): {in_words(one.of)}" for one in found)
+
+
 def software_facts(record: Record) -> dict[str, str]:
     """Rows of the provenance: what analysed, and where the software changed between episodes, what ran which."""
     facts = {"analysed_by": in_words(collect_pins())}
-    found = stretches(record)
+    found = _stretches(record)
     if len(found) > 1:
-        facts["software_of_episodes"] = "; ".join(
-            f"{one.first} to {one.last} ({one.episodes}): {in_words(one.of)}" for one in found
-        )
+        facts["software_of_episodes"] = one_by_one(found, in_words)
     return facts
 
 
 def changes(record: Record) -> list[str]:
     """A line for each change of software between two episodes that follow each other."""
-    found = stretches(record)
     return [
         f"the software changed before episode {after.first}: {differing(before.of, after.of)}"
-        for before, after in pairwise(found)
+        for before, after in pairwise(_stretches(record))
     ]
 
 

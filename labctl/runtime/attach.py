@@ -1,5 +1,5 @@
-"""A console's link to a running campaign: it hears the state, the robot and the cameras, sends commands, and stops the
-arm without asking anyone.
+"""A console's link to a running campaign: it receives the state, the robot's observations and pictures, sends commands,
+and stops the robot without asking anyone.
 
 May not: own any state, journal anything, or command when it is read-only. It may be cut at any moment.
 """
@@ -17,6 +17,7 @@ import zmq
 from labctl.bus import Body, Message, decode, encode
 from labctl.clock import MILLISECOND, SECOND, Clock, began
 from labctl.errors import StateError
+from labctl.messages.motion import Stop
 from labctl.messages.processes import CommandSent, EndRun
 from labctl.plain import Json
 from labctl.runtime.campaign_run import CONTACT
@@ -143,10 +144,10 @@ class Attachment:
         return self._ask(EndRun(who, self._next_id(), now).to("run", sender=self._name))
 
     def stop_robot(self) -> bool:
-        """Tell the robot's process to stop, past the run process; False when nobody is there to hear it, and then
-        nobody will hear it later.
+        """Send a stop to the robot's process, past the run process; False when there is no process to take it, and then
+        none takes it later.
         """
-        message = encode(Message("arm", "stop", {}, sender=self._name))
+        message = encode(Stop().to("arm", sender=self._name))
         with self._stop_lock:
             if not self._stop.poll(CONNECT_MS, zmq.POLLOUT):
                 return False

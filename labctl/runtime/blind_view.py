@@ -14,7 +14,7 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.interlock import Hold
-from labctl.core.published_state import CampaignRules, Confirmed, Hand, Handover, Measured, Proposal, Rules, Scene
+from labctl.core.published_state import CampaignRules, Hand, Measured, Proposal, Rules, Scene, Times, TurnPart
 from labctl.core.record import as_operations
 from labctl.core.rollout import Rollout, proposal, typed
 from labctl.core.run_facts import RunFacts
@@ -25,50 +25,23 @@ from labctl.store.scene_references import rules as scene_rules
 
 
 @dataclass(frozen=True, slots=True)
-class EpisodeView:
-    """The episode in flight of the trial whose turn it is. Times are monotonic ns. `switched`: number of a switch of
-    the instruction -> when the controller took it.
-    """
-
-    start_due_ns: int
-    go_ns: int | None
-    deadline_ns: int | None
-    end_ns: int | None
-    switched: Mapping[int, int]
-    hand: Hand | None
-
-
-@dataclass(frozen=True, slots=True)
 class BlindView:
-    """See the module. `state` is folded from the journal, its outcomes taken out; `turn` is the trial whose turn it is.
+    """See the module. `state` is folded from the journal, its outcomes taken out; `turn` is the trial whose turn it is;
+    `shown` is published as it is.
 
-    `counted`, `proposal` and `evidence` (seq of an event) are of the trial's current episode; `scored_ns` is when the
-    last trials were scored since the host was started.
+    `switched`: number of a switch of the instruction -> when the controller took it; `scored_ns` is when the last
+    trials were scored since the host was started.
     """
 
     cell: str
     state: CampaignState
     turn: Trial | None
-    episode: EpisodeView | None
-    operator_ready: bool
-    withheld: str
-    touching: bool
-    unsaid: Sequence[int]
+    shown: TurnPart
+    switched: Mapping[int, int]
     live: Sequence[Hold]
-    scene: Scene
     overrides: bool
-    checks: Sequence[str]
-    rules: Rules
     totes: tuple[str, ...]
-    handover: Handover | None
     recovered: Sequence[str]
-    counted: int
-    reached: int
-    proposal: Proposal | None
-    measured: Measured | None
-    evidence: int | None
-    with_code: Sequence[str]
-    confirmed: Sequence[Confirmed]
     scored_ns: Sequence[int]
 
 
@@ -112,30 +85,36 @@ def blind_view(
     turn = next_trial(state)
     needed = second if turn and turn.needs_second else None
     people = [person.id for person in state.session.people] if state.session else []
+    of_turn = rollout if turn and rollout and turn.episode == rollout.episode else None
+    shown: TurnPart = {
+        "handover": facts.handover,
+        "checks": list(setting.checks),
+        "rules": _rules(setting, state, turn),
+        "times": _times(of_turn),
+        "scene": scene,
+        "hand": _hand(of_turn),
+        "operator_ready": bool(rollout and rollout.operator_ready),
+        "withheld": rollout.withheld if rollout else "",
+        "counted": facts.counted.get(turn.episode or "", 0) if turn else 0,
+        "reached": len(facts.reached.get(turn.episode or "", ())) if turn else 0,
+        "touching": bool(typed(turn, rollout)),
+        "unsaid": _unsaid(turn, rollout),
+        "proposal": _proposal(state, facts, turn),
+        "measured": _measured(state, facts, turn),
+        "evidence": _evidence(turn),
+        "with_code": list(needed.with_code(people)) if needed else [],
+        "confirmed": list(needed.shown((turn.episode if turn else None) or "")) if needed else [],
+    }
     return BlindView(
         cell=setting.cell,
         state=state,
         turn=turn,
-        episode=_episode(turn, rollout),
-        operator_ready=bool(rollout and rollout.operator_ready),
-        withheld=rollout.withheld if rollout else "",
-        touching=bool(typed(turn, rollout)),
-        unsaid=_unsaid(turn, rollout),
+        shown=shown,
+        switched=dict(of_turn.switched) if of_turn else {},
         live=tuple(live),
-        scene=scene,
         overrides=scene_rules(state.opened)["override"] == "allowed",
-        checks=setting.checks,
-        rules=_rules(setting, state, turn),
         totes=setting.totes,
-        handover=facts.handover,
         recovered=tuple(facts.recovered),
-        counted=facts.counted.get(turn.episode or "", 0) if turn else 0,
-        reached=len(facts.reached.get(turn.episode or "", ())) if turn else 0,
-        proposal=_proposal(state, facts, turn),
-        measured=_measured(state, facts, turn),
-        evidence=_evidence(turn),
-        with_code=needed.with_code(people) if needed else (),
-        confirmed=needed.shown((turn.episode if turn else None) or "") if needed else (),
         scored_ns=tuple(facts.scored_ns[-20:]),
     )
 
@@ -145,18 +124,20 @@ def _without_outcomes(state: CampaignState) -> CampaignState:
     return replace(state, trials=trials)
 
 
-def _episode(turn: Trial | None, rollout: Rollout | None) -> EpisodeView | None:
+def _times(rollout: Rollout | None) -> Times:
+    if rollout is None:
+        return {"start_due_ns": None, "go_ns": None, "deadline_ns": None, "end_ns": None}
+    return {
+        "start_due_ns": rollout.start_due_ns,
+        "go_ns": rollout.go_ns,
+        "deadline_ns": rollout.deadline_ns,
+        "end_ns": rollout.end_ns,
+    }
+
+
+def _hand(rollout: Rollout | None) -> Hand | None:
     """Whoever is in the room sees the person who drives: that person's device may be shown until the episode ends."""
-    if turn is None or rollout is None or turn.episode != rollout.episode:
-        return None
-    return EpisodeView(
-        start_due_ns=rollout.start_due_ns,
-        go_ns=rollout.go_ns,
-        deadline_ns=rollout.deadline_ns,
-        end_ns=rollout.end_ns,
-        switched=dict(rollout.switched),
-        hand=rollout.hand if rollout.reason is None else None,
-    )
+    return rollout.hand if rollout is not None and rollout.reason is None else None
 
 
 def _unsaid(turn: Trial | None, rollout: Rollout | None) -> list[int]:
@@ -186,10 +167,9 @@ def _evidence(turn: Trial | None) -> int | None:
 
 def _proposal(state: CampaignState, facts: RunFacts, turn: Trial | None) -> Proposal | None:
     """For scoring: from the journal, since the episode may be an earlier run's."""
-    if turn is None or turn.state != State.SCORING or task_of(state.opened, turn.condition).measure != ITEMS:
+    if turn is None or turn.state != State.SCORING or (task := task_of(state.opened, turn.condition)).measure != ITEMS:
         return None
-    items = task_of(state.opened, turn.condition).items
-    return proposal(_operations(facts, turn)[:items], items)
+    return proposal(_operations(facts, turn)[: task.items], task.items)
 
 
 def _operations(facts: RunFacts, turn: Trial) -> Sequence[OperationRecorded]:

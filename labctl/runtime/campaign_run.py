@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from labctl.runtime.hosting.cell_nodes import (
     camera_names,
     lacks_terminal,
     node_names,
+    socket_folder,
     with_terminal,
 )
 from labctl.runtime.hosting.ending import on_signals
@@ -79,7 +79,7 @@ def run_campaign(
     unready: the arms are not asked whether they answer before anything moves, which every report says.
     hand_terminal: the terminal whose keyboard drives, for a cell that is driven by one and does not name it.
     attended: people stage and score at a console, whoever the cell names for runs without them.
-    watch: is told every state that is published, and whether it is of real time; it may not wait.
+    watch: gets every state that is published, and whether it is of real time; it may not wait.
     wrap: puts a fault around a node (manual clock only; tests).
 
     Raises StateError when the campaign is not open, another run holds it or the cell needs a person, BrokenRecord when
@@ -202,7 +202,6 @@ def _prepare(
         liveness,
         run_id=started.seq,
         free_gb=lambda: free_gb(campaign.folder),
-        until_done=True,
         readiness=readiness,
         seal=seal,
         attended=attended,
@@ -268,8 +267,6 @@ def _run_live(
     from labctl.runtime.hosting.transport import ProcessHost
 
     logs = campaign.folder / LOGS
-    log = begin(log_of(logs, "run"))
-    stamper, alerts, copied = Stamper(campaign.folder), Alerts(campaign.folder), StoreCopy(campaign.folder)
 
     def tell(line: str) -> None:
         _log.info("%s", line)
@@ -279,31 +276,34 @@ def _run_live(
         watch(state, live)
         alerts.hear(state)
 
-    given = {"attended": attended, "unready": unready}
-    run = _prepare(campaign, clock, tell, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
-    locks = campaign.folder / LOCKS
-    locks.mkdir(exist_ok=True)
-    spec = _spec(campaign, hand_terminal, locks=locks)
-    sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
-    supervisor = Supervisor(spec, sockets, logs, {"controller": campaign.ledger.private_file("controller.log")})
-    nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
-    lease = terms_of(campaign.cell.lease)
-    host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
+    def tell_of(what: Callable[[], str]) -> None:
+        if left := what():
+            tell(left)
 
-    try:
+    with ExitStack() as stack:  # what is begun is ended in the opposite order, whatever fails
+        stack.callback(begin(log_of(logs, "run")).end)
+        copied = StoreCopy(campaign.folder)
+        stack.callback(tell_of, copied.close)
+        stamper = Stamper(campaign.folder)
+        stack.callback(tell_of, stamper.close)
+        alerts = Alerts(campaign.folder)
+        stack.callback(alerts.close)
+        given = {"attended": attended, "unready": unready}
+        run = _prepare(campaign, clock, tell, see, stamper.ask, live=True, hand_terminal=hand_terminal, **given)
+        locks = campaign.folder / LOCKS
+        locks.mkdir(exist_ok=True)
+        spec = _spec(campaign, hand_terminal, locks=locks)
+        sockets = stack.enter_context(socket_folder())
+        supervisor = Supervisor(spec, sockets, logs, {"controller": campaign.ledger.private_file("controller.log")})
+        stack.callback(supervisor.end_all)
+        nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
+        lease = terms_of(campaign.cell.lease)
+        host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
         with _contact(campaign, {"sockets": str(sockets)}):
             if attended:
                 tell(f"waiting for a console: labctl console {campaign.folder.name}")
             host.run(supervisor)
             return run.leave()
-    finally:
-        supervisor.end_all()
-        shutil.rmtree(sockets, ignore_errors=True)
-        alerts.close()
-        for left in (stamper.close(), copied.close()):
-            if left:
-                tell(left)
-        log.end()
 
 
 @contextmanager
@@ -317,7 +317,9 @@ def _contact(campaign: Campaign, where: Mapping[str, Json]) -> Iterator[None]:
         contact.unlink(missing_ok=True)
 
 
-def free_gb(folder: Path) -> float:
-    """Free disk space where a campaign is, in 10^9 bytes."""
-    found = os.statvfs(folder)
-    return found.f_bavail * found.f_frsize / 1e9
+def free_gb(folder: Path) -> float | None:
+    """Free disk space where a campaign is, in 10^9 bytes; None where it cannot be read."""
+    try:
+        return shutil.disk_usage(folder).free / 1e9
+    except OSError:
+        return None

@@ -17,7 +17,7 @@ from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import typed
 from labctl.core.session import Role, check_person
-from labctl.core.trial import State, Trial, Verb, allowed, numbered
+from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.people.personal_codes import codes_of
 from labctl.people.second_person import SecondPerson, WrongCode
@@ -26,7 +26,7 @@ from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import finished
 from labctl.runtime.readiness import Readiness
-from labctl.runtime.recorded_orders import Given, RecordedOrders, words
+from labctl.runtime.recorded_orders import IN_EPISODE, Given, RecordedOrders, outcome_of_a_person, words
 from labctl.runtime.robot_watch import BAD_MODES, STOPPED, RobotWatch
 from labctl.runtime.scene_watch import Request, SceneWatch
 from labctl.runtime.seal import OwnSeal
@@ -93,7 +93,7 @@ class Orders(RecordedOrders):
         trial, command = self._writer.current(), command_from(request.command.body)
         if trial is None or trial.id != request.trial or trial.state != State.STAGING:
             standing = "".join(f"; {text}" for text in self._writer.state.holds.values())
-            name = numbered(self._writer.state, request.trial)
+            name = self._writer.state.trials[request.trial].place
             raise StateError(f"{name} was given back while its photos were taken{standing}")
         if request.verb == "reference":
             reason = command.arguments(commands.Reference).reason
@@ -130,13 +130,17 @@ class Orders(RecordedOrders):
         self._watch.by_hand(given)
         self.touches += 1
 
+    def _in_episode(self, why: str) -> Trial:
+        trial = self._writer.current()
+        if trial is None or trial.state not in IN_EPISODE:
+            raise StateError(f"no episode is running; {why}")
+        return trial
+
     def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
-        trial, rollout = self._writer.current(), self._sequencer.rollout
-        if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
-            raise StateError("no episode is running; items are counted while one is")
-        at_ns = given.now_ns if rollout is None or rollout.end_ns is None else rollout.end_ns
-        moved = self._writer.facts.counted.get(trial.episode, 0) + args.by
+        trial = self._in_episode("items are counted while one is")
+        at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
+        moved = self._writer.facts.counted.get(trial.episode or "", 0) + args.by
         items = self._writer.tasks[trial.condition].items
         if not 0 <= moved <= items:
             raise StateError(f"moved cannot be {moved} of {count(items, 'item')} staged")
@@ -145,12 +149,11 @@ class Orders(RecordedOrders):
 
     def _touch(self, args: commands.TouchScene, given: Given) -> None:
         """A person begins to touch the scene or the robot, or says that it is over and what it was."""
-        trial, phase, kind = self._writer.current(), args.phase, args.kind
+        phase, kind = args.phase, args.kind
         if phase not in ("begin", "end") or kind not in list(InterventionKind):
             found = f"phase {phase!r}, kind {kind!r}"
             raise InputError(f"{found}: an intervention has phase begin or end, and kind {', '.join(InterventionKind)}")
-        if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.episode is None:
-            raise StateError("no episode is running; an intervention is a touch while one is")
+        trial = self._in_episode("an intervention is a touch while one is")
         about = {"trial": trial.id, "episode": trial.episode, **given.by}
         if phase == "begin":
             body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": given.now_ns}
@@ -276,6 +279,8 @@ class Orders(RecordedOrders):
             body["confirmed_at"] = confirmed_at
         body["after_go"] = trial.go_ns is not None
         self._writer.log(Kind.EPISODE_VOIDED, body, trial=trial.id, episode=trial.episode, **given.by)
+        if not trial.sealed_recording:  # what was not delivered yet is not waited for
+            self._sequencer.end_controller(given.step)
         self._sequencer.rollout = None
 
     def _confirm(self, args: commands.Confirm, given: Given) -> None:
@@ -303,7 +308,8 @@ class Orders(RecordedOrders):
         check_person(self.people, args.confirmed_by)
         if args.confirmed_by == given.command.who:
             raise StateError("the second person must be another one")
-        if self.came_after(args.confirmed_by, trial.episode):
+        session = self._writer.state.session
+        if session is not None and session.late.get(args.confirmed_by) == trial.episode:  # who has not seen it
             raise StateError(f"{args.confirmed_by} came after this episode was over; one who was here confirms it")
         code = args.personal_code.get_secret_value() if args.personal_code else None
         at = {"episode": trial.episode or "", "reason": args.reason, "console": given.message.sender}
@@ -318,14 +324,9 @@ class Orders(RecordedOrders):
 
     def _score(self, trial: Trial, args: commands.Score, given: Given) -> None:
         counted = args.model_dump(exclude_unset=True)
-        outcome = self.judged(trial, counted)
-        self._writer.log(
-            Kind.OUTCOME_RECORDED,
-            {"outcome": outcome.body(), **self._writer.hands.body(given.now_ns)},
-            trial=trial.id,
-            episode=trial.episode,
-            **given.by,
-        )
+        outcome = outcome_of_a_person(self._writer.campaign, trial, counted)
+        body = {"outcome": outcome.body(), **self._writer.hands.body(given.now_ns)}
+        self._writer.log(Kind.OUTCOME_RECORDED, body, trial=trial.id, episode=trial.episode, **given.by)
         self._sequencer.rollout = None
         done, total = finished(self._writer.state)
         where = f"{trial.place}  {trial.condition}  {trial.episode}"

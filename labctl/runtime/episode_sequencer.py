@@ -10,30 +10,28 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 
-from labctl.bus import Body, Message, Step
+from labctl.bus import Body, Message, Step, Work
 from labctl.clock import SECOND
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
-from labctl.core.trial import Trial, numbered
+from labctl.core.trial import Trial
 from labctl.messages import driving
 from labctl.messages.body_parts import GapBody
 from labctl.messages.joint import SealAnswer
-from labctl.messages.motion import DeviceReport, Lease, Stop
+from labctl.messages.motion import LEASE_RENEWALS, DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
-from labctl.nodes.phase_table import On, OnRaw, by_kind, heard
+from labctl.nodes.phase_table import On, OnRaw, by_kind, hear
 from labctl.plain import RobotAbout, count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over, sealed_body
 from labctl.runtime.revealing import revealed
 from labctl.store.frozen_cards import cameras_wanted
 from labctl.store.sealing import Findings
-
-LEASE_RENEWALS = 3  # the lease is renewed this many times per duration
 
 
 class EpisodeSequencer:
@@ -52,7 +50,7 @@ class EpisodeSequencer:
         self.robot_about: RobotAbout | None = None  # once its node is connected
         self.lease_ns = lease_ns
         self._seen = {f"camera:{name}" for name in cameras_wanted(arms.values())}
-        self._epoch = 0
+        self.epoch = 0  # of the newest motion lease
         self.next_lease_ns = 0
 
     def reveal(
@@ -71,15 +69,10 @@ class EpisodeSequencer:
         step.out += [Open(episode).to(name) for name in rollout.sensors]
         step.out.append(Spawn("controller").to("@host"))
 
-    @property
-    def epoch(self) -> int:
-        """Of the newest motion lease."""
-        return self._epoch
-
     def new_epoch(self) -> int:
         """A motion lease nobody has held before: whatever an older one allowed is over."""
-        self._epoch += 1
-        return self._epoch
+        self.epoch += 1
+        return self.epoch
 
     def hear(self, message: Message, now_ns: int, step: Step) -> None:
         """A message about the current episode; others are ignored."""
@@ -91,9 +84,7 @@ class EpisodeSequencer:
             return
         about = message.body.get("episode", message.body.get("tag", rollout.episode))  # `tag`: of a call made for it
         if about == rollout.episode:
-            found = heard(MESSAGES, rollout.phase, message, step)
-            if found is not None:
-                found[1](self, now_ns, step)
+            hear(MESSAGES, rollout.phase, self, message, now_ns, step)
 
     def _opened(self, sent: Opened, now_ns: int, step: Step) -> None:
         self._current.opened = True
@@ -139,7 +130,7 @@ class EpisodeSequencer:
 
     @property
     def _named(self) -> str:
-        return numbered(self._writer.state, self._current.trial)
+        return self._writer.state.trials[self._current.trial].place
 
     def _welcome(self, name: str, rollout: Rollout, step: Step) -> None:
         if name == "controller" and rollout.phase == Phase.ARMING:
@@ -162,7 +153,7 @@ class EpisodeSequencer:
         if operation is not None:
             self._log(Kind.OPERATION_RECORDED, operation)
         if rollout.moving and rollout.done_at is not None and rollout.items_done >= rollout.done_at:
-            self.end(EndReason.ALL_DONE, t_ns, t_ns, step)
+            self.end(EndReason.ALL_DONE, t_ns, now_ns, step)
 
     def stopped(self, reason: EndReason, t_ns: int, now_ns: int, step: Step, *, cause: str | None) -> None:
         """The robot was stopped at t_ns: what has not started is void, what moves has ended. cause: of the operation at
@@ -289,15 +280,17 @@ class EpisodeSequencer:
         self._renew(now_ns, step)
 
     def _digest(self, rollout: Rollout, step: Step) -> None:
-        """Everything is there: look at the videos. Without the recorder's word nothing is sealed by guessing."""
+        """Everything is there: look at the videos. Without the recorder's report nothing is sealed by guessing."""
         rollout.digest()
-        step.out.append(Kill("controller").to("@host"))
-        self._liveness.gone("controller")
+        self.end_controller(step)
         if rollout.closed is None:
             why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
             self._writer.log(Kind.CELL_FAULTED, {"reason": why})
             return
-        step.work.append(looking_over(self._writer, rollout))
+        cameras = [name.removeprefix("camera:") for name in rollout.cameras]
+        condition = self._writer.state.trials[rollout.trial].condition
+        look = looking_over(self._writer, condition, rollout.episode, cameras)
+        step.work.append(Work(look, "digested", tag=rollout.episode))
 
     def _start(self, now_ns: int, step: Step) -> None:
         rollout, writer = self._current, self._writer
@@ -325,9 +318,8 @@ class EpisodeSequencer:
         """End the motion: journal it, let the lease go, close the recording. cause: what a sensor said."""
         rollout = self._current
         rollout.end(reason, int(end_ns), now_ns)
-        self._log(
-            Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **({"cause": cause} if cause else {})}
-        )
+        because = {"cause": cause} if cause else {}
+        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **because})
         step.out.append(Lease(rollout.epoch, rollout.episode, 0).to("@lease"))
         step.out.append(Stop(rollout.epoch).to("arm"))
         self._close(step)
@@ -337,6 +329,11 @@ class EpisodeSequencer:
         nodes = ("controller", "arm", *rollout.cameras, *rollout.sensors, "recorder")
         step.out += [Close(rollout.episode).to(name) for name in nodes]
 
+    def end_controller(self, step: Step) -> None:
+        """Each episode has a controller's process of its own."""
+        step.out.append(Kill("controller").to("@host"))
+        self._liveness.gone("controller")
+
     def void_unstarted(self, reason: str, step: Step, *, who: str | None = None) -> None:
         """Void an armed episode: no motion has happened; the trial keeps its arm and is planned again."""
         rollout = self._current
@@ -344,8 +341,7 @@ class EpisodeSequencer:
         body = {"reason": reason, "evidence": self._writer.state.last_seq, "confirmed_by": None, "after_go": False}
         self._writer.log(Kind.EPISODE_VOIDED, body, trial=rollout.trial, episode=rollout.episode, who=who)
         self._close(step)
-        step.out.append(Kill("controller").to("@host"))
-        self._liveness.gone("controller")
+        self.end_controller(step)
         self.rollout, trial = None, self._writer.state.trials[rollout.trial]
         self._writer.say(f"{trial.place}: voided before go ({reason}); {trial.after_void}")
 

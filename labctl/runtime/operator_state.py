@@ -28,18 +28,17 @@ from labctl.core.liveness import Liveness
 from labctl.core.published_state import (
     CameraState,
     CampaignPart,
-    ConditionEntry,
     DeviceState,
     EarlierTrial,
     Instruction,
     PublishedState,
-    Times,
     Voided,
 )
 from labctl.core.reviewed import pairs
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
-from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, numbered, standing
+from labctl.core.task import condition_of
+from labctl.core.trial import FINISHED, CampaignState, State, Trial, allowed, standing
 from labctl.plain import count
 from labctl.runtime.blind_view import BlindView
 
@@ -111,9 +110,6 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "phase": str(state.phase),
         "session": session.id if session else None,
         "people": [{"id": p.id, "roles": [str(role) for role in p.roles]} for p in session.people] if session else [],
-        "handover": view.handover,
-        "checks": list(view.checks),
-        "rules": view.rules,
         "trial": turn.id if turn else None,
         "trial_state": str(turn.state) if turn else None,
         "episode": turn.episode if turn else None,
@@ -125,15 +121,13 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "alone": turn is not None and turn.block in opened.get("alone", ()),
         "condition": turn.condition if turn else None,
         "following": _following(view),
-        "card": (card := _card(view)),
+        "card": (card := condition_of(opened, turn.condition) if turn else None),
         "sources": [tote for tote in view.totes if card and tote != card["tote_side"]],
         "by_role": {
             str(role): [str(verb) for verb in allowed(state, turn, view.live, role)] if turn else []
             for role in (Role.OPERATOR, Role.SETTER, Role.ASSESSOR)
         },
-        "times": _times(view),
         "instructions": _instructions(view),
-        "scene": view.scene,
         "holds": [
             {
                 "code": hold.code,
@@ -146,19 +140,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
             for hold in view.live
         ],
         "waiting": sorted(set(state.holds) - set(standing(state, turn))),
-        "hand": view.episode.hand if view.episode else None,
         "recovered": _recovered(view),
-        "operator_ready": view.operator_ready,
-        "withheld": view.withheld,
-        "counted": view.counted,
-        "reached": view.reached,
-        "touching": view.touching,
-        "unsaid": list(view.unsaid),
-        "proposal": view.proposal,
-        "measured": view.measured,
-        "evidence": view.evidence,
-        "with_code": list(view.with_code),
-        "confirmed": list(view.confirmed),
         "compare": next((pair for pair, stated in pairs(state) if stated is None), None),
         "ended": str(turn.ended) if turn and turn.ended else None,
         "exhausted": bool(turn and turn.exhausted),
@@ -166,6 +148,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
         "progress": list(finished(state)),
         "pace_s": _pace_s(view.scored_ns),
         "earlier": _earlier(state),
+        **view.shown,
     }
 
 
@@ -188,7 +171,7 @@ def recording_lines(body: RecordingSealed | None) -> dict[str, str]:
     """The rate, clock and gaps of each part in the last recording (a RecordingSealed body)."""
     if body is None:
         return {}
-    lines = {"recorder": f"{body['gaps'] or 'no'} gap{'' if body['gaps'] == 1 else 's'}"}
+    lines = {"recorder": count(body["gaps"], "gap") if body["gaps"] else "no gaps"}
     for stream, fit in (body.get("clocks") or {}).items():
         name = "arm" if stream.startswith("arm/") else stream.replace("camera/", "camera ")
         rate = f"{(fit['n'] - 1) / fit['span_s']:.1f} Hz, " if fit["span_s"] else ""
@@ -207,23 +190,17 @@ def devices(
     `recording_lines`.
     """
     mode = f"{snapshot.robot_mode}{': ' if snapshot.robot_reason else ''}{snapshot.robot_reason}"
-    ages = {"arm": (snapshot.robot_age_ns, limits.robot_ns), "recorder": (snapshot.recorder_age_ns, limits.recorder_ns)}
-    ages |= {f"camera {name}": (age, limits.camera_ns) for name, age in sorted(snapshot.camera_age_ns.items())}
+    ages = {"arm": snapshot.robot_age_ns, "recorder": snapshot.recorder_age_ns}
+    ages |= {f"camera {name}": age_ns for name, age_ns in sorted(snapshot.camera_age_ns.items())}
     recorded = recording_lines(recording)
     found: dict[str, DeviceState] = {}
-    for name, (age_ns, limit_ns) in ages.items():
-        fine = age_ns is not None and age_ns <= limit_ns and (name != "arm" or snapshot.robot_mode in CALM_MODES)
-        node = name.replace("camera ", "camera:")
-        if age_ns is None and node in snapshot.starting:
-            found[name] = {"state": "awaited", "text": "is being started", "recorded": recorded.get(name, "")}
-            continue
-        heard = (
-            "never heard"
-            if age_ns is None
-            else ("answers" if age_ns <= limit_ns else f"silent for {age_ns // SECOND} s")
-        )
-        text = f"{heard}, {mode}" if name == "arm" else heard
-        found[name] = {"state": "ok" if fine else "wrong", "text": text, "recorded": recorded.get(name, "")}
+    for name, age_ns in ages.items():
+        silent = _silent(age_ns, limits)
+        state = "wrong" if silent or (name == "arm" and snapshot.robot_mode not in CALM_MODES) else "ok"
+        text = f"{silent or 'answers'}, {mode}" if name == "arm" else silent or "answers"
+        if age_ns is None and name.replace("camera ", "camera:") in snapshot.starting:
+            state, text = "awaited", "is being started"
+        found[name] = {"state": state, "text": text, "recorded": recorded.get(name, "")}
     for camera in cameras:
         entry = found[f"camera {camera['name']}"]
         if entry["state"] == "ok" and camera["lost"]:
@@ -238,7 +215,7 @@ def devices(
     found["disk"] = {
         "state": "ok" if free is not None and free >= limits.min_free_gb else "wrong",
         "text": "could not be read" if free is None else f"{free:.0f} GB free",
-        "recorded": recorded.get("disk", ""),
+        "recorded": "",
     }
     return found
 
@@ -247,17 +224,15 @@ def _sensor(name: str, seen: SensorSeen, snapshot: Snapshot, limits: Limits) -> 
     """A sensor: wrong while it gives no values or is beyond a limit, whether or not the cell can do without it."""
     if f"sensor:{name}" in snapshot.starting and (seen.age_ns is None or seen.lost == NO_VALUE_YET):
         return {"state": "awaited", "text": "is being started", "recorded": ""}
-    if seen.age_ns is None or seen.age_ns > limits.camera_ns:
-        text = "never heard" if seen.age_ns is None else f"silent for {seen.age_ns // SECOND} s"
-    else:
-        text = f"no values: {seen.lost}" if seen.lost else "; ".join(seen.beyond)
+    text = _silent(seen.age_ns, limits) or (f"no values: {seen.lost}" if seen.lost else "; ".join(seen.beyond))
     return {"state": "wrong" if text else "ok", "text": text or "answers", "recorded": ""}
 
 
-def _card(view: BlindView) -> ConditionEntry | None:
-    """The condition at hand, as a setter reads it."""
-    turn = view.turn
-    return next((entry for entry in view.state.opened["conditions"] if turn and entry["id"] == turn.condition), None)
+def _silent(age_ns: int | None, limits: Limits) -> str:
+    """That a signal is not heard, in words; "" while it is."""
+    if age_ns is None:
+        return "never heard"
+    return f"silent for {age_ns // SECOND} s" if age_ns > limits.silent_ns else ""
 
 
 def _voided(turn: Trial | None) -> Voided | None:
@@ -281,16 +256,6 @@ def _left_in_block(view: BlindView) -> int:
     return sum(t.block == turn.block and t.state not in FINISHED for t in view.state.trials.values())
 
 
-def _times(view: BlindView) -> Times:
-    episode = view.episode
-    return {
-        "start_due_ns": episode.start_due_ns if episode else None,
-        "go_ns": episode.go_ns if episode else None,
-        "deadline_ns": episode.deadline_ns if episode else None,
-        "end_ns": episode.end_ns if episode else None,
-    }
-
-
 def _instructions(view: BlindView) -> list[Instruction]:
     """Where the protocol switches the instruction: every one of them, that of go first. Of every arm the same; empty
     without switches.
@@ -299,8 +264,8 @@ def _instructions(view: BlindView) -> list[Instruction]:
     switches = opened.get("switches", ())
     if not switches:
         return []
-    taken = {-1: view.episode.go_ns, **view.episode.switched} if view.episode else {}
-    first: Instruction = {"name": "go", "at_s": 0.0, "instruction": opened["instruction"], "taken_ns": taken.get(-1)}
+    go_ns, taken = view.shown["times"]["go_ns"], view.switched
+    first: Instruction = {"name": "go", "at_s": 0.0, "instruction": opened["instruction"], "taken_ns": go_ns}
     later: list[Instruction] = [
         {"at_s": switch["at_s"], "instruction": switch["instruction"], "name": switch["name"], "taken_ns": taken.get(n)}
         for n, switch in enumerate(switches)
@@ -313,12 +278,13 @@ def _recovered(view: BlindView) -> list[str]:
     turn = view.turn
     if turn is None or (turn.state != State.PLANNED and turn.ended != EndReason.PROCESS_LOST):
         return []
-    name = numbered(view.state, turn.id)
-    return [line for line in view.recovered if line.startswith((f"{name} ", f"{name}:"))]
+    return [line for line in view.recovered if line.startswith((f"{turn.place} ", f"{turn.place}:"))]
 
 
 def _pace_s(scored_ns: Sequence[int]) -> float | None:
-    """Median seconds from one score to the next this evening, breaks left out; None before there are three."""
+    """Median seconds from one score to the next since the host was started, breaks left out; None before there are
+    three.
+    """
     steps = [b - a for a, b in pairwise(scored_ns) if b - a < BREAK_NS]
     return round(median(steps) / SECOND, 1) if len(steps) >= 2 else None
 

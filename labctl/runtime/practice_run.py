@@ -6,8 +6,6 @@ May not: open a campaign, record anything, or start while a campaign holds the c
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,7 +16,7 @@ from labctl.devices import load
 from labctl.errors import InputError
 from labctl.nodes.practice import Ended, PracticeNode, View
 from labctl.plain import Json
-from labctl.runtime.hosting.cell_nodes import NodeSpec, lacks_terminal, stand_in, with_terminal
+from labctl.runtime.hosting.cell_nodes import NodeSpec, lacks_terminal, socket_folder, stand_in, with_terminal
 from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
@@ -45,9 +43,8 @@ def practise(
     clock, place = MonotonicClock(), _place(path, lab)
     with ExitStack() as stack:
         stack.enter_context(cell_lock_in(place, cell.cell.name, f"labctl {VERB}", clock))
-        sockets = Path(tempfile.mkdtemp(prefix="labctl-"))  # short enough for an ipc address, owner-only
-        stack.callback(shutil.rmtree, sockets, ignore_errors=True)
-        locks = place / LOCKS / cell.cell.name  # a killed practice's arm keeps the next one waiting until it has ended
+        sockets = stack.enter_context(socket_folder())
+        locks = place / LOCKS / cell.cell.name  # a killed practice's robot keeps the next one waiting till it has ended
         locks.mkdir(parents=True, exist_ok=True)
         spec = NodeSpec(cell=cell, fixture=fixture, folder=sockets, durable=False, locks=locks)
         supervisor = Supervisor(spec, sockets, sockets)

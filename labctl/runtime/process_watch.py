@@ -1,4 +1,4 @@
-"""The run process's eye on the others: which one is silent or has ended, what that costs, which is started again.
+"""Watches the other processes for the run: which one is silent or has ended, what that costs, which is started again.
 
 May not: decide what a loss means for an episode (`episode_sequencer` does), or start what has died too often.
 """
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from labctl.bus import Step
 from labctl.core.events import Kind
 from labctl.core.liveness import Liveness
+from labctl.core.rollout import Phase
 from labctl.messages.processes import Exited, Kill, Spawn
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
@@ -49,7 +50,9 @@ class ProcessWatch:
         was_there = self._liveness.alive(name) or name in self._liveness.asked
         self._liveness.gone(name)
         rollout = self._sequencer.rollout
-        in_use = rollout is not None and (name in rollout.producers or name == "recorder")
+        in_use = rollout is not None and (
+            name in rollout.producers or (name == "recorder" and rollout.phase not in (Phase.DIGESTING, Phase.SEALED))
+        )
         if not was_there and not in_use:
             return
         private = why if name == "controller" else None  # its last words may name the arm
@@ -62,7 +65,7 @@ class ProcessWatch:
         if name == "arm":
             self._staging.give_up("arm_lost", step)
         self._sequencer.lose(name, now_ns, step, why=why, private=private, dying=dying)
-        if name == "recorder" and rollout is not None:
+        if name == "recorder" and rollout is not None and self._liveness.deaths[name] < MOST_DEATHS:
             self._ask_for(name, now_ns, step)
         if self._liveness.deaths[name] >= MOST_DEATHS and self._writer.state.faulted is None:
             where = f"logs/{name.replace(':', '-')}.log of the campaign says why"

@@ -62,9 +62,9 @@ class Readiness:
     def hear(self, message: Message) -> None:
         """All were asked."""
         self._asking = False
-        found: Sequence[tuple[str, ArmAnswer]] = message.body.get("result", ())
         problem: ArmAnswer = {"problem": message.body.get("error", "it was not asked")}
-        found = found or [(name, problem) for name in self._arms]
+        found: Sequence[tuple[str, ArmAnswer]]
+        found = message.body.get("result") or [(name, problem) for name in self._arms]
         with self._writer.ledger.private_file(NOTES).open("a", encoding="utf-8") as notes:
             for name, answers in found:
                 # in simulated time nothing took any time, and the same run gives the same bytes
@@ -98,13 +98,12 @@ class Readiness:
         reason, times = state.alike
         if not self._alike or times < self._alike or VOIDS_ALIKE in state.holds:
             return
-        many = f"the last {times} episodes are void" if times > 1 else "the last episode is void"
-        alike = " for the same reason" if times > 1 else ""
+        many = f"the last {times} episodes are void for the same reason" if times > 1 else "the last episode is void"
         where = "whoever may know the arms looks into seal/controller.log of the campaign"
-        text = f"{many}{alike}, {reason}: {BECAUSE[reason]}. Find out why ({where}); no trial is lost once that is done"
+        text = f"{many}, {reason}: {BECAUSE[reason]}. Find out why ({where}); no trial is lost once that is done"
         self._writer.log(Kind.HOLD_RAISED, {"code": VOIDS_ALIKE, "text": text})
 
     def unattended(self) -> str:
         """Why a run that no person attends cannot go on, in words; "" while it can."""
-        standing = [self._writer.state.holds[code] for code in NEEDS_A_LOOK if code in self._writer.state.holds]
-        return standing[0] if standing else ""
+        holds = self._writer.state.holds
+        return next((holds[code] for code in NEEDS_A_LOOK if code in holds), "")

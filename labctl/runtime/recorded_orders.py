@@ -42,13 +42,14 @@ class Given:
         return {"who": self.command.who, "command_id": self.command.id}
 
 
+IN_EPISODE = (State.RUNNING, State.SCORING)  # a trial whose episode runs, or ran and is not scored yet
 # Who may judge a trial afterwards, by verb.
 JUDGES: Mapping[str, tuple[Role, ...]] = {
     "guess": (Role.OPERATOR, Role.SETTER, Role.ASSESSOR),
     "review": (Role.ASSESSOR,),
     "prefer": (Role.ASSESSOR,),
     "judge": (Role.ASSESSOR,),
-    "correct": tuple(VERBS[State.SCORED][Verb.CORRECT]),
+    "correct": tuple(sorted(VERBS[State.SCORED][Verb.CORRECT])),
 }
 
 
@@ -60,7 +61,7 @@ class RecordedOrders:
 
     @property
     def people(self) -> People:
-        """Whose word counts now."""
+        """Whose orders and confirmations count now."""
         return present(self._writer.state.session, self._writer.state.people)
 
     def check_role(self, command: Command, *roles: Role) -> None:
@@ -70,8 +71,8 @@ class RecordedOrders:
             raise StateError(f"{command.verb} is for the {' or '.join(roles)}, not for the {command.role}")
 
     def open_session(self, args: commands.OpenSession, given: Given) -> None:
-        session = f"s-{self._writer.state.last_seq + 1}"
-        body = SessionOpened(session=session, **args.model_dump(exclude_unset=True))
+        number = f"s-{self._writer.state.last_seq + 1}"
+        body = SessionOpened(session=number, **args.model_dump(exclude_unset=True))
         session = session_from(body)
         check_person(joined({}, session), given.command.who)
         missing = missing_checks(self._writer.campaign.protocol, session)
@@ -92,13 +93,6 @@ class RecordedOrders:
         if joined({}, changed) == joined({}, session):
             raise StateError("the same people are here in the same roles already")
         self._writer.log(Kind.SESSION_CHANGED, body, **given.by)
-
-    def came_after(self, who: str, episode: str | None) -> bool:
-        """Whether this person was entered in the open session only once this episode was over: who did not see it
-        confirms nothing about it.
-        """
-        session = self._writer.state.session
-        return session is not None and episode is not None and session.late.get(who) == episode
 
     def note(self, args: commands.Note, given: Given) -> None:
         self._writer.log(Kind.NOTE, {"text": words("note", args.text)}, **given.by)
@@ -125,7 +119,7 @@ class RecordedOrders:
     def reach(self, args: commands.Reach, given: Given) -> None:
         """A person saw the next stage of the task reached, or takes the last one back."""
         trial = self._writer.current()
-        if trial is None or trial.state not in (State.RUNNING, State.SCORING) or trial.go_ns is None:
+        if trial is None or trial.state not in IN_EPISODE or trial.go_ns is None:
             raise StateError("no episode is running; stages are reached while one is")
         stages = self._writer.tasks[trial.condition].stages
         before = len(self._writer.facts.reached.get(trial.episode or "", ()))
@@ -136,11 +130,8 @@ class RecordedOrders:
         elif not 1 <= args.stage <= len(stages):
             raise StateError(f"there is no stage {args.stage}; the task has {names or 'none'}")
         elif args.stage != before + 1:
-            text = (
-                f"stage {args.stage} is reached already"
-                if args.stage <= before
-                else "a stage counts after those before"
-            )
+            reached = args.stage <= before
+            text = f"stage {args.stage} is reached already" if reached else "a stage counts after those before"
             raise StateError(f"{text}; " + (f"the next is {before + 1} of {names}" if before < len(stages) else names))
         at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
         body = {"reached": before + (-1 if args.stage is None else 1), "t_ns": at_ns}
@@ -174,9 +165,8 @@ class RecordedOrders:
     def judge(self, args: commands.Judge, given: Given) -> None:
         """A second assessor says how an episode went, from its video alone."""
         trial, about = self.scored(args.trial, given)
-        outcome = second_outcome(
-            self._writer.campaign, trial, args.model_dump(exclude_unset=True, exclude={"trial"}), given.command.who
-        )
+        typed = args.model_dump(exclude_unset=True, exclude={"trial"})
+        outcome = second_outcome(self._writer.campaign, trial, typed, given.command.who)
         self._writer.log(Kind.OUTCOME_JUDGED, {"outcome": outcome.body()}, **about)
 
     def prefer(self, args: commands.Prefer, given: Given) -> None:
@@ -187,16 +177,8 @@ class RecordedOrders:
 
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
-        if trial.outcome is None:
-            raise StateError(f"{trial.place} is {trial.state}; only a scored one is corrected")
-        why = words("reason for the correction", args.why)
         new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
-        change = correction(trial, self.judged(trial, new), why)
-        self._writer.log(Kind.OUTCOME_CORRECTED, change, **about)
-
-    def judged(self, trial: Trial, typed: Body) -> Outcome:
-        """The outcome that a person gave this trial, if it can be one of this campaign."""
-        return outcome_of_a_person(self._writer.campaign, trial, typed)
+        self._writer.log(Kind.OUTCOME_CORRECTED, correction(self._writer.campaign, trial, new, args.why), **about)
 
 
 def outcome_of_a_person(campaign: Campaign, trial: Trial, typed: Body) -> Outcome:
@@ -219,9 +201,13 @@ def second_outcome(campaign: Campaign, trial: Trial, typed: Body, who: str) -> O
     return outcome_of_a_person(campaign, trial, {**typed, **({"wrong_end": True} if wrong_end else {})})
 
 
-def correction(trial: Trial, new: Outcome, why: str) -> OutcomeCorrected:
-    """What is journalled of a correction. Raises InputError for one that changes nothing."""
-    assert trial.outcome is not None
+def correction(campaign: Campaign, trial: Trial, typed: Body, why: str) -> OutcomeCorrected:
+    """What is journalled of a correction. Raises StateError for a trial that is not scored, InputError for an empty
+    reason, for an outcome that cannot be, and for one that changes nothing.
+    """
+    if trial.outcome is None:
+        raise StateError(f"{trial.place} is {trial.state}; only a scored one is corrected")
+    why, new = words("reason for the correction", why), outcome_of_a_person(campaign, trial, typed)
     if new == trial.outcome:
         raise InputError(f"nothing is corrected: the outcome of {trial.place} stands as it is given here")
     return {"old": trial.outcome.body(), "new": new.body(), "why": why}

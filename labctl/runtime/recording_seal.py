@@ -5,12 +5,12 @@ May not: journal anything, or show an arm-dependent stream: of those only a dige
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
-from labctl.bus import Work
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.rollout import Rollout, recording_body, recording_gaps, steady_rates
+from labctl.core.task import condition_of
 from labctl.messages.body_parts import GapBody
 from labctl.messages.recording import Late
 from labctl.runtime.campaign_writer import CampaignWriter
@@ -18,17 +18,23 @@ from labctl.store.footage import file_gaps
 from labctl.store.sealing import Findings, layout_of, look_over
 
 
-def looking_over(writer: CampaignWriter, rollout: Rollout) -> Work:
-    """The call that reads the videos; what it found comes back as `digested`."""
-    cameras = [name.removeprefix("camera:") for name in rollout.cameras]
-    campaign, episode = writer.campaign, rollout.episode
-    where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
-    about = writer.state.trials[rollout.trial].condition
-    condition = next(entry for entry in writer.opened["conditions"] if entry["id"] == about)
-    layout = layout_of(campaign.fixture, condition)
-    cell = campaign.cell
-    given = {"durable": writer.opened["durable"], "sensors": cell.sensor, "second": cell.second_robot}
-    return Work(lambda: look_over(*where, episode, cameras, layout, **given), "digested", tag=episode)
+def looking_over(
+    writer: CampaignWriter, condition: str, episode: str, cameras: Sequence[str]
+) -> Callable[[], Findings]:
+    """The call that reads an episode's videos and traces. cameras: by their names in the cell."""
+    campaign, cell = writer.campaign, writer.campaign.cell
+    return partial(
+        look_over,
+        campaign.folder,
+        campaign.traces_url,
+        campaign.opened["campaign"],
+        episode,
+        cameras,
+        layout_of(campaign.fixture, condition_of(writer.opened, condition)),
+        durable=writer.opened["durable"],
+        sensors=cell.sensor,
+        second=cell.second_robot,
+    )
 
 
 def sealed_body(

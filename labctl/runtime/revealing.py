@@ -1,4 +1,4 @@
-"""The arm of a committed trial, asked of the seal: the episode begins to exist, with all that its controller is told.
+"""The arm of a committed trial, asked of the seal: the episode begins to exist, with all that its controller is given.
 
 May not: send anything, or let the arm be seen: it goes into the rollout, for the controller, and into the seal.
 """

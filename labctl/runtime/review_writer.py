@@ -20,7 +20,7 @@ from labctl.messages.judgements import WitnessStated
 from labctl.people.practised import practice_from
 from labctl.plain import Json, count
 from labctl.runtime.attach import Attachment
-from labctl.runtime.recorded_orders import correction, outcome_of_a_person, second_outcome
+from labctl.runtime.recorded_orders import correction, second_outcome
 from labctl.store.campaign import Campaign, writing
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
@@ -94,9 +94,7 @@ def correct(
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         about = campaign.state.trials[trial]
-        if about.outcome is None:
-            raise StateError(f"{about.place} is {about.state}; only a scored one is corrected")
-        body = correction(about, outcome_of_a_person(campaign, about, outcome), why)
+        body = correction(campaign, about, outcome, why)
         campaign.log(Kind.OUTCOME_CORRECTED, body, anchor=now, who=who, trial=trial, episode=about.episode)
 
 
@@ -105,14 +103,12 @@ def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         name, phase = folder.name, campaign.state.phase
-        left = len(unsettled(queue(campaign.record())))
-        if left:
+        if left := len(unsettled(queue(campaign.record()))):
             raise StateError(
                 f"in dispute and not reviewed yet: {count(left, 'episode')}: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"
             )
-        unsaid = sum(stated is None for _, stated in pairs(campaign.state))
-        if unsaid:
+        if unsaid := sum(stated is None for _, stated in pairs(campaign.state)):
             raise StateError(
                 f"of {count(unsaid, 'pair')} of episodes nobody has said which was better: labctl review {name}; "
                 f"or freeze without a review: labctl freeze {name} --unreviewed"

@@ -120,7 +120,7 @@ class RobotWatch:
 
     def suspended(self, for_ns: int, t_ns: int, now_ns: int, step: Step) -> None:
         """This computer was suspended, as this process or the robot's found: to leases and budgets no time had passed,
-        and anything may have happened to the cell. Both find it; the first word of it stands.
+        and anything may have happened to the cell. Both find it; the first report of it stands.
         """
         text = f"this computer was suspended for {for_ns / SECOND:.0f} s; look at the cell, then acknowledge"
         text = self._writer.state.holds.get("suspended") or text

@@ -1,4 +1,4 @@
-"""The run node: hears everyone, has commands carried out, publishes what a console may show, keeps processes alive
+"""The run node: takes all messages, has commands carried out, publishes what a console may show, keeps processes alive
 between episodes.
 
 May not: move anything without a person's commit and start, act on a stale command, or publish an arm, a latency or a
@@ -18,7 +18,7 @@ from labctl.core.liveness import BEAT_LIMIT_NS, Liveness
 from labctl.core.published_state import PublishedState
 from labctl.core.rollout import CLOSE_PATIENCE_NS, LEASE_AT_RISK_NS, Phase
 from labctl.core.session import Role
-from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, numbered, standing, tally
+from labctl.core.trial import RUN_LEFT, State, Trial, Verb, allowed, standing, tally
 from labctl.errors import Held, LabctlError, StateError
 from labctl.messages.motion import DeviceReport, Obs, Staged, Unstaged
 from labctl.messages.pictures import CameraState, Compared, Photographed
@@ -49,9 +49,9 @@ _ROUTINE = frozenset({"obs", "beats"})
 
 
 class RunNode:
-    """See the module. `free_gb` reads the free disk space; `until_done` ends the run when no trial is left and the
-    session is closed; without a person (not `attended`) a hold that only somebody who looks can clear ends it. `watch`
-    is told every state that is published, and may not wait.
+    """See the module. `free_gb` reads the free disk space, None where it cannot. The run ends when no trial is left and
+    the session is closed; without a person (not `attended`) a hold that only somebody who looks can clear ends it.
+    `watch` gets every state that is published, and may not wait.
     """
 
     name = "run"
@@ -64,8 +64,7 @@ class RunNode:
         liveness: Liveness,
         *,
         run_id: int,
-        free_gb: Callable[[], float],
-        until_done: bool,
+        free_gb: Callable[[], float | None],
         readiness: Readiness,
         seal: OwnSeal | None = None,
         attended: bool = True,
@@ -77,7 +76,7 @@ class RunNode:
         self._publication = Publication(run_id)
         self._free_gb = free_gb
         self._free_now = free_gb()
-        self._until_done, self._attended = until_done, attended
+        self._attended = attended
         self._readiness, self._seal = readiness, seal or OwnSeal(writer, sequencer)
         self._tell = watch
         cell = writer.campaign.cell
@@ -87,8 +86,7 @@ class RunNode:
         self._watch = RobotWatch(writer, liveness, sequencer, self._staging)
         self._processes = ProcessWatch(writer, liveness, sequencer, self._staging)
         self._scene, self._sensors = SceneWatch(writer), SensorWatch(writer, liveness, sequencer)
-        old_ns = (BEAT_LIMIT_NS, BEAT_LIMIT_NS, BEAT_LIMIT_NS)
-        self._limits = Limits(*old_ns, cell.storage.min_free_gb, self._scene.limits())
+        self._limits = Limits(BEAT_LIMIT_NS, cell.storage.min_free_gb, self._scene.most_px)
         self._orders = Orders(
             writer, sequencer, liveness, self._staging, self._watch, self._scene, readiness, self._holds, self._seal
         )
@@ -156,7 +154,7 @@ class RunNode:
             due = min(due, soon) if soon is not None else due
             if rollout.moving:
                 due = min(due, self._sequencer.next_lease_ns)
-        elif self._staging.under_way:
+        elif self._staging.asked is not None:
             due = min(due, self._staging.next_lease_ns)
         return max(due, now_ns + MILLISECOND)
 
@@ -227,10 +225,7 @@ class RunNode:
 
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
-        if (hold := self._readiness.hold) is not None:
-            found.append(hold)
-        if (hold := self._seal.hold) is not None:
-            found.append(hold)
+        found += [hold for hold in (self._readiness.hold, self._seal.hold) if hold is not None]
         if self._ended_by:
             again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))
@@ -268,7 +263,7 @@ class RunNode:
         except LabctlError as error:
             reply |= {"ok": False, "error": str(error), "kind": type(error).__name__}
             self._orders.touches += 1
-        self.finished = self.finished or (self._orders.over and self._until_done)
+        self.finished = self.finished or self._orders.over
         reply["version"] = self._orders.version(self._writer.current())
         step.out.append(Message(message.sender, "reply", reply))
 
@@ -278,7 +273,7 @@ class RunNode:
     # -- publication
 
     def _publish(self, now_ns: int, step: Step) -> None:
-        """The state for whoever looks: when it changed, and twice a second besides."""
+        """The state for whoever looks: when it changed, and once a second besides."""
         writer, orders, rollout, trial = self._writer, self._orders, self._sequencer.rollout, self._writer.current()
         live = self._holds(now_ns, Verb.COMMIT)
         verbs = tuple(allowed(writer.state, trial, live, Role.OPERATOR)) if trial else ()
@@ -328,8 +323,7 @@ class RunNode:
         sent = read(EndRun, message)
         self._ended_by = sent.who or "somebody"
         awaited = None if sent.now else self._awaited()
-        name = "" if awaited is None else numbered(self._writer.state, awaited.id)
-        note = "it ends at once" if awaited is None else f"{name} is {awaited.state}; it ends after its score"
+        note = "it ends at once" if awaited is None else f"{awaited.place} is {awaited.state}; it ends after its score"
         self._writer.say(f"{self._ended_by} ends this run: {note}")
         if sent.now:
             self._shut_down(now_ns, step)

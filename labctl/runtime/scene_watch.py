@@ -1,5 +1,5 @@
-"""The run process's eye on the scene at staging: which picture each camera is to compare with, what it found, and the
-photos that a commit or a new reference waits for.
+"""The scene at staging, as the run process knows it: which picture each camera is to compare with, what it found, and
+the photos that a commit or a new reference waits for.
 
 May not: look at a picture (the camera processes do), or let a commit pass that the protocol's [scene] holds.
 """
@@ -15,9 +15,9 @@ from labctl.core.event_bodies import SceneCommitted
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold, Look, overridable, scene_holds
 from labctl.core.published_state import Scene, SceneCamera
-from labctl.core.trial import State, Trial, numbered
+from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
-from labctl.messages.body_parts import MatchEntry, Photo, ScoreLimits
+from labctl.messages.body_parts import MatchEntry, Photo
 from labctl.messages.pictures import Compare, Compared, Photographed
 from labctl.messages.pictures import Photo as TakePhoto
 from labctl.runtime.campaign_writer import CampaignWriter
@@ -50,7 +50,7 @@ class Request:
 
 
 class SceneWatch:
-    """State: what each camera was told to compare with and what it found last; at most one request for photos."""
+    """State: what each camera was ordered to compare with and what it found last; at most one request for photos."""
 
     def __init__(self, writer: CampaignWriter) -> None:
         self._writer = writer
@@ -65,9 +65,10 @@ class SceneWatch:
         self._requests = 0
         self.request: Request | None = None
 
-    def limits(self) -> ScoreLimits:
-        """What the protocol asks of a scene."""
-        return {"min_score": None, "max_camera_shift_px": self._rules["max_camera_shift_px"]}
+    @property
+    def most_px(self) -> float:
+        """How far the protocol lets a camera have moved, in pixels."""
+        return self._rules["max_camera_shift_px"]
 
     def needed(self, reference: Photo | None) -> float | None:
         """The score that a scene is to have against this photo; None: any will do."""
@@ -206,12 +207,12 @@ class SceneWatch:
         came = dict(sorted(request.came.items()))
         photos = {name: photo for name in came if (photo := request.photo(name)) is not None}
         looks = {name: self._look(name, request.trial, came[name]) for name in photos}
-        held = list(scene_holds(looks, self.limits()))
+        held = list(scene_holds(looks, self.most_px))
         if self.not_overridden(held, why):
             self._found |= {name: came[name] for name in photos}
             raise StateError(f"not committed: {'; '.join(f'{hold.text}; {hold.clears}' for hold in held)}")
         if held:
-            name = numbered(self._writer.state, request.trial)
+            name = self._writer.state.trials[request.trial].place
             text = f"{name}: {who} committed although {'; '.join(hold.text for hold in held)}: {why}"
             self._writer.log(Kind.DEVIATION, {"text": text}, trial=request.trial, who=who)
         return {

@@ -68,7 +68,7 @@ class JointSeal(OwnSeal):
         self._greet_ns = 0
         self._cameras: Sequence[str] = ()
         self._away = ""  # why nothing can be revealed, in words
-        self._away_ns: int | None = None  # since when
+        self._away_ns = 0  # since when
         self._now_ns = 0
         self._not_mine: frozenset[str] = frozenset()
 
@@ -111,7 +111,7 @@ class JointSeal(OwnSeal):
         self._begin(message.body["result"], trial, now_ns, step)
 
     def _begin(self, found: Revealed, trial: Trial, now_ns: int, step: Step) -> None:
-        self._away, self._away_ns = "", None
+        self._away = ""
         self._writer.ledger.learn(trial.id, found.arm)
         beside = SealAnswer(
             seq=found.head["seq"],
@@ -134,7 +134,7 @@ class JointSeal(OwnSeal):
             return
         if self._away:
             self._writer.say("the seal host answers again")
-        self._away, self._away_ns = "", None
+        self._away = ""
 
     def _gone(self, why: str, now_ns: int) -> None:
         if not self._away:
@@ -150,8 +150,6 @@ class JointSeal(OwnSeal):
         return Hold(_AWAY, self._away, clears)
 
     def unattended(self) -> str:
-        if self._away_ns is None:
-            return ""
         waited = self._now_ns - self._away_ns >= PATIENCE_NS
         return self._away if waited or not self._live or self._away.startswith(REFUSES) else ""
 

@@ -1,4 +1,4 @@
-"""The run process's ear to the sensors: what each says is kept for the holds, and a limit that ends an episode does.
+"""Takes the sensors' messages for the run: what each reports is kept for the holds, and a limit may end an episode.
 
 May not: see a measured value, or end anything silently: the end says which sensor and which limit.
 """
@@ -13,7 +13,6 @@ from labctl.core.events import EndReason
 from labctl.core.interlock import SensorSeen
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import stream_of
-from labctl.core.trial import numbered
 from labctl.messages.sensing import SensorState
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
@@ -44,7 +43,7 @@ class SensorWatch:
         ended = exceeded(self._cell, name, sent.beyond)
         if ended is not None and rollout.moving:
             reason, cause = ended
-            self._writer.say(f"{numbered(self._writer.state, rollout.trial)}: ended, {cause}")
+            self._writer.say(f"{self._writer.state.trials[rollout.trial].place}: ended, {cause}")
             self._sequencer.end(reason, max(sent.t_ns, rollout.go_ns or now_ns), now_ns, step, cause=cause)
 
     def seen(self, now_ns: int) -> dict[str, SensorSeen]:

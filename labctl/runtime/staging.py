@@ -9,9 +9,9 @@ from __future__ import annotations
 from labctl.bus import Step
 from labctl.core.events import Kind
 from labctl.core.trial import State, Trial
-from labctl.messages.motion import Lease, Stage, Stop
+from labctl.messages.motion import LEASE_RENEWALS, Lease, Stage, Stop
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.runtime.episode_sequencer import LEASE_RENEWALS, EpisodeSequencer
+from labctl.runtime.episode_sequencer import EpisodeSequencer
 
 
 class Staging:
@@ -21,37 +21,27 @@ class Staging:
         self._writer = writer
         self._sequencer = sequencer
         self._conditions = {entry["id"]: entry for entry in writer.opened["conditions"]}
-        self._asked: str | None = None
+        self.asked: str | None = None  # the trial for which the robot is on its way home
         self._epoch = 0
         self.next_lease_ns = 0
         self.done: str | None = None
-
-    @property
-    def under_way(self) -> bool:
-        return self._asked is not None
-
-    @property
-    def asked(self) -> str | None:
-        """The trial for which the robot is on its way home."""
-        return self._asked
 
     def ask(self, trial: Trial, now_ns: int, step: Step) -> None:
         """The scene is the same for every arm of a block, at every attempt: a pair starts from one scene. A real one is
         set by the setter while the robot goes home.
         """
-        self.done, self._asked = None, trial.id
+        self.done, self.asked = None, trial.id
         self._epoch = self._sequencer.new_epoch()
-        self.next_lease_ns = now_ns + self._sequencer.lease_ns // LEASE_RENEWALS
         condition = {**self._conditions[trial.condition], "items": self._writer.tasks[trial.condition].items}
         seed = self._writer.ledger.seed(f"scene:{trial.block}:0")  # of every attempt what was the first's
         until_ns = now_ns + self._sequencer.lease_ns
         step.out.append(Stage(trial.id, condition, seed, self._epoch, None, until_ns).to("arm"))
-        step.out.append(Lease(self._epoch, None, until_ns).to("@lease"))
+        self._renew(now_ns, step)
 
     def hear(self, trial: str, now_ns: int, step: Step) -> None:
         """The robot is home for this trial, and needs no lease any more."""
-        if trial == self._asked:
-            self.done, self._asked = trial, None
+        if trial == self.asked:
+            self.done, self.asked = trial, None
             self._writer.hands.waits(now_ns)
             step.out.append(Lease(self._epoch, None, 0).to("@lease"))
 
@@ -60,7 +50,7 @@ class Staging:
         stays so until somebody orders it.
         """
         trial = self._writer.current()
-        if self._asked is not None:
+        if self.asked is not None:
             self._let_go(step)
         self.forget()
         if trial is not None and trial.state == State.STAGING:
@@ -68,7 +58,7 @@ class Staging:
 
     def forget(self) -> None:
         """Whatever was staged no longer holds: the scene has changed, or the trial was released."""
-        self.done = self._asked = None
+        self.done = self.asked = None
 
     def _let_go(self, step: Step) -> None:
         step.out.append(Lease(self._epoch, None, 0).to("@lease"))
@@ -76,11 +66,14 @@ class Staging:
 
     def advance(self, trial: Trial | None, now_ns: int, step: Step) -> None:
         """Renew the lease while the robot is on its way; let go of it once that is not wanted any more."""
-        if self._asked is None:
+        if self.asked is None:
             return
-        if trial is None or trial.id != self._asked or trial.state != State.STAGING:
+        if trial is None or trial.id != self.asked or trial.state != State.STAGING:
             self._let_go(step)
             self.forget()
         elif now_ns >= self.next_lease_ns:
-            self.next_lease_ns = now_ns + self._sequencer.lease_ns // LEASE_RENEWALS
-            step.out.append(Lease(self._epoch, None, now_ns + self._sequencer.lease_ns).to("@lease"))
+            self._renew(now_ns, step)
+
+    def _renew(self, now_ns: int, step: Step) -> None:
+        self.next_lease_ns = now_ns + self._sequencer.lease_ns // LEASE_RENEWALS
+        step.out.append(Lease(self._epoch, None, now_ns + self._sequencer.lease_ns).to("@lease"))

@@ -12,11 +12,11 @@ from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
-from labctl.core.trial import State, Trial, numbered
+from labctl.core.trial import State, Trial
 from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.runtime.recording_seal import looking_over
 from labctl.store.footage import file_gaps
-from labctl.store.sealing import layout_of, look_over
 from labctl.store.traces import TraceStore
 
 
@@ -52,14 +52,8 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
     episode = trial.episode
     streams = traces.seal(episode)
     cell = writer.campaign.cell
-    campaign = writer.campaign
-    cameras = [camera.name for camera in cell.camera]
-    condition = next(entry for entry in writer.opened["conditions"] if entry["id"] == trial.condition)
-    layout = layout_of(campaign.fixture, condition)
     traces.sync()
-    where = (campaign.folder, campaign.traces_url, campaign.opened["campaign"])
-    given = {"durable": writer.opened["durable"], "sensors": cell.sensor, "second": cell.second_robot}
-    found = look_over(*where, episode, cameras, layout, **given)
+    found = looking_over(writer, trial.condition, episode, [camera.name for camera in cell.camera])()
     marked = record_of(writer.campaign.events(), writer.state).episodes[episode].gaps
     gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
     gaps += file_gaps(found.footage, {})
@@ -78,16 +72,10 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
         writer.log(Kind.GAP, gap, trial=trial.id, episode=episode)
     private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
     seal = partial(writer.ledger.seal_value, episode, "streams")
-    body = recording_body(
-        streams,
-        private,
-        found.footage.videos,
-        len(marked) + len(gaps),
-        seal,
-        clocks=found.clocks,
-        detected=found.detected,
-    )
+    total = len(marked) + len(gaps)
+    given = {"clocks": found.clocks, "detected": found.detected}
+    body = recording_body(streams, private, found.footage.videos, total, seal, **given)
     writer.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
     samples = sum(entry["n"] for entry in streams.values())
     text = f"{count(samples, 'sample')}, {count(len(found.footage.videos), 'video')}, {count(len(gaps), 'gap')} noted"
-    return f"{numbered(writer.state, trial.id)}: sealed what was recorded of {episode}: {text}"
+    return f"{trial.place}: sealed what was recorded of {episode}: {text}"

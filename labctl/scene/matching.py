@@ -18,7 +18,7 @@ from typing import Protocol
 import numpy as np
 from scipy import ndimage
 
-from labctl.errors import MissingExtra
+from labctl.extras import wanted_for
 from labctl.messages.body_parts import MatchBody, MoveBody
 from labctl.scene.change import POSE_WIDTH, differences, factor, grey, light_between, placed_back, sampled
 from labctl.scene.pose import Pose, camera_pose
@@ -166,10 +166,8 @@ class _Similarity(Protocol):
 
 
 def _structural_similarity() -> _Similarity:
-    try:
+    with wanted_for("comparing a scene with its reference"):
         from skimage.metrics import structural_similarity
-    except ModuleNotFoundError as error:
-        raise MissingExtra("scene", "comparing a scene with its reference") from error
     return structural_similarity
 
 

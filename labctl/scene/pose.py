@@ -67,14 +67,14 @@ def camera_pose(reference: np.ndarray, live: np.ndarray, usable: np.ndarray) -> 
     return best
 
 
-def moved_back(picture: np.ndarray, pose: Pose, *, missing: float = -1.0) -> np.ndarray:
-    """A picture (height, width) as it would look had the camera not moved; `missing` where it did not see."""
+def moved_back(picture: np.ndarray, pose: Pose) -> np.ndarray:
+    """A picture (height, width) as it would look had the camera not moved; -1 where it did not see."""
     height, width = picture.shape
     c, s = np.cos(pose.angle), np.sin(pose.angle)
     middle = np.array([(height - 1) / 2, (width - 1) / 2])
     turn = np.array([[c, s], [-s, c]])
     offset = middle + np.array(pose.shift[::-1]) - turn @ middle
-    return ndimage.affine_transform(picture, np.column_stack([turn, offset]), order=1, mode="constant", cval=missing)
+    return ndimage.affine_transform(picture, np.column_stack([turn, offset]), order=1, mode="constant", cval=-1.0)
 
 
 def _places(picture: np.ndarray, usable: np.ndarray) -> np.ndarray:

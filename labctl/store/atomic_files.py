@@ -6,6 +6,7 @@ May not: know what a file says, or import a database: every process of a cell im
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import shutil
 from collections.abc import Generator
@@ -29,46 +30,113 @@ def _remedy(error: OSError) -> str:
         return "files may not grow so large here (ulimit -f); nothing was written; raise that limit and try again"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return "the disk is full; free some space and try again"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return "not allowed to write here; check the permissions of the folder"
+    if error.errno in (errno.EACCES, errno.EPERM):
+        return "not allowed here; check the permissions of the file and its folder"
+    if error.errno == errno.EROFS:
+        return "not allowed to write here; check how its disk is mounted"
     return (error.strerror or str(error)).lower()
 
 
-def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
-    """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+@contextmanager
+def file_in_one_step(path: Path, *, durable: bool = True) -> Generator[Path, None, None]:
+    """A file beside `path` to write, which takes its place when the block ends well and is gone otherwise. durable: its
+    name is on the disk then; its bytes are for the block to force there. Raises StorageError.
+    """
+    temporary = path.parent / f".{path.name}.{os.getpid()}.part"
     with file_errors(str(path)):
         try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(content)
-                file.flush()
-                if durable:
-                    os.fsync(file.fileno())
+            yield temporary
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         if durable:
             sync_folder(path.parent)
+
+
+def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
+    """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
+    with file_in_one_step(path, durable=durable) as temporary:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
 
 
 def detach(path: Path, *, durable: bool = True) -> None:
     """Give a path a file of its own with the bytes that are in it now: what whoever has it open writes from now on is
     in no folder. Raises StorageError.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with file_errors(str(path)):
-        try:
-            shutil.copyfile(path, temporary)
-            if durable:
-                sync_file(temporary)
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+    with file_in_one_step(path, durable=durable) as temporary:
+        shutil.copyfile(path, temporary)
         if durable:
-            sync_folder(path.parent)
+            sync_file(temporary)
+
+
+def keep_file(path: Path, content: bytes, within: Path) -> None:
+    """Write a file, and the folders that lead to it from `within`; all of it is on the disk when this returns. Raises
+    StorageError.
+    """
+    with file_errors(str(path.parent)):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    replace_file(path, content)
+    with file_errors(str(path.parent)):
+        sync_names(path.parent, within)
+
+
+@contextmanager
+def folder_in_one_step(
+    to: Path, *, building: Path | None = None, mode: int = 0o777, replacing: bool = False
+) -> Generator[Path, None, None]:
+    """A folder to fill, which becomes `to` when the block ends well and is gone otherwise. What killed processes left
+    is removed first. building: where it is filled, if the caller holds a lock for it [beside `to`, under this process's
+    number]. replacing: an earlier `to` is renamed away in the last step and removed after it; where that
+    step fails it is put back, after a kill by the next call. Raises StorageError.
+    """
+    to = to.absolute()  # "." has no name
+    before = to.with_name(f".{to.name}.before")
+    with file_errors(str(to)):
+        to.parent.mkdir(parents=True, exist_ok=True)
+        if replacing:
+            _put_back(before, to)
+            shutil.rmtree(before, ignore_errors=True)
+        if building is None:
+            building = to.with_name(f".{to.name}.{os.getpid()}.part")
+            for left in to.parent.glob(f".{glob.escape(to.name)}.*.part"):
+                if _of_nobody(left):
+                    shutil.rmtree(left, ignore_errors=True)
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir(parents=True, mode=mode)
+        try:
+            yield building
+            if replacing and to.exists():
+                to.rename(before)
+            building.rename(to)
+            sync_folder(to.parent)
+        finally:
+            shutil.rmtree(building, ignore_errors=True)
+            if replacing:
+                _put_back(before, to)
+                shutil.rmtree(before, ignore_errors=True)
+
+
+def _of_nobody(part: Path) -> bool:
+    """Whether the process whose number such a folder has in its name has ended."""
+    number = part.stem.rpartition(".")[2]
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, ValueError, OverflowError):
+        pass
+    return False
+
+
+def _put_back(before: Path, to: Path) -> None:
+    if before.is_dir() and not to.exists():
+        before.rename(to)
 
 
 def sync_file(path: Path) -> None:
@@ -82,11 +150,7 @@ def sync_file(path: Path) -> None:
 
 def sync_folder(folder: Path) -> None:
     """Force a folder's list of names to disk, so that a file put there is found after loss of power."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    sync_file(folder)
 
 
 def sync_names(folder: Path, within: Path) -> None:
@@ -101,7 +165,7 @@ def sync_names(folder: Path, within: Path) -> None:
 def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = True) -> None:
     """Add one line; on the disk when this returns (durable). Raises StorageError.
 
-    A last line without its end is what a killed writer left: nobody was told it was there, so it is cut off first.
+    A last line without its end is what a killed writer left, before its call returned: it is cut off first.
     """
     with file_errors(str(path)):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, mode)
@@ -117,6 +181,8 @@ def append_line(path: Path, line: str, *, mode: int = 0o644, durable: bool = Tru
             file.flush()
             if durable:
                 os.fsync(file.fileno())
+        if durable and not size:  # whose name is new
+            sync_folder(path.parent)
 
 
 def whole_lines(path: Path) -> list[str]:

@@ -5,16 +5,16 @@ May not: run a trial, or write anything before everything that could be refused 
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from labctl.clock import Anchor, MonotonicClock
+from labctl.clock import SECOND, Anchor, MonotonicClock
 from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
@@ -22,13 +22,13 @@ from labctl.core.record_fold import record_of
 from labctl.core.reviewed import how_frozen, queue, unsettled
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
 from labctl.errors import BrokenRecord, InputError, StateError
-from labctl.store.atomic_files import file_errors, replace_file, sync_folder
+from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_file
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal, campaigns_in
-from labctl.store.lab_folder import Plan, read_cell, read_fixture, read_plan, read_text, refuse_moved
+from labctl.store.lab_folder import Plan, check_name, read_cell, read_fixture, read_plan, read_text, refuse_moved
 from labctl.store.ledger import Ledger, check_commitment, check_roots
-from labctl.store.locks import campaign_lock
+from labctl.store.locks import LOCKS, Lock, campaign_lock
 from labctl.store.opened_body import check_format, freeze, joint_body, opened_body, schedule_of, seal, unsealed
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
@@ -39,7 +39,7 @@ if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.store.opened_body import Dealt, Frozen, Opening
 
 PRIVATE = 0o700
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+PATIENCE_NS = 10 * SECOND  # with another opening in the same lab
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,26 +220,26 @@ def open_campaign(
     check_cell_options(cell, plan)
     check_arm_options(plan.protocol, with_cards(plan.protocol, plan.cards).values(), cell)
     check_policies(plan, cell)
-    if name is not None and not _NAME.fullmatch(name):
-        raise InputError(f"campaign name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
+    if name is not None:
+        check_name("campaign", name)
     links = links_of(plan, cell, lab, extends, anchors)
     person_then = further(plan, cell)
     schedule = schedule_of(plan, conditions, entropy, dealt)
     cell_text = read_text(cell_path)
     campaigns = lab.resolve() / "campaigns"
-    name = _free_name(campaigns, name or plan.protocol.protocol.name, given=name is not None)
-    with _in_one_step(campaigns, name) as folder:
+    called = name or plan.protocol.protocol.name
+    with _new_folder(campaigns, called, given=name is not None) as (campaign_name, folder):
         replace_file(folder / "cell.toml", cell_text.encode())
         replace_file(folder / "fixture.toml", plan.fixture_text.encode())
         keep_given(pictures, folder)
         keep_anchors(anchors_shown, folder)
         commitment = seal(folder, plan, schedule, entropy, dealt)
-        TraceStore.create(sqlite_url(folder / "traces.db"), name, apart=True).close()
-        journal = Journal.create(journal_url(folder), name)
+        TraceStore.create(sqlite_url(folder / "traces.db"), campaign_name, apart=True).close()
+        journal = Journal.create(journal_url(folder), campaign_name)
         try:
             tied = sealed_links(links, Ledger.open(folder))
             body: CampaignOpened = {
-                **opened_body(name, plan, cell, cell_text, commitment, schedule.public(), anchors_shown),
+                **opened_body(campaign_name, plan, cell, cell_text, commitment, schedule.public(), anchors_shown),
                 "references": given_body(pictures),
                 "links": tied,
                 **freeze(plan, person_then, folder),
@@ -251,36 +251,33 @@ def open_campaign(
             journal.close()
         append_head(folder, event.seq, event.hash, anchor.wall)
         about = {"protocol": plan.protocol.protocol.name, "protocol_sha256": body["protocol"]["sha256"]}
-        add_opened(lab, MonotonicClock(), campaign=name, commitment=commitment, wall=anchor.wall, **about)
-    return Opened(campaigns / name, name, commitment, head_text(event.seq, event.hash), links)
-
-
-def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:
-    if not (campaigns / wanted).exists():
-        return wanted
-    if given:
-        raise InputError(f"campaign {wanted!r} is there already in {campaigns}; choose another name")
-    number = 2
-    while (campaigns / f"{wanted}-{number}").exists():
-        number += 1
-    return f"{wanted}-{number}"
+        add_opened(lab, MonotonicClock(), campaign=campaign_name, commitment=commitment, wall=anchor.wall, **about)
+    return Opened(campaigns / campaign_name, campaign_name, commitment, head_text(event.seq, event.hash), links)
 
 
 @contextmanager
-def _in_one_step(campaigns: Path, name: str) -> Generator[Path, None, None]:
-    """A folder to fill that becomes campaigns/name when the block ends well, and nothing otherwise."""
-    workshop = campaigns / f".opening-{name}"
-    building = workshop / name
+def _new_folder(campaigns: Path, wanted: str, *, given: bool) -> Generator[tuple[str, Path], None, None]:
+    """A free name, and a folder to fill that becomes campaigns/name when the block ends well, and nothing otherwise.
+    One is opened at a time in a lab, so that no two take one name.
+    """
     with file_errors(str(campaigns)):
-        shutil.rmtree(workshop, ignore_errors=True)  # what a killed `open` may have left
-        building.mkdir(parents=True)
-        building.chmod(PRIVATE)  # before unblinding its traces tell arms apart: answer times alone do
-        try:
-            yield building
-            building.rename(campaigns / name)
-            sync_folder(campaigns)
+        campaigns.mkdir(parents=True, exist_ok=True)
+    lock, what = campaigns.parent / LOCKS / "opening.lock", "the opening of a campaign in this lab"
+    with Lock(lock, "open", what=what, clock=MonotonicClock(), patience_ns=PATIENCE_NS):
+        name = _free_name(campaigns, wanted, given=given)
+        workshop = campaigns / f".opening-{name}"  # no folder in `campaigns` has a journal before it is whole
+        try:  # private: before unblinding its traces tell arms apart, answer times alone do
+            with folder_in_one_step(campaigns / name, building=workshop / name, mode=PRIVATE) as folder:
+                yield name, folder
         finally:
             shutil.rmtree(workshop, ignore_errors=True)
+
+
+def _free_name(campaigns: Path, wanted: str, *, given: bool) -> str:
+    if given and (campaigns / wanted).exists():
+        raise InputError(f"campaign {wanted!r} is there already in {campaigns}; choose another name")
+    names = (wanted if number == 1 else f"{wanted}-{number}" for number in count(1))
+    return next(name for name in names if not (campaigns / name).exists())
 
 
 def close_campaign(

@@ -64,9 +64,9 @@ class Outside:
         return text if self.commitment is None else f"{text}; the commitment is the one given"
 
 
-def append_head(folder: Path, seq: int, hash: str, wall: str, *, durable: bool = True) -> None:
-    """Add a head to a campaign folder's log; on the disk when this returns (durable). Raises StorageError."""
-    append_line(folder / HEADS, f"{seq} {hash} {wall}", durable=durable)
+def append_head(folder: Path, seq: int, hash: str, wall: str) -> None:
+    """Add a head to a campaign folder's log; on the disk when this returns. Raises StorageError."""
+    append_line(folder / HEADS, f"{seq} {hash} {wall}")
 
 
 def read_heads(folder: Path) -> list[Head]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -104,10 +104,15 @@ def _announced(line: bytes) -> tuple[int, int, np.dtype, int]:
 
 def summary(chunks: Sequence[tuple[int, int, int, str]]) -> StreamEntry:
     """What a seal says of one stream (`TraceStore.seal`), from (t0_ns, t1_ns, n, sha256) of its chunks in order."""
-    root = hashlib.sha256(b"".join(bytes.fromhex(sha256) for *_, sha256 in chunks)).hexdigest()
+    root = root_of(sha256 for *_, sha256 in chunks)
     first, last = (chunks[0][0], chunks[-1][1]) if chunks else (None, None)
     n = sum(n for _, _, n, _ in chunks)
     return {"n": n, "chunks": len(chunks), "root": root, "t0_ns": first, "t1_ns": last}
+
+
+def root_of(digests: Iterable[str]) -> str:
+    """sha256 hex over the sha256 of chunks in order, raw bytes."""
+    return hashlib.sha256(b"".join(bytes.fromhex(digest) for digest in digests)).hexdigest()
 
 
 def _shuffle(array: np.ndarray) -> bytes:

@@ -1,4 +1,4 @@
-"""SQLite, where a campaign's folder keeps what is recorded: connecting, pragmas, append-only triggers, error texts.
+"""SQLite, where a campaign's folder keeps what is recorded: connecting, pragmas, error texts.
 
 May not: know what an event or a chunk means. No other module opens a file of SQLite; the lab's server is
 `labctl.store.server`.
@@ -19,15 +19,14 @@ from labctl.errors import Busy, StorageError
 from labctl.store.atomic_files import file_errors, sync_file, sync_folder
 
 if TYPE_CHECKING:  # its import takes longer than all that a verb such as `status` asks: see `Reader`
-    from sqlalchemy import Connection, Engine, Insert, Table
-    from sqlalchemy.exc import DatabaseError
+    from sqlalchemy import Connection, Engine, Table
 
 BUSY_S = 2.0
 OWNER_ONLY = 0o600
 FILE_URL = "sqlite:///"
 PUBLISHED = "published.json"  # the manifest of a published folder, in its root
-NOT_NEXT = "append-only: not the next entry of the chain"
-Mode = Literal["create", "write", "read"]
+Writes = Literal["create", "write"]
+Mode = Writes | Literal["read"]
 Synchronous = Literal["FULL", "NORMAL", "OFF"]
 Made = TypeVar("Made")
 
@@ -45,33 +44,28 @@ def database_file(url: str) -> Path:
     return Path(named)
 
 
-def place(url: str) -> str:
-    """What to call a database in a message: its file."""
-    return str(database_file(url))
-
-
-def connect(url: str, *, mode: Mode, synchronous: Synchronous) -> Engine:
-    """An engine that opens connections as `mode` asks; "read" never creates a file, "write" never creates a database.
+def connect(url: str, *, mode: Writes, synchronous: Synchronous) -> Engine:
+    """An engine whose connections write; "write" never creates a database.
 
     synchronous (SQLite, write-ahead log): FULL survives loss of power after every commit; NORMAL survives the death of
     any process but may lose the last commits on loss of power; OFF leaves it to the operating system.
-    Writers take the write lock when a transaction begins and wait at most BUSY_S for it.
+    A transaction takes the write lock when it begins and waits at most BUSY_S for it.
 
-    Raises StorageError when the file is missing (read, write).
+    Raises StorageError when the file is missing ("write").
     """
     from sqlalchemy import create_engine, event
     from sqlalchemy.pool import NullPool
 
     path = database_file(url)
-    if mode == "create" and not path.exists():
+    if mode == "write":
+        _refuse_missing(path)
+    elif not path.exists():
         with file_errors(str(path)):
             os.close(os.open(path, os.O_CREAT | os.O_WRONLY, OWNER_ONLY))  # SQLite gives its log the same permissions
-    if mode != "create":
-        _refuse_missing(path)
     engine = create_engine(
         "sqlite+pysqlite://", creator=lambda: _open_sqlite(path, mode, synchronous), poolclass=NullPool
     )
-    event.listen(engine, "begin", _begin_deferred if mode == "read" else _begin_immediate)
+    event.listen(engine, "begin", _begin)
     return engine
 
 
@@ -81,21 +75,21 @@ def _refuse_missing(path: Path) -> None:
 
 
 class Reader:
-    """Answers questions in SQL, connecting for each. The file is asked directly: the import of SQLAlchemy alone takes
-    longer than all that `labctl status` wants to know. Several threads may ask.
+    """Runs SELECT statements, with a connection for each. It uses sqlite3 directly: importing SQLAlchemy takes longer
+    than all that `labctl status` reads. Several threads may use one.
     """
 
     def __init__(self, url: str, *, held: bool = False) -> None:
-        """held: whoever asks thousands of questions stays connected from one to the next, until `close`; a writer who
-        leaves meanwhile leaves its log to this one. Raises StorageError when the file is missing.
+        """held: keep connections open between statements until `close`, for thousands of them; a writer that closes
+        meanwhile leaves its write-ahead log to this reader. Raises StorageError when the file is missing.
         """
         self._file, self._held = database_file(url), held
         self._idle: list[sqlite3.Connection] = []  # as many as ever asked at once
         _refuse_missing(self._file)
 
     def rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
-        """What `make` makes of the columns of each row that a SELECT with `:name` for each value gives. Raises
-        StorageError, and what `make` raises.
+        """`make` of the columns of each row of a SELECT that has `:name` for each value. Raises StorageError, and what
+        `make` raises.
         """
         with storage_errors(str(self._file)):
             try:
@@ -115,16 +109,14 @@ class Reader:
             return [make(*row) for row in found]
 
     def close(self) -> None:
-        """Give back what is held. Idempotent; asked again, it connects again."""
+        """Close the held connections. Idempotent; the next statement connects again."""
         while self._idle:
             self._idle.pop().close()
 
 
 @contextmanager
 def uncollected() -> Generator[None, None, None]:
-    """The garbage collector rests: a million rows that are being made are no garbage, and it would look at all of them
-    again and again.
-    """
+    """Pause the garbage collector while many rows are made: it would visit all of them again and again."""
     if not gc.isenabled():
         yield
         return
@@ -151,32 +143,29 @@ def insert_rows(
             raw.close()
 
 
-def _open_sqlite(path: Path, mode: Mode, synchronous: Synchronous) -> sqlite3.Connection:
-    if mode == "read":
-        return _open_reader(path)
+def _open_sqlite(path: Path, mode: Writes, synchronous: Synchronous) -> sqlite3.Connection:
     first = (f"PRAGMA synchronous={synchronous}", "PRAGMA journal_mode=WAL")
     return _opened(path, {"create": "mode=rwc", "write": "mode=rw"}[mode], *first)
 
 
 def _open_reader(path: Path) -> sqlite3.Connection:
-    """Who reads holds SQLite's locks, so that a writer who begins meanwhile leaves to him the state that he reads. What
-    was published is nobody's to write, and whoever made it is not trusted: `store.published_files`.
+    """A reading connection that holds SQLite's locks, so that a writer that begins meanwhile leaves it the state that
+    it reads. A file of a published folder is opened immutable, and its schema is not trusted: `store.published_files`.
 
-    Without a log the connection may write (nothing but locks and a log that it takes away again, where a read-only
-    one would leave an empty log behind), and no statement of it may. A log with something in it, of a writer that is
-    there or was killed, stays as it is.
+    Without a write-ahead log the connection is opened for writing, with statements that write refused: it creates locks
+    and a log and removes them again, where a read-only connection would leave an empty log behind. A log with content,
+    of a writer that runs or was killed, stays as it is.
     """
     if is_published(path):
         return open_immutable(path)
-    log = path.with_name(path.name + "-wal")
-    if _size_of(log):
+    if log_size(path):
         try:
             reader = _opened(path, "mode=ro", _LOOK)  # from here on its locks keep the log where it is
         except sqlite3.OperationalError:
-            if _size_of(log):
+            if log_size(path):
                 raise
         else:
-            if _size_of(log):
+            if log_size(path):
                 return reader
             reader.close()  # the last of its writers left meanwhile, in order, and took the log along
     if os.access(path, os.W_OK) and os.access(path.parent, os.W_OK):
@@ -185,15 +174,21 @@ def _open_reader(path: Path) -> sqlite3.Connection:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _NO_ROOM:
                 raise
-    elif log.exists():
+    elif _log_of(path).exists():
         return _opened(path, "mode=ro")
     return _opened(path, "immutable=1")  # here nobody can begin to write either
 
 
-def _size_of(log: Path) -> int:
-    """Bytes of a write-ahead log, 0 without one; asked once, for whoever leaves last takes it away at any moment."""
+def _log_of(path: Path) -> Path:
+    return path.with_name(path.name + "-wal")
+
+
+def log_size(path: Path) -> int:
+    """Bytes of a database's write-ahead log, 0 without one; asked once, for whoever leaves last takes it away at any
+    moment.
+    """
     try:
-        return log.stat().st_size
+        return _log_of(path).stat().st_size
     except FileNotFoundError:
         return 0
 
@@ -241,70 +236,86 @@ def _opened(path: Path, flags: str, *first: str) -> sqlite3.Connection:
     return raw
 
 
-def _begin_immediate(connection: Connection) -> None:
+def _begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE")
 
 
-def _begin_deferred(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN")
+class Database:
+    """One file of SQLite. A writer keeps one connection, a reader connects for every question."""
 
+    def __init__(
+        self,
+        url: str,
+        mode: Mode,
+        tables: Callable[[], Sequence[Table]],
+        *,
+        synchronous: Synchronous,
+        guards: Sequence[str] = (),
+        held: bool = False,
+    ) -> None:
+        """tables: asked for by a writer alone; "create" makes those that are not there, and carries out `guards`. held:
+        as `Reader` has it. Raises StorageError.
+        """
+        self.where, self._url = str(database_file(url)), url
+        self._reader = Reader(url, held=held) if mode == "read" else None
+        self._engine: Engine | None = None
+        self._writer: Connection | None = None
+        if mode == "read":
+            return
+        self._engine = connect(url, mode=mode, synchronous=synchronous)
+        known = tables()  # now, not in the first second of an episode
+        with storage_errors(self.where):
+            if mode == "create":
+                with self._engine.begin() as connection:
+                    for table in known:
+                        table.create(connection, checkfirst=True)
+                    for statement in guards:
+                        connection.exec_driver_sql(statement)
+            self._writer = self._engine.connect()
 
-def sync_log(connection: Connection, url: str) -> None:
-    """Have every commit of a database on the disk, whatever its `synchronous`.
+    def rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
+        """As `Reader.rows`."""
+        if self._writer is None:
+            return (self._reader or Reader(self._url)).rows(question, make, **values)
+        from sqlalchemy import text
 
-    The write-ahead log is forced to disk, and then what of it no reader needs is put into the database.
-    """
-    path = database_file(url)
-    log = path.with_name(path.name + "-wal")
-    if log.is_file():
-        sync_file(log)  # SQLite holds no lock on this one that opening and closing it would lose
-    sync_folder(path.parent)
-    raw = connection.connection.driver_connection
-    assert isinstance(raw, sqlite3.Connection)
-    raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()  # never in a transaction, which SQLAlchemy would begin
+        with storage_errors(self.where), self._writer.begin():
+            found = self._writer.execute(text(question), values).all()
+        return [make(*row) for row in found]
 
+    @contextmanager
+    def transaction(self) -> Generator[Connection, None, None]:
+        """What is written inside is committed when the block ends well, and nothing otherwise. Raises StorageError."""
+        if self._writer is None:
+            raise StorageError(f"{self.where}: it was opened for reading, or is closed")
+        with storage_errors(self.where), self._writer.begin():
+            yield self._writer
 
-def insert_new(table: Table) -> Insert:
-    """An INSERT that leaves rows whose key exists as they are."""
-    from sqlalchemy.dialects import sqlite
+    def sync(self) -> None:
+        """Have every commit on the disk, whatever the writer's `synchronous`.
 
-    return sqlite.insert(table).on_conflict_do_nothing()
+        The write-ahead log is forced to disk, and then what of it no reader needs is put into the database.
+        """
+        if self._writer is None:
+            return
+        path = database_file(self._url)
+        with storage_errors(self.where):
+            if _log_of(path).is_file():
+                sync_file(_log_of(path))  # SQLite holds no lock on this one that opening and closing it would lose
+            sync_folder(path.parent)
+            raw = self._writer.connection.driver_connection
+            assert isinstance(raw, sqlite3.Connection)
+            raw.execute("PRAGMA wal_checkpoint(PASSIVE)").close()  # not in a transaction, as SQLAlchemy would begin one
 
-
-def guard_journal(connection: Connection) -> None:
-    """Install the triggers that make `event` and `command` append-only, chained and free of replacing inserts."""
-    from sqlalchemy import text
-
-    for statement in _GUARDS:
-        connection.execute(text(statement))
-
-
-# A BEFORE INSERT trigger runs before OR REPLACE deletes the row it would replace: it is the one that stops replacing.
-_GUARDS: Sequence[str] = (
-    f"""CREATE TRIGGER IF NOT EXISTS event_chain BEFORE INSERT ON event BEGIN
-  SELECT RAISE(ABORT, '{NOT_NEXT}') WHERE NEW.seq <> 1 + coalesce(
-    (SELECT max(seq) FROM event WHERE campaign = NEW.campaign), 0);
-  SELECT RAISE(ABORT, '{NOT_NEXT}') WHERE NEW.seq > 1 AND NEW.prev <> (
-    SELECT hash FROM event WHERE campaign = NEW.campaign AND seq = NEW.seq - 1);
-END""",
-    """CREATE TRIGGER IF NOT EXISTS command_once BEFORE INSERT ON command
-WHEN EXISTS (SELECT 1 FROM command WHERE campaign = NEW.campaign AND command_id = NEW.command_id)
-BEGIN SELECT RAISE(ABORT, 'append-only: a command id is used once'); END""",
-    *(
-        f"""CREATE TRIGGER IF NOT EXISTS {table}_no_{verb.lower()} BEFORE {verb} ON {table}
-BEGIN SELECT RAISE(ABORT, 'append-only: {verb} of {table} refused'); END"""
-        for table in ("event", "command")
-        for verb in ("UPDATE", "DELETE")
-    ),
-)
-
-
-def is_not_next(error: DatabaseError) -> bool:
-    """Whether the chain trigger, or the key behind it, refused an insert: somebody else has written."""
-    from sqlalchemy.exc import IntegrityError
-
-    text = str(error.orig)
-    return NOT_NEXT in text or (isinstance(error, IntegrityError) and "unique" in text.lower())
+    def close(self) -> None:
+        """Give the file back. Idempotent; asked again, it connects for each question."""
+        if self._reader is not None:
+            self._reader.close()
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+        if self._engine is not None:
+            self._engine.dispose()
 
 
 @contextmanager

@@ -31,19 +31,14 @@ def check_drivers(protocol: Protocol, cell: Cell) -> None:
     InputError.
     """
     check_controllers(protocol)
-    named = [(cell, ("camera", i, "driver"), camera.driver) for i, camera in enumerate(cell.camera)]
-    named += [(cell, ("sensor", i, "driver"), sensor.driver) for i, sensor in enumerate(cell.sensor)]
-    named += [(cell, (key, "driver"), robot.driver) for key, robot in zip(ROBOTS, cell.robots, strict=False)]
+    named: list[tuple[Location, str]] = [(("camera", i, "driver"), one.driver) for i, one in enumerate(cell.camera)]
+    named += [(("sensor", i, "driver"), one.driver) for i, one in enumerate(cell.sensor)]
+    named += [((key, "driver"), robot.driver) for key, robot in zip(ROBOTS, cell.robots, strict=False)]
     if protocol.trial.takeover == "allowed" and cell.teleop is None:
         raise protocol.refusal(("trial", "takeover"), f"cell {cell.cell.name} has no [teleop] table to take over with")
     if cell.cell.operator != "console":
-        named += [(cell, ("cell", "operator"), cell.cell.operator)]
-    for document, at, driver in named:
-        if driver.partition(":")[0].isidentifier():
-            try:
-                find_driver(driver)
-            except InputError as error:
-                raise document.refusal(at, str(error)) from None
+        named.append((("cell", "operator"), cell.cell.operator))
+    _refuse_unknown(cell, named)
 
 
 def check_cell_options(cell: Cell, plan: Plan | None = None) -> None:
@@ -139,12 +134,17 @@ def records_depth(camera: CameraTable) -> bool:
 
 def check_controllers(protocol: Protocol) -> None:
     """Refuse, at its line of the protocol, the first controller that no installed driver has. Raises InputError."""
-    for index, arm in enumerate(protocol.arm):
-        if arm.controller.partition(":")[0].isidentifier():
+    _refuse_unknown(protocol, [(("arm", i, "controller"), arm.controller) for i, arm in enumerate(protocol.arm)])
+
+
+def _refuse_unknown(document: Document, named: Iterable[tuple[Location, str]]) -> None:
+    """Refuse the first driver that is called as an installed one would be, and is none."""
+    for at, driver in named:
+        if driver.partition(":")[0].isidentifier():
             try:
-                find_driver(arm.controller)
+                find_driver(driver)
             except InputError as error:
-                raise protocol.refusal(("arm", index, "controller"), str(error)) from None
+                raise document.refusal(at, str(error)) from None
 
 
 def check_arm_options(protocol: Document, arms: Iterable[Arm], cell: Cell) -> None:

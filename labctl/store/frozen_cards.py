@@ -35,7 +35,7 @@ def with_cards(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, Arm]:
 
 
 def cameras_wanted(arms: Iterable[Arm]) -> set[str]:
-    """Cameras whose full pictures some arm's policy reads: the same for every trial, so that it tells no arm."""
+    """Cameras whose full pictures some arm's policy reads: the same for every trial, so that it reveals no arm."""
     cards = [Card.among(arm.options) for arm in arms]
     return {camera for card in cards if card is not None for camera in card.cameras}
 
@@ -67,7 +67,8 @@ def check_policies(plan: Plan, cell: Cell) -> None:
     joints, an endpoint that is none, a callable that is not there; a person whose device this cell does not name; and
     an edit of pictures that it does not have. Nothing is connected. Raises InputError.
     """
-    check_cameras(plan.protocol, plan.protocol.placed_conditions, cell, str(plan.path))
+    edited = ((at, row.inputs) for at, row in plan.protocol.placed_conditions)
+    check_cameras(plan.protocol, edited, cell, str(plan.path))
     for index, arm in enumerate(with_cards(plan.protocol, plan.cards).values()):
         if Card.among(arm.options) is None and arm.controller != PERSON:
             continue

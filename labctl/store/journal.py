@@ -6,11 +6,11 @@ May not: read a clock, decide what an event means, or know how a database is ope
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from labctl.clock import Anchor
 from labctl.core.events import GENESIS, Event, canonical, event_hash
@@ -19,11 +19,10 @@ from labctl.store import database_backend
 from labctl.store.problem import Problem
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Insert, Table
+    from sqlalchemy import Connection, Insert, Table
+    from sqlalchemy.exc import DatabaseError
 
     from labctl.bus import Body
-
-Made = TypeVar("Made")
 
 
 class DuplicateCommand(StateError):
@@ -75,17 +74,32 @@ def _inserts() -> tuple[Insert, Insert]:
 def campaigns_in(url: str) -> list[str]:
     """Names of the campaigns whose journals a database holds, sorted. Raises StorageError."""
     reader = database_backend.Reader(url)
-    return sorted(reader.rows("SELECT DISTINCT campaign FROM event", _name))
-
-
-def _name(campaign: str) -> str:
-    return campaign
+    return sorted(reader.rows("SELECT DISTINCT campaign FROM event", str))
 
 
 def _head(seq: int, own: str) -> tuple[int, str]:
     return seq, own
 
 
+NOT_NEXT = "append-only: not the next entry of the chain"
+# A BEFORE INSERT trigger runs before OR REPLACE deletes the row it would replace: it is the one that stops replacing.
+_GUARDS: Sequence[str] = (
+    f"""CREATE TRIGGER IF NOT EXISTS event_chain BEFORE INSERT ON event BEGIN
+  SELECT RAISE(ABORT, '{NOT_NEXT}') WHERE NEW.seq <> 1 + coalesce(
+    (SELECT max(seq) FROM event WHERE campaign = NEW.campaign), 0);
+  SELECT RAISE(ABORT, '{NOT_NEXT}') WHERE NEW.seq > 1 AND NEW.prev <> (
+    SELECT hash FROM event WHERE campaign = NEW.campaign AND seq = NEW.seq - 1);
+END""",
+    """CREATE TRIGGER IF NOT EXISTS command_once BEFORE INSERT ON command
+WHEN EXISTS (SELECT 1 FROM command WHERE campaign = NEW.campaign AND command_id = NEW.command_id)
+BEGIN SELECT RAISE(ABORT, 'append-only: a command id is used once'); END""",
+    *(
+        f"""CREATE TRIGGER IF NOT EXISTS {table}_no_{verb.lower()} BEFORE {verb} ON {table}
+BEGIN SELECT RAISE(ABORT, 'append-only: {verb} of {table} refused'); END"""
+        for table in ("event", "command")
+        for verb in ("UPDATE", "DELETE")
+    ),
+)
 _EVENTS = (
     "SELECT seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, hash FROM event "
     "WHERE campaign = :campaign AND seq > :after ORDER BY seq"
@@ -96,25 +110,22 @@ _LAST = "SELECT seq, hash FROM event WHERE campaign = :campaign ORDER BY seq DES
 class Journal:
     """One campaign's events. A writer keeps one connection and the chain's head; a reader connects anew to read."""
 
-    def __init__(self, url: str, campaign: str, source: Engine | database_backend.Reader) -> None:
-        """source: what a writer connects by, or what answers a reader."""
-        self.campaign = campaign
-        self.readonly = isinstance(source, database_backend.Reader)
-        self._where = database_backend.place(url)
-        self._source = source
-        self._writer: Connection | None = None
-        self._head = (0, GENESIS)
+    def __init__(self, url: str, campaign: str, mode: database_backend.Mode, *, durable: bool) -> None:
+        """Use `create` or `open`."""
+        synchronous: database_backend.Synchronous = "FULL" if durable else "OFF"
+        self._database = database_backend.Database(url, mode, _tables, synchronous=synchronous, guards=_GUARDS)
+        self.campaign, self._where = campaign, self._database.where
+        self._writes = mode != "read"
+        try:
+            self._head = self._last()
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def create(cls, url: str, campaign: str, *, durable: bool = True) -> Journal:
         """A new, empty journal. Raises StorageError when the campaign has entries already or nothing can be written."""
-        engine = database_backend.connect(url, mode="create", synchronous="FULL" if durable else "OFF")
-        journal = cls(url, campaign, engine)
-        with database_backend.storage_errors(journal._where), engine.begin() as connection:
-            for table in _tables():
-                table.create(connection, checkfirst=True)
-            database_backend.guard_journal(connection)
-        journal._attach()
+        journal = cls(url, campaign, "create", durable=durable)
         if journal._head[0]:
             journal.close()
             raise StorageError(f"{journal._where}: campaign {campaign!r} has a journal already")
@@ -126,28 +137,11 @@ class Journal:
 
         Raises StorageError when it is missing, damaged, locked, or holds nothing of this campaign.
         """
-        if readonly:
-            journal = cls(url, campaign, database_backend.Reader(url))
-            found = journal.head()[0]
-        else:
-            synchronous: database_backend.Synchronous = "FULL" if durable else "OFF"
-            journal = cls(url, campaign, database_backend.connect(url, mode="write", synchronous=synchronous))
-            journal._attach()
-            found = journal._head[0]
-        if not found:
+        journal = cls(url, campaign, "read" if readonly else "write", durable=durable)
+        if not journal._head[0]:
             journal.close()
             raise StorageError(f"{journal._where}: no entries of campaign {campaign!r}; was it opened?")
         return journal
-
-    def _attach(self) -> None:
-        assert not isinstance(self._source, database_backend.Reader), "a reader does not write"
-        with database_backend.storage_errors(self._where):
-            self._writer = self._source.connect()
-            try:
-                self._head = self._last()
-            except BaseException:
-                self.close()
-                raise
 
     def append(
         self,
@@ -165,8 +159,8 @@ class Journal:
         Raises DuplicateCommand for a repeated command id, StorageError when the database refuses (another writer, a
         lock, a full disk; nothing is written then), ValueError for a body with NaN.
         """
-        if self._writer is None:
-            raise StorageError(f"{self._where}: this journal was opened for reading")
+        if not self._writes:
+            raise StorageError(f"{self._where}: this journal was opened for reading, or is closed")
         text = canonical(dict(body or {})).decode()
         seq, prev = self._head
         event = Event(
@@ -199,13 +193,13 @@ class Journal:
         from sqlalchemy.exc import DatabaseError
 
         into, _ = _inserts()
-        with database_backend.storage_errors(self._where), self._writer.begin():
+        with self._database.transaction() as writer:
             if command_id is not None:
-                self._claim(self._writer, command_id, event.seq)
+                self._claim(writer, command_id, event.seq)
             try:
-                self._writer.execute(into, row)
+                writer.execute(into, row)
             except DatabaseError as error:
-                if not database_backend.is_not_next(error):
+                if not _is_not_next(error):
                     raise
                 raise StorageError(
                     f"{self._where}: the last entry is not the one this process wrote; "
@@ -224,24 +218,9 @@ class Journal:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
 
-    def _rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
-        """As `database_backend.Reader.rows`."""
-        if isinstance(self._source, database_backend.Reader):
-            return self._source.rows(question, make, **values)
-        from sqlalchemy import text
-
-        with database_backend.storage_errors(self._where):
-            if self._writer is None:
-                with self._source.connect() as connection, connection.begin():
-                    found = connection.execute(text(question), values).all()
-            else:
-                with self._writer.begin():
-                    found = self._writer.execute(text(question), values).all()
-        return [make(*row) for row in found]
-
     def events(self, after: int = 0) -> list[Event]:
         """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
-        return self._rows(_EVENTS, self._event, campaign=self.campaign, after=after)
+        return self._database.rows(_EVENTS, self._event, campaign=self.campaign, after=after)
 
     def _event(
         self,
@@ -265,19 +244,24 @@ class Journal:
 
     def head(self) -> tuple[int, str]:
         """(seq, hash) of the last entry; (0, GENESIS) when there is none."""
-        return self._head if self._writer is not None else self._last()
+        return self._head if self._writes else self._last()
 
     def _last(self) -> tuple[int, str]:
-        last = self._rows(_LAST, _head, campaign=self.campaign)
+        last = self._database.rows(_LAST, _head, campaign=self.campaign)
         return last[0] if last else (0, GENESIS)
 
     def close(self) -> None:
         """Give the database back. Idempotent."""
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-        if not isinstance(self._source, database_backend.Reader):
-            self._source.dispose()
+        self._writes = False
+        self._database.close()
+
+
+def _is_not_next(error: DatabaseError) -> bool:
+    """Whether the chain trigger, or the key behind it, refused an insert: somebody else has written."""
+    from sqlalchemy.exc import IntegrityError
+
+    text = str(error.orig)
+    return NOT_NEXT in text or (isinstance(error, IntegrityError) and "unique" in text.lower())
 
 
 def chain_problems(events: Sequence[Event]) -> list[Problem]:
@@ -294,7 +278,7 @@ def chain_problems(events: Sequence[Event]) -> list[Problem]:
             found.append(Problem("broken link", here, f"it does not follow entry {expected - 1}"))
         try:
             whole = event_hash(event) == event.hash
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, RecursionError):
             whole = False
         if not whole:
             found.append(Problem("edited entry", here, "its content does not match its hash"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib.resources
 import json
 import os
+import re
 import shlex
 import sys
 import tomllib
@@ -31,6 +32,7 @@ JOURNAL = "journal.db"
 MODULES = "LABCTL_MODULES"  # read by `labctl.drivers`: PYTHONPATH would go before the standard library
 
 SCHEMAS = "schemas"  # in a lab: what editors read
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 # file in a new lab -> the packaged file it is copied from, and what kind of file it is
 STARTER = {
@@ -56,15 +58,13 @@ class Plan:
     cards: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def find_lab(
-    given: Path | None = None, *, environment: Mapping[str, str] | None = None, start: Path | None = None
-) -> Path:
+def find_lab(given: Path | None = None, *, start: Path | None = None) -> Path:
     """The lab folder: the one given, else $LABCTL_LAB, else the nearest parent of `start` that holds a lab.toml.
 
     `start` is the current folder unless given. Raises InputError when there is no lab, StateError where one was moved
     away from.
     """
-    folder = _find_lab(given, environment, start)
+    folder = _find_lab(given, start)
     admit_zone(folder)
     return folder
 
@@ -81,9 +81,8 @@ def refuse_moved(folder: Path) -> None:
             return
 
 
-def _find_lab(given: Path | None, environment: Mapping[str, str] | None, start: Path | None) -> Path:
-    environment = os.environ if environment is None else environment
-    named = given or (Path(environment["LABCTL_LAB"]) if environment.get("LABCTL_LAB") else None)
+def _find_lab(given: Path | None, start: Path | None) -> Path:
+    named = given or (Path(os.environ["LABCTL_LAB"]) if os.environ.get("LABCTL_LAB") else None)
     if named is not None:
         refuse_moved(named.resolve())
         if not (named / MARK).is_file():
@@ -164,6 +163,12 @@ def strangers(folder: Path) -> bool:
 def campaigns(lab: Path) -> list[Path]:
     """The campaign folders of a lab, by name."""
     return sorted(path.parent for path in (lab / "campaigns").glob(f"*/{JOURNAL}"))
+
+
+def check_name(what: str, name: str) -> None:
+    """Raises InputError for a name that a campaign's folder may not have."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"{what} name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
 
 
 def campaign_folder(named: str | None, lab: Path | None = None) -> Path:

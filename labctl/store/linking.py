@@ -8,7 +8,6 @@ May not: open a campaign or write into the earlier one, or read a seal before it
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from labctl.store.chain_heads import chain_and_head_problems
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import Plan, campaign_folder
 from labctl.store.ledger import Ledger, sealed_values
+from labctl.store.opened_body import text_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _read(folder: Path) -> _Earlier:
     arms = record_of(events, state).arms
     ledger = Ledger.open(folder)
     text, cards = ledger.protocol_text(), ledger.cards()
-    if hashlib.sha256(text.encode()).hexdigest() != state.opened["protocol"]["sha256"]:
+    if text_digest(text) != state.opened["protocol"]["sha256"]:
         raise BrokenRecord(f"{name}: its protocol is not the one that was frozen; see: labctl verify {folder.name}")
     if cards and digest(dict(cards)) != state.opened["protocol"].get("cards_sha256"):
         raise BrokenRecord(f"{name}: a policy card is not the frozen one; see: labctl verify {folder.name}")
@@ -143,7 +143,7 @@ def treatments(protocol: Protocol, cards: Mapping[str, str]) -> dict[str, tuple[
 def _treatment(arm: Arm, cards: Mapping[str, str]) -> str:
     options = dict(arm.options)
     if isinstance(card := options.get("card"), str):
-        options["card"] = hashlib.sha256(cards.get(card, "").encode()).hexdigest()
+        options["card"] = text_digest(cards.get(card, ""))
     return digest({"kind": arm.kind, "controller": arm.controller, "options": options})
 
 

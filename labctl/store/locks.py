@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
@@ -39,27 +37,19 @@ class Lock:
         self._descriptor: int | None = None
 
     def __enter__(self) -> Self:
-        self._acquire(self._clock, self._patience_ns)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._give_back()
-
-    @contextmanager
-    def wait(self, clock: Clock, patience_ns: int) -> Generator[Self, None, None]:
-        """Hold the lock, waiting at most `patience_ns` for another holder to let go."""
-        self._acquire(clock, patience_ns)
-        try:
-            yield self
-        finally:
-            self._give_back()
-
-    def _acquire(self, clock: Clock | None, patience_ns: int) -> None:
-        until = clock.now_ns() + patience_ns if clock else 0
+        clock = self._clock
+        until = clock.now_ns() + self._patience_ns if clock else 0
         while not self._take():
             if clock is None or clock.now_ns() >= until:
                 raise self._refusal()
             clock.sleep_until(min(clock.now_ns() + POLL_NS, until))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._descriptor is not None
+        os.ftruncate(self._descriptor, 0)
+        os.close(self._descriptor)
+        self._descriptor = None
 
     def _take(self) -> bool:
         if self._descriptor is not None:
@@ -79,12 +69,6 @@ class Lock:
             os.pwrite(descriptor, f"{os.getpid()} {self._verb}\n".encode(), 0)
         self._descriptor = descriptor
         return True
-
-    def _give_back(self) -> None:
-        assert self._descriptor is not None
-        os.ftruncate(self._descriptor, 0)
-        os.close(self._descriptor)
-        self._descriptor = None
 
     def _refusal(self) -> StateError:
         with file_errors(str(self._path)):

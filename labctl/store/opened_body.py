@@ -134,7 +134,7 @@ def opened_body(
 
 
 def text_digest(text: str) -> str:
-    """sha256 hex of a frozen file's text."""
+    """sha256 hex of a frozen text."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -197,11 +197,6 @@ def freeze(plan: Plan, found: Frozen | None, folder: Path) -> HistoricalPart:
     return {"historical": found.entry}
 
 
-def digest_of(text: str) -> str:
-    """sha256 hex of the rows as they are kept."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def rows_of(folder: Path, opened: CampaignOpened) -> list[Mapping[str, str]]:
     """The frozen rows; [] where there are none. Raises BrokenRecord for a file that is not the one that was frozen."""
     if problems := historical_problems(folder, opened):
@@ -221,7 +216,7 @@ def historical_problems(folder: Path, opened: CampaignOpened) -> list[Problem]:
     path = folder / entry["file"]
     with file_errors(str(path)):
         there = path.is_file()
-        found = digest_of(path.read_text("utf-8", errors="replace")) if there else ""
+        found = text_digest(path.read_text("utf-8", errors="replace")) if there else ""
     if found == entry["sha256"]:
         return []
     finding = "its rows are not the ones that were frozen at opening" if there else "the file is gone"

@@ -30,8 +30,8 @@ class Problem:
 
 @dataclass(slots=True)
 class Found:
-    """What a verification has found so far, and how much it has looked at. say: hears "3/96 EPISODE" of each recording
-    that was looked at; of: how many such looks there are.
+    """What a verification has found so far, and how much it has looked at. say: called with "3/96 EPISODE" after each
+    look at a recording; of: how many such looks there are.
     """
 
     problems: list[Problem] = field(default_factory=list[Problem])
@@ -53,7 +53,8 @@ class Found:
             raise
         except LabctlError as error:
             self.problems.append(Problem(what, where, str(error), episode))
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:  # a form that was tampered with
+        except (AttributeError, IndexError, KeyError, RecursionError, TypeError, ValueError) as error:
+            # a form that was tampered with
             self.problems.append(Problem(what, where, f"it cannot be read: {in_words(error)}", episode))
 
     def of_recording(self, episode: str, problems: Sequence[Problem]) -> None:

@@ -15,7 +15,10 @@ from labctl.store.database_backend import Reader, database_file, open_immutable,
 from labctl.store.ledger import SEALED_TRACES
 from labctl.store.traces import sealed_url
 
-STEPS = 1000  # instructions of SQLite's machine between two looks at the budget
+STEPS = 1000  # instructions of SQLite's machine between two looks at how many are left
+# Looks before a file is given up as one that never ends. For each kilobyte of it there is another: a row of 200 bytes
+# takes 20 instructions.
+LOOKS = 200_000
 _HEADER = b"SQLite format 3\x00"
 _SHORT, _LONG = "TEXT NOT NULL", "INTEGER NOT NULL"
 _EVENT = {
@@ -99,10 +102,9 @@ def _write(path: Path, tables: dict[str, dict[str, str]], parts: Iterable[tuple[
             raw.close()
 
 
-def check_file(path: Path, tables: dict[str, dict[str, str]], called: str, *, budget: int = 200_000) -> None:
+def check_file(path: Path, tables: dict[str, dict[str, str]], called: str) -> None:
     """Refuse a SQLite file that is more than plain tables of these columns, or whose pages do not fit together; nothing
-    of its schema is run. budget: looks of STEPS instructions before it is given up as one that never ends; for each
-    kilobyte of the file there is another (a row of 200 bytes takes 20 instructions).
+    of its schema is run.
 
     Raises BrokenRecord, StorageError.
     """
@@ -111,7 +113,7 @@ def check_file(path: Path, tables: dict[str, dict[str, str]], called: str, *, bu
     if start != _HEADER:
         raise BrokenRecord(f"{called}: not a SQLite file; get the publication anew")
     raw = open_immutable(path)
-    left = budget + path.stat().st_size // 1000
+    left = LOOKS + path.stat().st_size // 1000
 
     def step() -> int:
         nonlocal left

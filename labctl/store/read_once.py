@@ -27,10 +27,9 @@ class Samples(Protocol):
 
 
 class ReadOnce:
-    """Samples of a store that is not written to meanwhile. What it gives out is not to be changed, and cannot be.
+    """Samples of a store that is not written to meanwhile. The arrays it returns are read-only.
 
-    Whoever is asked about one campaign again and again reads in the order of its episodes: when there is no room for a
-    stream, what was read longest ago goes.
+    When a stream does not fit, the one that was read longest ago is dropped: reports read in the order of episodes.
     """
 
     def __init__(self, store: Samples, most_bytes: int = MOST_BYTES) -> None:

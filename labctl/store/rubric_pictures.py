@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from labctl.core.event_bodies import CampaignOpened
 from labctl.messages.body_parts import AnchorEntry, Photo, TaskEntry
-from labctl.store.atomic_files import file_errors, replace_file, sync_names
+from labctl.store.atomic_files import keep_file
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas, nor for numpy
     import numpy as np
@@ -98,11 +98,7 @@ def with_pictures(tasks: Sequence[TaskEntry], pictures: Sequence[AnchorPicture])
 def keep_anchors(pictures: Sequence[AnchorPicture], folder: Path) -> None:
     """Put them into a campaign's folder. Raises StorageError."""
     for picture in pictures:
-        path = folder / picture.photo["file"]
-        with file_errors(str(path.parent)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, picture.content)
-        sync_names(path.parent, folder)
+        keep_file(folder / picture.photo["file"], picture.content, folder)
 
 
 def anchor_photos(opened: CampaignOpened) -> list[Photo]:

@@ -26,7 +26,7 @@ from labctl.core.event_bodies import CampaignOpened, SceneCommitted, body_of
 from labctl.core.events import Event, Kind
 from labctl.errors import InputError
 from labctl.messages.body_parts import Photo, SceneRules, Slot
-from labctl.store.atomic_files import file_errors, replace_file, sync_names
+from labctl.store.atomic_files import keep_file
 from labctl.store.lab_folder import Plan
 from labctl.store.pictures import decode_png
 from labctl.store.rubric_pictures import anchor_photos
@@ -242,8 +242,4 @@ def given_body(pictures: Sequence[Given]) -> dict[str, dict[str, Photo]]:
 def keep_given(pictures: Sequence[Given], folder: Path) -> None:
     """Copy the given pictures into a campaign's folder. Raises StorageError."""
     for picture in pictures:
-        path = folder / picture.file
-        with file_errors(str(path.parent)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, picture.content)
-        sync_names(path.parent, folder)
+        keep_file(folder / picture.file, picture.content, folder)

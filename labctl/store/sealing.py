@@ -104,14 +104,10 @@ def _detected(
     gripper: str,
     second: SecondRobot | None = None,
 ) -> list[Detected] | None:
-    spec = next((spec for spec in store.streams(episode) if spec.name == stream), None)
-    if spec is None or not {gripper, *TOOL} <= set(spec.columns):
+    read = _columns(store, episode, stream, gripper, *TOOL)
+    if read is None:
         return None
-    try:
-        t_ns, values = store.read(episode, stream)
-    except LabctlError:
-        return None
-    opening, *place = (values[:, spec.columns.index(name)] for name in (gripper, *TOOL))
+    t_ns, (opening, *place) = read
     tool = np.column_stack(place)
     if second is not None and second.scene == "shared":  # the totes stand where the first robot has them
         tool = second.in_first(tool)
@@ -124,27 +120,20 @@ def _witnessed(
 ) -> list[Detected] | None:
     """The detector's candidates with what a sensor that is a witness saw; as they are where it recorded nothing."""
     witness = sensor.witness
-    spec = next((spec for spec in store.streams(episode) if spec.name == sensor.stream), None)
-    if witness is None or spec is None or witness.column not in spec.columns:
+    read = _columns(store, episode, sensor.stream, witness.column) if witness is not None else None
+    if witness is None or read is None:
         return found
-    try:
-        t_ns, values = store.read(episode, sensor.stream)
-    except LabctlError:
-        return found
-    seen = weighing.steps(t_ns, values[:, spec.columns.index(witness.column)].astype(float), witness.step)
+    t_ns, (weight,) = read
+    seen = weighing.steps(t_ns, weight.astype(float), witness.step)
     return weighing.witnessed(found or [], seen, by=sensor.name, tote=witness.tote, target=layout.target)
 
 
 def _ordered(store: TraceStore, episode: str, t_ns: np.ndarray, column: str) -> np.ndarray | None:
     """The opening that stood as sent to a gripper at each t_ns, m, NaN before the first; None where no trace says."""
-    spec = next((spec for spec in store.streams(episode) if spec.name == ACTION), None)
-    if spec is None or column not in spec.columns:
+    read = _columns(store, episode, ACTION, column)
+    if read is None:
         return None
-    try:
-        sent_ns, values = store.read(episode, ACTION)
-    except LabctlError:
-        return None
-    sent = values[:, spec.columns.index(column)]
+    sent_ns, (sent,) = read
     standing = np.searchsorted(sent_ns, t_ns, side="right") - 1
     return np.where(standing >= 0, sent[np.maximum(standing, 0)], np.nan) if len(sent) else None
 
@@ -171,22 +160,35 @@ def episode_clocks(store: TraceStore, episode: str) -> dict[str, Clock]:
             found[spec.name] = {**fit.body(spec.rate_hz), "n": count}
             if known.all() and (lost := missing_samples(device_ns, t_ns, count)) is not None:
                 found[spec.name]["missing"] = lost
-    if ARM in found and (share := received(store, episode)) is not None:
+    if ARM in found and (share := _received(store, episode)) is not None:
         found[ARM]["received"] = share
     return found
 
 
-def received(store: TraceStore, episode: str) -> float | None:
+def _received(store: TraceStore, episode: str) -> float | None:
     """The mean share of commands that the robot says it received while it was under control; None if it says nothing.
 
     libfranka's documentation of the state: a share of the last 100 commands, zero while no control loop runs.
     """
-    spec = next((spec for spec in store.streams(episode) if spec.name == OWN and RECEIVED in spec.columns), None)
-    if spec is None:
+    read = _columns(store, episode, OWN, RECEIVED, most_rows=MOST_ROWS)
+    if read is None:
+        return None
+    _, (shares,) = read
+    under_control = shares[shares > 0]
+    return round(float(under_control.mean()), 4) if len(under_control) else None
+
+
+def _columns(
+    store: TraceStore, episode: str, stream: str, *names: str, most_rows: int | None = None
+) -> tuple[np.ndarray, list[np.ndarray]] | None:
+    """The times of a stream, (n,) int64 ns, and columns of it, (n,) each; None where it was not recorded, has not all
+    of these, or cannot be read, which is left to `verify`.
+    """
+    spec = next((spec for spec in store.streams(episode) if spec.name == stream), None)
+    if spec is None or not {*names} <= {*spec.columns}:
         return None
     try:
-        values = store.read(episode, OWN, most_rows=MOST_ROWS)[1][:, spec.columns.index(RECEIVED)]
+        t_ns, values = store.read(episode, stream, most_rows=most_rows)
     except LabctlError:
         return None
-    under_control = values[values > 0]
-    return round(float(under_control.mean()), 4) if len(under_control) else None
+    return t_ns, [values[:, spec.columns.index(name)] for name in names]

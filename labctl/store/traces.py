@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 import numpy as np
 
 from labctl.core.events import digest
-from labctl.errors import BrokenRecord, StorageError, in_words
+from labctl.errors import BrokenRecord, in_words
 from labctl.messages.body_parts import ChunkGap, StreamEntry
 from labctl.plain import count
 from labctl.store import database_backend
@@ -26,7 +26,7 @@ from labctl.store.problem import Problem
 from labctl.streams import StreamSpec, spec_of
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
+    from sqlalchemy import Insert, Table
 
 Made = TypeVar("Made")
 Values: TypeAlias = dict[str, list[np.ndarray]]
@@ -65,6 +65,15 @@ def _tables() -> tuple[Table, Table]:
     return StreamRow.metadata.tables["stream"], ChunkRow.metadata.tables["chunk"]
 
 
+@cache
+def _inserts() -> tuple[Insert, Insert]:
+    """Into streams and chunks; a row whose key is there already stays as it is."""
+    from sqlalchemy.dialects import sqlite
+
+    streams, chunks = _tables()
+    return sqlite.insert(streams).on_conflict_do_nothing(), sqlite.insert(chunks).on_conflict_do_nothing()
+
+
 class _Chunk(NamedTuple):
     """A chunk as it is kept; without its bytes where these were not asked for."""
 
@@ -83,61 +92,6 @@ _ENTRIES = f"SELECT stream, seq, t0_ns, t1_ns, n, sha256 FROM chunk {_MINE} {_IN
 _STORED = f"SELECT stream, seq, t0_ns, t1_ns, n, sha256, payload FROM chunk {_MINE}"
 
 
-class _Database:
-    """One database of streams and chunks. A writer keeps one connection, a reader connects for every question."""
-
-    def __init__(self, url: str, mode: database_backend.Mode, *, durable: bool, held: bool = False) -> None:
-        self.url, self.where = url, database_backend.place(url)
-        self._reader = database_backend.Reader(url, held=held) if mode == "read" else None
-        self._engine: Engine | None = None
-        self._writer: Connection | None = None
-        if mode == "read":
-            return
-        self._engine = database_backend.connect(url, mode=mode, synchronous="NORMAL" if durable else "OFF")
-        tables = _tables()  # now, not in the first second of an episode
-        with database_backend.storage_errors(self.where):
-            if mode == "create":
-                with self._engine.begin() as connection:
-                    for table in tables:
-                        table.create(connection, checkfirst=True)
-            self._writer = self._engine.connect()
-        self._inserts = {table.name: database_backend.insert_new(table) for table in tables}
-
-    def rows(self, question: str, make: Callable[..., Made], values: Mapping[str, str | int]) -> list[Made]:
-        """As `database_backend.Reader.rows`."""
-        if self._reader is not None:
-            return self._reader.rows(question, make, **values)
-        from sqlalchemy import text
-
-        with database_backend.storage_errors(self.where):
-            if self._writer is None:
-                raise StorageError(f"{self.where}: these traces were closed")
-            with self._writer.begin():
-                found = self._writer.execute(text(question), values).all()
-        return [make(*row) for row in found]
-
-    def add(self, table: Table, rows: list[Row]) -> None:
-        """Commit rows in one transaction; one whose key is there already stays as it is."""
-        if self._writer is None:
-            raise StorageError(f"{self.where}: these traces were opened for reading")
-        with database_backend.storage_errors(self.where), self._writer.begin():
-            self._writer.execute(self._inserts[table.name], rows)
-
-    def sync(self) -> None:
-        if self._writer is not None:
-            with database_backend.storage_errors(self.where):
-                database_backend.sync_log(self._writer, self.url)
-
-    def close(self) -> None:
-        if self._reader is not None:
-            self._reader.close()
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
-        if self._engine is not None:
-            self._engine.dispose()
-
-
 class TraceStore:
     """One campaign's traces.
 
@@ -147,10 +101,15 @@ class TraceStore:
     committed, loss of power may lose what was committed since the last `sync`. Not durable (simulation): OFF.
     """
 
-    def __init__(self, campaign: str, parts: Sequence[_Database], *, durable: bool) -> None:
-        """parts: the database of all streams, or of those that a blind role may read and of the others."""
-        self.campaign = campaign
-        self._parts, self._durable = tuple(parts), durable
+    def __init__(
+        self, campaign: str, urls: Sequence[str], mode: database_backend.Mode, *, durable: bool, held: bool = False
+    ) -> None:
+        """urls: the database of all streams, or of those that a blind role may read and of the others."""
+        synchronous: database_backend.Synchronous = "NORMAL" if durable else "OFF"
+        self.campaign, self._durable = campaign, durable
+        self._parts = [
+            database_backend.Database(url, mode, _tables, synchronous=synchronous, held=held) for url in urls
+        ]
         self._where = self._parts[0].where
         self._specs: dict[tuple[str, str], StreamSpec] = {}
 
@@ -159,8 +118,7 @@ class TraceStore:
         """The store at `url`, made if it is not there. apart: arm-dependent streams have a database of their own, in
         a folder `seal` that is there beside it. Raises StorageError.
         """
-        urls = [url, *([sealed_url(url)] if apart else [])]
-        return cls(campaign, [_Database(each, "create", durable=durable) for each in urls], durable=durable)
+        return cls(campaign, [url, sealed_url(url)] if apart else [url], "create", durable=durable)
 
     @classmethod
     def open(
@@ -169,10 +127,9 @@ class TraceStore:
         """An existing store; readers work beside a writer and create no file. held: as `database_backend.Reader`, for
         whoever reads a whole campaign and then closes it. Raises StorageError when missing.
         """
-        mode: database_backend.Mode = "read" if readonly else "write"
         beside = sealed_url(url)
-        urls = [url, *([beside] if database_backend.database_file(beside).is_file() else [])]
-        return cls(campaign, [_Database(each, mode, durable=durable, held=held) for each in urls], durable=durable)
+        urls = [url, beside] if database_backend.database_file(beside).is_file() else [url]
+        return cls(campaign, urls, "read" if readonly else "write", durable=durable, held=held)
 
     def declare(self, episode: str, specs: Iterable[StreamSpec]) -> None:
         """Say which streams an episode has, before anything connects. A stream declared already stays as it is."""
@@ -182,7 +139,7 @@ class TraceStore:
             text = json.dumps(asdict(spec), sort_keys=True)
             row: Row = {"campaign": self.campaign, "episode": episode, "name": spec.name, "spec": text}
             rows.append((self._specs[episode, spec.name], row))
-        self._commit(_tables()[0], rows)
+        self._commit(_inserts()[0], rows)
 
     def write(self, episode: str, chunks: Sequence[Chunk]) -> None:
         """Commit chunks, in one transaction of each database. One that is there already (episode, stream, seq) stays as
@@ -208,7 +165,7 @@ class TraceStore:
                 "payload": payload,
             }
             rows.append((spec, row))
-        self._commit(_tables()[1], rows)
+        self._commit(_inserts()[1], rows)
 
     def streams(self, episode: str) -> list[StreamSpec]:
         """The declared streams of an episode, by name. Raises BrokenRecord for a declaration that is none."""
@@ -381,13 +338,14 @@ class TraceStore:
     def _rows(self, question: str, make: Callable[..., Made], **values: str | int) -> list[Made]:
         """Of all databases, one after the other: what is ordered by stream stays together."""
         values["campaign"] = self.campaign
-        return [row for part in self._parts for row in part.rows(question, make, values)]
+        return [row for part in self._parts for row in part.rows(question, make, **values)]
 
-    def _commit(self, table: Table, rows: Sequence[tuple[StreamSpec, Row]]) -> None:
+    def _commit(self, insert: Insert, rows: Sequence[tuple[StreamSpec, Row]]) -> None:
         for part in self._parts:
             mine = [row for spec, row in rows if self._parts[-1 if spec.arm_dependent else 0] is part]
             if mine:
-                part.add(table, mine)
+                with part.transaction() as writer:
+                    writer.execute(insert, mine)
 
 
 def sealed_url(url: str) -> str:

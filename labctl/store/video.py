@@ -282,7 +282,7 @@ def frame_times(path: Path) -> np.ndarray:
                     places.append(packet.pts)
         except av.error.InvalidDataError:  # as in `_decoded`
             pass
-    if base != TIME_BASE:
+    if base != TIME_BASE or None in places:
         places = [place_us(place, base) for place in places]
     return np.array(places, dtype=np.int64)
 
@@ -329,8 +329,9 @@ def _decoded(path: Path, pixels: str, only: Container[int] | None = None) -> Ite
 
 
 def place_us(pts: int | None, time_base: Fraction | None) -> int:
-    """Where a picture stands in its file, us."""
-    assert pts is not None and time_base is not None, "ours have their times"
+    """Where a picture stands in its file, us. Raises StorageError for one of somebody else's file that does not say."""
+    if pts is None or time_base is None:
+        raise StorageError("a video holds pictures without a time of their own: labctl wrote no such file")
     return pts if time_base == TIME_BASE else round(pts * time_base / TIME_BASE)
 
 

@@ -17,13 +17,14 @@ from labctl.clock import SECOND, on_boot_of
 from labctl.core import timeline
 from labctl.core.events import Event
 from labctl.core.outcome import Outcome
-from labctl.core.record import Episode, Void
+from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.recorded.projection import capture_ns
 from labctl.core.recorded.skew import clock_line
 from labctl.core.task import task_of
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
+from labctl.core.trial_table import Void
 from labctl.devices import OptionsTable, options_type
 from labctl.errors import InputError, LabctlError
 from labctl.plain import Json
@@ -63,7 +64,6 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         own = record.episodes[episode]
         masked = masked or record.unblinding is None
         trial = campaign.state.trials[own.trial]
-        entries = timeline.attempt(events, episode)
         store = samples_of(campaign)
         try:
             specs = {spec.name: spec for spec in store.streams(episode)}
@@ -72,6 +72,9 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             store.close()
         open_to_all = {name: _open(whole[name], kept) for name, spec in specs.items() if (kept := spec.open_columns())}
         streams = open_to_all if masked else whole
+        sealed = {name for name, spec in specs.items() if spec.arm_dependent} if masked else set[str]()
+        own = replace(own, gaps=tuple(gap for gap in own.gaps if gap["stream"] not in sealed))
+        entries = timeline.without_gaps(timeline.attempt(events, episode), sealed)
         start_ns = _start(own, open_to_all)
         first_ns, last_ns = _span(entries, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])

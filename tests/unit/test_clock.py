@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 
 import pytest
 
 from labctl import clock
-from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock, Suspensions
+from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock, Suspensions, began
 
 
 def test_a_suspension_is_found_once_and_the_reading_of_two_clocks_is_none():
@@ -19,6 +21,16 @@ def test_a_suspension_is_found_once_and_the_reading_of_two_clocks_is_none():
     manual.suspend(2 * SECOND)
     assert suspensions.new_ns() == 2 * SECOND + 10 * MILLISECOND
     assert suspensions.new_ns() == 0 and manual.now_ns() == 0
+
+
+def test_a_process_has_a_beginning_whatever_bytes_it_is_named_with():
+    code = "import sys; open('/proc/self/comm', 'wb').write(b'\\xff) ('); print(flush=True); sys.stdin.read()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        first, second = began(process.pid), began(process.pid)
+        process.communicate()
+    assert first is not None and first == second
+    assert began(process.pid) is None
 
 
 def test_small_drifts_do_not_hide_a_suspension():

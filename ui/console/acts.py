@@ -5,8 +5,8 @@ May not: draw, send, read a clock, or offer what the run process would refuse: i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from labctl.clock import SECOND
 from labctl.core.events import EndReason
@@ -15,7 +15,6 @@ from labctl.core.scene_words import verdict
 from labctl.plain import count
 from labctl.ui.console import words
 from labctl.ui.console.amounts import clock, short
-from labctl.ui.console.link import Json
 
 # state of a trial -> the verb that leads on, who usually does it, the words on the button
 LEADS = {
@@ -37,7 +36,6 @@ class Act:
     role: str
     label: str
     why_not: str = ""
-    args: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +55,11 @@ def roles_of(state: State, who: str) -> tuple[str, ...]:
     return next((tuple(person["roles"]) for person in state["people"] if person["id"] == who), ())
 
 
+def role_among(state: State, who: str, roles: Sequence[str]) -> str | None:
+    """The first of these roles that this person took, or None."""
+    return next((role for role in roles if role in roles_of(state, who)), None)
+
+
 def role_for(state: State, who: str, verb: str) -> str | None:
     """A role of this person that may do this now, or None."""
     return next((r for r in ROLES if r in roles_of(state, who) and verb in state["by_role"].get(r, ())), None)
@@ -72,10 +75,9 @@ def primary(state: State | None, who: str) -> Act | None:
         return Act("prefer", "assessor", "Say which of two episodes was better")
     if state["trial"] is None:
         return Act("session_close", "operator", "Close the session")
-    personal = [hold for hold in state["holds"] if hold["needs_person"]]
-    if personal:
-        what = personal[0]["text"].partition(";")[0]
-        return Act("acknowledge", "operator", f"Acknowledge: {short(what)}", args={"code": personal[0]["code"]})
+    personal = next((hold for hold in state["holds"] if hold["needs_person"]), None)
+    if personal is not None:
+        return Act("acknowledge", "operator", f"Acknowledge: {short(personal['text'].partition(';')[0])}")
     if state["exhausted"] and state["trial_state"] == "planned":
         return _act(state, who, "skip", "operator", "Skip this trial: it was voided too often")
     lead = LEADS.get(state["trial_state"] or "")
@@ -95,35 +97,36 @@ def may_prefer(state: State, who: str) -> bool:
 def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:
     role = role_for(state, who, verb)
     if role is not None:
-        waiting = verb == "commit" and not state.get("staged", True)
+        waiting = verb == "commit" and not state["staged"]
         return Act(verb, role, label, "the robot is on its way to where episodes begin" if waiting else "")
     if state["holds"]:
         return Act(verb, usual, label, state["holds"][0]["text"])
-    if any(verb in verbs for verbs in state["by_role"].values()):
-        able = " or ".join(r for r in ROLES if verb in state["by_role"].get(r, ()))
-        return Act(
-            verb, usual, label, f"this is for the {able}; you are {', '.join(roles_of(state, who)) or 'watching'}"
-        )
-    return Act(verb, usual, label, "sealing the recording" if verb == "score" else "not possible now")
+    otherwise = "sealing the recording" if verb == "score" else "not possible now"
+    return Act(verb, usual, label, for_others(state, who, verb, "this") or otherwise)
+
+
+def for_others(state: State, who: str, verb: str, subject: str) -> str:
+    """Which roles may do this now, said to somebody of another; "" when none may. subject: what "this" is called."""
+    able = " or ".join(role for role in ROLES if verb in state["by_role"].get(role, ()))
+    return able and f"{subject} is for the {able}; you are {', '.join(roles_of(state, who)) or 'watching'}"
 
 
 def _label(state: State, verb: str) -> str:
     return {
         "stage": f"Stage {_what(state)}",
         "commit": f"Commit: {_staged(state)}",
-        "start": "Start again" if state.get("withheld") else "Ready: start when the time comes",
+        "start": "Start again" if state["withheld"] else "Ready: start when the time comes",
         "score": "Score this episode",
     }[verb]
 
 
 def _staged(state: State) -> str:
     """What a commit says of the scene: that it is as in its picture only where there is one."""
-    scene = state.get("scene") or {"cameras": {}}
-    pictured = any(one["reference"] is not None for one in scene["cameras"].values())
+    pictured = any(one["reference"] is not None for one in state["scene"]["cameras"].values())
     return "the scene is as in the picture" if pictured else "the scene is as the card says"
 
 
-def page(state: State | None, now_ns: int, who: str = "") -> Page:
+def page(state: State | None, now_ns: int) -> Page:
     """What is going on, in words."""
     if state is None:
         return Page("no word yet", "waiting for the run process")
@@ -138,11 +141,7 @@ def page(state: State | None, now_ns: int, who: str = "") -> Page:
         return Page("all done", "no trial is left; which of two episodes was better is still to be said")
     if state["trial"] is None:
         return Page("all done", "no trial is left; close the session with a note for the next ones")
-    return _PAGES.get(state["trial_state"] or "", _plain)(state, now_ns)
-
-
-def _plain(state: State, now_ns: int) -> Page:
-    return Page(state["trial_state"] or "", "")
+    return _PAGES[state["trial_state"] or ""](state, now_ns)
 
 
 def _planned(state: State, now_ns: int) -> Page:
@@ -163,8 +162,8 @@ def _staging(state: State, now_ns: int) -> Page:
 
 def _voided(state: State) -> list[str]:
     """Why the last episode of this trial does not count, whoever or whatever made it void."""
-    void = state.get("voided")
-    if not void:
+    void = state["voided"]
+    if void is None:
         return []
     again = "it may only be skipped" if state["exhausted"] else "run again with the same arm"
     return [f"voided {'after' if void['after_go'] else 'before'} go: {words.words_of(void['reason'])}; {again}"]
@@ -172,7 +171,7 @@ def _voided(state: State) -> list[str]:
 
 def _matches(state: State) -> list[str]:
     """How well each camera's view fits its reference."""
-    scene = state.get("scene") or {"cameras": {}, "photographing": False, "rules": {}}
+    scene = state["scene"]
     limit_px = float(scene["rules"].get("max_camera_shift_px") or 0.0)
     lines = ["taking the photos"] if scene["photographing"] else []
     for name, seen in scene["cameras"].items():
@@ -181,7 +180,7 @@ def _matches(state: State) -> list[str]:
             lines.append(f"{name}: {seen['problem']}")
         elif found:
             only = "" if seen["counts"] else " (an earlier block's picture; it only informs)"
-            asked = f" ({seen['needed']:.0f} needed)" if seen.get("needed") is not None else ""
+            asked = "" if seen["needed"] is None else f" ({seen['needed']:.0f} needed)"
             lines.append(f"{name}: match {found['score']:.0f} of 100{asked}, {verdict(found, limit_px)}{only}")
         elif seen["reference"] is None:
             lines.append(f"{name}: no picture yet to compare with; this one will be it")
@@ -192,9 +191,9 @@ def may_override(state: State | None, who: str) -> str | None:
     """The role by which this person may commit a scene that only its pictures stand against, or None."""
     if state is None or state["trial_state"] != "staging" or not state["holds"]:
         return None
-    if not all(hold.get("overridable") for hold in state["holds"]):
+    if not all(hold["overridable"] for hold in state["holds"]):
         return None
-    return next((role for role in ("operator", "setter") if role in roles_of(state, who)), None)
+    return role_among(state, who, ("operator", "setter"))
 
 
 def _armed(state: State, now_ns: int) -> Page:
@@ -207,7 +206,7 @@ def _armed(state: State, now_ns: int) -> Page:
         else "hands out of the cell, then say that you are ready"
     )
     lines = [*filter(None, [words.hand_line(state)]), ready, *words.instructions(state, now_ns)]
-    withheld = state.get("withheld", "")
+    withheld = state["withheld"]
     if left > 0:
         line = f"starts in {left:.0f} s: the same wait for everyone"
         lines.append("a policy that is not ready by then makes the episode void; anything else is waited for")
@@ -236,7 +235,7 @@ def _running(state: State, now_ns: int) -> Page:
         return Page("running", "waiting for go", [*filter(None, [words.hand_line(state)]), moves])
     lines = [*filter(None, [words.hand_line(state)]), *words.counted(state), moves]
     lines += words.instructions(state, now_ns)
-    if state.get("touching"):
+    if state["touching"]:
         lines.append("a hand is in it: press i when it is out")
     if state["clipped"]:
         lines.append(f"the motion is shaped by a limit: {state['clipped']}")
@@ -293,9 +292,9 @@ def _number(state: State) -> str:
 
 def _what(state: State) -> str:
     card = state["card"]
-    where = f"{card['object']}, {card['layout']}" if card else ""
     if card is None:
         return "?, ?"
+    where = f"{card['object']}, {card['layout']}"
     return f"{where} ({card['task']})" if "task" in card else where
 
 
@@ -327,7 +326,7 @@ def _tonight(state: State) -> list[str]:
 
 def _recovered(state: State) -> list[str]:
     """What the run concluded about this trial when it was started again."""
-    lines = state.get("recovered", ())
+    lines = state["recovered"]
     return ["the run was interrupted; what it found when it was started again:", *lines] if lines else []
 
 
@@ -344,8 +343,7 @@ def header(state: State | None) -> str:
     if state["pace_s"] and done < of:
         parts.append(f"about {clock(state['pace_s'] * (of - done), coarse=True)} to go")
     if state["waiting"]:
-        when = "trial" if state["waiting"][0].startswith("after_trial") else "block"
-        parts.append(f"holds after this {when}")
+        parts.append(f"holds after this {words.trial_or_block(state['waiting'][0])}")
     return " · ".join(parts)
 
 
@@ -354,28 +352,14 @@ def fixes(state: State | None) -> list[tuple[str, str]]:
     return [
         (hold["text"], hold["clears"])
         for hold in (state["holds"] if state else ())
-        if hold["code"] != "no_session" and not hold.get("awaited")
+        if hold["code"] != "no_session" and not hold["awaited"]
     ]
 
 
 def awaited(state: State | None) -> list[str]:
     """One line on what only takes its time, as at every start; none when nothing does."""
-    found = [hold["text"] for hold in (state["holds"] if state else ()) if hold.get("awaited")]
+    found = [hold["text"] for hold in (state["holds"] if state else ()) if hold["awaited"]]
     return [f"getting ready: {'; '.join(found)}"] if found else []
-
-
-def unheard(state: State, *, there: bool, ended: bool) -> Page:
-    """What to show when nothing was heard for long, or the run is gone: what was, and no clock that goes on."""
-    last = page(state, 0)
-    if not there and ended:
-        return Page(
-            "run ended", "the run was ended: nothing goes on and nothing moves", [f"it last said: {last.state}"]
-        )
-    if not there:
-        return Page(
-            "run gone", "its process has ended: nothing goes on and nothing moves", [f"it last said: {last.state}"]
-        )
-    return Page("no word", "the run process is there and says nothing", [f"it last said: {last.state}"])
 
 
 def against(state: State | None) -> str:

@@ -15,19 +15,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from labctl.clock import SECOND, Clock
+from labctl.core.events import STOP_BY_HAND, EndReason
 from labctl.core.published_state import PublishedState
 from labctl.core.task import ITEMS
 from labctl.ui.console import acts, asking, measures, pages, people, refusals
 from labctl.ui.console.amounts import clock as minutes
 from labctl.ui.console.attached import Attached, Reply
-from labctl.ui.console.form import Answer, Form
+from labctl.ui.console.form import Answer
 from labctl.ui.console.keys import ACTS, KEYS
-from labctl.ui.console.link import Json, Link
+from labctl.ui.console.link import Link
 from labctl.ui.console.picture import Photos
 from labctl.ui.console.presses import Press
 
 TWICE_NS = 2 * SECOND
 UNDO_NS = 10 * SECOND
+STOPS = (STOP_BY_HAND, EndReason.SAFETY_STOP)  # ends of the codes of holds that a stop of the robot raised
 
 
 class Console(Attached):
@@ -114,7 +116,7 @@ class Console(Attached):
         elif act.verb == "skip":
             self.order(lambda: self.send("skip", act.role, {"reason": "max_voids"}, seen=seen))
         else:
-            self.order(lambda: self.send(act.verb, act.role, act.args, seen=seen))
+            self.order(lambda: self.send(act.verb, act.role, seen=seen))
 
     def _score(self, state: PublishedState, role: str) -> None:
         trial = str(state["trial"])
@@ -157,8 +159,7 @@ class Console(Attached):
         if self._state is None or self._scored is None:
             return
         trial, _, outcome, of = self._scored
-        roles = acts.roles_of(self._state, self._who)
-        role = next((role for role in ("operator", "assessor") if role in roles), "operator")
+        role = acts.role_among(self._state, self._who, ("operator", "assessor")) or "operator"
 
         def answered(new: Answer) -> None:
             self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True)
@@ -257,10 +258,7 @@ class Console(Attached):
             self.send("wait", "operator", {"after": after, "why": ""}, any_state=True)
             return
         title = f"Hold after this {after}: why? (may stay empty)"
-        self._ask_always(asking.AskText(title, "why", ok="Hold", needed=False), "wait", after=after)
-
-    def _ask_always(self, form: Form, verb: str, **fixed: Json) -> None:
-        self._open(form, lambda answer: self.send(verb, "operator", {**fixed, **answer}, any_state=True))
+        self._ask(asking.AskText(title, "why", ok="Hold", needed=False), "wait", any_state=True, after=after)
 
     def action_override(self) -> None:
         """Commit a scene that only its pictures stand against, with a reason that every report will print."""
@@ -273,11 +271,10 @@ class Console(Attached):
 
     def action_reference(self) -> None:
         """Take what the cameras see now as what this scene is held against from here on."""
-        roles = acts.roles_of(self._state, self._who) if self._state else ()
-        role = next((role for role in ("operator", "setter") if role in roles), "operator")
-        self._ask(
-            asking.AskText("Take the view as it is for the reference: why?", "reason", ok="Take"), "reference", role
-        )
+        if self._state is not None:
+            role = acts.role_among(self._state, self._who, ("operator", "setter")) or "operator"
+            form = asking.AskText("Take the view as it is for the reference: why?", "reason", ok="Take")
+            self._ask(form, "reference", role)
 
     def action_note(self) -> None:
         """A note; while the robot may move, only when there is something to note: the words come while scoring."""
@@ -285,7 +282,7 @@ class Console(Attached):
         if state is None or self._again():
             return
         if not refusals.may_move(state):
-            self._ask_always(asking.AskText("A note for the record", "text", ok="Keep"), "note")
+            self._ask(asking.AskText("A note for the record", "text", ok="Keep"), "note", any_state=True)
             return
         go_ns, episode = state["times"]["go_ns"], state["episode"]
         at = f"{minutes((self._clock.now_ns() - go_ns) / SECOND)} after go" if go_ns else "before go"
@@ -302,11 +299,11 @@ class Console(Attached):
         if not holds:
             return
         code, text = holds[0]
-        if "stop" in code:
+        if code.endswith(STOPS):
             self._ask(asking.AskStop(code, text), "acknowledge", any_state=True)
         else:
             title = f"{text}\n\nHave you looked, and is the cause gone?"
-            self._ask_always(asking.Confirm(title, "Acknowledge"), "acknowledge", code=code)
+            self._ask(asking.Confirm(title, "Acknowledge"), "acknowledge", any_state=True, code=code)
 
     def action_people(self) -> None:
         """Somebody comes, leaves or changes role; the session goes on."""
@@ -331,7 +328,7 @@ class Console(Attached):
 
     def action_leave_session(self) -> None:
         form = asking.AskText("Close the session: what must the next ones know?", "handover", ok="Close", needed=False)
-        self._ask_always(form, "session_close")
+        self._ask(form, "session_close", any_state=True)
 
     def _may(self, verb: str) -> str | None:
         """A role that allows this verb now."""

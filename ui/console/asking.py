@@ -48,7 +48,7 @@ class ToScore(TypedDict):
     measured: Measured | None
 
 
-def to_score(state: PublishedState, marks: Sequence[str] = ()) -> ToScore:
+def to_score(state: PublishedState, marks: Sequence[str]) -> ToScore:
     """What is to be scored now."""
     rules = state["rules"]
     return {
@@ -109,6 +109,9 @@ class AskText(Form):
         return {self._name: self.needed("line", "the line") if self._needed else self.text("line")}
 
 
+NO_REASON = "choose a reason: its number, or x on its line"
+
+
 class AskVoid(Form):
     """Why this episode does not count. After go it takes a machine's event or a second person."""
 
@@ -132,15 +135,14 @@ class AskVoid(Form):
             yield Label("no machine event stands behind it: a second person confirms (id)")
             yield Line(id="second")
             for confirmed in self._confirmed:
-                yield Label(f"{confirmed['by']} confirmed {confirmed['reason']} at a console", markup=False)
+                reason = words_of(confirmed["reason"])
+                yield Label(f"{confirmed['by']} confirmed at a console: {reason}", markup=False)
             if self._with_code:
                 yield Label(f"personal code, typed by that person ({', '.join(self._with_code)})", markup=False)
                 yield Line(id="code", password=True)
 
     def answer(self) -> Answer:
-        reason = self.chosen("reason")
-        if reason is None:
-            raise Unfit("reason", "choose a reason: its number, or x on its line")
+        reason = self.choice("reason", NO_REASON)
         answer: Answer = {"reason": reason}
         if self.words:
             second = self.needed("second", "the second person's id")
@@ -178,10 +180,7 @@ class AskConfirm(Form):
         yield Options([(words_of(reason), reason) for reason in self._reasons], id="reason")
 
     def answer(self) -> Answer:
-        reason = self.chosen("reason")
-        if reason is None:
-            raise Unfit("reason", "choose a reason: its number, or x on its line")
-        return {"episode": self._episode, "reason": reason}
+        return {"episode": self._episode, "reason": self.choice("reason", NO_REASON)}
 
 
 class AskStop(Form):
@@ -215,14 +214,8 @@ class AskStop(Form):
 
     def answer(self) -> Answer:
         if not self._by_hand:
-            return {
-                "code": self._code,
-                "why": self.reason(),
-                "contact": bool(self.ticked("contact")),
-            }
-        cause = self.chosen("cause")
-        if cause is None:
-            raise Unfit("cause", "choose the cause: its number, or x on its line")
+            return {"code": self._code, "why": self.reason(), "contact": bool(self.ticked("contact"))}
+        cause = self.choice("cause", "choose the cause: its number, or x on its line")
         return {"code": self._code, "cause": cause, "why": self.reason()}
 
 
@@ -314,9 +307,7 @@ class AskScore(Form):
         if answer["remaining"] and self._done_by_device:
             answer["wrong_end"] = True
         if self._about["stages"]:
-            stage = self.chosen("stage")
-            if stage is None:
-                raise Unfit("stage", "choose the furthest stage reached, or none of them")
+            stage = self.choice("stage", "choose the furthest stage reached, or none of them")
             answer["stage_reached"] = stage or None
         return answer
 

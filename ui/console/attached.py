@@ -239,5 +239,6 @@ class Attached(Front):
         elif isinstance(screen, CommandPalette) and screen.is_mounted:
             screen.dismiss(None)
 
-    def _ask(self, form: Form, verb: str, role: str = "operator", *, any_state: bool = False) -> None:
-        self._open(form, lambda answer: self.send(verb, role, answer, any_state=any_state))
+    def _ask(self, form: Form, verb: str, role: str = "operator", *, any_state: bool = False, **fixed: Json) -> None:
+        """Send what a form answers, with what is fixed of it."""
+        self._open(form, lambda answer: self.send(verb, role, {**fixed, **answer}, any_state=any_state))

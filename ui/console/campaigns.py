@@ -128,6 +128,8 @@ class Campaigns(App[tuple[str, str]]):
             self.query_one("#said", Label).update(f"{entry.name} is {entry.phase}; next: {what}")
             return
         if entry.next == "report":
-            self.push_screen(Report(entry.name, self._make))
+            if not self.is_screen_installed(entry.name):  # made once, also while its page is left and opened again
+                self.install_screen(Report(entry.name, self._make), entry.name)
+            self.push_screen(entry.name)
             return
         self.exit((entry.name, entry.next))

@@ -296,3 +296,10 @@ class Form(ModalScreen[Answer | None]):
 
     def chosen(self, name: str) -> str | None:
         return self.query_one(f"#{name}", Options).value
+
+    def choice(self, name: str, missing: str) -> str:
+        """What is taken of some choices. Raises Unfit with the line `missing` where nothing is."""
+        found = self.chosen(name)
+        if found is None:
+            raise Unfit(name, missing)
+        return found

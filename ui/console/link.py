@@ -6,7 +6,6 @@ May not: open a socket.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Protocol, TypeAlias
 
 from labctl.bus import Message
@@ -17,7 +16,6 @@ Json: TypeAlias = "str | int | float | bool | Sequence[Json] | Mapping[str, Json
 class Link(Protocol):
     """See `labctl.runtime.attach.Attachment`."""
 
-    folder: Path
     read_only: bool
 
     def poll(self) -> list[Message]: ...
@@ -35,4 +33,3 @@ class Link(Protocol):
     def alive(self) -> bool: ...
     def ended(self) -> bool: ...
     def renew(self) -> bool: ...
-    def close(self) -> None: ...

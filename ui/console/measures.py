@@ -74,24 +74,14 @@ class AskStages(AskScore):
         return "all of it was done"
 
     def answer_outcome(self) -> Answer:
-        chosen = self.chosen("reached")
-        if chosen is None:
-            raise Unfit("reached", "nothing was seen: choose how far it got, by its number")
-        reached = int(chosen)
+        reached = int(self.choice("reached", "nothing was seen: choose how far it got, by its number"))
         return {"reached_s": [*self._seen[:reached], *[None] * (reached - len(self._seen))]}
 
 
 class AskRubric(AskScore):
     """A number from 0 to 1, with what the rubric says of some of them, and its pictures."""
 
-    def __init__(
-        self,
-        about: ToScore,
-        given: Mapping[str, Json] | None = None,
-        *,
-        why: bool = False,
-        photos: Photos | None = None,
-    ) -> None:
+    def __init__(self, about: ToScore, given: Mapping[str, Json] | None, *, why: bool, photos: Photos | None) -> None:
         self._photos = photos
         measured = about["measured"]
         proposed: Json = measured["score"] if measured else None
@@ -115,13 +105,13 @@ class AskRubric(AskScore):
         for anchor in self._about["rubric"]:
             if "picture" not in anchor or self._photos is None:
                 continue
-            photo, picture, wrong = anchor["picture"], Picture(), ""
+            picture, score = Picture(), f"{anchor['score']:g}"
             try:
-                picture.put(self._photos(photo))
+                picture.put(self._photos(anchor["picture"]))
             except LabctlError as error:
-                wrong = str(error)
-            told = Label(f"{anchor['score']:g}: {wrong}" if wrong else f"{anchor['score']:g}", markup=False)
-            yield Vertical(told) if wrong else Vertical(told, picture)
+                yield Vertical(Label(f"{score}: {error}", markup=False))
+            else:
+                yield Vertical(Label(score, markup=False), picture)
 
     def key_of(self, key: str) -> str:
         return ""
@@ -158,8 +148,7 @@ class AskPreference(Form):
         yield Line(self._given["why"] if self._given else "", id="why")
 
     def answer(self) -> Answer:
-        preferred = self.chosen("preferred")
-        if preferred is None:
-            raise Unfit("preferred", "choose the earlier, the later or neither: its number, or x on its line")
+        missing = "choose the earlier, the later or neither: its number, or x on its line"
+        preferred = self.choice("preferred", missing)
         pair = {"first": self._pair["first"], "second": self._pair["second"]}
         return {**pair, "preferred": preferred, "why": self.reason()}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from labctl.core.published_state import PublishedState as State
 from labctl.ui.console import acts, words
+from labctl.ui.console.keys import ACTS
 
 ANYWHERE = frozenset({"count", "reach", "touch", "note", "quit"})  # also from a page beside the first screen
 UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"
@@ -43,7 +44,7 @@ def gone_on(state: State, began: tuple[str | None, ...]) -> str:
     """Why a form about an episode is closed: what became of that meanwhile."""
     trial, void = began[0], state["voided"]
     if state["trial"] == trial and void:
-        what = f"the episode was voided meanwhile ({void['reason']})"
+        what = f"the episode was voided meanwhile ({words.words_of(void['reason'])})"
     elif state["trial"] == trial and state["trial_state"] == "running":
         what = "the episode has begun; a void comes after the motion"
     elif state["trial"] == trial and state["trial_state"] == "scoring":
@@ -55,43 +56,38 @@ def gone_on(state: State, began: tuple[str | None, ...]) -> str:
 
 def offers(action: str, state: State | None, who: str, *, read_only: bool, may_undo: bool) -> bool:
     """Can a key do something now? Those that cannot are not shown. action: a name of the console's keys."""
-    trial = state["trial_state"] if state else None
+    if action == "undo":
+        return may_undo
+    if action in ("stop", "primary"):
+        return not read_only
+    if action in WITHOUT_WORD or action not in ACTS:
+        return True
+    if read_only or state is None:
+        return False
+    trial, rules = state["trial_state"], state["rules"]
     match action:
-        case "end" | "futility" | "void" | "release" | "skip":
-            needs = "end" if action == "futility" else action
-            if (
-                needs == "end"
-                and state is not None
-                and state["rules"]["early_end"] == "forbidden"
-                and not words.done(state)
-            ):
-                return False
-            return state is not None and not read_only and bool(acts.role_for(state, who, needs))
+        case "end" | "futility":
+            early = rules["early_end"] != "forbidden" or words.done(state)
+            return early and acts.role_for(state, who, "end") is not None
+        case "void" | "release" | "skip":
+            return acts.role_for(state, who, action) is not None
         case "confirm":
-            waits = state is not None and trial == "scoring" and state["evidence"] is None
-            return not read_only and waits and state is not None and bool(acts.roles_of(state, who))
+            return trial == "scoring" and state["evidence"] is None and bool(acts.roles_of(state, who))
         case "override":
-            return not read_only and acts.may_override(state, who) is not None
+            return acts.may_override(state, who) is not None
         case "reference":
-            return not read_only and trial == "staging"
+            return trial == "staging"
         case "count":
-            counts = bool(state and state["session"] and state["rules"]["measure"] != "score")
-            return not read_only and trial in ("running", "scoring") and counts
+            return trial in ("running", "scoring") and bool(state["session"]) and rules["measure"] != "score"
         case "reach":
-            return not read_only and trial in ("running", "scoring") and bool(state and state["rules"]["steps"])
+            return trial in ("running", "scoring") and bool(rules["steps"])
         case "touch":
-            return not read_only and (trial == "running" or bool(state and state["touching"]))
-        case "undo":
-            return may_undo
+            return trial == "running" or state["touching"]
         case "prefer":
-            return not read_only and state is not None and acts.may_prefer(state, who) and not may_move(state)
+            return acts.may_prefer(state, who) and not may_move(state)
         case "acknowledge":
-            return state is not None and bool(state["waiting"] or any(hold["needs_person"] for hold in state["holds"]))
-        case "wait" | "note" | "people" | "leave_session":
-            return bool(state and state["session"]) and not read_only
-        case "stop" | "primary":
-            return not read_only
-    return True
+            return bool(state["waiting"]) or any(hold["needs_person"] for hold in state["holds"])
+    return state["session"] is not None
 
 
 def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> str:
@@ -140,11 +136,7 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
 
 
 def _role(state: State, who: str, verb: str, otherwise: str) -> str:
-    able = [role for role in acts.ROLES if verb in state["by_role"].get(role, ())]
-    if not able:
-        return otherwise
-    mine = ", ".join(acts.roles_of(state, who)) or "watching"
-    return f"{verb} is for the {' or '.join(able)}; you are {mine}"
+    return acts.for_others(state, who, verb, verb) or otherwise
 
 
 def _prefer(state: State, who: str) -> str:

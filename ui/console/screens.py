@@ -5,6 +5,8 @@ May not: decide what may be done (`acts`), or show an outcome, a latency or a ra
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from rich.cells import cell_len
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical, VerticalScroll
@@ -19,16 +21,44 @@ from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.tiles import Cameras, Joints
 
 TALL = 30  # rows from which the clock is drawn large
-SILENT = (
+WIDE = 100  # columns from which cameras and curves stand beside the card
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """What the first screen says while the run process is not heard: in its top line, as its state and line, and what
+    is wrong with what clears it. {}: the campaign.
+    """
+
+    top: str
+    state: str
+    line: str
+    wrong: str
+    clears: str
+
+
+SILENT = Silence(
+    "NO WORD FROM THE RUN PROCESS",
+    "no word",
+    "the run process is there and says nothing",
     "no word from the run process: this screen is old; the stop key still reaches the robot",
     "it goes on by itself; if it does not, end it and start it again: labctl run {}",
 )
-GONE = (
+_AGAIN = "start it again: labctl run {}; this console attaches to it by itself"
+GONE = Silence(
+    "THE RUN IS GONE",
+    "run gone",
+    "its process has ended: nothing goes on and nothing moves",
     "the run process is gone: its lease is over, so whatever moved has stopped",
-    "start it again: labctl run {}; this console attaches to it by itself",
+    _AGAIN,
 )
-ENDED = ("it was ended in order: what was recorded is kept and no trial is lost", GONE[1])
-WIDE = 100  # columns from which cameras and curves stand beside the card
+ENDED = Silence(
+    "THE RUN HAS ENDED",
+    "run ended",
+    "the run was ended: nothing goes on and nothing moves",
+    "it was ended in order: what was recorded is kept and no trial is lost",
+    _AGAIN,
+)
 
 
 class Now(Screen[None]):
@@ -69,25 +99,19 @@ class Now(Screen[None]):
         """Draw the state. fresh: the run process published lately; there: its process exists; ended: in order."""
         if state is not None and not there and acts.over(state):
             fresh = True  # it ended as it should: nothing is missing
-        old = state is not None and not fresh
-        if state is not None and old:
-            page = acts.unheard(state, there=there, ended=ended)
-        else:
-            page = acts.page(state, now_ns, who)
-        self._put(
-            "header",
-            _unheard_words(fresh=fresh, there=there, ended=ended) + acts.header(state),
-        )
+        silence = None if fresh else SILENT if there else ENDED if ended else GONE
+        page = acts.page(state, now_ns)
+        if silence is not None and state is not None:  # what was, and no clock that goes on
+            page = acts.Page(silence.state, silence.line, [f"it last said: {page.state}"])
+        self._put("header", f"{'' if silence is None else f'{silence.top} · '}{acts.header(state)}")
         self._put("state", page.state.upper())
         for name in ("planned", "staging", "armed", "running", "scoring"):
             self.query_one("#state").set_class(
-                (not old and state is not None and state["trial_state"] == name), f"is-{name}"
+                fresh and state is not None and state["trial_state"] == name, f"is-{name}"
             )
         self._put("line", page.line)
-        self._put(
-            "details",
-            "\n".join(f"• {line}" for line in (*page.details, *(acts.awaited(state) if fresh else ()))),
-        )
+        details = (*page.details, *(acts.awaited(state) if fresh else ()))
+        self._put("details", "\n".join(f"• {line}" for line in details))
         bar = self.query_one("#time", ProgressBar)
         bar.display = page.bar is not None
         big = self.query_one("#clock", Digits)
@@ -97,13 +121,10 @@ class Now(Screen[None]):
             left = clock(page.bar[1] - page.bar[0])
             if big.display and big.value != left:
                 big.update(left)
-        if not fresh and state:
-            what, clears = SILENT if there else ENDED if ended else GONE
-            wrong = [(what, clears.format(state["campaign"]))]
-        else:
-            wrong = acts.fixes(state)
+        title, wrong = acts.against(state), acts.fixes(state)
+        if silence is not None and state is not None:
+            title, wrong = "this screen is old:", [(silence.wrong, silence.clears.format(state["campaign"]))]
         lines = [f"✖ {text}\n  to go on: {clears}" for text, clears in wrong]
-        title = acts.against(state) if fresh else "this screen is old:"
         self._put("holds", "\n".join([title, *lines]) if lines else "")
         self._primary(acts.primary(state, who), fresh=fresh and there, read_only=read_only)
 
@@ -118,7 +139,7 @@ class Now(Screen[None]):
             button.disabled = bool(act.why_not) or not fresh
 
     def _put(self, name: str, text: str) -> None:
-        widget = self.query_one(f"#{name}", Static if name != "header" else Label)
+        widget = self.query_one(f"#{name}", Static)
         before = str(widget.content)
         if before != text:
             widget.update(text, layout=name == "state" or not same_rows(before, text, widget.content_size.width))
@@ -127,13 +148,6 @@ class Now(Screen[None]):
         """One line above the button: the answer to the last key."""
         self._put("said", text)
         self.query_one("#said", Static).set_class(wrong, "wrong")
-
-
-def _unheard_words(*, fresh: bool, there: bool, ended: bool) -> str:
-    """What stands first in the top line."""
-    if fresh:
-        return ""
-    return "NO WORD FROM THE RUN PROCESS · " if there else f"THE RUN {'HAS ENDED' if ended else 'IS GONE'} · "
 
 
 def same_rows(before: str, after: str, width: int) -> bool:

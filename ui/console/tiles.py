@@ -17,15 +17,16 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
+from labctl.clock import SECOND
 from labctl.ui.console.picture import Picture
 
 KEPT = 120  # points of a curve
 BARS = "▁▂▃▄▅▆▇█"
 NAME, VALUE = 9, 13  # columns beside a curve
-DRAW_NS = 200_000_000  # five times a second
-PICTURE_NS = 400_000_000
+DRAW_NS = SECOND // 5
+PICTURE_NS = 2 * SECOND // 5
 OLD_S = 2.0
-GHOST_NS = 1_500_000_000  # a ghost older than this gives way to the live picture
+GHOST_NS = 3 * SECOND // 2  # a ghost older than this gives way to the live picture
 
 
 class Joints(Widget):
@@ -130,7 +131,7 @@ class Cameras(Horizontal):
     def ages(self, now_ns: int) -> None:
         """Say of each camera how old its picture is once that matters."""
         for camera, (label, _) in self._tiles.items():
-            age_s = (now_ns - self._seen_ns[camera]) / 1e9
+            age_s = (now_ns - self._seen_ns[camera]) / SECOND
             text = camera if age_s < OLD_S else f"{camera}: no picture for {age_s:.0f} s"
             if self._ghosted(camera, now_ns):
                 score = self._ghosts[camera][1]

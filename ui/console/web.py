@@ -85,7 +85,7 @@ class TokenServer(Server):
     async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
         """What a browser without the token is answered; None for one that has it."""
         given = request.query.get("token")
-        if given is not None and secrets.compare_digest(given, self.token):
+        if given is not None and secrets.compare_digest(given.encode(), self.token.encode()):
             return self._with_token(request, request.path)
         if not self._has_token(request):
             return web.Response(status=403, text="open the address that `labctl console --web` printed\n")
@@ -130,7 +130,7 @@ class PairedServer(TokenServer):
         given = str((await request.post()).get("code", ""))
         typed = "".join(filter(str.isdigit, given))
         async with self._one_at_a_time:
-            right = secrets.compare_digest(typed, self.code.replace("-", ""))
+            right = secrets.compare_digest(typed.encode(), self.code.replace("-", "").encode())
             if right:
                 self._renew(f"a browser at {request.remote} was paired; the code for another")
                 return self._with_token(request, "/")

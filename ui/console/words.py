@@ -51,13 +51,13 @@ def holds(state: PublishedState | None) -> list[str]:
     lines: list[str] = []
     for hold in state["holds"]:
         lines += [
-            f"{'…' if hold.get('awaited') else '✖'} {hold['text']}",
+            f"{'…' if hold['awaited'] else '✖'} {hold['text']}",
             f"  to go on: {hold['clears']}",
             f"  {_who_clears(hold)}",
             "",
         ]
     for code in state["waiting"]:
-        lines += [f"… a hold after this {_after(code)} was asked for", "  a lets go of it", ""]
+        lines += [f"… a hold after this {trial_or_block(code)} was asked for", "  a lets go of it", ""]
     return lines or ["nothing; the trial can go on"]
 
 
@@ -69,7 +69,8 @@ def _who_clears(hold: LiveHold) -> str:
     return "it goes with its cause"
 
 
-def _after(code: str) -> str:
+def trial_or_block(code: str) -> str:
+    """After which of the two a hold that was asked for begins, by its code."""
     return "trial" if code.startswith("after_trial") else "block"
 
 
@@ -131,7 +132,7 @@ def hand_line(state: PublishedState) -> str | None:
 
 def instructions(state: PublishedState, now_ns: int) -> list[str]:
     """Where the protocol switches the instruction: the one that stands, and the next with the seconds to it."""
-    every = state.get("instructions", [])
+    every = state["instructions"]
     stood = [entry for entry in every if entry["taken_ns"] is not None]
     lines = [f"instruction now: {stood[-1]['instruction']}"] if stood else []
     following = every[every.index(stood[-1]) + 1 :] if stood else every[1:]
@@ -147,7 +148,7 @@ def cameras(state: PublishedState) -> list[str]:
     """What a lost camera means for the episode that runs or was recorded."""
     lines = []
     running = state["trial_state"] == "running"
-    for camera in state.get("cameras", ()):
+    for camera in state["cameras"]:
         if camera["lost"] and running:
             lines.append(
                 f"camera {camera['name']} gives no pictures ({camera['lost']}): the episode goes on, the gap is marked"
@@ -171,16 +172,15 @@ def path(state: PublishedState | None) -> list[str]:
     if state["pace_s"] and done < of:
         where += f", about {clock(state['pace_s'] * (of - done), coarse=True)} to go"
     steps = [
-        ("trials", f"{bar(done / of)} {where}", done >= of),
-        ("close", f"labctl close {name}     no more trials (end the run first)", False),
-        ("review", f"labctl review {name}     the assessor, blind; disagreements first", False),
-        ("freeze", f"labctl freeze {name}     after labctl review {name} --finish; no more review", False),
-        ("unblind", f"labctl unblind {name}     arms become known", False),
-        ("report", f"labctl report {name} --out report     where it lies is printed at its end", False),
+        ("trials", f"{bar(done / of)} {where}"),
+        ("close", f"labctl close {name}     no more trials (end the run first)"),
+        ("review", f"labctl review {name}     the assessor, blind; disagreements first"),
+        ("freeze", f"labctl freeze {name}     after labctl review {name} --finish; no more review"),
+        ("unblind", f"labctl unblind {name}     arms become known"),
+        ("report", f"labctl report {name} --out report     where it lies is printed at its end"),
     ]
-    at = next(i for i, (_, _, over) in enumerate(steps) if not over)
-    marks = ("✔", "▶", "·")
-    lines = [f"{marks[(i > at) + (i >= at)]} {what:<8} {text}" for i, (what, text, _) in enumerate(steps)]
+    marks = "✔▶····" if done >= of else "▶·····"
+    lines = [f"{mark} {what:<8} {text}" for mark, (what, text) in zip(marks, steps, strict=True)]
     return [*lines, "", "How the arms do is said in the report and nowhere before."]
 
 

@@ -43,13 +43,7 @@ def blueprint(views: Mapping[str, EpisodeView]) -> Any:
         body = rrb.Horizontal(_stack(left), _stack(_evidence(prefix, view, axis)), column_shares=[5, 4])
     else:
         body = rrb.Horizontal(*(_column(prefix, view, axis) for prefix, view in views.items()))
-    return rrb.Blueprint(
-        body,
-        rrb.TimePanel(timeline=TIMELINE, state="collapsed", play_state="playing"),
-        rrb.SelectionPanel(state="hidden"),
-        rrb.BlueprintPanel(state="hidden"),
-        auto_views=False,
-    )
+    return _alone(body, rrb.TimePanel(timeline=TIMELINE, state="collapsed", play_state="playing"))
 
 
 def live_blueprint(cameras: Sequence[str]) -> Any:
@@ -73,13 +67,14 @@ def live_blueprint(cameras: Sequence[str]) -> Any:
         row_shares=[2.6, 3, 2, 2, 2],
     )
     left = rrb.Vertical(cell, pictures, row_shares=[3, 2]) if cameras else cell
-    return rrb.Blueprint(
-        rrb.Horizontal(left, right, column_shares=[5, 4]),
-        rrb.TimePanel(timeline=UTC, state="collapsed", play_state="following"),
-        rrb.SelectionPanel(state="hidden"),
-        rrb.BlueprintPanel(state="hidden"),
-        auto_views=False,
-    )
+    body = rrb.Horizontal(left, right, column_shares=[5, 4])
+    return _alone(body, rrb.TimePanel(timeline=UTC, state="collapsed", play_state="following"))
+
+
+def _alone(body: rrb.Horizontal, time: rrb.TimePanel) -> rrb.Blueprint:
+    """Views and a time line, without the viewer's other panels."""
+    hidden = rrb.SelectionPanel(state="hidden"), rrb.BlueprintPanel(state="hidden")
+    return rrb.Blueprint(body, time, *hidden, auto_views=False)
 
 
 def _column(prefix: str, view: EpisodeView, axis: Any) -> Any:

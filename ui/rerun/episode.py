@@ -12,9 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from labctl.errors import MissingExtra, StorageError
-from labctl.ui.rerun.episode_view import EpisodeView, Stream, Video
-
-__all__ = ["EpisodeView", "Stream", "Video", "save_episode", "save_side_by_side"]
+from labctl.ui.rerun.episode_view import EpisodeView
 
 APPLICATION = "labctl"
 SIDES = ("a", "b")

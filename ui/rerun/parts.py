@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import numpy as np
 import rerun as rr
 
-from labctl.clock import wall_ns
+from labctl.clock import MILLISECOND, SECOND, wall_ns
 from labctl.core.timeline import Mark
 from labctl.ui.rerun import depth as rerun_depth
 from labctl.ui.rerun.episode_view import (
@@ -168,7 +168,7 @@ class Parts:
         if policy is not None:
             times = columns(policy, ["capture_ns", "request_ns", "reply_ns"]).astype(float)
             if times.shape[1] == 3:
-                taken = (times[:, 2:] - times[:, :2]) / 1e6
+                taken = (times[:, 2:] - times[:, :2]) / MILLISECOND
                 names = ["from capture to reply", "from request to reply"]
                 self._curves("policy", policy.t_ns, taken, names, [(150, 120, 190), (205, 140, 255)])
 
@@ -323,7 +323,7 @@ def _broken(t_ns: np.ndarray, values: np.ndarray, gaps: Sequence[int]) -> tuple[
 
 def thinned(t_ns: np.ndarray, rate_hz: float) -> np.ndarray:
     """Indices of the first sample in every 1/rate_hz; all of them when there are no more."""
-    bins = t_ns // round(1e9 / rate_hz)
+    bins = t_ns // round(SECOND / rate_hz)
     return np.flatnonzero(np.diff(bins, prepend=bins[0] - 1))
 
 

@@ -16,7 +16,7 @@ from labctl.ui.rerun.parts import Parts
 PARTS = ("q", "dq", "tau", *STAGES)
 
 
-def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str = "") -> None:
+def log_episode(recording: rr.RecordingStream, view: EpisodeView, prefix: str) -> None:
     """Send all of a view under an entity prefix ("" or a side's name), whole columns at a time.
 
     First what is small and says most: a page that is still loading shows it.

@@ -13,7 +13,7 @@ import http.client
 import shutil
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOOPBACK = "127.0.0.1"
@@ -50,8 +50,10 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
                 self.send_error(403, "ask for 127.0.0.1")  # another site's name that leads here
                 return
             headers = {name: self.headers[name] for name in _ASKED_FOR if name in self.headers}
-            inner = http.client.HTTPConnection(LOOPBACK, viewer_port, timeout=PATIENCE_S)
-            with suppress(ConnectionError):  # a browser that went away needs no answer
+            with (
+                suppress(ConnectionError),  # a browser that went away needs no answer
+                closing(http.client.HTTPConnection(LOOPBACK, viewer_port, timeout=PATIENCE_S)) as inner,
+            ):
                 try:
                     inner.request(self.command, self.path, headers=headers)
                     found = inner.getresponse()
@@ -68,7 +70,6 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
                 self.end_headers()
                 if body:
                     shutil.copyfileobj(found, self.wfile)
-            inner.close()
 
         def log_message(self, format: str, *args: object) -> None:
             """A page that is loaded is no news."""

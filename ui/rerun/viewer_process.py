@@ -112,12 +112,8 @@ def web(files: Sequence[Path], ports: tuple[int, int], folder: Path) -> Iterator
 
     Raises LabctlError when it does not begin to answer.
     """
-    inner = free_port()
-    words = ["--serve-web", "--bind", LOOPBACK, "--port", str(ports[1]), "--web-viewer-port", str(inner)]
-    with _running([*words, *map(str, files)], folder) as viewer:
-        _await_ports(viewer, (ports[1], inner), folder)
-        with handed_on(inner, *ports):
-            yield viewer
+    with _served(files, ports[1], folder) as (viewer, inner), handed_on(inner, *ports):
+        yield viewer
 
 
 @contextmanager
@@ -126,11 +122,18 @@ def program(folder: Path) -> Iterator[int]:
 
     Raises LabctlError when it does not begin to answer.
     """
-    data, page_port = free_port(), free_port()
-    words = ["--serve-web", "--bind", LOOPBACK, "--port", str(data), "--web-viewer-port", str(page_port)]
-    with _running(words, folder) as viewer:
-        _await_ports(viewer, (data, page_port), folder)
+    with _served((), free_port(), folder) as (_, page_port):
         yield page_port
+
+
+@contextmanager
+def _served(files: Sequence[Path], data: int, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
+    """The viewer with these recordings behind a port, and the port of loopback at which its own page is."""
+    inner = free_port()
+    words = ["--serve-web", "--bind", LOOPBACK, "--port", str(data), "--web-viewer-port", str(inner)]
+    with _running([*words, *map(str, files)], folder) as viewer:
+        _await_ports(viewer, (data, inner), folder)
+        yield viewer, inner
 
 
 @contextmanager

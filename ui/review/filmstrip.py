@@ -36,7 +36,6 @@ class Filmstrip(Vertical):
         self._look = look
         self._wanted: tuple[str, int, float] | None = None
         self._camera = 0
-        self._pictures: tuple[str, list[tuple[float, np.ndarray]]] = ("", [])
 
     def compose(self) -> ComposeResult:
         yield Picture(classes="strip")
@@ -93,7 +92,7 @@ class Filmstrip(Vertical):
     ) -> None:
         if wanted != self._wanted or not self.is_attached:
             return
-        camera, pictures = self._pictures = filmstrip
+        camera, pictures = filmstrip
         times = self.query_one("#strip-times", Static)
         width = self.size.width
         if not pictures or width < 3 * len(pictures):

@@ -21,7 +21,6 @@ from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.published_state import Compare
 from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettled
-from labctl.errors import LabctlError
 from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 from labctl.ui.console.asking import Confirm
@@ -36,7 +35,6 @@ from labctl.ui.review.filmstrip import Filmstrip, Look
 from labctl.ui.review.reviewing import Reviewing
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
-NONE_CHOSEN = "no operation is chosen: there is none; + adds one"
 
 
 class AskOperation(Form):
@@ -163,7 +161,7 @@ class Review(Reviewing):
         self.query_one("#line", Static).update(f"{item.trial.episode} · {item.trial.condition}")
         went = [
             f"• outcome: moved {outcome.moved}, lost {outcome.lost}, of {outcome.items_staged} staged",
-            f"• the operator counted {item.counted if item.counted is not None else 'nothing'}",
+            f"• the operator counted {'no item while it ran' if item.counted is None else item.counted}",
         ]
         lines = [
             *(went if item.task is None else measured.lines(item.task, outcome)),
@@ -177,7 +175,7 @@ class Review(Reviewing):
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
         self.query_one("#holds", Static).update(wrong or "✔ all witnesses agree")
         self.query_one("#holds", Static).set_class(not wrong, "agree")
-        ordered = sorted(self._operations, key=lambda op: op["t_ns"])
+        ordered = self._ordered
         traced, others = matched(item, ordered)
         for number, (op, words) in enumerate(zip(ordered, traced, strict=True), 1):
             when = f"{item.since_go_s(op['t_ns']):.2f}"
@@ -189,9 +187,13 @@ class Review(Reviewing):
         table.move_cursor(row=at)
         self.look_at()
 
+    @property
+    def _ordered(self) -> list[OperationRecorded]:
+        """The operations at hand as the table has them."""
+        return sorted(self._operations, key=lambda op: op["t_ns"])
+
     def _chosen(self) -> OperationRecorded | None:
-        ordered = sorted(self._operations, key=lambda op: op["t_ns"])
-        row = self.query_one(DataTable).cursor_row
+        row, ordered = self.query_one(DataTable).cursor_row, self._ordered
         return ordered[row] if 0 <= row < len(ordered) else None
 
     @on(DataTable.RowHighlighted)
@@ -199,38 +201,26 @@ class Review(Reviewing):
         """The strip shows the operation, the candidate that is none or the stage that is chosen; without one, go."""
         item = self.item
         if item is not None and item.trial.episode is not None:
-            row, ordered = self.query_one(DataTable).cursor_row, sorted(self._operations, key=lambda op: op["t_ns"])
+            row, ordered = self.query_one(DataTable).cursor_row, self._ordered
             listed = [item.since_go_s(op["t_ns"]) for op in (*ordered, *matched(item, ordered)[1])]
             listed += [seconds or 0.0 for seconds in (item.trial.outcome and item.trial.outcome.reached_s) or ()]
             self.query_one(Filmstrip).show(item.trial.episode, listed[row] if 0 <= row < len(listed) else 0.0)
 
-    def action_shift(self, by: int) -> None:
-        self.query_one(Filmstrip).shift(by)
-
-    def action_camera(self) -> None:
-        self.query_one(Filmstrip).turn()
-
     def action_confirm(self) -> None:
         """What stands is what happened: journal it, go to the next."""
-        if self.item is None:
+        item = self.item
+        if item is None or not self._done(lambda: self._save(item.trial.id, self._operations)):
             return
-        try:
-            self._save(self.item.trial.id, self._operations)
-        except LabctlError as error:
-            self._say(str(error), wrong=True)
-            return
-        reviewed = self.item.trial.episode
         self._reload()
         whole = not unsettled(self._items)
-        self._say(f"{reviewed} reviewed{'; nothing else is in dispute: f finishes the review' if whole else ''}")
+        self._say(
+            f"{item.trial.episode} reviewed{'; nothing else is in dispute: f finishes the review' if whole else ''}"
+        )
 
     def action_watch(self) -> None:
-        if self.item is not None and self.item.trial.episode is not None:
-            try:
-                self._watch(self.item.trial.episode)
-                self._say("opening the episode, masked")
-            except LabctlError as error:
-                self._say(str(error), wrong=True)
+        episode = self.item.trial.episode if self.item else None
+        if episode is not None and self._done(lambda: self._watch(episode)):
+            self._say("opening the episode, masked")
 
     def _without_operations(self) -> bool:
         """Whether the episode at hand has none, which is said."""
@@ -239,41 +229,42 @@ class Review(Reviewing):
             self._say(f"this task is judged by {task.measure}, not by operations; w corrects its outcome", wrong=True)
         return task is not None
 
+    def _to_change(self) -> OperationRecorded | None:
+        """The operation that is chosen; None where none is, which is said."""
+        if self._without_operations():
+            return None
+        chosen = self._chosen()
+        if chosen is None:
+            self._say("no operation is chosen: there is none; + adds one", wrong=True)
+        return chosen
+
     def action_add(self) -> None:
         if self._without_operations():
             return
 
-        def answered(answer: Answer | None) -> None:
-            if answer is not None and self.item is not None and self.item.trial.go_ns is not None:
+        def answered(answer: Answer) -> None:
+            if self.item is not None and self.item.trial.go_ns is not None:
                 t_ns = self.item.trial.go_ns + round(float(str(answer["at_s"])) * SECOND)
                 result: Result = next(known for known in RESULTS if known == answer["result"])
                 cause = None if result == "success" else "reviewed"
                 self._operations.append({"op_index": 0, "result": result, "t_ns": t_ns, "cause": cause})
                 self._draw()
 
-        self.push_screen(AskOperation(self.query_one(Filmstrip).at_s), answered)
+        self._asked(AskOperation(self.query_one(Filmstrip).at_s), answered)
 
     def action_remove(self) -> None:
-        if self._without_operations():
-            return
-        chosen = self._chosen()
-        if chosen is None:
-            self._say(NONE_CHOSEN, wrong=True)
-            return
-        self._operations.remove(chosen)
-        self._draw()
+        chosen = self._to_change()
+        if chosen is not None:
+            self._operations.remove(chosen)
+            self._draw()
 
     def action_turn(self) -> None:
         """A success that was none, or a loss that was a success."""
-        if self._without_operations():
-            return
-        chosen = self._chosen()
-        if chosen is None:
-            self._say(NONE_CHOSEN, wrong=True)
-            return
-        lost = chosen["result"] == "success"
-        chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
-        self._draw()
+        chosen = self._to_change()
+        if chosen is not None:
+            lost = chosen["result"] == "success"
+            chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
+            self._draw()
 
     def action_prefer(self) -> None:
         """Which of two was better: of the pair that this episode is of, else of the next of which nobody said it."""
@@ -284,19 +275,13 @@ class Review(Reviewing):
             self._say("no pair of episodes waits for a word on which was better", wrong=True)
             return
 
-        def answered(answer: Answer | None) -> None:
-            if answer is None:
-                return
+        def answered(answer: Answer) -> None:
             words = {key: str(answer[key]) for key in ("first", "second", "preferred", "why")}
-            try:
-                prefer(PreferenceStated(**words))
-            except LabctlError as error:
-                self._say(str(error), wrong=True)
-                return
-            self._draw()
-            self._say(f"recorded: {words['preferred']} of block {chosen[0]['block'] + 1}")
+            if self._done(lambda: prefer(PreferenceStated(**words))):
+                self._draw()
+                self._say(f"recorded: {words['preferred']} of block {chosen[0]['block'] + 1}")
 
-        self.push_screen(AskPreference(*chosen), answered)
+        self._asked(AskPreference(*chosen), answered)
 
     def action_undo(self) -> None:
         self._take(self.item)
@@ -314,18 +299,14 @@ class Review(Reviewing):
             return
         finish = self._finish
 
-        def answered(answer: Answer | None) -> None:
-            if answer is None:
-                return
-            try:
-                self.exit(finish())
-            except LabctlError as error:
-                self._say(str(error), wrong=True)
-
         seen = f"{sum(item.reviewed is not None for item in self._items)} of {count(len(self._items), 'episode')}"
         title = f"Finish the review? Nothing is in dispute; {seen} looked at, the others stand as scored. "
         title += "Afterwards nobody changes an operation or an outcome."
-        self.push_screen(Confirm(title, "Finish"), answered)
+
+        def answered(answer: Answer) -> None:
+            self._done(lambda: self.exit(finish()))
+
+        self._asked(Confirm(title, "Finish"), answered)
 
     def action_outcome(self) -> None:
         item = self.item
@@ -335,24 +316,18 @@ class Review(Reviewing):
         about = measured.about(item.task, outcome.items_staged)
         about["ended"], about["counted"] = str(item.trial.ended), item.counted or 0
 
-        def answered(answer: Answer | None) -> None:
-            if answer is None:
-                return
+        def answered(answer: Answer) -> None:
             kept: dict[str, Json] = {"tags": list(outcome.tags)}
             kept |= {} if item.task else {"stage_reached": outcome.stage_reached}
             why = str(answer.pop("why"))
-            try:
-                self._correct(item.trial.id, {**answer, **kept}, why)
-            except LabctlError as error:
-                self._say(str(error), wrong=True)
-                return
-            self._items = self._load()
-            self._draw()
-            self._say(f"corrected: {self._now(item)}; ENTER confirms the episode")
+            if self._done(lambda: self._correct(item.trial.id, {**answer, **kept}, why)):
+                self._items = self._load()
+                self._draw()
+                self._say(f"corrected: {self._now(item)}; ENTER confirms the episode")
 
         given: dict[str, Json] = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
         given |= {"reached_s": list(outcome.reached_s or ()), "score": outcome.score}
-        self.push_screen(form(about, given, why=True, photos=self._photos), answered)
+        self._asked(form(about, given, why=True, photos=self._photos), answered)
 
     def _now(self, before: Item) -> str:
         """What the outcome of an episode is now, in words."""

@@ -13,7 +13,6 @@ from textual.binding import Binding
 from textual.widgets import DataTable, Label, Static
 
 from labctl.core.reviewed import Unseen
-from labctl.errors import LabctlError
 from labctl.plain import count
 from labctl.ui.console import measures
 from labctl.ui.console.form import Answer
@@ -95,12 +94,6 @@ class SecondReview(Reviewing):
             table.add_row(*row)
         self.query_one(Filmstrip).show(one.episode, 0.0)
 
-    def action_shift(self, by: int) -> None:
-        self.query_one(Filmstrip).shift(by)
-
-    def action_camera(self) -> None:
-        self.query_one(Filmstrip).turn()
-
     def action_skip(self) -> None:
         self._at += 1
         self._draw()
@@ -111,17 +104,10 @@ class SecondReview(Reviewing):
         if one is None:
             return
 
-        def answered(answer: Answer | None) -> None:
-            if answer is None:
-                return
-            try:
-                self._judge(one.trial, answer)
-            except LabctlError as error:
-                self._say(str(error), wrong=True)
-                return
-            self._reload()
-            self._say(f"{one.episode} is judged")
+        def answered(answer: Answer) -> None:
+            if self._done(lambda: self._judge(one.trial, answer)):
+                self._reload()
+                self._say(f"{one.episode} is judged")
 
         asked = about(one.task, one.task.items)
-        form = measures.form(asked, {"moved": "", "lost": ""}, photos=self._photos)
-        self.push_screen(form, answered)
+        self._asked(measures.form(asked, {"moved": "", "lost": ""}, photos=self._photos), answered)

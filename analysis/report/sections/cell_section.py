@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from labctl.analysis.cells_result import OverCells, PairOverCells
-from labctl.analysis.numerals import MISSING, estimate, number, p_value, percent
+from labctl.analysis.numerals import MISSING, estimate, number, p_value, percent, ratio
 from labctl.analysis.report import cell_words, figures, wording
 from labctl.analysis.report.figures import INK, MUTED, RULE, Figure
 from labctl.analysis.report.sections.supplementary_sections import Section
@@ -82,16 +82,12 @@ def _spread(found: OverCells) -> Table:
     rows = tuple(
         (
             f"{pair['a']} – {pair['b']}",
-            cell_words.ratio(pair["mean"], pair["fixed_ci"]),
+            ratio(pair["mean"], pair["fixed_ci"]),
             _f(pair),
             MISSING if pair["p_alike"] is None else p_value(pair["p_alike"], None),
             _sd(pair),
             MISSING if pair["i2"] is None else percent(pair["i2"], 0),
-            *(
-                (cell_words.ratio(pair["mean"], pair["ci"]), cell_words.ratio(pair["mean"], pair["prediction"]))
-                if found["sample"]
-                else ()
-            ),
+            *((ratio(pair["mean"], pair["ci"]), ratio(pair["mean"], pair["prediction"])) if found["sample"] else ()),
         )
         for pair in found["pairs"]
     )

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from labctl.analysis.numerals import MISSING, count, estimate, p_value
+from labctl.analysis.numerals import MISSING, count, p_value
 from labctl.analysis.report.sections.supplementary_sections import Section
-from labctl.analysis.report.tables import ARM, Column, Table, arm_order
+from labctl.analysis.report.tables import ARM, Column, Table, arm_order, measure
 from labctl.analysis.report.wording import verdict_words
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Counting, PairResult, Repeat, Tipping
 
@@ -148,9 +148,7 @@ def _times(counting: Counting, result: AnalysisResult) -> Table:
 
 def _measures(arm: ArmResult | None, result: AnalysisResult) -> list[str]:
     keys = [("rmst", 1.0), *([("hrt", 100.0)] if result.get("reference") else []), ("moved", 100.0)]
-    if arm is None:
-        return [MISSING] * len(keys)
-    return [estimate(arm.get(key), arm.get(f"{key}_ci"), scale=scale) for key, scale in keys]
+    return [measure(arm, key, scale) for key, scale in keys]
 
 
 def _tipping(tipping: list[Tipping]) -> Table:

@@ -5,7 +5,7 @@ May not: compare: it prints what was declared, and says what it is not.
 
 from __future__ import annotations
 
-from labctl.analysis.historical_facts import Historical
+from labctl.analysis.episode_facts import Historical
 from labctl.analysis.numerals import estimate, listing
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table

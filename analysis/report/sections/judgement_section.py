@@ -13,8 +13,10 @@ from labctl.analysis.report.tables import ARM, Column, Table
 
 def section(found: Judgements | None) -> Section | None:
     """The section, None where nothing of it was recorded. found: of `labctl.reporting.judgements`."""
+    if not found:
+        return None
     tables = []
-    if found and found["guesses"]:
+    if found["guesses"]:
         columns = (ARM, *map(Column, ("Guesses", "Right", "Could not tell", "Bang’s index [95 %]")))
         rows = tuple(
             (g["arm"], count(g["said"]), count(g["right"]), count(g["unknown"]),
@@ -27,7 +29,7 @@ def section(found: Judgements | None) -> Section | None:
             "Davis 2004.)"
         )
         tables.append(("Could people tell the arm?", Table(columns, rows, note)))
-    if found and found["tags"]:
+    if found["tags"]:
         names = list(found["tags"][0]["by_tag"])
         columns = (ARM, Column("Episodes"), *(Column(name.replace("_", " ").capitalize()) for name in names))
         rows = tuple(
@@ -36,7 +38,7 @@ def section(found: Judgements | None) -> Section | None:
         )
         note = "In how many of its scored episodes the assessor ticked the tag, and their share."
         tables.append(("Failure tags", Table(columns, rows, note)))
-    if found and found["witnesses"]:
+    if found["witnesses"]:
         labels = ("Episodes", "Same count %", "Kappa [95 %]", "Weighted kappa")
         columns = (Column("Items moved by", "text"), *map(Column, labels))
         rows = tuple(
@@ -50,7 +52,7 @@ def section(found: Judgements | None) -> Section | None:
             "same of every episode."
         )
         tables.append(("Do the witnesses agree?", Table(columns, rows, note)))
-    if found and found["second"]:
+    if found["second"]:
         labels = ("Judged by", "Episodes", "Agree %", "Agreement [95 %]", "Disagreements", "Gone over since")
         columns = (Column("Task", "text"), *map(Column, labels))
         rows = tuple(
@@ -65,7 +67,7 @@ def section(found: Judgements | None) -> Section | None:
             "said the same of all."
         )
         tables.append(("Does a second assessor agree?", Table(columns, rows, note)))
-    if found and found["models"]:
+    if found["models"]:
         labels = ("Judged by", "Episodes", "Could not tell", "Agree %", "Agreement [95 %]")
         columns = (Column("Model", "text"), Column("Task", "text"), *map(Column, labels))
         rows = tuple(

@@ -11,7 +11,8 @@ from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
 from labctl.analysis.report.figures import Look, records_csv
-from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab, Spread
+from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab
+from labctl.analysis.report.lab_tables import spread_of
 from labctl.analysis.report.sections import historical_section, judgement_section, linked_section, sensor_section
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -277,11 +278,7 @@ def _resources(entry: AnswerTimes) -> tuple[str, ...]:
     answers = count(None if asked is None else asked - unanswered)
     missing = NO_SERVER if entry.get("by_hand") else NOT_REPORTED
     reported = entry.get("told") or {}
-    times = (_times(entry.get("server_s"), missing), _times(entry.get("rest_s"), missing))
+    times = (spread_of(entry.get(key), 1000, 1, missing) for key in ("server_s", "rest_s"))
     values = ((reported.get(key), scale) for key, _, scale in RESOURCES)
     sizes = (missing if value is None else number(value * scale, 0) for value, scale in values)
     return (str(entry["arm"]), answers, *times, *sizes)
-
-
-def _times(spread: Spread | None, missing: str) -> str:
-    return " / ".join(number(1000 * spread[key], 1) for key in ("p50", "p95")) if spread else missing

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
-from labctl.analysis.numerals import interval, listing, number, p_value
+from labctl.analysis.numerals import interval, listing, number
 from labctl.analysis.report.figures import records_csv
+from labctl.analysis.report.pair_tables import computed
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
 
@@ -69,7 +70,7 @@ def _pairs(found: LinkedPairs) -> Table:
     rows = tuple(
         (
             *(pair["a"], pair["b"], pair["verdict"], _ratio(pair)),
-            *(_p(pair["p"]), _p(pair["p_holm"]), number(pair["naive"], 2)),
+            *(computed(pair["p"]), computed(pair["p_holm"]), number(pair["naive"], 2)),
             *(", ".join(pair["anchors"]), ", ".join(pair["objects"])),
         )
         for pair in found["pairs"]
@@ -94,7 +95,7 @@ def _drift(found: LinkedPairs) -> Table:
     changed = set(found.get("changed") or ())
     rows = tuple(
         (
-            *(moved["anchor"], _ratio(moved), _p(moved["p"]), ", ".join(objects)),
+            *(moved["anchor"], _ratio(moved), computed(moved["p"]), ", ".join(objects)),
             "on its opener’s word" if moved["anchor"] in changed else "by its digest",
         )
         for objects, moved in _drifts(found)
@@ -134,10 +135,6 @@ def _drifts(found: LinkedPairs) -> list[tuple[Sequence[str], AnchorDrift]]:
 def _ratio(one: LinkedPair | AnchorDrift) -> str:
     span = interval(one["interval"], digits=2)
     return f"{number(one['ratio'], 2)} {span}"
-
-
-def _p(p: float | None) -> str:
-    return "not computed" if p is None else p_value(p, None)
 
 
 def _ends(bounds: Sequence[float] | None) -> dict[str, float | None]:

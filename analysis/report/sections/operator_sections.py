@@ -55,8 +55,8 @@ def _operators(people: People | None) -> list[tuple[str, Table]]:
         "or wear. The reference is not corrected for either."
     )
     words += "" if people["fatigue"] else " Nobody had two sessions: learning and fatigue cannot be told apart."
-    trend = Table((Column("What", "text"), Column("Items per hour [95 %]"), Column("Episodes"), Column("df")), slopes)
-    return [("", Table(columns, rows, note)), ("Learning and fatigue", Table(trend.columns, trend.rows, words))]
+    headings = (Column("What", "text"), Column("Items per hour [95 %]"), Column("Episodes"), Column("df"))
+    return [("", Table(columns, rows, note)), ("Learning and fatigue", Table(headings, slopes, words))]
 
 
 def _practice(practice: Practice | None) -> list[tuple[str, Table]]:

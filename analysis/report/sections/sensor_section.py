@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labctl.analysis.numerals import MISSING, count, number
-from labctl.analysis.report.figures import Figure, Look, make, slug, to_csv
+from labctl.analysis.report.figures import Figure, Look, make, slugs, to_csv
 from labctl.analysis.report.lab_facts import SensorColumn, SensorCurve
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -35,7 +35,8 @@ def section(sensors: Sequence[SensorColumn] | None, styles: Mapping[str, Look]) 
     note = NOTE
     if left_out:
         note += f" {left_out} further column{'s' if left_out > 1 else ''} not drawn: the exports have them."
-    figures = tuple(_figure(one, styles) for one in told if one["drawn"])
+    named = {f"{one['sensor']} {one['column']}": one for one in told if one["drawn"]}
+    figures = tuple(_figure(f"sensor-{name}", named[key], styles) for key, name in slugs(named).items())
     return Section("sensors", "Sensors", figures, (("", _table(told)),), note, wide=True)
 
 
@@ -44,7 +45,7 @@ def _title(one: SensorColumn) -> str:
     return f"{one['sensor']}: {one['column']}{unit}"
 
 
-def _figure(one: SensorColumn, styles: Mapping[str, Look]) -> Figure:
+def _figure(name: str, one: SensorColumn, styles: Mapping[str, Look]) -> Figure:
     def draw(ax: Axes) -> None:
         named: set[str] = set()
         for curve in one["curves"]:
@@ -66,7 +67,6 @@ def _figure(one: SensorColumn, styles: Mapping[str, Look]) -> Figure:
         for t, value in zip(curve["t_s"], curve["value"], strict=True)
     ]
     text = to_csv(("arm", "episode", "t_s", "value"), rows)
-    name = f"sensor-{slug(one['sensor'])}-{slug(one['column'])}"
     return make(name, _title(one), (6.4, 2.2), draw, text)
 
 

@@ -5,12 +5,12 @@ May not: estimate, or decide which stops count: it is given both analyses.
 
 from __future__ import annotations
 
-from labctl.analysis.numerals import MISSING, count, estimate, p_value
+from labctl.analysis.numerals import count, p_value
 from labctl.analysis.report.lab_facts import Repeated, Stops
 from labctl.analysis.report.sections.supplementary_sections import Section
-from labctl.analysis.report.tables import ARM, Column, Table, arm_order
+from labctl.analysis.report.tables import ARM, Column, Table, arm_order, measure
 from labctl.analysis.report.wording import verdict_words
-from labctl.analysis.survival.result import AnalysisResult, ArmResult
+from labctl.analysis.survival.result import AnalysisResult
 
 CAUSES = ("danger", "contact", "mistaken_key")
 REPEATED = "If every stop by hand had counted against its arm"
@@ -55,12 +55,8 @@ def _causes(stops: Stops, result: AnalysisResult) -> Table:
 def _times(again: Repeated, result: AnalysisResult) -> Table:
     before, after = ({arm["arm"]: arm for arm in found["arms"]} for found in (result, again))
     measures = [("rmst", "RMST s", 1.0), *([("hrt", "HRT %", 100.0)] if result.get("reference") else [])]
-
-    def shown(arm: ArmResult | None, key: str, scale: float) -> str:
-        return MISSING if arm is None else estimate(arm.get(key), arm.get(f"{key}_ci"), scale=scale)
-
     rows = tuple(
-        (arm, *(shown(found.get(arm), key, scale) for key, _, scale in measures for found in (before, after)))
+        (arm, *(measure(found.get(arm), key, scale) for key, _, scale in measures for found in (before, after)))
         for arm in arm_order(result)
     )
     headings = [

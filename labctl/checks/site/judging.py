@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
@@ -20,7 +19,7 @@ from labctl.store.atomic_files import file_errors
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
-    from labctl.analysis.table import Row
+    from labctl.analysis.table import Row as TableRow
     from labctl.checks.site.kit import AnchorObject, SiteKit
 
 MEASURED = ("length_m", "width_m", "height_m", "mass_kg")
@@ -28,10 +27,7 @@ OF_OBJECTS = ("id", *MEASURED)
 OF_LABELS = ("episode", "label")
 
 
-@dataclass(frozen=True)
-class _Rows:
-    path: Path
-    rows: Sequence[tuple[int, Mapping[str, str]]]
+Row = tuple[int, Mapping[str, str]]  # its line in the file, and its columns
 
 
 class Judged(TypedDict):
@@ -51,7 +47,7 @@ class Judged(TypedDict):
     disagreements: list[str]
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> _Rows:
+def read_columns(path: Path, columns: Sequence[str]) -> Sequence[Row]:
     """A CSV with these columns and at least one row. Raises InputError with file and line."""
     with file_errors(str(path)):
         try:
@@ -65,7 +61,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> _Rows:
     rows = [(reader.line_num, {name: (row.get(name) or "").strip() for name in columns}) for row in reader]
     if not rows:
         raise InputError(f"{path}: no rows below the header")
-    return _Rows(path, rows)
+    return rows
 
 
 def check_objects(kit: SiteKit, measured: Path) -> list[Check]:
@@ -73,10 +69,9 @@ def check_objects(kit: SiteKit, measured: Path) -> list[Check]:
 
     Raises InputError for what is no measurement, an object that the kit does not have, or one twice.
     """
-    found = read_columns(measured, OF_OBJECTS)
-    known = {one.id: one for one in kit.object}
-    own: dict[str, tuple[int, Mapping[str, str]]] = {}
-    for line, row in found.rows:
+    known = [one.id for one in kit.object]
+    own: dict[str, Row] = {}
+    for line, row in read_columns(measured, OF_OBJECTS):
         if row["id"] not in known:
             raise InputError(f"{measured}:{line}: no object {row['id']!r} in the kit; it has {', '.join(known)}")
         if row["id"] in own:
@@ -85,7 +80,7 @@ def check_objects(kit: SiteKit, measured: Path) -> list[Check]:
     return [_object(kit, one, measured, own.get(one.id)) for one in kit.object]
 
 
-def _object(kit: SiteKit, one: AnchorObject, measured: Path, own: tuple[int, Mapping[str, str]] | None) -> Check:
+def _object(kit: SiteKit, one: AnchorObject, measured: Path, own: Row | None) -> Check:
     name = f"object {one.id} ({one.name})"
     if own is None:
         return Check(name, "fail", "not measured", f"add its row to {measured.name}")
@@ -122,7 +117,7 @@ def check_reference(kit: SiteKit, first: Path, own: Path) -> Check:
     from labctl.analysis.table import table_from_rows
 
     arm, ratio = kit.reference.arm, kit.reference.rmst_ratio
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for site, path in (("first", first), ("own", own)):
         mine = [row for _, row in read_csv(path)[1] if str(row.get("arm") or "") == arm]
         if not mine:
@@ -171,11 +166,8 @@ def judge_assessor(kit: SiteKit, reference: Path, labels: Path) -> Judged:
     if weighted:
         known = [one for one in numbers if one is not None]
         kappa = weighted_kappa([a for a, _ in known], [b for _, b in known])
-        value, interval, differing = (
-            kappa.kappa,
-            kappa.ci,
-            [n for n, (a, b) in zip(names, known, strict=True) if a != b],
-        )
+        differing = [name for name, (a, b) in zip(names, known, strict=True) if a != b]
+        value, interval = kappa.kappa, kappa.ci
     else:
         plain = cohens_kappa([a for a, _ in pairs], [b for _, b in pairs])
         value, interval, differing = plain.kappa, plain.interval, [names[i] for i in plain.disagreements]
@@ -214,7 +206,7 @@ def _all_alike(labels: Sequence[str]) -> float:
 
 def _labels(path: Path) -> dict[str, str]:
     found: dict[str, str] = {}
-    for line, row in read_columns(path, OF_LABELS).rows:
+    for line, row in read_columns(path, OF_LABELS):
         if not row["episode"] or not row["label"]:
             raise InputError(f"{path}:{line}: an episode and its label are needed")
         if row["episode"] in found:

@@ -1,7 +1,7 @@
 """The kit by which a second site is held against the first: anchor objects, the band of its human reference, what an
 assessor's labels of common videos must reach. A strict TOML file; the first site writes it before anybody measures.
 
-May not: open files, or judge: `site_checks` does.
+May not: open files, or judge: `judging` does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What --json prints where no other room says it already, as types: one for each document, and its parts.
+"""What --json prints where no other module has its type: a type for each document, and its parts.
 
 May not: compute or check. A key is never taken away or given another meaning without a new number in the document's
 name; keys may be added. Times are UTC (ISO 8601), paths as they were given or found.
@@ -15,12 +15,17 @@ from labctl.messages.body_parts import Clock, Detected
 from labctl.plain import Json
 
 
-class Failed(TypedDict):
+class Document(TypedDict):
+    """What each document begins with: its name and number, such as labctl.status/2."""
+
+    schema: str
+
+
+class Failed(Document):
     """A command that failed. kind: of the table of exit codes; file and line: where a user's mistake stands; remedy:
     what the message says after its first semicolon, most often what to do.
     """
 
-    schema: str
     kind: str
     exit_code: int
     message: str
@@ -76,10 +81,9 @@ class Standing(TypedDict):
     hours: NotRequired[Hours]
 
 
-class Status(TypedDict):
+class Status(Document):
     """`labctl status`: of one campaign or of all of the lab, always a list. page: written by --page."""
 
-    schema: str
     campaigns: list[Standing]
     page: NotRequired[str]
 
@@ -103,10 +107,9 @@ class RecordedEpisode(TypedDict):
     unverified: NotRequired[str]
 
 
-class Recorded(TypedDict):
+class Recorded(Document):
     """`labctl episodes`, in the order they began."""
 
-    schema: str
     campaign: str
     episodes: list[RecordedEpisode]
 
@@ -128,10 +131,9 @@ class Candidate(Detected):
     seen: str
 
 
-class Review(TypedDict):
+class Review(Document):
     """`labctl review --list` and `--finish`."""
 
-    schema: str
     campaign: str
     episodes: list[ToReview]
     finished: NotRequired[str]
@@ -177,10 +179,9 @@ class VerifiedCampaign(TypedDict):
     not_bound: list[str]
 
 
-class Verified(TypedDict):
+class Verified(Document):
     """`labctl verify`, which exits with 1 where a campaign is not ok."""
 
-    schema: str
     campaigns: list[VerifiedCampaign]
 
 
@@ -193,10 +194,9 @@ class Link(TypedDict):
     changed: list[str]
 
 
-class Opened(TypedDict):
+class Opened(Document):
     """`labctl open` and `extend`."""
 
-    schema: str
     campaign: str
     folder: str
     commitment: str
@@ -204,12 +204,11 @@ class Opened(TypedDict):
     links: NotRequired[list[Link]]
 
 
-class Phase(TypedDict):
+class Phase(Document):
     """`labctl close`, `freeze`, `unblind`: what the campaign is now. said: the lines that are printed without --json;
     reason: as it was given; arms: trial to arm, of `unblind`.
     """
 
-    schema: str
     campaign: str
     phase: str
     head: HeadAt
@@ -219,10 +218,9 @@ class Phase(TypedDict):
     arms: NotRequired[dict[str, str]]
 
 
-class Look(TypedDict):
+class Look(Document):
     """`labctl look`."""
 
-    schema: str
     campaign: str
     number: int
     looks: int
@@ -231,36 +229,32 @@ class Look(TypedDict):
     says: Literal["stop", "go on"]
 
 
-class Lines(TypedDict):
+class Lines(Document):
     """What is said in a line or two and has no parts: `labctl stop`, `stamp`."""
 
-    schema: str
     campaign: str
     said: list[str]
 
 
-class Ran(TypedDict):
+class Ran(Document):
     """`labctl run --headless`, once it has ended in order. complete: no trial is left; then as `labctl status`."""
 
-    schema: str
     complete: bool
     campaign: Standing
 
 
-class DriveEnded(TypedDict):
+class DriveEnded(Document):
     """`labctl teleop`. why: "" when it was asked to end; driven_s: for how long the hand could drive."""
 
-    schema: str
     why: str
     failed: bool
     at_rest: bool
     driven_s: float
 
 
-class PracticeKept(TypedDict):
+class PracticeKept(Document):
     """`labctl practice`: what was practised beside a campaign, and who is at the plateau."""
 
-    schema: str
     campaign: str
     rule: Rule
     people: list[Practised]
@@ -273,52 +267,46 @@ class HasCode(TypedDict):
     set: str
 
 
-class People(TypedDict):
+class People(Document):
     """`labctl people list`."""
 
-    schema: str
     people: list[HasCode]
 
 
-class NewLab(TypedDict):
+class NewLab(Document):
     """`labctl new`."""
 
-    schema: str
     folder: str
     files: list[str]
 
 
-class DemoMade(TypedDict):
+class DemoMade(Document):
     """`labctl demo`."""
 
-    schema: str
     lab: str
     campaign: str
     commitment: str
     report: str
 
 
-class ReportMade(TypedDict):
+class ReportMade(Document):
     """`labctl report`: its page; beside it report.json has every number. files: names in its folder."""
 
-    schema: str
     report: str
     files: list[str]
 
 
-class PageMade(TypedDict):
+class PageMade(Document):
     """A page or a recording that was written: `labctl episodes --page`, `show --save`."""
 
-    schema: str
     file: str
     bytes: int
     masked: bool
 
 
-class SceneMade(TypedDict):
+class SceneMade(Document):
     """`labctl scene`. cameras: the verdict and how far each picture is from its reference."""
 
-    schema: str
     picture: str
     trial: str
     condition: str
@@ -326,10 +314,9 @@ class SceneMade(TypedDict):
     cameras: dict[str, dict[str, Json]]
 
 
-class Exported(TypedDict):
+class Exported(Document):
     """`labctl export`: what every format says. A format says more: frames, what was left out."""
 
-    schema: str
     format: str
     out: str
     rows: int
@@ -340,10 +327,9 @@ class Exported(TypedDict):
     unverified: NotRequired[str]
 
 
-class ImportMade(TypedDict):
+class ImportMade(Document):
     """`labctl import`."""
 
-    schema: str
     out: str
     episodes: int
     blocks: int
@@ -351,18 +337,16 @@ class ImportMade(TypedDict):
     notes: list[str]
 
 
-class Emulated(TypedDict):
+class Emulated(Document):
     """`labctl emulate --stats`, `--inject`, `--clear`: of a running emulator. stats: what it has counted, by name."""
 
-    schema: str
     did: str
     stats: dict[str, Json]
 
 
-class Bugreport(TypedDict):
+class Bugreport(Document):
     """`labctl bugreport`. held: names in the archive; left_out: what is not in it, and why."""
 
-    schema: str
     archive: str
     held: list[str]
     left_out: list[str]

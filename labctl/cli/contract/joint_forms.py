@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from labctl.cli.contract.forms import HeadAt
+from labctl.cli.contract.forms import Document, HeadAt
 
 
-class JointMade(TypedDict):
+class JointMade(Document):
     """`labctl joint open`: commitment: of the whole schedule; invitations: files with a key each."""
 
-    schema: str
     joint: str
     folder: str
     commitment: str
@@ -32,10 +31,9 @@ class PartListed(TypedDict):
     stands: str
 
 
-class JointStatus(TypedDict):
+class JointStatus(Document):
     """`labctl joint status`: head: of the seal host's chain."""
 
-    schema: str
     joint: str
     commitment: str
     unblinded: bool
@@ -51,10 +49,9 @@ class JointProblem(TypedDict):
     detail: str
 
 
-class JointVerified(TypedDict):
+class JointVerified(Document):
     """`labctl joint verify`: cells: those whose campaigns were read; given: how many arms the seal host gave."""
 
-    schema: str
     joint: str
     head: str
     entries: int

@@ -8,12 +8,12 @@ from __future__ import annotations
 from typing import TypedDict
 
 from labctl.backup.repository import HeadKept
+from labctl.cli.contract.forms import Document
 
 
-class BackupTaken(TypedDict):
+class BackupTaken(Document):
     """`labctl backup`: files and bytes that are new in this folder of backups, and the campaigns' heads."""
 
-    schema: str
     backups: str
     snapshot: str
     files: int
@@ -34,18 +34,16 @@ class SnapshotListed(TypedDict):
     heads: list[HeadKept]
 
 
-class Backups(TypedDict):
+class Backups(Document):
     """`labctl backup --list`, oldest first."""
 
-    schema: str
     backups: str
     snapshots: list[SnapshotListed]
 
 
-class BackupsRead(TypedDict):
+class BackupsRead(Document):
     """`labctl backup --check`: how many kept files were read, and what is damaged."""
 
-    schema: str
     backups: str
     files: int
     ok: bool
@@ -61,10 +59,9 @@ class CampaignRestored(TypedDict):
     problems: list[str]
 
 
-class LabRestored(TypedDict):
+class LabRestored(Document):
     """`labctl restore`. missing: campaigns without their journal; open: campaigns that can go on, in one place only."""
 
-    schema: str
     folder: str
     snapshot: str
     files: int
@@ -74,14 +71,13 @@ class LabRestored(TypedDict):
     open: list[str]
 
 
-class LabMoved(TypedDict):
+class LabMoved(Document):
     """`labctl lab move`, which exits with 1 where a campaign does not hold (its bytes are those of the old place). to:
     the new folder, or the snapshot that is to be restored elsewhere; digest: sha256 over the lines that `sha256sum`
     writes of every file, by path; heads: campaign -> its newest entry, N:HASH, the same before and after; left: what
     stayed, since it is no file of a lab.
     """
 
-    schema: str
     lab: str
     to: str
     files: int

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from labctl.cli.contract.forms import Document
+
 
 class MediaListed(TypedDict):
     """where: by the folder and the journal, no store was asked; waits: it may not leave yet. place, version, until
@@ -31,10 +33,9 @@ class CampaignListed(TypedDict):
     files: list[MediaListed]
 
 
-class MediaList(TypedDict):
+class MediaList(Document):
     """`labctl media list`."""
 
-    schema: str
     does: Literal["list"]
     campaigns: list[CampaignListed]
 
@@ -56,10 +57,9 @@ class CampaignUploaded(TypedDict):
     later: str
 
 
-class MediaUploads(TypedDict):
+class MediaUploads(Document):
     """`labctl media upload`."""
 
-    schema: str
     does: Literal["upload"]
     campaigns: list[CampaignUploaded]
 
@@ -74,18 +74,16 @@ class CampaignAsked(TypedDict):
     ok: bool
 
 
-class MediaChecks(TypedDict):
+class MediaChecks(Document):
     """`labctl media check`."""
 
-    schema: str
     does: Literal["check"]
     campaigns: list[CampaignAsked]
 
 
-class MediaFetched(TypedDict):
+class MediaFetched(Document):
     """`labctl media fetch`: files that were brought back."""
 
-    schema: str
     does: Literal["fetch"]
     campaign: str
     files: list[str]
@@ -105,10 +103,9 @@ class CampaignTrimmed(TypedDict):
     dry_run: bool
 
 
-class MediaTrims(TypedDict):
+class MediaTrims(Document):
     """`labctl media trim`."""
 
-    schema: str
     does: Literal["trim"]
     campaigns: list[CampaignTrimmed]
 

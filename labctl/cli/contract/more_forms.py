@@ -18,22 +18,21 @@ from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
 from labctl.checks.site.judging import Judged
+from labctl.cli.contract.forms import Document
 from labctl.people.qualifications import Calibrated
 from labctl.reporting.times.lab_times import Disk
 
 
-class Doctor(TypedDict):
+class Doctor(Document):
     """`labctl doctor`, which exits with 1 where the cell could not run."""
 
-    schema: str
     runnable: bool
     checks: list[Check]
 
 
-class Qualified(TypedDict):
+class Qualified(Document):
     """`labctl qualify site` (checks) and `assessor` (person, assessor), which exit with 1 where it is not passed."""
 
-    schema: str
     passed: bool
     checks: NotRequired[list[Check]]
     person: NotRequired[str]
@@ -48,10 +47,9 @@ class SiteState(TypedDict):
     wall: str
 
 
-class Qualifications(TypedDict):
+class Qualifications(Document):
     """`labctl qualify list`."""
 
-    schema: str
     assessors: list[Calibrated]
     sites: list[SiteState]
 
@@ -62,10 +60,9 @@ class AlertTried(TypedDict):
     error: str | None
 
 
-class AlertsTried(TypedDict):
+class AlertsTried(Document):
     """`labctl doctor --alerts`, by the names of [alerts]."""
 
-    schema: str
     ways: dict[str, AlertTried]
 
 
@@ -80,10 +77,9 @@ class CameraLatency(TypedDict):
     error_ms: float
 
 
-class Latency(TypedDict):
+class Latency(Document):
     """`labctl doctor --latency`. failed: a line for each camera that could not be measured."""
 
-    schema: str
     cameras: list[CameraLatency]
     failed: list[str]
 
@@ -124,12 +120,11 @@ class WidthsOf(Widths):
     blocks: int
 
 
-class Plan(TypedDict):
+class Plan(Document):
     """`labctl plan`. extra_blocks: of the person alone, where there are some; times: where a trial's times are from;
     evenings: as they were given.
     """
 
-    schema: str
     name: str
     question: str
     fixture: str
@@ -195,10 +190,9 @@ class WidthAt(TypedDict):
     half_width: float
 
 
-class OneRate(TypedDict):
+class OneRate(Document):
     """`labctl power --half-width`: trials for an interval so narrow; trials_at_half: whatever the rate."""
 
-    schema: str
     question: str
     half_width: float
     rate: float
@@ -215,10 +209,9 @@ class PowerAt(TypedDict):
     power: float
 
 
-class TwoRates(TypedDict):
+class TwoRates(Document):
     """`labctl power --rates`: trials per arm, null beyond what is listed; trials_normal: by approximation."""
 
-    schema: str
     question: str
     rates: list[float]
     alpha: float
@@ -238,10 +231,9 @@ class PairsAt(TypedDict):
     resolvable: float | None
 
 
-class PairedRates(TypedDict):
+class PairedRates(Document):
     """`labctl power --discordant --difference`; pairs_connor: by Connor's formula."""
 
-    schema: str
     question: str
     discordant: float
     difference: float
@@ -262,10 +254,9 @@ class Times(Answer):
 Power = OneRate | TwoRates | PairedRates | Times
 
 
-class ComparedTable(TypedDict):
+class ComparedTable(Document):
     """`labctl compare --counts`: every pair of arms."""
 
-    schema: str
     pairs: list[ComparedArms]
 
 
@@ -285,18 +276,16 @@ class Rejected(Rejections):
     kind: str
 
 
-class ExperimentMade(TypedDict):
+class ExperimentMade(Document):
     """`labctl experiment`."""
 
-    schema: str
     seed: int
     results: list[Rejected]
 
 
-class Static(TypedDict):
+class Static(Document):
     """`labctl static --policy`. reference: the person's arm; what: what the scores are, in words."""
 
-    schema: str
     campaign: str
     reference: str | None
     episodes: list[str]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypedDict
 
-from labctl.cli.contract.forms import BoundOutside, CountsLooked, Damage
+from labctl.cli.contract.forms import BoundOutside, CountsLooked, Damage, Document
 
 
 class Withheld(TypedDict):
@@ -22,10 +22,9 @@ class Withheld(TypedDict):
     salted: str
 
 
-class PublishedMade(TypedDict):
+class PublishedMade(Document):
     """`labctl publish`. archive: null without one; free_texts: how many that people typed are in the journal."""
 
-    schema: str
     campaign: str
     out: str
     archive: str | None
@@ -38,12 +37,11 @@ class PublishedMade(TypedDict):
     free_texts: int
 
 
-class VerifiedPublished(TypedDict):
+class VerifiedPublished(Document):
     """`labctl verify` of a published folder, which exits with 1 where it is not ok. head: N:HASH; unchecked: what the
     folder alone cannot show, a line each.
     """
 
-    schema: str
     campaign: str
     ok: bool
     manifest_sha256: str
@@ -56,14 +54,13 @@ class VerifiedPublished(TypedDict):
     unchecked: list[str]
 
 
-class ReportAgain(TypedDict):
+class ReportAgain(Document):
     """`labctl report` of a published folder, which exits with 1 where `numbers` says that one is another. same: byte
     for byte; files: those that differ; furthest: the largest relative difference of numbers that count as the same;
     texts: where
     words alone differ; versions: which are other ones here.
     """
 
-    schema: str
     report: str
     same: bool
     files: list[str]
@@ -73,12 +70,11 @@ class ReportAgain(TypedDict):
     versions: list[str]
 
 
-class SiteMade(TypedDict):
+class SiteMade(Document):
     """`labctl site`. episodes: scored ones; rerun: how many it shows in Rerun's viewer; boards: the campaigns of each
     leaderboard; not_ranked: campaign -> why.
     """
 
-    schema: str
     index: str
     campaigns: list[str]
     episodes: int

@@ -5,36 +5,32 @@ May not: be printed from elsewhere than the verb it is named for.
 
 from __future__ import annotations
 
-from typing import TypedDict
-
+from labctl.cli.contract.forms import Document
 from labctl.queue.dry_run import DryRun
 
 
-class QueueAct(TypedDict):
+class QueueAct(Document):
     """What a word of `labctl queue` did. name: a submission's id or an entry's name; head: of the queue's chain;
     not_told: a line for each way of [alerts] that failed.
     """
 
-    schema: str
     name: str
     did: str
     head: str
     not_told: list[str]
 
 
-class QueueKey(TypedDict):
+class QueueKey(Document):
     """`labctl queue trust` and `revoke`."""
 
-    schema: str
     public: str
     who: str
     did: str
 
 
-class QueueVerified(TypedDict):
+class QueueVerified(Document):
     """`labctl queue verify`, which exits with 1 where it is not ok."""
 
-    schema: str
     ok: bool
     entries: int
     head: str
@@ -50,10 +46,9 @@ class DryRunDone(DryRun):
     not_told: list[str]
 
 
-class SubmissionRead(TypedDict):
+class SubmissionRead(Document):
     """`labctl queue read`. alias: the arm's name; reasons: by part, such as "approval"; dry_run: the newest."""
 
-    schema: str
     submission: str
     head: str
     alias: str
@@ -71,19 +66,17 @@ class SubmissionRead(TypedDict):
     dry_run: DryRun | None
 
 
-class KeyMade(TypedDict):
+class KeyMade(Document):
     """`labctl submit key`. table: the file for the lab."""
 
-    schema: str
     file: str
     table: str
     public: str
 
 
-class RequestMade(TypedDict):
+class RequestMade(Document):
     """`labctl submit sign`."""
 
-    schema: str
     file: str
     bytes: int
     lab: str

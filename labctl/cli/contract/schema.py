@@ -9,18 +9,18 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, is_standard
+from labctl.cli.options import PATH, example, is_standard
+from labctl.errors import InputError
+from labctl.store.atomic_files import file_errors, replace_file
 
 
 @click.command(
-    epilog=example("labctl schema cell", "labctl schema card --out schemas/card.json", "labctl schema status"),
-    context_settings=CONTEXT,
+    epilog=example("labctl schema cell", "labctl schema card --out schemas/card.json", "labctl schema status")
 )
 @click.argument("kind", metavar="FILE|DOCUMENT")
 @click.option(
     "--out",
     type=PATH,
-    default=None,
     metavar="FILE",
     help="Write it to this file; an older one is replaced; - is standard output.",
 )
@@ -36,8 +36,6 @@ def schema(kind: str, out: Path | None) -> None:
     """
     from labctl.cli.contract.documents import DOCUMENTS, NAMES, document_text
     from labctl.config.reference import FILES, schema_text
-    from labctl.errors import InputError
-    from labctl.store.atomic_files import file_errors, replace_file
 
     if kind == "all":
         for name in DOCUMENTS:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from labctl.cli.contract.forms import Document
 from labctl.store.server.fetching import Listed
 
 
-class SetUp(TypedDict):
+class SetUp(Document):
     """`labctl database init`."""
 
-    schema: str
     does: Literal["init"]
     said: list[str]
 
@@ -30,10 +30,9 @@ class CopiedCampaign(TypedDict):
     error: str | None
 
 
-class Copies(TypedDict):
+class Copies(Document):
     """`labctl database copy`."""
 
-    schema: str
     does: Literal["copy"]
     campaigns: list[CopiedCampaign]
 
@@ -55,26 +54,23 @@ class CheckedCampaign(TypedDict):
     problems: list[str]
 
 
-class Checks(TypedDict):
+class Checks(Document):
     """`labctl database check`."""
 
-    schema: str
     does: Literal["check"]
     campaigns: list[CheckedCampaign]
 
 
-class Listing(TypedDict):
+class Listing(Document):
     """`labctl database list`."""
 
-    schema: str
     does: Literal["list"]
     campaigns: list[Listed]
 
 
-class FetchedCampaign(TypedDict):
+class FetchedCampaign(Document):
     """`labctl database fetch`."""
 
-    schema: str
     does: Literal["fetch"]
     campaign: str
     folder: str

@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, json_option, lab_option, print_json, progress
+from labctl.cli.options import PATH, example, json_option, lab_option, print_json, progress
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+from labctl.extras import require
 from labctl.plain import count
+from labctl.store.lab_folder import find_lab
 
 if TYPE_CHECKING:
     from labctl.backup.repository import Repository
@@ -28,7 +32,7 @@ RESTORE = example(
 )
 
 
-@click.command(epilog=BACKUP, context_settings=CONTEXT)
+@click.command(epilog=BACKUP)
 @click.argument("backups", type=PATH, metavar="BACKUPS")
 @click.option("--list", "listing", is_flag=True, help="Say which snapshots are there; take none.")
 @click.option("--check", is_flag=True, help="Read every kept file again and name what is damaged; take no snapshot.")
@@ -42,7 +46,6 @@ def backup(backups: Path, listing: bool, check: bool, lab: Path | None, as_json:
     holds the seals, as the lab does: keep BACKUPS as closely, best on another disk, and note the printed heads.
     """
     from labctl.backup.repository import Repository
-    from labctl.errors import InputError
 
     if listing and check:
         raise InputError("--list and --check are two questions; ask one of them")
@@ -58,9 +61,7 @@ def backup(backups: Path, listing: bool, check: bool, lab: Path | None, as_json:
 def _take(backups: Path, lab: Path | None, as_json: bool) -> None:
     from labctl.backup.repository import Repository
     from labctl.backup.snapshot import take_snapshot
-    from labctl.clock import MonotonicClock
     from labctl.exports.destination import size
-    from labctl.store.lab_folder import find_lab
     from labctl.store.locks import Lock
 
     folder = find_lab(lab)
@@ -140,10 +141,10 @@ def _print_check(repository: Repository, as_json: bool) -> int:
     return 1 if problems else 0
 
 
-@click.command(epilog=RESTORE, context_settings=CONTEXT)
+@click.command(epilog=RESTORE)
 @click.argument("backups", type=PATH, metavar="BACKUPS")
 @click.argument("to", type=PATH, metavar="NEW-FOLDER")
-@click.option("--at", default=None, metavar="TIME", help="A snapshot by how its time begins [default: the newest].")
+@click.option("--at", metavar="TIME", help="A snapshot by how its time begins [default: the newest].")
 @json_option
 def restore(backups: Path, to: Path, at: str | None, as_json: bool) -> int:
     """Make a lab of a snapshot, in a folder that is not there yet, and verify every campaign of it.
@@ -154,7 +155,6 @@ def restore(backups: Path, to: Path, at: str | None, as_json: bool) -> int:
     """
     from labctl.backup.repository import Repository
     from labctl.backup.restoring import restore as restored
-    from labctl.extras import require
 
     require("lab", "verifying what is restored")
     with progress("restoring", quiet=True) as say:

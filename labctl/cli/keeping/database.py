@@ -5,21 +5,24 @@ May not: change a campaign's folder, take a password from the command line, or s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, campaign_argument, example, json_option, lab_option, print_json
+from labctl.cli.options import PATH, campaign_argument, campaign_folders, example, json_option, lab_option, print_json
+from labctl.errors import BrokenRecord, Exit, InputError, StorageError
+from labctl.plain import count
+from labctl.store.lab_folder import MARK, campaign_folder, find_lab, lab_settings, settings_of
+from labctl.times import local
 
 if TYPE_CHECKING:
     from labctl.config.server import StoreTable
     from labctl.store.server.connecting import Server
 
-F = TypeVar("F", bound=Callable[..., object])
 EPILOG = example(
     "labctl database init --sql | psql -d labctl  # once, by whoever may make roles",
     "labctl database copy",
@@ -28,17 +31,14 @@ EPILOG = example(
 )
 
 
-def url_option(command: F) -> F:
-    """--url: another server than lab.toml's."""
-    return click.option(
-        "--url",
-        default=None,
-        metavar="URL",
-        help="postgresql+psycopg://USER@HOST/DATABASE, without a password [default: [store] url of lab.toml].",
-    )(command)
+url_option = click.option(
+    "--url",
+    metavar="URL",
+    help="postgresql+psycopg://USER@HOST/DATABASE, without a password [default: [store] url of lab.toml].",
+)
 
 
-@click.group(epilog=EPILOG, context_settings=CONTEXT)
+@click.group(epilog=EPILOG)
 def database() -> None:
     """The lab's PostgreSQL server: a verified copy of journals and traces.
 
@@ -52,8 +52,7 @@ def database() -> None:
 @database.command(
     epilog=example(
         "labctl database init --sql > labctl.sql", "labctl database init --url postgresql+psycopg://admin@db/labctl"
-    ),
-    context_settings=CONTEXT,
+    )
 )
 @click.option("--sql", is_flag=True, help="Print the script, for whoever may make roles; nothing is asked.")
 @url_option
@@ -79,16 +78,13 @@ def init(sql: bool, url: str | None, lab: Path | None, as_json: bool) -> None:
         click.echo(line)
 
 
-@database.command(
-    "copy", epilog=example("labctl database copy", "labctl database copy first"), context_settings=CONTEXT
-)
+@database.command("copy", epilog=example("labctl database copy", "labctl database copy first"))
 @campaign_argument(required=False)
 @url_option
 @lab_option
 @json_option
 def copy_(campaign: str | None, url: str | None, lab: Path | None, as_json: bool) -> int:
     """Send what the server has not, of one campaign or of all. Sends nothing twice, and nothing that does not hold."""
-    from labctl.errors import BrokenRecord, Exit, StorageError
     from labctl.store.server.copying import copy
     from labctl.store.server.host_record import HostRecord
 
@@ -120,9 +116,7 @@ def copy_(campaign: str | None, url: str | None, lab: Path | None, as_json: bool
     return max(codes, default=0)
 
 
-@database.command(
-    epilog=example("labctl database check first", "labctl database check --json"), context_settings=CONTEXT
-)
+@database.command(epilog=example("labctl database check first", "labctl database check --json"))
 @campaign_argument(required=False)
 @url_option
 @lab_option
@@ -150,14 +144,13 @@ def check(campaign: str | None, url: str | None, lab: Path | None, as_json: bool
     return 0 if all(one["whole"] for one in found) else 1
 
 
-@database.command("list", epilog=example("labctl database list"), context_settings=CONTEXT)
+@database.command("list", epilog=example("labctl database list"))
 @url_option
 @lab_option
 @json_option
 def list_(url: str | None, lab: Path | None, as_json: bool) -> None:
     """Every campaign that the server has, of all cells and labs that copy to it."""
     from labctl.store.server.fetching import listed
-    from labctl.times import local
 
     with _server(url, lab) as server:
         campaigns = listed(server)
@@ -171,10 +164,7 @@ def list_(url: str | None, lab: Path | None, as_json: bool) -> None:
         click.echo("the server has no campaign; send some with: labctl database copy")
 
 
-@database.command(
-    epilog=example("labctl database fetch first --out restored/first"),
-    context_settings=CONTEXT,
-)
+@database.command(epilog=example("labctl database fetch first --out restored/first"))
 @click.argument("campaign")
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="A new folder.")
 @url_option
@@ -186,7 +176,6 @@ def fetch(campaign: str, out: Path, url: str | None, lab: Path | None, as_json: 
     For a host that lost its disk, or to go back to files alone. Videos, photos, settings and the seal never were on the
     server: they come from a backup of the folder.
     """
-    from labctl.plain import count as counted
     from labctl.store.server import fetching
 
     with _server(url, lab) as server:
@@ -195,7 +184,7 @@ def fetch(campaign: str, out: Path, url: str | None, lab: Path | None, as_json: 
         document = {**asdict(found), "folder": str(found.folder)}
         print_json({"schema": "labctl.database/1", "does": "fetch", **document})
         return
-    what = f"{counted(found.entries, 'entry', 'entries')}, {counted(found.chunks, 'chunk')} of traces"
+    what = f"{count(found.entries, 'entry', 'entries')}, {count(found.chunks, 'chunk')} of traces"
     click.echo(f"wrote {found.folder}: {what}; head {found.head}")
     click.echo("videos, photos, settings and the seal come from a backup; then: labctl verify")
 
@@ -203,8 +192,6 @@ def fetch(campaign: str, out: Path, url: str | None, lab: Path | None, as_json: 
 def _table(url: str | None, lab: Path | None, folder: Path | None = None) -> StoreTable:
     """The server that was named, or the lab's. Raises InputError."""
     from labctl.config.server import StoreTable, check_url
-    from labctl.errors import InputError
-    from labctl.store.lab_folder import MARK, find_lab, lab_settings, settings_of
 
     if url is not None:
         try:
@@ -224,7 +211,6 @@ def _table(url: str | None, lab: Path | None, folder: Path | None = None) -> Sto
 
 @contextmanager
 def _server(url: str | None, lab: Path | None, campaign: str | None = None) -> Iterator[Server]:
-    from labctl.store.lab_folder import campaign_folder
     from labctl.store.server.connecting import Server
 
     table = _table(url, lab, campaign_folder(campaign, lab) if campaign else None)
@@ -237,12 +223,7 @@ def _server(url: str | None, lab: Path | None, campaign: str | None = None) -> I
 
 def folders(campaign: str | None, lab: Path | None) -> list[Path]:
     """The campaign that was named, or all of the lab. Raises InputError."""
-    from labctl.errors import InputError
-    from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
-
-    if campaign is not None:
-        return [campaign_folder(campaign, lab)]
-    found = campaigns(find_lab(lab))
+    found = campaign_folders(campaign, lab)
     if not found:
         raise InputError("no campaign in this lab; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
     return found

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     campaign_argument,
     example,
@@ -22,7 +21,11 @@ from labctl.cli.options import (
     print_json,
     who_option,
 )
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+from labctl.people.acting import acting
 from labctl.plain import count
+from labctl.store.lab_folder import JOURNAL, campaign_folder, find_lab, read_cell, read_plan
 
 if TYPE_CHECKING:
     from labctl.joint.state import JointState
@@ -45,7 +48,7 @@ NAME = click.argument("name", metavar="NAME")
 REASON = click.option("--reason", required=True, metavar="TEXT", help="Why; it stands in the journal for good.")
 
 
-@click.group(epilog=EPILOG, context_settings=CONTEXT)
+@click.group(epilog=EPILOG)
 def joint() -> None:
     """Several cells that share one campaign: one sealed schedule at one host, a journal per cell.
 
@@ -55,9 +58,9 @@ def joint() -> None:
     """
 
 
-@joint.command("open", epilog=example("labctl joint open protocols/two.toml"), context_settings=CONTEXT)
+@joint.command("open", epilog=example("labctl joint open protocols/two.toml"))
 @file_argument("protocol", "PROTOCOL.toml")
-@click.option("--name", default=None, metavar="NAME", help="[default: the protocol's name]")
+@click.option("--name", metavar="NAME", help="[default: the protocol's name]")
 @ADDRESS
 @who_option
 @lab_option
@@ -69,10 +72,7 @@ def open_(protocol: Path, name: str | None, address: str, who: str | None, lab: 
     """
     import os
 
-    from labctl.clock import MonotonicClock
     from labctl.joint.making import make_joint
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import find_lab
 
     home = find_lab(lab)
     made = make_joint(
@@ -98,9 +98,9 @@ def open_(protocol: Path, name: str | None, address: str, who: str | None, lab: 
     click.echo(f"next: labctl joint serve {made.folder.name}")
 
 
-@joint.command(epilog=example("labctl joint serve two"), context_settings=CONTEXT)
+@joint.command(epilog=example("labctl joint serve two"))
 @NAME
-@click.option("--bind", default=None, metavar="tcp://HOST:PORT", help="Listen there [default: the address of `open`].")
+@click.option("--bind", metavar="tcp://HOST:PORT", help="Listen there [default: the address of `open`].")
 @lab_option
 def serve(name: str, bind: str | None, lab: Path | None) -> None:
     """Answer the cells until Ctrl-C. Killed and started again it goes on: each answer was journalled before it left."""
@@ -122,7 +122,7 @@ def serve(name: str, bind: str | None, lab: Path | None) -> None:
     click.echo("ended; no trial begins in any cell until it answers again")
 
 
-@joint.command(epilog=example("labctl joint status two"), context_settings=CONTEXT)
+@joint.command(epilog=example("labctl joint status two"))
 @NAME
 @lab_option
 @json_option
@@ -147,7 +147,7 @@ def status(name: str, lab: Path | None, as_json: bool) -> None:
     click.echo(f"head {state.last['seq']}:{state.last['hash']}")
 
 
-@joint.command(epilog=example("labctl joint gone two b --reason 'the robot is in repair'"), context_settings=CONTEXT)
+@joint.command(epilog=example("labctl joint gone two b --reason 'the robot is in repair'"))
 @NAME
 @click.argument("cell", metavar="CELL")
 @REASON
@@ -156,17 +156,17 @@ def status(name: str, lab: Path | None, as_json: bool) -> None:
 def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -> None:
     """A cell has dropped out: it is told no arm any more until it is back. What it recorded stays as it is."""
     from labctl.joint.seal_host import writing
-    from labctl.people.acting import acting
 
     folder = _folder(name, lab)
     with writing(folder, "joint gone") as host:
         host.gone(cell, who=acting(who, folder), reason=reason)
         free = len(host.free_blocks())
-    click.echo(f"cell {cell} is gone; nobody has begun {count(free, 'of its blocks', 'of its blocks')}")
-    click.echo(f"next: labctl joint give {name}, or labctl joint back {name} {cell} when it returns")
+    click.echo(f"cell {cell} is gone; {count(free, 'block')} of cells that are gone can be given to others")
+    back_again = f"labctl joint back {name} {cell} --reason TEXT"
+    click.echo(f"next: labctl joint give {name} --reason TEXT, or when it returns: {back_again}")
 
 
-@joint.command(epilog=example("labctl joint back two b --reason 'repaired'"), context_settings=CONTEXT)
+@joint.command(epilog=example("labctl joint back two b --reason 'repaired'"))
 @NAME
 @click.argument("cell", metavar="CELL")
 @REASON
@@ -175,7 +175,6 @@ def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
 def back(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -> None:
     """A cell that was gone is there again: it goes on with the blocks that nobody else was given."""
     from labctl.joint.seal_host import writing
-    from labctl.people.acting import acting
 
     folder = _folder(name, lab)
     with writing(folder, "joint back") as host:
@@ -184,7 +183,7 @@ def back(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
     click.echo(f"cell {cell} is back, with {count(left, 'block')}")
 
 
-@joint.command(epilog=example("labctl joint give two --reason 'b will not return'"), context_settings=CONTEXT)
+@joint.command(epilog=example("labctl joint give two --reason 'b will not return'"))
 @NAME
 @REASON
 @who_option
@@ -196,7 +195,6 @@ def give(name: str, reason: str, who: str | None, lab: Path | None) -> None:
     share as a further part, a campaign of its own.
     """
     from labctl.joint.seal_host import writing
-    from labctl.people.acting import acting
 
     folder = _folder(name, lab)
     with writing(folder, "joint give") as host:
@@ -206,7 +204,7 @@ def give(name: str, reason: str, who: str | None, lab: Path | None) -> None:
         click.echo(f"next, at that cell: labctl joint join INVITATION PROTOCOL --cell CELL --part {part['part']}")
 
 
-@joint.command(epilog=example("labctl joint unblind two"), context_settings=CONTEXT)
+@joint.command(epilog=example("labctl joint unblind two"))
 @NAME
 @click.option("--reason", default="", metavar="TEXT", help="Why; needed before every cell is over.")
 @who_option
@@ -216,7 +214,6 @@ def unblind(name: str, reason: str, who: str | None, lab: Path | None) -> None:
     part. Before that it needs a reason.
     """
     from labctl.joint.seal_host import writing
-    from labctl.people.acting import acting
 
     folder = _folder(name, lab)
     with writing(folder, "joint unblind") as host:
@@ -227,10 +224,7 @@ def unblind(name: str, reason: str, who: str | None, lab: Path | None) -> None:
     click.echo("next, at each cell while `labctl joint serve` runs: labctl unblind CAMPAIGN")
 
 
-@joint.command(
-    epilog=example("labctl joint verify two", "labctl joint verify two copies/two-a copies/two-b"),
-    context_settings=CONTEXT,
-)
+@joint.command(epilog=example("labctl joint verify two", "labctl joint verify two copies/two-a copies/two-b"))
 @NAME
 @click.argument("campaigns", nargs=-1, type=PATH, metavar="[CAMPAIGN_FOLDER]...")
 @lab_option
@@ -262,15 +256,12 @@ def verify(name: str, campaigns: tuple[Path, ...], lab: Path | None, as_json: bo
     return int(bool(found.problems))
 
 
-@joint.command(
-    epilog=example("labctl joint join a.invitation.toml protocols/two.toml --cell cells/fr3.toml"),
-    context_settings=CONTEXT,
-)
+@joint.command(epilog=example("labctl joint join a.invitation.toml protocols/two.toml --cell cells/fr3.toml"))
 @file_argument("invitation", "INVITATION.toml")
 @file_argument("protocol", "PROTOCOL.toml")
 @click.option("--cell", required=True, type=PATH, metavar="CELL.toml", help="The cell to run in.")
 @click.option("--part", default=1, type=click.IntRange(1), help="2, 3, …: a further part that this cell was given.")
-@click.option("--name", default=None, metavar="NAME", help=f"Of the campaign {NAMED}.")
+@click.option("--name", metavar="NAME", help=f"Of the campaign {NAMED}.")
 @who_option
 @lab_option
 def join(
@@ -283,10 +274,7 @@ def join(
     import os
 
     from labctl.checks.opening import refuse_what_cannot_run
-    from labctl.clock import MonotonicClock
     from labctl.joint.cell import join as join_cell
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import find_lab, read_cell, read_plan
 
     home = find_lab(lab)
     refuse_what_cannot_run(read_plan(protocol), read_cell(cell), cell, home, offline=True)
@@ -307,25 +295,22 @@ def join(
     click.echo(f"next: labctl run {opened.name}")
 
 
-@joint.command(epilog=example("labctl joint tell two-a"), context_settings=CONTEXT)
+@joint.command(epilog=example("labctl joint tell two-a"))
 @campaign_argument()
 @lab_option
 def tell(campaign: str, lab: Path | None) -> None:
     """At a cell: tell the seal host that this cell's part is closed, reviewed or frozen, with its head."""
     from labctl.joint.cell import tell as tell_host
-    from labctl.store.lab_folder import campaign_folder
 
     click.echo(tell_host(campaign_folder(campaign, lab)))
 
 
 def _folder(name: str, lab: Path | None) -> Path:
-    from labctl.errors import InputError
     from labctl.joint.seal_host import JOINT
-    from labctl.store.lab_folder import find_lab
 
     home = find_lab(lab) / JOINT
-    if not (home / name / "journal.db").is_file():
-        there = sorted(path.parent.name for path in home.glob("*/journal.db"))
+    if not (home / name / JOURNAL).is_file():
+        there = sorted(path.parent.name for path in home.glob(f"*/{JOURNAL}"))
         raise InputError(f"no joint campaign {name!r} in {home}; there: {', '.join(there) or 'none'}")
     return home / name
 

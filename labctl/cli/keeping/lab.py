@@ -9,8 +9,12 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, json_option, lab_option, print_json, progress
+from labctl.cli.options import PATH, example, json_option, lab_option, print_json, progress
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+from labctl.extras import require
 from labctl.plain import count
+from labctl.store.lab_folder import MARK, MOVED, find_lab
 
 MOVE = example(
     "labctl lab move /mnt/large/our-lab        # to another disk",
@@ -18,16 +22,14 @@ MOVE = example(
 )
 
 
-@click.group(epilog=MOVE, context_settings=CONTEXT)
+@click.group(epilog=MOVE)
 def lab() -> None:
     """What concerns a lab as a whole. To make one: labctl new; to keep one: labctl backup."""
 
 
-@lab.command(epilog=MOVE, context_settings=CONTEXT)
+@lab.command(epilog=MOVE)
 @click.argument("to", type=PATH, metavar="NEW-FOLDER", required=False)
-@click.option(
-    "--by", "backups", type=PATH, default=None, metavar="BACKUPS", help="Move by a last snapshot in this folder."
-)
+@click.option("--by", "backups", type=PATH, metavar="BACKUPS", help="Move by a last snapshot in this folder.")
 @lab_option
 @json_option
 def move(to: Path | None, backups: Path | None, lab: Path | None, as_json: bool) -> int:
@@ -38,10 +40,6 @@ def move(to: Path | None, backups: Path | None, lab: Path | None, as_json: bool)
     when the new place has its first backup.
     """
     from labctl.backup.moving import move, move_by_snapshot
-    from labctl.clock import MonotonicClock
-    from labctl.errors import InputError
-    from labctl.extras import require
-    from labctl.store.lab_folder import MARK, MOVED, find_lab
 
     if (to is None) == (backups is None):
         raise InputError("name one place: NEW-FOLDER on this computer, or --by BACKUPS for another one")

@@ -5,22 +5,34 @@ May not: delete anything in a store, take a key from the command line, or remove
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, campaign_argument, example, json_option, lab_option, print_json, progress
+from labctl.cli.keeping.database import folders
+from labctl.cli.options import (
+    FiniteRange,
+    campaign_argument,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+    progress,
+    who_option,
+)
+from labctl.errors import Exit, InputError, StateError
+from labctl.people.acting import acting
+from labctl.plain import Json, count
+from labctl.store.lab_folder import MARK, campaign_folder, lab_settings
 
 if TYPE_CHECKING:
     from labctl.config.media import MediaTable
-    from labctl.plain import Json
     from labctl.store.media.places import MediaStore
 
-F = TypeVar("F", bound=Callable[..., object])
 EPILOG = example(
     "labctl media list first            # where each file is, by the journal",
     "labctl media upload                # of every campaign, what is missing; verified and journalled",
@@ -30,14 +42,7 @@ EPILOG = example(
 )
 
 
-def who_option(command: F) -> F:
-    """--who ID: who acts."""
-    return click.option("--who", default=None, metavar="ID", help="Opaque id of whoever acts [default: $LABCTL_WHO].")(
-        command
-    )
-
-
-@click.group(epilog=EPILOG, context_settings=CONTEXT)
+@click.group(epilog=EPILOG)
 def media() -> None:
     """The lab's media store: videos in a bucket, or in a folder on another disk.
 
@@ -48,21 +53,18 @@ def media() -> None:
     """
 
 
-@media.command(
-    "list", epilog=example("labctl media list first", "labctl media list first --json"), context_settings=CONTEXT
-)
+@media.command("list", epilog=example("labctl media list first", "labctl media list first --json"))
 @campaign_argument(required=False)
 @lab_option
 @json_option
 def list_(campaign: str | None, lab: Path | None, as_json: bool) -> None:
     """Where each media file is: here, in a store, both, or gone. Of the folder and the journal; no store is asked."""
-    from labctl.store.lab_folder import lab_settings
     from labctl.store.media.held import held
     from labctl.store.media.looking import IN_WORDS, places, summary
     from labctl.store.media.uploading import events_that_hold
 
     found: list[Mapping[str, Json]] = []
-    for folder in _folders(campaign, lab):
+    for folder in folders(campaign, lab):
         rows = places(folder, held(events_that_hold(folder)), lab_settings(folder).media)
         files = [
             {
@@ -92,7 +94,7 @@ def list_(campaign: str | None, lab: Path | None, as_json: bool) -> None:
         print_json({"schema": "labctl.media/1", "does": "list", "campaigns": found})
 
 
-@media.command(epilog=example("labctl media upload", "labctl media upload first"), context_settings=CONTEXT)
+@media.command(epilog=example("labctl media upload", "labctl media upload first"))
 @campaign_argument(required=False)
 @who_option
 @lab_option
@@ -103,13 +105,11 @@ def upload(campaign: str | None, who: str | None, lab: Path | None, as_json: boo
     An upload that was broken off goes on where it was. Sends nothing twice, nothing that is not as it was sealed, and
     removes nothing here. What is uploaded while a campaign is run is journalled by the next upload after it.
     """
-    from labctl.errors import Exit
-    from labctl.people.acting import acting
     from labctl.store.media import uploading
 
     found: list[Mapping[str, Json]] = []
     codes: list[int] = []
-    for folder in _folders(campaign, lab):
+    for folder in folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"uploading {folder.name}", quiet=as_json) as say:
             done = uploading.upload(folder, store, table, who=acting(who, folder), say=say)
         found.append(asdict(done))
@@ -125,7 +125,7 @@ def upload(campaign: str | None, who: str | None, lab: Path | None, as_json: boo
     return max(codes, default=0)
 
 
-@media.command(epilog=example("labctl media check", "labctl media check first --json"), context_settings=CONTEXT)
+@media.command(epilog=example("labctl media check", "labctl media check first --json"))
 @campaign_argument(required=False)
 @lab_option
 @json_option
@@ -134,11 +134,10 @@ def check(campaign: str | None, lab: Path | None, as_json: bool) -> int:
 
     A copy that lies in the store alone is read; the others as [media] check says.
     """
-    from labctl.plain import count
     from labctl.store.media.looking import ask
 
     found: list[Mapping[str, Json]] = []
-    for folder in _folders(campaign, lab):
+    for folder in folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"checking {folder.name}", quiet=True) as say:
             asked = ask(folder, store, table, say)
         found.append({**asdict(asked), "ok": not asked.problems})
@@ -152,17 +151,13 @@ def check(campaign: str | None, lab: Path | None, as_json: bool) -> int:
     return 0 if all(one["ok"] for one in found) else 1
 
 
-@media.command(
-    epilog=example("labctl media fetch first", "labctl media fetch first --episode first-003"), context_settings=CONTEXT
-)
+@media.command(epilog=example("labctl media fetch first", "labctl media fetch first --episode first-003"))
 @campaign_argument()
 @click.option("--episode", "episodes", multiple=True, metavar="EPISODE", help="Of this one alone; repeatable.")
 @lab_option
 @json_option
 def fetch(campaign: str, episodes: tuple[str, ...], lab: Path | None, as_json: bool) -> None:
     """Bring files that are not here back to where they were, each compared with its digest first."""
-    from labctl.plain import count
-    from labctl.store.lab_folder import campaign_folder
     from labctl.store.media.trimming import bring_back
 
     folder = campaign_folder(campaign, lab)
@@ -177,14 +172,12 @@ def fetch(campaign: str, episodes: tuple[str, ...], lab: Path | None, as_json: b
 @media.command(
     epilog=example(
         "labctl media trim first --older-than 30 --dry-run", "labctl media trim  # by [media] keep_days of lab.toml"
-    ),
-    context_settings=CONTEXT,
+    )
 )
 @campaign_argument(required=False)
 @click.option(
     "--older-than",
-    type=click.FloatRange(min=0),
-    default=None,
+    type=FiniteRange(min=0),
     metavar="DAYS",
     help="Files sealed longer ago than this [default: keep_days of lab.toml].",
 )
@@ -207,13 +200,11 @@ def trim(
     The journal has which, by what rule and where the copy is before a file goes. Nothing in the store is touched.
     Without CAMPAIGN every campaign that is frozen or unblinded is looked at.
     """
-    from labctl.errors import Exit, InputError, StateError
-    from labctl.people.acting import acting
     from labctl.store.media import trimming
 
     found: list[Mapping[str, Json]] = []
     codes: list[int] = []
-    for folder in _folders(campaign, lab):
+    for folder in folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"trimming {folder.name}", quiet=True) as say:
             keep_days = table.keep_days if older_than is None else older_than
             if keep_days is None:
@@ -239,8 +230,6 @@ def trim(
 
 @contextmanager
 def _store(folder: Path) -> Iterator[tuple[MediaStore, MediaTable]]:
-    from labctl.errors import InputError
-    from labctl.store.lab_folder import MARK, lab_settings
     from labctl.store.media.opening import open_store
 
     table = lab_settings(folder).media
@@ -251,9 +240,3 @@ def _store(folder: Path) -> Iterator[tuple[MediaStore, MediaTable]]:
         yield store, table
     finally:
         store.close()
-
-
-def _folders(campaign: str | None, lab: Path | None) -> list[Path]:
-    from labctl.cli.keeping.database import folders
-
-    return folders(campaign, lab)

@@ -5,20 +5,25 @@ May not: judge by itself (`labctl.checks.site.judging` does), or move a robot.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, json_option, lab_option, print_json
+from labctl.cli.doctor import print_checks
+from labctl.cli.options import PATH, example, json_option, lab_option, print_json, who_option
+from labctl.errors import InputError
+from labctl.people.acting import acting, check_person_name
 from labctl.plain import count
+from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.lab_folder import find_lab, read_text
+from labctl.times import local
 
 if TYPE_CHECKING:
-    from labctl.checks.doctor import Check
     from labctl.checks.site.kit import SiteKit
 
-MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
     "labctl qualify new kit.toml                       # at the first site: fill it in, send it with the objects",
     "labctl qualify site kit.toml --cell cells/fr3.toml --objects measured.csv --first north.csv --own south.csv",
@@ -27,7 +32,7 @@ EPILOG = example(
 )
 
 
-@click.group(epilog=EPILOG, context_settings=CONTEXT)
+@click.group(epilog=EPILOG)
 def qualify() -> None:
     """Hold a second site against the first's kit, and its assessors against common videos.
 
@@ -36,34 +41,31 @@ def qualify() -> None:
     """
 
 
-@qualify.command(epilog=example("labctl qualify new kit.toml"), context_settings=CONTEXT)
+@qualify.command(epilog=example("labctl qualify new kit.toml"))
 @click.argument("kit", type=PATH, metavar="KIT.toml")
 def new(kit: Path) -> None:
     """Write a kit to fill in: anchor objects, the band of the human reference, what assessors have to reach."""
     from labctl.checks.site.kit import TEMPLATE
-    from labctl.errors import InputError
-    from labctl.store.atomic_files import file_errors, replace_file
 
     if kit.exists():
         raise InputError(f"{kit} is there already; choose another name, nothing was written")
     with file_errors(str(kit)):
         kit.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(kit, TEMPLATE.encode(), mode=0o644)
+    replace_file(kit, TEMPLATE.encode())
     click.echo(f"kit: {kit}")
 
 
 @qualify.command(
     epilog=example(
         "labctl qualify site kit.toml --cell cells/fr3.toml --objects measured.csv --first north.csv --own south.csv"
-    ),
-    context_settings=CONTEXT,
+    )
 )
 @click.argument("kit", type=PATH, metavar="KIT.toml")
 @click.option("--cell", type=PATH, required=True, metavar="CELL.toml", help="The site's cell.")
 @click.option("--objects", type=PATH, required=True, metavar="CSV", help="Its measurements: id, sizes, mass.")
 @click.option("--first", type=PATH, required=True, metavar="CSV", help="Operations of the first site's reference.")
 @click.option("--own", type=PATH, required=True, metavar="CSV", help="Operations of this site's reference.")
-@click.option("--who", default=None, metavar="ID", help="Who qualifies it.")
+@who_option
 @lab_option
 @json_option
 def site(
@@ -75,9 +77,7 @@ def site(
     """
     from labctl.checks.doctor import check_cell, runnable
     from labctl.checks.site.judging import check_objects, check_reference
-    from labctl.people.acting import acting
     from labctl.people.qualifications import Kind, write_down
-    from labctl.store.lab_folder import find_lab
 
     read, digest = _kit(kit)
     folder = find_lab(lab)
@@ -96,19 +96,17 @@ def site(
     if as_json:
         print_json({"schema": "labctl.qualify/1", "passed": passed, "checks": [asdict(check) for check in checks]})
     else:
-        _print(checks)
+        print_checks(checks)
         click.echo("the site passes" if passed else "the site does not pass: see FAIL above")
     return 0 if passed else 1
 
 
-@qualify.command(
-    epilog=example("labctl qualify assessor kit.toml reference.csv labels-p9.csv --person p9"), context_settings=CONTEXT
-)
+@qualify.command(epilog=example("labctl qualify assessor kit.toml reference.csv labels-p9.csv --person p9"))
 @click.argument("kit", type=PATH, metavar="KIT.toml")
 @click.argument("reference", type=PATH, metavar="REFERENCE.csv")
 @click.argument("labels", type=PATH, metavar="LABELS.csv")
 @click.option("--person", required=True, metavar="ID", help="The assessor's opaque id.")
-@click.option("--who", default=None, metavar="ID", help="Who qualifies.")
+@who_option
 @lab_option
 @json_option
 def assessor(
@@ -120,10 +118,7 @@ def assessor(
     interval reaches the kit's. Exit code 1 where it does not.
     """
     from labctl.checks.site.judging import judge_assessor
-    from labctl.people.acting import acting
-    from labctl.people.personal_codes import check_person_name
     from labctl.people.qualifications import Kind, write_down
-    from labctl.store.lab_folder import find_lab
 
     check_person_name(person)
     read, digest = _kit(kit)
@@ -146,14 +141,12 @@ def assessor(
     return 0 if found["passed"] else 1
 
 
-@qualify.command("list", epilog=example("labctl qualify list"), context_settings=CONTEXT)
+@qualify.command("list", epilog=example("labctl qualify list"))
 @lab_option
 @json_option
 def list_(lab: Path | None, as_json: bool) -> None:
     """Which assessors have passed, since when, and how the site did."""
     from labctl.people.qualifications import calibrated, qualifications, site_checks
-    from labctl.store.lab_folder import find_lab
-    from labctl.times import local
 
     events = qualifications(find_lab(lab))
     people = list(calibrated(events).values())
@@ -173,25 +166,12 @@ def list_(lab: Path | None, as_json: bool) -> None:
 
 
 def _kit(path: Path) -> tuple[SiteKit, str]:
-    import hashlib
-
     from labctl.checks.site.kit import parse_kit
-    from labctl.store.lab_folder import read_text
 
     text = read_text(path)
     return parse_kit(text, str(path)), hashlib.sha256(text.encode()).hexdigest()
 
 
 def _digest(path: Path) -> str:
-    import hashlib
-
-    from labctl.store.atomic_files import file_errors
-
     with file_errors(str(path)):
         return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _print(checks: list[Check]) -> None:
-    for check in checks:
-        remedy = f" -> {check.remedy}" if check.remedy else ""
-        click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")

@@ -13,16 +13,15 @@ import click
 
 from labctl.cli.options import print_json, print_table
 from labctl.cli.planning.printed import print_facts, print_hours
+from labctl.store.lab_folder import Plan, find_lab
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Preview
-    from labctl.store.lab_folder import Plan
 
 
 def historical(found: Plan, lab: Path | None) -> dict[str, str]:
     """The line on a person of another time; nothing where the protocol names none. Raises InputError."""
     from labctl.reporting.historical import line_of, looked_up
-    from labctl.store.lab_folder import find_lab
 
     if not (found.protocol.human and found.protocol.human.reference):
         return {}

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypedDict
 
 from labctl.cli.planning.plan import effort_of
 from labctl.cli.planning.printed import cost_words
+from labctl.errors import InputError
+from labctl.store.lab_folder import read_plan
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Effort, Hours
@@ -92,8 +94,6 @@ def pace_of(given: Given) -> Pace | None:
         return Pace(whole, 0.0, given["trial_s"], f"a trial of {given['trial_s']:g} s, as stated")
     budget, arming = given["budget_s"], 0.0
     if given["protocol"] is not None:
-        from labctl.store.lab_folder import read_plan
-
         protocol = read_plan(given["protocol"]).protocol
         budget, arming = budget or protocol.task_in_items("labctl power").budget_s, protocol.trial.arming_s
     if budget is None and lab_times(given["lab"], given["times_of"]) is None:
@@ -104,8 +104,6 @@ def pace_of(given: Given) -> Pace | None:
 
 def needed_pace(pace: Pace | None) -> Pace:
     """Raises InputError where nothing says how long a trial takes."""
-    from labctl.errors import InputError
-
     if pace is None:
         raise InputError(
             "--evenings needs to know how long a trial takes: --trial-s, --times-of CAMPAIGN or --protocol"

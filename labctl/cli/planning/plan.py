@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, get_args
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
+    FiniteRange,
     example,
     file_argument,
     json_option,
@@ -24,8 +24,10 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.cells import planned_cells, print_cells
-from labctl.cli.planning.printed import print_facts, print_hours
+from labctl.cli.planning.printed import fitting, print_facts, print_hours
+from labctl.errors import InputError
 from labctl.plain import count
+from labctl.store.lab_folder import read_plan
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.axis_design import Needed
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
     from labctl.config.protocol_schema import TrialRules
     from labctl.reporting.times.lab_times import Disk
 
-SECONDS = click.FloatRange(min=0)
-SHARE = click.FloatRange(0, 0.9)
+SECONDS = FiniteRange(min=0)
+SHARE = FiniteRange(0, 0.9)
 EPILOG = example(
     "labctl plan protocols/first.toml",
     "labctl plan protocols/second.toml --evenings 3              # what three evenings can tell apart",
@@ -45,33 +47,21 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @file_argument("protocol", "PROTOCOL.toml")
 @click.option(
     "--evenings",
-    type=click.FloatRange(0, min_open=True),
+    type=FiniteRange(0, min_open=True),
     help="What so many evenings can tell apart.",
 )
-@click.option(
-    "--staging-s", default=None, type=SECONDS, help="Seconds to reset and stage a scene [default: as measured, or 90]."
-)
-@click.option(
-    "--scoring-s", default=None, type=SECONDS, help="Seconds to score an episode [default: as measured, or 30]."
-)
+@click.option("--staging-s", type=SECONDS, help="Seconds to reset and stage a scene [default: as measured, or 90].")
+@click.option("--scoring-s", type=SECONDS, help="Seconds to score an episode [default: as measured, or 30].")
 @click.option("--review-s", default=30.0, show_default=True, type=SECONDS, help="Seconds to review one afterwards.")
-@click.option(
-    "--run-s", default=None, type=SECONDS, help="Seconds an episode takes [default: as measured, or its budget]."
-)
-@click.option(
-    "--void-share", default=None, type=SHARE, help="Share of episodes that end void [default: as measured, or 0.05]."
-)
-@click.option(
-    "--break-every-min", default=60.0, show_default=True, type=click.FloatRange(1), help="Minutes between breaks."
-)
+@click.option("--run-s", type=SECONDS, help="Seconds an episode takes [default: as measured, or its budget].")
+@click.option("--void-share", type=SHARE, help="Share of episodes that end void [default: as measured, or 0.05].")
+@click.option("--break-every-min", default=60.0, show_default=True, type=FiniteRange(1), help="Minutes between breaks.")
 @click.option("--break-min", default=10.0, show_default=True, type=SECONDS, help="Minutes of a break.")
-@click.option(
-    "--session-h", default=3.0, show_default=True, type=click.FloatRange(0.1, 24), help="Hours of an evening."
-)
+@click.option("--session-h", default=3.0, show_default=True, type=FiniteRange(0.1, 24), help="Hours of an evening.")
 @click.option(
     "--session-overhead-min", default=20.0, show_default=True, type=SECONDS, help="Minutes to open and close one."
 )
@@ -105,10 +95,8 @@ def plan(
     from labctl.analysis.planning.axis_design import needed
     from labctl.checks.protocol_size import Effort, preview, trials_in
     from labctl.cli.planning import one_arm
-    from labctl.errors import InputError
     from labctl.store.driver_options import check_controllers
     from labctl.store.frozen_cards import trained_line, trained_with, with_cards
-    from labctl.store.lab_folder import read_plan
     from labctl.store.rubric_pictures import anchor_pictures
     from labctl.store.scene_references import given_pictures
 
@@ -136,11 +124,7 @@ def plan(
     blocks = seen.blocks
     if evenings is not None:
         trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
-        blocks = trials // seen.arms
-        if blocks < 2:
-            raise InputError(
-                f"time for {count(trials, 'trial')} in {count(evenings, 'evening')}, and two blocks are {2 * seen.arms}"
-            )
+        blocks = fitting(trials, evenings, seen.arms, "two blocks")
     resolved = interim_design.resolution(
         blocks,
         seen.items_staged,

@@ -12,8 +12,8 @@ from typing import Unpack
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
+    FiniteRange,
     example,
     json_option,
     lab_option,
@@ -23,10 +23,13 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
+from labctl.cli.planning.printed import fitting
+from labctl.errors import InputError
 from labctl.plain import Json, count
+from labctl.store.lab_folder import read_plan
 
 SCHEMA = "labctl.power/1"
-SHARE = click.FloatRange(0, 1, min_open=True, max_open=True)
+SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
 EPILOG = example(
     "labctl power --half-width 0.05 --rate 0.7                  # trials for a success rate to +-5 points",
     "labctl power --rates 0.85,0.70 --n 20,40,80                # two arms, unpaired",
@@ -52,40 +55,36 @@ class Answer:
 MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
-@click.option("--half-width", type=SHARE, default=None, help="Rate: trials for a 95 % Wilson interval of +- this.")
+@click.command(epilog=EPILOG)
+@click.option("--half-width", type=SHARE, help="Rate: trials for a 95 % Wilson interval of +- this.")
 @click.option("--rate", type=SHARE, default=0.5, show_default=True, help="Rate: the success rate expected.")
-@click.option("--rates", default=None, metavar="A,B", help="Unpaired: the two success rates.")
-@click.option("--discordant", type=SHARE, default=None, help="Paired: share of pairs that disagree.")
-@click.option("--difference", type=SHARE, default=None, help="Paired: difference of the two success rates.")
-@click.option("--rmst", default=None, metavar="S,S,…", help="Times: an RMST for each arm, or NAME=S.")
-@click.option("--pilot", type=PATH, default=None, metavar="TABLE", help="Times: arms from a table; assurance too.")
-@click.option("--protocol", type=PATH, default=None, metavar="FILE", help="Sizes from a protocol.")
-@click.option("--n", "sizes", default=None, metavar="N,N,…", help="Trials per arm; for times per arm and object.")
+@click.option("--rates", metavar="A,B", help="Unpaired: the two success rates.")
+@click.option("--discordant", type=SHARE, help="Paired: share of pairs that disagree.")
+@click.option("--difference", type=SHARE, help="Paired: difference of the two success rates.")
+@click.option("--rmst", metavar="S,S,…", help="Times: an RMST for each arm, or NAME=S.")
+@click.option("--pilot", type=PATH, metavar="TABLE", help="Times: arms from a table; assurance too.")
+@click.option("--protocol", type=PATH, metavar="FILE", help="Sizes from a protocol.")
+@click.option("--n", "sizes", metavar="N,N,…", help="Trials per arm; for times per arm and object.")
 @click.option("--target", type=SHARE, default=0.8, show_default=True, help="The power wanted.")
-@click.option(
-    "--alpha", type=SHARE, default=None, help="Level before Holm's correction [default: the protocol's, or 0.05]."
-)
-@click.option("--tau", type=click.FloatRange(0, min_open=True), default=None, help="Times: horizon in s.")
-@click.option("--items", type=click.IntRange(1, 100), default=None, help="Times: items staged per episode.")
-@click.option("--budget-s", type=click.FloatRange(0, min_open=True), default=None, help="Times: budget of an episode.")
-@click.option("--objects", type=click.IntRange(1, 50), default=None, help="Times: how many objects. [default: 1]")
-@click.option(
-    "--reference", default=None, metavar="ARM", help="Times: the arm HRT refers to [default: human, if named]."
-)
-@click.option("--lost", default=None, metavar="SHARE,…", help="Times: share of items lost, one or one per arm.")
+@click.option("--alpha", type=SHARE, help="Level before Holm's correction [default: the protocol's, or 0.05].")
+@click.option("--tau", type=FiniteRange(0, min_open=True), help="Times: horizon in s.")
+@click.option("--items", type=click.IntRange(1, 100), help="Times: items staged per episode.")
+@click.option("--budget-s", type=FiniteRange(0, min_open=True), help="Times: budget of an episode.")
+@click.option("--objects", type=click.IntRange(1, 50), help="Times: how many objects. [default: 1]")
+@click.option("--reference", metavar="ARM", help="Times: the arm HRT refers to [default: human, if named].")
+@click.option("--lost", metavar="SHARE,…", help="Times: share of items lost, one or one per arm.")
 @click.option(
     "--frailty",
-    type=click.FloatRange(0, 2),
+    type=FiniteRange(0, 2),
     default=0.55,
     show_default=True,
     help="Times: sd of log pace between episodes.",
 )
 @click.option(
-    "--shape", type=click.FloatRange(0.2, 20), default=1.0, show_default=True, help="Times: gamma shape of item times."
+    "--shape", type=FiniteRange(0.2, 20), default=1.0, show_default=True, help="Times: gamma shape of item times."
 )
 @click.option(
-    "--scene", type=click.FloatRange(0, 2), default=0.0, show_default=True, help="Times: sd of log pace between blocks."
+    "--scene", type=FiniteRange(0, 2), default=0.0, show_default=True, help="Times: sd of log pace between blocks."
 )
 @click.option(
     "--runs", type=click.IntRange(20, 100_000), default=200, show_default=True, help="Times: campaigns per size."
@@ -96,17 +95,13 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same numbers.")
 @click.option(
     "--evenings",
-    type=click.FloatRange(0, min_open=True),
-    default=None,
+    type=FiniteRange(0, min_open=True),
     help="N: what so many evenings have time for.",
 )
-@click.option(
-    "--session-h", type=click.FloatRange(0.4, 24), default=3.0, show_default=True, help="Hours of an evening."
-)
+@click.option("--session-h", type=FiniteRange(0.4, 24), default=3.0, show_default=True, help="Hours of an evening.")
 @click.option(
     "--trial-s",
-    type=click.FloatRange(0, min_open=True),
-    default=None,
+    type=FiniteRange(0, min_open=True),
     help="Seconds of a whole trial, reset to score [default: as measured, else staging and budget].",
 )
 @times_of_option
@@ -121,8 +116,6 @@ def power(**given: Unpack[Given]) -> None:
 
     Each N is said in hours, evenings and robot days too, by this lab's own measured times where it has any.
     """
-    from labctl.errors import InputError
-
     values = (given["half_width"], given["rates"], given["discordant"], given["rmst"], given["pilot"])
     chosen = [name for name, value in zip(MODES, values, strict=True) if value is not None]
     if len(chosen) != 1:
@@ -140,12 +133,8 @@ def power(**given: Unpack[Given]) -> None:
 
 def _rates(given: Given) -> None:
     """Print the answer for --half-width, --rates or --discordant. Raises QuestionError and InputError."""
-    from labctl.errors import InputError
-
     alpha, sizes = given["alpha"], numbers(given["sizes"], "--n")
     if given["protocol"] is not None:
-        from labctl.store.lab_folder import read_plan
-
         protocol = read_plan(given["protocol"]).protocol
         sizes = sizes or [protocol.design.blocks_per_condition * protocol.conditions_count]
         alpha = alpha or protocol.analysis.alpha
@@ -153,15 +142,15 @@ def _rates(given: Given) -> None:
     pace = pace_of(given)
     arms = 1 if given["half_width"] is not None else 2
     if given["evenings"] is not None:
-        sizes = [max(2, needed_pace(pace).trials_in(given["evenings"]) // arms)]
+        trials = needed_pace(pace).trials_in(given["evenings"])
+        sizes = [fitting(trials, given["evenings"], arms, "two of each arm")]
     if given["half_width"] is not None:
         found = _one_rate(given["half_width"], given["rate"], sizes)
     elif given["rates"] is not None:
         found = _unpaired(given["rates"], given["target"], sizes, alpha)
-    elif given["discordant"] is not None and given["difference"] is not None:
-        found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     else:
-        raise InputError(f"power answers one of {', '.join(MODES)}")
+        assert given["discordant"] is not None and given["difference"] is not None
+        found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     cost = {} if pace is None else {"cost": {"times": pace.source, **pace.cost(found.needed)}}
     if given["as_json"]:
         print_json({"schema": SCHEMA, **found.json, **cost})
@@ -205,7 +194,6 @@ def _one_rate(half: float, rate: float, sizes: list[int]) -> Answer:
 
 def _unpaired(rates: str, target: float, sizes: list[int], alpha: float) -> Answer:
     from labctl.analysis.planning import power
-    from labctl.errors import InputError
 
     try:
         a, b = (float(part) for part in rates.split(","))

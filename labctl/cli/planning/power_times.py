@@ -16,7 +16,10 @@ import click
 
 from labctl.cli.options import numbers, print_json, print_table, progress
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
+from labctl.cli.planning.printed import fitting
+from labctl.errors import InputError
 from labctl.plain import count
+from labctl.store.lab_folder import read_plan
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.answers import Answer, HrtAt, MeasurePower, Needed, PairPower
@@ -57,7 +60,6 @@ class Design:
 def times(given: Given) -> None:
     """Print the answer for --rmst or --pilot. Raises QuestionError and InputError."""
     from labctl.analysis.planning import answers
-    from labctl.errors import InputError
 
     design = _design(given["protocol"])
     pilot = None
@@ -83,10 +85,7 @@ def times(given: Given) -> None:
     sizes = numbers(given["sizes"], "--n", 10_000) or list(design.sizes)
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
-        if trials < 2 * each:
-            text = f"time for {count(trials, 'trial')} in {count(given['evenings'], 'evening')}"
-            raise InputError(f"{text}, and two episodes of each arm and object are {2 * each}")
-        sizes = [trials // each]
+        sizes = [fitting(trials, given["evenings"], each, "two episodes of each arm and object")]
     request = answers.Request(
         tau_s=tau,
         sizes=tuple(sizes),
@@ -125,7 +124,6 @@ def _steps(say: Callable[[str], None], *, quiet: bool) -> Callable[[str, int, in
 def _design(path: Path | None) -> Design:
     if path is None:
         return Design()
-    from labctl.store.lab_folder import read_plan
 
     protocol = read_plan(path).protocol
     task = protocol.task_in_items("labctl power")
@@ -144,8 +142,6 @@ def _design(path: Path | None) -> Design:
 
 def _needed(option: str, value: Number | None) -> Number:
     """A number that its option or the protocol gave. Raises InputError."""
-    from labctl.errors import InputError
-
     if value is None:
         raise InputError(f"--{option} is needed without --protocol")
     return value
@@ -153,7 +149,6 @@ def _needed(option: str, value: Number | None) -> Number:
 
 def _stated(given: Given, design: Design, tau: float, items: int, budget: float) -> tuple[Arm, ...]:
     from labctl.analysis.planning import answers, distributions
-    from labctl.errors import InputError
 
     named = _named(given["rmst"] or "", design.names)
     lost = _shares(given["lost"], len(named))
@@ -175,8 +170,6 @@ def _stated(given: Given, design: Design, tau: float, items: int, budget: float)
 
 def _named(text: str, known: Sequence[str]) -> dict[str, float]:
     """Arms and their RMSTs: `a=77,b=99`, or bare numbers that get the protocol's names when they are as many."""
-    from labctl.errors import InputError
-
     parts = [part.strip() for part in text.split(",")]
     bare = known if len(known) == len(parts) else LETTERS
     found: dict[str, float] = {}
@@ -198,7 +191,6 @@ def _named(text: str, known: Sequence[str]) -> dict[str, float]:
 
 
 def _shares(text: str | None, arms: int) -> list[float]:
-    from labctl.errors import InputError
 
     if text is None:
         return []

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import print_table
+from labctl.errors import InputError
 from labctl.plain import count
 
 if TYPE_CHECKING:
@@ -26,6 +27,15 @@ PARTS = {
     "sessions_open_close": "opening and closing evenings",
     "review": "review afterwards",
 }
+
+
+def fitting(trials: int, evenings: float, each: int, two: str) -> int:
+    """How many times `each` trials go into the `trials` that evenings have time for. Raises InputError for less than
+    twice, which `two` names.
+    """
+    if trials < 2 * each:
+        raise InputError(f"time for {count(trials, 'trial')} in {count(evenings, 'evening')}, and {two} are {2 * each}")
+    return trials // each
 
 
 def print_facts(facts: dict[str, str]) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     PATH,
     campaign_argument,
     example,
@@ -22,14 +21,19 @@ from labctl.cli.options import (
     lab_option,
     print_json,
     progress,
+    replicates_options,
+    seed_option,
 )
+from labctl.errors import InputError
 from labctl.plain import Json, count
+from labctl.store.database_backend import PUBLISHED
+from labctl.store.lab_folder import JOURNAL, campaign_folder, read_text
 
 if TYPE_CHECKING:
     from labctl.publishing.check import Checked
     from labctl.publishing.leaving_out import Choice
+    from labctl.store.chain_heads import Outside
 
-PUBLISHED = "published.json"
 ARCHIVE = ".zip"
 EPILOG = example(
     "labctl publish first --licence CC-BY-4.0 --out published/first",
@@ -39,7 +43,7 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @campaign_argument()
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
 @click.option(
@@ -65,9 +69,8 @@ EPILOG = example(
 @click.option("--no-pictures", is_flag=True, help="Leave out every video and photo.")
 @click.option("--rerun", is_flag=True, help="Also each episode as a recording for Rerun's viewer (.rrd).")
 @click.option("--archive", is_flag=True, help="Also as one archive beside it, DIR.zip.")
-@click.option("--boot", default=9999, show_default=True, type=click.IntRange(min=1), help="Bootstrap replicates.")
-@click.option("--perm", default=9999, show_default=True, type=click.IntRange(min=1), help="Label swaps tried.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Same seed, same bytes out.")
+@replicates_options
+@seed_option
 @click.option("--force", is_flag=True, help="Replace what was published at DIR before.")
 @lab_option
 @json_option
@@ -98,7 +101,6 @@ def publish(
     """
     from labctl.publishing.archive import write_archive
     from labctl.publishing.publish import Request, publish
-    from labctl.store.lab_folder import campaign_folder
 
     choice = _choice(episodes, withhold, why, no_pictures)
     request = Request(licence, title, creator, dataset, choice, boot, perm, seed, force=force, rerun=rerun)
@@ -130,7 +132,6 @@ def publish(
 
 
 def _choice(episodes: tuple[str, ...], withhold: tuple[str, ...], why: str, no_pictures: bool) -> Choice:
-    from labctl.errors import InputError
     from labctl.publishing.leaving_out import PEOPLE, Choice
 
     if why and not withhold:
@@ -146,13 +147,12 @@ def is_published(named: str | None) -> bool:
     path = Path(named)
     if path.suffix == ARCHIVE and path.is_file():
         return True
-    return path.is_dir() and not (path / "journal.db").is_file() and ((path / PUBLISHED).exists() or "/" in named)
+    return path.is_dir() and not (path / JOURNAL).is_file() and ((path / PUBLISHED).exists() or "/" in named)
 
 
 @contextmanager
 def opened(named: str) -> Iterator[Path]:
     """The folder itself, or that of an archive."""
-    from labctl.errors import InputError
     from labctl.publishing.archive import unpacked
 
     path = Path(named)
@@ -171,7 +171,6 @@ def verify_published(
     """`labctl verify DIR`."""
     from labctl.publishing.check import check_published
     from labctl.store.chain_heads import noted
-    from labctl.store.lab_folder import read_text
 
     known = noted(head, commitment)
     trusted = None if certificates is None else read_text(certificates).encode()
@@ -205,15 +204,18 @@ def _as_json(checked: Checked) -> dict[str, Json]:
         "ok": not checked.problems,
         "manifest_sha256": checked.admitted.digest,
         "head": checked.head,
-        "outside": None
-        if bound is None
-        else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment},
+        "outside": outside(bound),
         "counts": asdict(checked.counts),
         "problems": [asdict(problem) for problem in checked.problems],
         "notes": list(checked.notes),
         "withheld": [asdict(entry) for entry in manifest.withheld],
         "unchecked": list(checked.unchecked),
     }
+
+
+def outside(bound: Outside | None) -> dict[str, Json] | None:
+    """What of a record something outside its folder binds; None where the record is broken."""
+    return None if bound is None else {"head": bound.head, "entries": bound.covered, "commitment": bound.commitment}
 
 
 def report_published(named: str, out: Path, *, as_json: bool) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, json_option, print_json, progress
+from labctl.cli.options import PATH, example, json_option, print_json, progress
 from labctl.plain import count
 
 MOST_MB = 500  # of recordings: a site then fits where sites are given a gigabyte
@@ -21,14 +21,13 @@ EPILOG = example(
 )
 
 
-@click.command(epilog=EPILOG, context_settings=CONTEXT)
+@click.command(epilog=EPILOG)
 @click.argument("folders", nargs=-1, required=True, metavar="DIR...")
 @click.option("--out", required=True, type=PATH, metavar="SITE", help="Folder to write.")
 @click.option("--title", default="Published campaigns", show_default=True, help="Title of the site.")
 @click.option("--address", default="", metavar="URL", help="Where it will be read, for the links of its feed.")
 @click.option(
     "--rerun-mb",
-    default=None,
     metavar="MB",
     type=click.IntRange(min=0),
     help=f"Size of all recordings for Rerun's viewer; 0 for none [default: {MOST_MB}, where rerun-sdk is installed].",

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import print_json
+from labctl.errors import InputError
+from labctl.people.acting import NOBODY, acting
+from labctl.store.lab_folder import find_lab
 
 if TYPE_CHECKING:
     from labctl.queue.acts import Done
@@ -18,18 +21,12 @@ if TYPE_CHECKING:
 
 def place(lab: Path | None, who: str | None) -> tuple[Path, str]:
     """The lab's folder and who acts there. Raises InputError."""
-    from labctl.people.acting import acting
-    from labctl.store.lab_folder import find_lab
-
     folder = find_lab(lab)
     return folder, acting(who, folder)
 
 
 def named(lab: Path | None, who: str | None) -> tuple[Path, str]:
     """The same for what a person answers for: a role will not do. Raises InputError."""
-    from labctl.errors import InputError
-    from labctl.people.acting import NOBODY
-
     folder, person = place(lab, who)
     if person == NOBODY:
         raise InputError("a person answers for this: give --who ID, or set LABCTL_WHO")
@@ -53,8 +50,6 @@ def say(lab: Path, done: Done, did: str, *, as_json: bool, alert: bool = False) 
 
 def reason_of(reason: str) -> str:
     """Raises InputError for an empty one."""
-    from labctl.errors import InputError
-
     text = " ".join(reason.split())
     if not text or not text.isprintable() or len(text) > 1000:
         raise InputError("--reason is empty, too long or not printable; say in a line of at most 1000 characters why")

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
-    CONTEXT,
     example,
     json_option,
     lab_option,
@@ -21,7 +20,10 @@ from labctl.cli.options import (
 )
 from labctl.cli.queueing import submissions
 from labctl.cli.queueing.acting import place, reason_of, say
+from labctl.clock import MonotonicClock
 from labctl.plain import count
+from labctl.store.lab_folder import find_lab
+from labctl.times import local
 
 if TYPE_CHECKING:
     from labctl.queue.shown import OnShift, Shown, Waits
@@ -35,7 +37,7 @@ EPILOG = example(
 PRIORITY = click.IntRange(1, 9)
 
 
-@click.group(epilog=EPILOG, context_settings=CONTEXT, invoke_without_command=True)
+@click.group(epilog=EPILOG, invoke_without_command=True)
 @lab_option
 @json_option
 @click.pass_context
@@ -50,10 +52,8 @@ def queue(context: click.Context, lab: Path | None, as_json: bool) -> None:
         if lab is not None or as_json:
             raise click.UsageError("give --lab and --json behind the word, as in: labctl queue verify --json", context)
         return
-    from labctl.clock import MonotonicClock
     from labctl.queue.book import read
     from labctl.queue.shown import shown
-    from labctl.store.lab_folder import find_lab
 
     folder = find_lab(lab)
     found = shown(folder, read(folder), MonotonicClock().anchor().wall)
@@ -63,10 +63,7 @@ def queue(context: click.Context, lab: Path | None, as_json: bool) -> None:
         _print(found)
 
 
-@queue.command(
-    epilog=example("labctl queue add first", "labctl queue add protocols/second.toml --priority 2"),
-    context_settings=CONTEXT,
-)
+@queue.command(epilog=example("labctl queue add first", "labctl queue add protocols/second.toml --priority 2"))
 @click.argument("what", metavar="CAMPAIGN|PROTOCOL.toml")
 @click.option("--priority", type=PRIORITY, default=5, show_default=True, help="1 is first.")
 @click.option("--instead-of", metavar="NAME", help="The entry whose place it takes, as a protocol's that was opened.")
@@ -75,7 +72,6 @@ def queue(context: click.Context, lab: Path | None, as_json: bool) -> None:
 @json_option
 def add(what: str, priority: int, instead_of: str | None, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Have a campaign, or a protocol that is not opened yet, wait for the rig."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.turns import add as added
 
     folder, person = place(lab, who)
@@ -83,7 +79,7 @@ def add(what: str, priority: int, instead_of: str | None, lab: Path | None, who:
     say(folder, done, "waits for the rig", as_json=as_json)
 
 
-@queue.command(epilog=example("labctl queue move second --before first"), context_settings=CONTEXT)
+@queue.command(epilog=example("labctl queue move second --before first"))
 @click.argument("name")
 @click.option("--before", required=True, metavar="NAME", help="The entry that it goes before, of the same priority.")
 @lab_option
@@ -91,14 +87,13 @@ def add(what: str, priority: int, instead_of: str | None, lab: Path | None, who:
 @json_option
 def move(name: str, before: str, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Put an entry before another one of its priority."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.turns import move as moved
 
     folder, person = place(lab, who)
     say(folder, moved(folder, name, before, MonotonicClock(), person), f"goes before {before}", as_json=as_json)
 
 
-@queue.command(epilog=example("labctl queue priority second 1"), context_settings=CONTEXT)
+@queue.command(epilog=example("labctl queue priority second 1"))
 @click.argument("name")
 @click.argument("priority", type=PRIORITY)
 @lab_option
@@ -106,7 +101,6 @@ def move(name: str, before: str, lab: Path | None, who: str | None, as_json: boo
 @json_option
 def priority(name: str, priority: int, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Give an entry another priority; it comes behind those that have it already."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.turns import give_priority
 
     folder, person = place(lab, who)
@@ -114,7 +108,7 @@ def priority(name: str, priority: int, lab: Path | None, who: str | None, as_jso
     say(folder, done, f"has priority {priority}", as_json=as_json)
 
 
-@queue.command(epilog=example("labctl queue pause second --reason 'camera 2 is at repair'"), context_settings=CONTEXT)
+@queue.command(epilog=example("labctl queue pause second --reason 'camera 2 is at repair'"))
 @click.argument("name")
 @click.option("--reason", required=True, metavar="TEXT", help="Everybody reads it: name no arm and nobody outside.")
 @lab_option
@@ -122,7 +116,6 @@ def priority(name: str, priority: int, lab: Path | None, who: str | None, as_jso
 @json_option
 def pause(name: str, reason: str, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Let an entry keep its place and get no time."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.turns import pause as paused
 
     folder, person = place(lab, who)
@@ -130,23 +123,20 @@ def pause(name: str, reason: str, lab: Path | None, who: str | None, as_json: bo
     say(folder, done, "is paused", as_json=as_json, alert=True)
 
 
-@queue.command(epilog=example("labctl queue resume second"), context_settings=CONTEXT)
+@queue.command(epilog=example("labctl queue resume second"))
 @click.argument("name")
 @lab_option
 @who_option
 @json_option
 def resume(name: str, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Let a paused entry get time again."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.turns import resume as resumed
 
     folder, person = place(lab, who)
     say(folder, resumed(folder, name, MonotonicClock(), person), "goes on", as_json=as_json, alert=True)
 
 
-@queue.command(
-    epilog=example("labctl queue withdraw s-4fa2c1 --reason 'its sender asked for it'"), context_settings=CONTEXT
-)
+@queue.command(epilog=example("labctl queue withdraw s-4fa2c1 --reason 'its sender asked for it'"))
 @click.argument("name")
 @click.option("--reason", required=True, metavar="TEXT", help="Of a submission it is sealed; else everybody reads it.")
 @lab_option
@@ -154,7 +144,6 @@ def resume(name: str, lab: Path | None, who: str | None, as_json: bool) -> None:
 @json_option
 def withdraw(name: str, reason: str, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Take an entry or a submission out of the queue; what is opened or recorded stays as it is."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.acts import withdraw as withdrawn
 
     folder, person = place(lab, who)
@@ -162,13 +151,12 @@ def withdraw(name: str, reason: str, lab: Path | None, who: str | None, as_json:
     say(folder, done, "is withdrawn", as_json=as_json, alert=True)
 
 
-@queue.command(epilog=example("labctl queue verify"), context_settings=CONTEXT)
+@queue.command(epilog=example("labctl queue verify"))
 @lab_option
 @json_option
 def verify(lab: Path | None, as_json: bool) -> int:
     """Hash the queue's own journal and seal again and name what is broken; exit 1 where something is."""
     from labctl.queue.book import verify as verified
-    from labctl.store.lab_folder import find_lab
 
     entries, head, problems = verified(find_lab(lab))
     if as_json:
@@ -189,7 +177,6 @@ for command in submissions.COMMANDS:
 
 def _print(found: Shown) -> None:
     from labctl.queue.shown import open_submissions
-    from labctl.times import local
 
     if found["entries"]:
         rows = [(str(number), *_row(entry)) for number, entry in enumerate(found["entries"], 1)]
@@ -215,7 +202,6 @@ def _print(found: Shown) -> None:
 
 
 def _row(entry: Waits) -> tuple[str, ...]:
-    from labctl.times import local
 
     hours = "?" if entry["hours"] is None else f"{entry['hours']:.1f}"
     ends = local(entry["ends"]) if entry["ends"] else "paused" if entry["paused"] else "-"
@@ -227,7 +213,6 @@ def _row(entry: Waits) -> tuple[str, ...]:
 
 
 def _shift(shift: OnShift) -> str:
-    from labctl.times import local
 
     what = ", ".join(shift["entries"]) or "nothing"
     until = f"{local(shift['begins'])} to {local(shift['ends'])}"

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import CONTEXT, example, file_argument, json_option, lab_option, print_json, who_option
+from labctl.cli.options import FiniteRange, example, file_argument, json_option, lab_option, print_json, who_option
 from labctl.cli.queueing.acting import named, place, reason_of, say
+from labctl.clock import MonotonicClock
+from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.queue.dry_run import DryRun
@@ -21,10 +23,7 @@ if TYPE_CHECKING:
 NEXT = {"received": "dry-run", "failed its dry run": "dry-run", "passed its dry run": "approve"}
 
 
-@click.command(
-    epilog=example("labctl queue trust ours.toml", "labctl queue trust ours.toml --who p01 --json"),
-    context_settings=CONTEXT,
-)
+@click.command(epilog=example("labctl queue trust ours.toml", "labctl queue trust ours.toml --who p01 --json"))
 @file_argument("table", "KEY.toml")
 @lab_option
 @who_option
@@ -42,7 +41,7 @@ def trust(table: Path, lab: Path | None, who: str | None, as_json: bool) -> None
     _say_key(key.public, key.who, f"is in {KEYS}", as_json=as_json)
 
 
-@click.command(epilog=example("labctl queue revoke 5f1c22aa --reason 'it was stolen'"), context_settings=CONTEXT)
+@click.command(epilog=example("labctl queue revoke 5f1c22aa --reason 'it was stolen'"))
 @click.argument("key", metavar="DIGITS")
 @click.option("--reason", required=True, metavar="TEXT", help="Why, for the file.")
 @lab_option
@@ -50,7 +49,6 @@ def trust(table: Path, lab: Path | None, who: str | None, as_json: bool) -> None
 @json_option
 def revoke(key: str, reason: str, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Take no request of a key any more, and approve none that waits; DIGITS are its first, 8 or more."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.lab_files import revoke as revoked
 
     folder, _ = named(lab, who)
@@ -58,7 +56,7 @@ def revoke(key: str, reason: str, lab: Path | None, who: str | None, as_json: bo
     _say_key(found.public, found.who, "is revoked", as_json=as_json)
 
 
-@click.command("submit", epilog=example("labctl queue submit request.json"), context_settings=CONTEXT)
+@click.command("submit", epilog=example("labctl queue submit request.json"))
 @file_argument("request", "REQUEST")
 @lab_option
 @who_option
@@ -67,7 +65,6 @@ def submit_(request: Path, lab: Path | None, who: str | None, as_json: bool) -> 
     """Take a signed request in: known key, this lab, not expired, not here already; a card that starts nothing here and
     an endpoint that is none of the lab's own machines. Nothing is asked of it yet.
     """
-    from labctl.clock import MonotonicClock
     from labctl.queue.acts import take_in
 
     folder, person = place(lab, who)
@@ -80,7 +77,6 @@ def submit_(request: Path, lab: Path | None, who: str | None, as_json: bool) -> 
         "labctl queue dry-run s-4fa2c1 published/first",
         "labctl queue dry-run s-4fa2c1 first --endpoint ws://127.0.0.1:8000   # of a container that you started",
     ),
-    context_settings=CONTEXT,
 )
 @click.argument("submission")
 @click.argument("observations", metavar="CAMPAIGN|DIR")
@@ -88,9 +84,7 @@ def submit_(request: Path, lab: Path | None, who: str | None, as_json: bool) -> 
 @click.option(
     "--questions", type=click.IntRange(1, 1000), default=50, show_default=True, help="Observations asked about."
 )
-@click.option(
-    "--within-s", type=click.FloatRange(1, 3600), default=600.0, show_default=True, help="Seconds for all of it."
-)
+@click.option("--within-s", type=FiniteRange(1, 3600), default=600.0, show_default=True, help="Seconds for all of it.")
 @lab_option
 @who_option
 @json_option
@@ -110,7 +104,6 @@ def dry_run(
     best take what is public. It passes when it answers each question with actions of the right shape, at most one in
     twenty after its card's deadline, and at most one in twenty beyond the cell's box or speeds.
     """
-    from labctl.clock import MonotonicClock
     from labctl.queue.acts import try_dry
     from labctl.queue.telling import tell
 
@@ -139,9 +132,7 @@ def dry_run(
     return 0 if passed else 1
 
 
-@click.command(
-    epilog=example("labctl queue approve s-4fa2c1 --reason 'fits the question of second'"), context_settings=CONTEXT
-)
+@click.command(epilog=example("labctl queue approve s-4fa2c1 --reason 'fits the question of second'"))
 @click.argument("submission")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is sealed.")
 @click.option("--priority", type=click.IntRange(1, 9), default=5, show_default=True, help="1 is first.")
@@ -150,7 +141,6 @@ def dry_run(
 @json_option
 def approve(submission: str, reason: str, priority: int, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Let a submission that passed its dry run wait for the rig, in your name."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.acts import approve as approved
 
     folder, person = named(lab, who)
@@ -158,7 +148,7 @@ def approve(submission: str, reason: str, priority: int, lab: Path | None, who: 
     say(folder, done, "is approved and waits for the rig", as_json=as_json, alert=True)
 
 
-@click.command(epilog=example("labctl queue refuse s-4fa2c1 --reason 'another task'"), context_settings=CONTEXT)
+@click.command(epilog=example("labctl queue refuse s-4fa2c1 --reason 'another task'"))
 @click.argument("submission")
 @click.option("--reason", required=True, metavar="TEXT", help="Why; it is sealed.")
 @lab_option
@@ -166,7 +156,6 @@ def approve(submission: str, reason: str, priority: int, lab: Path | None, who: 
 @json_option
 def refuse(submission: str, reason: str, lab: Path | None, who: str | None, as_json: bool) -> None:
     """Refuse a submission, in your name."""
-    from labctl.clock import MonotonicClock
     from labctl.queue.acts import refuse as refused
 
     folder, person = named(lab, who)
@@ -174,7 +163,7 @@ def refuse(submission: str, reason: str, lab: Path | None, who: str | None, as_j
     say(folder, done, "is turned down", as_json=as_json, alert=True)
 
 
-@click.command(epilog=example("labctl queue read s-4fa2c1 --who p01"), context_settings=CONTEXT)
+@click.command(epilog=example("labctl queue read s-4fa2c1 --who p01"))
 @click.argument("submission")
 @lab_option
 @who_option
@@ -183,7 +172,6 @@ def read(submission: str, lab: Path | None, who: str | None, as_json: bool) -> N
     """Show whose a submission is and what became of it. The queue keeps that you have read it, and says on your shifts
     that you are not blind; while it is an arm of a campaign that is not unblinded nobody reads it.
     """
-    from labctl.clock import MonotonicClock
     from labctl.queue.acts import read_seal
 
     folder, person = named(lab, who)
@@ -220,7 +208,7 @@ def read(submission: str, lab: Path | None, who: str | None, as_json: bool) -> N
     click.echo(asked.card.rstrip())
 
 
-@click.command(epilog=example("labctl queue arm s-4fa2c1 protocols/second.toml"), context_settings=CONTEXT)
+@click.command(epilog=example("labctl queue arm s-4fa2c1 protocols/second.toml"))
 @click.argument("submission")
 @file_argument("protocol", "PROTOCOL.toml")
 @lab_option
@@ -230,7 +218,6 @@ def arm(submission: str, protocol: Path, lab: Path | None, who: str | None, as_j
     """Write an approved submission into a protocol that is not opened yet, as an arm under its sealed name, with its
     card beside it. Whoever leads the campaign does this; a campaign that is open takes no arm any more.
     """
-    from labctl.clock import MonotonicClock
     from labctl.queue.acts import enter
 
     folder, person = named(lab, who)
@@ -243,7 +230,6 @@ COMMANDS = (trust, revoke, submit_, dry_run, approve, refuse, read, arm)
 
 def _observations(given: str, lab: Path) -> Path:
     from labctl.store.database_backend import PUBLISHED
-    from labctl.store.lab_folder import campaign_folder
 
     return Path(given) if (Path(given) / PUBLISHED).is_file() else campaign_folder(given, lab)
 

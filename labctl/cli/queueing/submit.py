@@ -9,7 +9,11 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import CONTEXT, PATH, example, file_argument, json_option, print_json
+from labctl.cli.options import PATH, example, file_argument, json_option, print_json
+from labctl.clock import MonotonicClock
+from labctl.errors import InputError
+from labctl.store.atomic_files import replace_file
+from labctl.store.lab_folder import read_text
 
 KEY = example(
     "labctl submit key ours.pem --who 'North Robotics' --contact lab@north.example   # writes ours.pem, ours.toml"
@@ -20,7 +24,7 @@ SIGN = example(
 )
 
 
-@click.group(context_settings=CONTEXT, epilog=KEY)
+@click.group(epilog=KEY)
 def submit() -> None:
     """Ask a lab to try a policy: make a key, have the lab trust it, sign a request, hand its file over.
 
@@ -29,7 +33,7 @@ def submit() -> None:
     """
 
 
-@submit.command(epilog=KEY, context_settings=CONTEXT)
+@submit.command(epilog=KEY)
 @file_argument("key", "KEY.pem")
 @click.option("--who", required=True, metavar="NAME", help="Who you are, for the lab's file of keys.")
 @click.option("--contact", required=True, metavar="TEXT", help="How the lab reaches you.")
@@ -40,11 +44,11 @@ def key(key: Path, who: str, contact: str, as_json: bool) -> None:
     Have its first digits compared by another way than the one the file went: whoever changes it on the way signs in
     your name.
     """
-    from labctl.errors import InputError
     from labctl.queue.lab_files import key_table
     from labctl.queue.request import new_key
-    from labctl.store.atomic_files import replace_file
 
+    if key.suffix == ".toml" or not key.name:
+        raise InputError(f"{key} is no name for a key, whose table for the lab ends in .toml; name it such as ours.pem")
     table = key.with_suffix(".toml")
     if table.exists():
         raise InputError(f"{table} is there already; nothing was written: choose another name")
@@ -59,7 +63,7 @@ def key(key: Path, who: str, contact: str, as_json: bool) -> None:
     click.echo(f"its first digits, to be compared: {public[:16]}")
 
 
-@submit.command(epilog=SIGN, context_settings=CONTEXT)
+@submit.command(epilog=SIGN)
 @file_argument("card", "CARD.toml")
 @click.option("--key", required=True, type=PATH, metavar="KEY.pem", help="The key that signs.")
 @click.option("--lab", required=True, metavar="NAME", help="For which lab: `lab` of its queue-keys.toml.")
@@ -95,12 +99,8 @@ def sign(
     The card says what the policy reads and what its answers mean; it starts nothing in the lab and names nothing of the
     lab's computers. An endpoint is encrypted and public, unless the lab named your network in its file of keys.
     """
-    from labctl.clock import MonotonicClock
-    from labctl.errors import InputError
     from labctl.queue.making import request_of
     from labctl.queue.request import sign as signed
-    from labctl.store.atomic_files import replace_file
-    from labctl.store.lab_folder import read_text
 
     if out.exists():
         raise InputError(f"{out} is there already; a request is signed anew under another name")

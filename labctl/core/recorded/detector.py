@@ -19,6 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from labctl.clock import SECOND
 from labctl.messages.body_parts import OUTSIDE, Detected, Judged
 
 STILL_M = 0.0015  # fingers that stay within this band are holding still
@@ -87,9 +88,9 @@ def detect(
     """
     known = np.isfinite(opening) & np.isfinite(tcp).all(axis=1)
     t_ns, opening, tcp = t_ns[known], opening[known], tcp[known]
-    if len(t_ns) < 2 or (t_ns[-1] - t_ns[0]) < 2_000_000_000:
+    if len(t_ns) < 2 or (t_ns[-1] - t_ns[0]) < 2 * SECOND:
         return []
-    seconds = (t_ns - t_ns[0]) / 1e9
+    seconds = (t_ns - t_ns[0]) / SECOND
     found: list[Candidate] = []
     lying: dict[str, list[int]] = {}  # by zone, which candidates left an item there that stands
     holds = _holds(seconds, opening, layout.grasp_m)
@@ -140,7 +141,7 @@ def _ordered(
     if not len(heard):
         return []
     shut = _shut(grasp_m)
-    limit = 0.5 * float(opening.max()) if grasp_m is None else max(2.0 * grasp_m, grasp_m + 0.015)
+    limit = 0.5 * float(opening.max()) if grasp_m is None else _widest(grasp_m)
     limit = min(limit, FREE_M * float(ordered[heard].max()))
     closing = ordered[heard] < limit
     found: list[tuple[str, int, Judged]] = []
@@ -165,6 +166,11 @@ def _shut(grasp_m: float | None) -> float:
     return CLOSED_M if grasp_m is None else min(CLOSED_M, 0.5 * grasp_m)
 
 
+def _widest(grasp_m: float) -> float:
+    """Fingers wider than this hold no item of this width, m."""
+    return max(2.0 * grasp_m, grasp_m + 0.015)
+
+
 def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> list[tuple[int, int]]:
     """(first, last) samples of every stretch in which the fingers stand still around something, the last perhaps to the
     end of the recording.
@@ -173,7 +179,7 @@ def _holds(seconds: np.ndarray, opening: np.ndarray, grasp_m: float | None) -> l
     closed = _shut(grasp_m)
     between = (opening > closed) & (opening < FREE_M * widest)
     if grasp_m is not None:
-        between &= opening < max(2.0 * grasp_m, grasp_m + 0.015)
+        between &= opening < _widest(grasp_m)
     holds: list[tuple[int, int]] = []
     start: int | None = None
     for i in range(len(opening)):

@@ -56,7 +56,7 @@ function facts() {
     `outcome: ${episode.outcome}`,
     ...(task() && episode.notes ? [`note: ${episode.notes}`] : []),
     `ended: ${episode.ended} after ${episode.length_s.toFixed(1)} s`,
-    ...(task() ? [] : [`the operator counted ${episode.counted === null ? "nothing" : episode.counted}`]),
+    ...(task() ? [] : [`the operator counted ${episode.counted === null ? "no item while it ran" : episode.counted}`]),
     ...episode.models.map((text) => `a model, ${text}`),
     `reviewed ${episode.reviewed ? "already" : "not yet"}`,
     ...(mine ? [`compared with ${mine.first === episode.episode ? mine.second : mine.first} (C shows it): ${mine.preferred ? inWords(mine) : "P says which was better"}`] : []),

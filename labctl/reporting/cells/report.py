@@ -6,8 +6,9 @@ report of one campaign does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.analysis.report.lab_facts import Counts, Flow, Lab
@@ -25,7 +26,7 @@ from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations
 from labctl.reporting.other_ways import ways_of_table
 from labctl.reporting.relabellings import Exchange, relabellings
-from labctl.reporting.rows_report import BOOT, PERM, terms_of, write_report
+from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.store.lab_folder import lab_with
 from labctl.store.verifying.verified import protocol_of, verified_but
 
@@ -65,11 +66,12 @@ def report_cells(
     _refuse_strangers(parts)
     rows = [row for part in parts for row in part.rows]
     first = parts[0]
-    asked = terms_of(first.protocol.analysis, first.protocol.analysis.alpha, rows, ())
-    asked = replace(asked, design=_design(parts))
+    analysis = first.protocol.analysis
+    plan = plan_of(analysis, analysis.alpha, rows, (), (boot, perm, seed))
+    plan["design"] = _design(parts)
     title = first.joint["name"]
     say("2/4 clips are not cut of several cells")
-    return write_report(rows, out, joined(parts), title, asked, (boot, perm, seed), ways_of_table(rows), say=say)
+    return write_report(rows, out, joined(parts), title, plan, ways_of_table(rows), analysis.random_factors, say=say)
 
 
 def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
@@ -152,6 +154,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
     """The facts of all cells as those of one report; what is said of one cell begins with its name."""
     first, labs = parts[0], [part.lab for part in parts]
     cells = [part.joint["cell"] for part in parts]
+    names = list(dict.fromkeys(cells))
     blinding = [(c, one["blinding"]) for c, one in zip(cells, labs, strict=True) if "blinding" in one]
     early = [f"{cell}: {why}" for cell, one in blinding if (why := one["early_unblinding"])]
     opened = [wall for one in labs if (wall := one.get("opened_wall"))]
@@ -165,7 +168,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "provisional_why": _each(cells, [[*p.lab.get("provisional_why", ()), *p.early] for p in parts]),
         "unreviewed": _each(cells, [one.get("unreviewed", ()) for one in labs]),
         "kind": kind_of(first.record),
-        "cell": ", ".join(dict.fromkeys(cells)),
+        "cell": ", ".join(names),
         "robot": ", ".join(dict.fromkeys(one.get("robot", "") for one in labs)),
         "commitment": first.joint["commitment"],
         "head": ", ".join(f"{c} {one.get('head')}" for c, one in zip(cells, labs, strict=True)),
@@ -190,7 +193,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
             for key, value in one.get("provenance", {}).items()
         },
         "notes": [
-            f"One campaign in {len(set(cells))} cells ({', '.join(dict.fromkeys(cells))}) under one sealed schedule; "
+            f"One campaign in {len(names)} cells ({', '.join(names)}) under one sealed schedule; "
             "each cell has a chain of its own, and each was verified by itself: labctl joint verify holds them against "
             "the seal host."
         ],
@@ -229,26 +232,20 @@ def _each(cells: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
 
 
 def _flow(flows: Sequence[Flow]) -> Flow:
-    voids: dict[str, int] = {}
-    by_arm: dict[str, dict[str, int]] = {}
+    voids: Counter[str] = Counter()
+    by_arm: dict[str, Counter[str]] = {}
     for flow in flows:
-        _add(voids, flow["voids"])
+        voids.update(flow["voids"])
         for arm, own in flow["by_arm"].items():
-            _add(by_arm.setdefault(arm, {}), own)
-
+            by_arm.setdefault(arm, Counter()).update(own)
     counts: Counts = {
         "planned": sum(flow["planned"] for flow in flows),
         "run": sum(flow["run"] for flow in flows),
         "scored": sum(flow["scored"] for flow in flows),
         "not_run": sum(flow["not_run"] for flow in flows),
-        "voids": voids,
+        "voids": dict(voids),
         "voids_before_go": sum(flow["voids_before_go"] for flow in flows),
         "voids_after_go": sum(flow["voids_after_go"] for flow in flows),
         "ended_early": sum(flow["ended_early"] for flow in flows),
     }
-    return {**counts, "by_arm": by_arm}
-
-
-def _add(into: dict[str, int], more: Mapping[str, int]) -> None:
-    for key, value in more.items():
-        into[key] = into.get(key, 0) + value
+    return {**counts, "by_arm": {arm: dict(own) for arm, own in by_arm.items()}}

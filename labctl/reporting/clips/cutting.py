@@ -51,9 +51,8 @@ class Source:
     t_ns: np.ndarray
 
 
-def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str] = ()) -> list[Clip]:
-    """Those of an unblinded campaign's episodes; `rows` as in
-    `choice.choose`.
+def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str]) -> list[Clip]:
+    """Those of an unblinded campaign's episodes; `rows` as in `choice.choose`.
 
     file: a name for the clip below a report's folder; data: its bytes, an mp4 of at most ten seconds.
     speed: how many times faster than it happened. Typical and worst show the whole episode, a stop its last seconds.

@@ -12,10 +12,9 @@ import numpy as np
 
 from labctl.analysis.report.lab_facts import Answered, AnswerTimes, Spread
 from labctl.clock import SECOND
-from labctl.errors import LabctlError
+from labctl.reporting.times.recorded import POLICY, samples_of
 from labctl.store.read_once import Samples
 
-STREAM = "policy"
 NEEDED = ("capture_ns", "request_ns", "reply_ns", "first_ns", "executed", "late", "image_ns", "server_us")
 LATER = ("call_us", "gpu_memory_mb")  # recordings from before they were kept have none: -1
 
@@ -65,13 +64,11 @@ def answer_times(
 
 def _questions(store: Samples, episode: str) -> np.ndarray | None:
     """The questions of an episode as rows of NEEDED and LATER; None when they are not recorded or cannot be read."""
-    spec = next((spec for spec in store.streams(episode) if spec.name == STREAM), None)
-    if spec is None or any(name not in spec.columns for name in NEEDED):
+    spec = next((spec for spec in store.streams(episode) if spec.name == POLICY), None)
+    read = samples_of(store, episode, POLICY)
+    if spec is None or read is None or any(name not in spec.columns for name in NEEDED):
         return None
-    try:
-        _, values = store.read(episode, STREAM)
-    except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
-        return None
+    values = read[1]
     there = [name for name in LATER if name in spec.columns]
     found = values[:, [spec.columns.index(name) for name in (*NEEDED, *there)]]
     return found if there else np.hstack([found, np.full((len(found), len(LATER)), -1, found.dtype)])

@@ -78,7 +78,7 @@ def _times(folders: Iterable[Path]) -> LabTimes | None:
             ]
         if whole:
             names.append(folder.name)
-            held += sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+            held += sum(map(_bytes_of, folder.rglob("*")))
         for line in whole:
             trials += line["trials"]
             sums = {doing: sums[doing] + line["by"][doing] for doing in DOING}
@@ -87,6 +87,14 @@ def _times(folders: Iterable[Path]) -> LabTimes | None:
     staging = sums["reset"] + sums["staging"] + sums["hold"]
     running, scoring = sums["running"] / trials, sums["scoring"] / trials
     return LabTimes(tuple(names), trials, staging / trials, running, scoring, held / trials)
+
+
+def _bytes_of(path: Path) -> int:
+    """0 of a folder, and of a file that has gone meanwhile: a run may be going on."""
+    try:
+        return path.stat().st_size if path.is_file() else 0
+    except FileNotFoundError:
+        return 0
 
 
 class Disk(TypedDict):

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from labctl.core.rollout import LEASES
-from labctl.errors import LabctlError
 from labctl.plain import count
+from labctl.reporting.times.recorded import samples_of
 from labctl.store.read_once import Samples
 
 
@@ -20,11 +20,8 @@ def lease_lines(store: Samples, episodes: Mapping[str, str], arms: Sequence[str]
     """arm -> one line, of the arms whose episodes recorded renewals. episodes: episode -> arm."""
     rows: dict[str, list[np.ndarray]] = {}
     for episode, arm in episodes.items():
-        if any(spec.name == LEASES for spec in store.streams(episode)):
-            try:
-                rows.setdefault(arm, []).append(store.read(episode, LEASES)[1])
-            except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
-                continue
+        if (read := samples_of(store, episode, LEASES)) is not None:
+            rows.setdefault(arm, []).append(read[1])
     return {f"{arm}:": _line(np.concatenate(rows[arm])) for arm in arms if rows.get(arm)}
 
 

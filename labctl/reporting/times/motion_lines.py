@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from labctl.clock import SECOND
 from labctl.core.rollout import ACTION
 from labctl.errors import LabctlError
+from labctl.reporting.times.recorded import POLICY, SENSOR, samples_of
 from labctl.store.read_once import Samples
-from labctl.streams import robot_states
+from labctl.streams import STATE, robot_states
 
-STATE, DEVICE, POLICY, SENSOR = "arm/state", "arm/device", "policy", "sensor/"
+DEVICE = "arm/device"
 LEAST_RAD = 0.01  # an action that asks for less than this in every joint says nothing of a gain
 
 
@@ -41,12 +43,11 @@ def device_lines(store: Samples, episodes: Sequence[str]) -> dict[str, str]:
         for spec in store.streams(episode):
             if spec.name != DEVICE and (spec.name.startswith(SENSOR) or not spec.name.endswith("/device")):
                 continue
-            try:
-                values = store.read(episode, spec.name)[1]
-            except LabctlError:
+            read = samples_of(store, episode, spec.name)
+            if read is None:
                 continue
             of = "" if spec.name == DEVICE else f"{spec.name.partition('/')[0]}."
-            for name, column in zip(spec.columns, values.T, strict=True):
+            for name, column in zip(spec.columns, read[1].T, strict=True):
                 parts.setdefault(f"{of}{name}", []).append(column)
     rows = {name: np.concatenate(columns) for name, columns in parts.items()}
     return {
@@ -82,8 +83,8 @@ def _asked_of(store: Samples, episode: str, specs: Mapping[str, Sequence[str]], 
         inside = (t_ns[0] <= begins) & (begins + span <= min(t_ns[-1], asked_ns[-1]))
         wanted, went = requested[goal] - q[here], q[there] - q[here]
         inside &= np.abs(wanted).max(axis=1) >= LEAST_RAD
-        rows.append(np.column_stack([wanted[inside].ravel(), went[inside].ravel()]))
-        rows[-1] = np.column_stack([rows[-1], np.full(len(rows[-1]), span / 1e9)])
+        asked, had = wanted[inside].ravel(), went[inside].ravel()
+        rows.append(np.column_stack([asked, had, np.full(len(asked), span / SECOND)]))
     return np.concatenate(rows) if rows else np.empty((0, 3))
 
 

@@ -14,11 +14,9 @@ import numpy as np
 from labctl.analysis.report.lab_facts import SensorColumn
 from labctl.clock import SECOND
 from labctl.core.record import Episode
-from labctl.errors import LabctlError
+from labctl.reporting.times.recorded import SENSOR, samples_of
 from labctl.store.read_once import Samples
-from labctl.streams import StreamSpec
 
-SENSOR = "sensor/"
 POINTS = 160  # of an episode's curve
 MOST = 6  # columns of a sensor that are drawn: those of a tactile array are in the exports
 
@@ -28,14 +26,14 @@ def sensor_columns(store: Samples, episodes: Mapping[str, str], records: Mapping
     -> arm.
     """
     found: dict[tuple[str, str], SensorColumn] = {}
-    for episode in records:
-        went = records[episode]
+    for episode, went in records.items():
         if episode not in episodes or went.go_ns is None or went.end_ns is None:
             continue
         for spec in store.streams(episode):
             if not spec.name.startswith(SENSOR):
                 continue
-            t_ns, values = _read(store, episode, spec)
+            nothing = np.empty(0, np.int64), np.empty((0, len(spec.columns)))
+            t_ns, values = samples_of(store, episode, spec.name) or nothing
             inside = (t_ns >= went.go_ns) & (t_ns <= went.end_ns)
             seconds, rows = (t_ns[inside] - went.go_ns) / SECOND, values[inside]
             for i, (column, unit) in enumerate(zip(spec.columns, spec.units, strict=True)):
@@ -51,13 +49,6 @@ def sensor_columns(store: Samples, episodes: Mapping[str, str], records: Mapping
                 t_s, shown = _thinned(seconds, rows[:, i].astype(float))
                 entry["curves"].append({"arm": episodes[episode], "episode": episode, "t_s": t_s, "value": shown})
     return list(found.values())
-
-
-def _read(store: Samples, episode: str, spec: StreamSpec) -> tuple[np.ndarray, np.ndarray]:
-    try:
-        return store.read(episode, spec.name)
-    except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
-        return np.empty(0, np.int64), np.empty((0, len(spec.columns)))
 
 
 def _thinned(t_s: np.ndarray, values: np.ndarray) -> tuple[list[float], list[float]]:

@@ -18,12 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from labctl.clock import SECOND, wall_ns
 from labctl.core.record import Record
 from labctl.errors import InputError, Unreachable, in_words
 from labctl.plain import Json
 from labctl.reporting.times.hours import hours
 from labctl.reporting.times.timeline import Stretch, timeline, trials_of
-from labctl.times import epoch_ns
 from labctl.version import version
 
 PATH = "/v1/traces"
@@ -95,32 +95,34 @@ def _of_trials(record: Record) -> Iterator[_Span]:
             yield _around((block, trial), f"trial {position}", stretches, about)
             for number, one in enumerate(stretches):
                 held = {"labctl.hold": one.hold} if one.hold else {}
-                begin = epoch_ns(one.wall)
+                begin = wall_ns(one.wall)
                 yield _Span((block, trial, str(number)), one.doing, begin, begin + _whole(one.seconds), held)
 
 
 def _around(place: tuple[str, ...], name: str, stretches: Sequence[Stretch], about: Attributes) -> _Span:
-    begin = min(epoch_ns(one.wall) for one in stretches)
-    end = max(epoch_ns(one.wall) + _whole(one.seconds) for one in stretches)
+    begin = min(wall_ns(one.wall) for one in stretches)
+    end = max(wall_ns(one.wall) + _whole(one.seconds) for one in stretches)
     return _Span(place, name, begin, end, about)
 
 
 def _of_blocks(record: Record) -> Iterator[_Span]:
     """Finished blocks, each as a whole."""
-    lines = {line["of"]: line for line in hours(record)["blocks"] if line["of"].isdigit()}
-    for of, line in lines.items():
+    for line in hours(record)["blocks"]:
+        if not line["of"].isdigit():
+            continue
+        number, name = int(line["of"]), f"block {line['of']}"
         own = [
-            (epoch_ns(one.began.wall), _whole(one.seconds))
+            (wall_ns(one.began.wall), _whole(one.seconds))
             for one in record.spent
-            if one.trial is not None and record.state.trials[one.trial].block + 1 == int(of)
+            if one.trial is not None and record.state.trials[one.trial].block + 1 == number
         ]
         sums = {f"labctl.{doing}_s": seconds for doing, seconds in line["by"].items()}
-        about = {"labctl.block": int(of), "labctl.cost_s": line["total_s"], **sums}
-        yield _Span((f"block {of}",), f"block {of}", min(own)[0], max(begin + took for begin, took in own), about)
+        about = {"labctl.block": number, "labctl.cost_s": line["total_s"], **sums}
+        yield _Span((name,), name, min(own)[0], max(begin + took for begin, took in own), about)
 
 
 def _whole(seconds: float) -> int:
-    return round(seconds * 1e9)
+    return round(seconds * SECOND)
 
 
 def _span(one: _Span, commitment: str) -> dict[str, Json]:

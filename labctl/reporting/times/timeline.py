@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from labctl.clock import SECOND, wall_ns
 from labctl.core.record import Record, Spent
 from labctl.reporting.times.hours import standing
-from labctl.times import epoch_ns
+
+_NONE_S, _PAUSE_S = 0.001, 1.0  # between two stretches: less is none, more is told
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +87,10 @@ def _joined(found: Sequence[Stretch]) -> tuple[list[Stretch], dict[int, float]]:
     return made, pauses
 
 
-_NONE_S, _PAUSE_S = 0.001, 1.0
-
-
 def _gap_s(before: Stretch, after: Stretch) -> float:
     if before.boot == after.boot:
-        return (after.mono_ns - before.mono_ns) / 1e9 - before.seconds
-    return (epoch_ns(after.wall) - epoch_ns(before.wall)) / 1e9 - before.seconds
+        return (after.mono_ns - before.mono_ns) / SECOND - before.seconds
+    return (wall_ns(after.wall) - wall_ns(before.wall)) / SECOND - before.seconds
 
 
 def trials_of(line: BlockLine) -> Iterator[tuple[str, int, list[Stretch]]]:

@@ -11,7 +11,9 @@ import importlib.resources
 import logging
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from labctl.bus import Node
@@ -26,7 +28,7 @@ from labctl.store.locks import Lock
 
 TURN = "camera-opening.lock"
 TURN_NS = 30 * SECOND  # how long a camera waits for another one that is being opened
-CAMERA_NICE = 5  # a picture can wait for an encoder; a setpoint for the arm cannot
+CAMERA_NICE = 5  # a picture can wait for an encoder; a setpoint for the robot cannot
 GATHER_S = 0.2  # frames are encoded some at a time; a process that dies takes so much more of its video with it
 
 
@@ -95,7 +97,19 @@ def build_node(name: str, spec: NodeSpec) -> Node:
 
         operator = cell.cell.operator
         return OperatorNode(no_stand_in(load(operator, {}), operator, cell.kind))
-    return _sensor_node(name, spec) if name.startswith("sensor:") else _camera_node(name, spec)
+    if name.startswith("sensor:"):
+        from labctl.nodes.sensor import SensorNode
+
+        table = next(sensor for sensor in cell.sensor if sensor.node == name)
+        return SensorNode(load_sensor(table, spec), table, real_time=spec.real_time, chunk_ns=spec.chunk_ns)
+    return _camera_node(name, spec)
+
+
+@contextmanager
+def socket_folder() -> Iterator[Path]:
+    """A folder for the sockets of processes: its path short enough for an ipc address, for its owner alone."""
+    with tempfile.TemporaryDirectory(prefix="labctl-", ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
 def lacks_terminal(cell: Cell) -> bool:
@@ -139,27 +153,25 @@ def _camera_node(name: str, spec: NodeSpec) -> Node:
     return CameraNode(device, terms, real_time=spec.real_time, connect=connect, photos=photos)
 
 
-def _sensor_node(name: str, spec: NodeSpec) -> Node:
-    from labctl.nodes.sensor import SensorNode
-
-    table = next(sensor for sensor in spec.cell.sensor if sensor.node == name)
-    return SensorNode(load_sensor(table, spec), table, real_time=spec.real_time, chunk_ns=spec.chunk_ns)
-
-
 def load_sensor(table: SensorTable, setup: Setup) -> Sensor:
     """The device of a [[sensor]] table, not connected. Raises InputError, MissingExtra."""
-    try:
+    with _naming(f"sensor {table.name!r}"):
         return load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
-    except InputError as error:
-        raise InputError(f"sensor {table.name!r}: {error}") from None
 
 
 def load_camera(table: CameraTable, setup: Setup) -> Camera:
     """The device of a [[camera]] table, not connected. Raises InputError, MissingExtra."""
-    try:
+    with _naming(f"camera {table.name!r}"):
         return load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
+
+
+@contextmanager
+def _naming(what: str) -> Iterator[None]:
+    """Errors of this device say which it is."""
+    try:
+        yield
     except InputError as error:
-        raise InputError(f"camera {table.name!r}: {error}") from None
+        raise InputError(f"{what}: {error}") from None
 
 
 def stand_in() -> Fixture:
@@ -184,7 +196,7 @@ def _in_turn(device: Camera, name: str, locks: Path) -> Callable[[int], None]:
 
 
 def child_main() -> None:
-    """Entry of a child process: reads its spec from standard input, builds its node and runs it until told to end.
+    """Entry of a child process: reads its spec from standard input, builds its node and runs it until it is ended.
 
     A device that refuses or vanishes ends it with exit code 1, a line in its log and the reason sent to run.
     """

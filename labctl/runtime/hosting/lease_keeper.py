@@ -15,10 +15,8 @@ from dataclasses import dataclass, replace
 from labctl.bus import Message
 from labctl.clock import SECOND, Clock, Suspensions
 from labctl.config.cell_schema import Lease as LeaseTable
-from labctl.messages.motion import Lease
+from labctl.messages.motion import LEASE_RENEWALS, Lease
 from labctl.messages.typed import read
-
-RENEWALS = 3  # per duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,5 +94,5 @@ class LeaseKeeper:
             gc.disable()
 
     def _run(self) -> None:
-        while not self._over.wait(self._terms.duration_ns / RENEWALS / SECOND):
+        while not self._over.wait(self._terms.duration_ns / LEASE_RENEWALS / SECOND):
             self.renew(self._clock.now_ns())

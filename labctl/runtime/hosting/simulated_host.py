@@ -17,7 +17,7 @@ from collections.abc import Callable
 from labctl.bus import Message, Node, Step, Work
 from labctl.clock import MILLISECOND, ManualClock, Suspensions
 from labctl.errors import DeviceError, LabctlError
-from labctl.messages.processes import Hello, Suspended
+from labctl.messages.processes import Exited, Hello, Shutdown, Suspended
 from labctl.runtime.hosting.requests import obey
 
 BEAT_NS = 500 * MILLISECOND
@@ -69,13 +69,6 @@ class LoopHost:
         self._later = [item for item in self._later if item[2] != name]
         heapq.heapify(self._later)
 
-    def __contains__(self, name: str) -> bool:
-        return name in self._nodes
-
-    def post(self, message: Message) -> None:
-        """Put a message into the mail from outside (tests, faults)."""
-        self._route(message)
-
     def run(self, until: Callable[[], bool], *, limit_ns: int = _NEVER) -> None:
         """Step nodes until `until()` holds, nothing is due, or the clock passes `limit_ns`."""
         while not until():
@@ -99,7 +92,7 @@ class LoopHost:
         for name in [name for name, node in self._nodes.items() if getattr(node, "finished", True)]:
             self.remove(name)
         for name in sorted(self._nodes):
-            self._mail[name].append(Message(name, "shutdown", sender="@host"))
+            self._mail[name].append(Shutdown().to(name, sender="@host"))
             self._due[name] = self.clock.now_ns()
         over = self.clock.now_ns() + END_NS
         self.run(lambda: all(getattr(node, "finished", True) for node in self._nodes.values()), limit_ns=over)
@@ -133,7 +126,7 @@ class LoopHost:
             step = node.step(now, inbox)
         except DeviceError as error:
             self.remove(name)
-            self._deliver(Message("run", "exited", {"name": name, "reason": str(error)}, sender="@host"))
+            self._exited(name, str(error))
             return
         if step.due_ns is not None and name in self._nodes:
             at_once = now if inbox else now + PAUSE_NS
@@ -145,13 +138,14 @@ class LoopHost:
             raise ValueError(f"{name}: {step.refused[0]}")  # nobody but nodes of this program writes here
         for message in step.out:
             message.sender = message.sender or name
-            self._route(message)
+            self.post(message)
         for work in step.work:
             message, duration = finish_work(work)
             message.to = name
             heapq.heappush(self._later, (now + duration, next(self._order), name, message))
 
-    def _route(self, message: Message) -> None:
+    def post(self, message: Message) -> None:
+        """Put a message into the mail of whoever it is for."""
         if message.to == "@host":
             obey(self, message, self.clock.now_ns())
         elif message.to.startswith("@"):
@@ -170,8 +164,7 @@ class LoopHost:
         """Take a node away at once, and say so to the run."""
         if name in self._nodes:
             self.remove(name)
-            gone = {"name": name, "reason": "killed", "asked": True}
-            self._deliver(Message("run", "exited", gone, sender="@host"))
+            self._exited(name, "killed", asked=True)
 
     def spawn(self, name: str) -> None:
         """Build a node unless it is there; a device that cannot be opened is reported as a process that ended."""
@@ -179,7 +172,10 @@ class LoopHost:
             try:
                 self.add(self._factory(name))
             except DeviceError as error:
-                self._deliver(Message("run", "exited", {"name": name, "reason": str(error)}, sender="@host"))
+                self._exited(name, str(error))
+
+    def _exited(self, name: str, reason: str, *, asked: bool = False) -> None:
+        self._deliver(Exited(name, reason, asked).to("run", sender="@host"))
 
 
 def finish_work(work: Work) -> tuple[Message, int]:

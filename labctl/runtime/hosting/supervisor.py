@@ -17,6 +17,7 @@ from pathlib import Path
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.logs import Words, printed_beside
+from labctl.messages.processes import Exited
 from labctl.runtime.hosting.cell_nodes import NodeSpec, ProcessSpec
 from labctl.store.chain_heads import read_heads
 from labctl.store.verifying.timestamps import authority_of, kept
@@ -50,28 +51,35 @@ class Supervisor:
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._killed_at: dict[str, int] = {}
         self._again: set[str] = set()
+        self._failed: list[Message] = []  # processes that could not be started
 
     def spawn(self, name: str) -> None:
-        """Start a node's process unless it runs."""
+        """Start a node's process unless it runs. `poll` reports one that cannot be started, as one that ended."""
         if name in self._running:
             if name in self._killed_at:
                 self._again.add(name)  # the old one is still ending
             return
         log = self._private.get(name, log_of(self._logs, name))
         words = Words(name, printed_beside(log), waits=name in self._private)  # a policy's server prints there too
-        child = subprocess.Popen(
-            [sys.executable, "-P", "-c", CHILD],
-            stdin=subprocess.PIPE,
-            stdout=words.writes,
-            stderr=words.writes,
-            start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
-        )
-        words.started()
+        try:
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-c", CHILD],
+                stdin=subprocess.PIPE,
+                stdout=words.writes,
+                stderr=words.writes,
+                start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
+            )
+        except OSError as error:
+            self._failed.append(self._exited(name, f"its process could not be started: {error}", asked=False))
+            return
+        finally:
+            words.started()
         if name not in self._private:  # when a controller comes and goes is not for who is blind
             _log.info("%s begins, process %d", name, child.pid)
         assert child.stdin is not None
-        child.stdin.write(self._spec_of(name, log))
-        child.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended already, which `poll` finds
+            child.stdin.write(self._spec_of(name, log))
+            child.stdin.close()
         self._running[name] = child
         self._words[name] = words
 
@@ -80,6 +88,7 @@ class Supervisor:
 
     def kill(self, name: str, now_ns: int) -> None:
         """Ask a process to end; `poll` kills it if it has not ended two seconds later."""
+        self._again.discard(name)
         child = self._running.get(name)
         if child is not None and name not in self._killed_at:
             self._killed_at[name] = now_ns
@@ -87,7 +96,7 @@ class Supervisor:
 
     def poll(self, now_ns: int) -> list[Message]:
         """Messages about processes that have ended since the last call ("exited": name, reason, asked)."""
-        out = []
+        out, self._failed = self._failed, []
         for name, child in list(self._running.items()):
             asked = self._killed_at.get(name)
             if asked is not None and now_ns - asked > STOP_NS:
@@ -98,17 +107,16 @@ class Supervisor:
                 self._words.pop(name).rest()
                 self._killed_at.pop(name, None)
                 reason = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
-                if name not in self._private:
-                    _log.log(logging.INFO if asked is not None else logging.ERROR, "%s %s", name, reason)
-                out.append(
-                    Message(
-                        "run", "exited", {"name": name, "reason": reason, "asked": asked is not None}, sender="@host"
-                    )
-                )
+                out.append(self._exited(name, reason, asked=asked is not None))
                 if name in self._again:
-                    self._again.discard(name)
+                    self._again.remove(name)
                     self.spawn(name)
         return out
+
+    def _exited(self, name: str, reason: str, *, asked: bool) -> Message:
+        if name not in self._private:
+            _log.log(logging.INFO if asked else logging.ERROR, "%s %s", name, reason)
+        return Exited(name, reason, asked).to("run", sender="@host")
 
     def end_all(self) -> None:
         """End every process: SIGTERM, then SIGKILL after five seconds each."""
@@ -146,12 +154,15 @@ class Stamper:
             return
         command = [sys.executable, "-P", "-c", STAMP, "stamp", str(self._folder)]
         with suppress(OSError):
-            self._words = Words("stamp", self._folder / STAMPS, waits=True)
-            out = self._words.writes
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
-            )
-            self._words.started()
+            words = Words("stamp", self._folder / STAMPS, waits=True)
+            out = words.writes
+            try:
+                self._process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True
+                )
+            finally:
+                words.started()  # closes this end, whether or not a process has the other one
+            self._words = words
             os.setpriority(os.PRIO_PROCESS, self._process.pid, NICER)
 
     def close(self) -> str:

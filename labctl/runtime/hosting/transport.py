@@ -30,7 +30,7 @@ import zmq
 from labctl.bus import Message, Node, Step, Work, decode, encode, joined, parted
 from labctl.clock import MILLISECOND, SECOND, Clock, Suspensions
 from labctl.errors import LabctlError
-from labctl.messages.processes import Hello, Shutdown, Suspended
+from labctl.messages.processes import Failing, Hello, Shutdown, Suspended
 from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import LeaseKeeper, LeaseTerms
 from labctl.runtime.hosting.requests import Processes, obey
@@ -52,15 +52,14 @@ def endpoint(directory: Path, name: str) -> str:
 
 
 class Mailroom:
-    """The sockets of one process. `names` are the nodes that live here; `peers` all publishers that may exist."""
+    """The sockets of one process, which is named after its first node. topics: that its nodes hear; cameras: those
+    there may be.
+    """
 
-    def __init__(
-        self, directory: Path, names: tuple[str, ...], topics: tuple[str, ...], cameras: tuple[str, ...]
-    ) -> None:
+    def __init__(self, directory: Path, main: str, topics: tuple[str, ...] = (), cameras: tuple[str, ...] = ()) -> None:
         self._context = zmq.Context()
         self._directory = directory
-        self._names = names
-        self._main = names[0]
+        self._main = main
         self.poller = zmq.Poller()
         self._pub = self._socket(zmq.PUB, bind=f"{self._main}.pub", most=PREVIEWS if self._films() else 0)
         self._router: zmq.Socket | None = None
@@ -121,14 +120,12 @@ class Mailroom:
         return made
 
     def _subscribe(self, topics: tuple[str, ...], cameras: tuple[str, ...]) -> None:
-        listening = self._context.socket(zmq.SUB)
+        listening = self._socket(zmq.SUB, read=True)
         for topic in topics:
             listening.subscribe(topic.encode())
             for publisher in PUBLISHERS.get(topic, cameras):
                 if publisher != self._main:
                     listening.connect(endpoint(self._directory, f"{publisher}.pub"))
-        self.poller.register(listening, zmq.POLLIN)
-        self._inputs.append(listening)
 
     def _look_on(self, cameras: tuple[str, ...]) -> None:
         """Take the newest full picture of every camera; what was not looked at in time was never sent."""
@@ -216,9 +213,9 @@ def _sent(to: zmq.Socket, frames: list[bytes]) -> bool:
 
 
 def last_words(directory: Path, name: str, reason: str) -> None:
-    """Tell run why this process is about to end; whoever is not there to hear it does not."""
-    mailroom = Mailroom(directory, (name,), (), ())
-    mailroom.send(Message("run", "failing", {"name": name, "reason": reason}, sender=name))
+    """Report to run why this process is about to end; a run that is not there does not get it."""
+    mailroom = Mailroom(directory, name)
+    mailroom.send(Failing(name, reason).to("run", sender=name))
     mailroom.close()
 
 
@@ -242,7 +239,7 @@ class ProcessHost:
         self._nodes = {node.name: node for node in nodes}
         self._main = nodes[0].name
         topics = tuple(sorted({topic for node in nodes for topic in node.topics}))
-        self._mailroom = Mailroom(directory, tuple(self._nodes), topics, cameras)
+        self._mailroom = Mailroom(directory, self._main, topics, cameras)
         self._keeper = LeaseKeeper(self._mailroom.send_lease, clock, lease) if lease is not None else None
         self._mail: dict[str, list[Message]] = {name: [] for name in self._nodes}
         self._due: dict[str, int | None] = {name: clock.now_ns() for name in self._nodes}
@@ -283,7 +280,7 @@ class ProcessHost:
         if self._ending_ns is None:
             self._ending_ns = self.clock.now_ns()
             for name in self._nodes:
-                self._put(name, Message(name, "shutdown", sender="@host"))
+                self._put(name, Shutdown().to(name, sender="@host"))
 
     def _look_after(self, others: Processes, now_ns: int) -> None:
         asked, self._requests = self._requests, []

@@ -6,6 +6,7 @@ May not: write over an object, or leave a half one under its name.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from importlib import import_module
@@ -16,7 +17,6 @@ from labctl.config.media import FOLDER, MediaTable
 from labctl.errors import InputError, StorageError
 from labctl.extras import wanted_for
 from labctl.store.atomic_files import file_errors, sync_folder
-from labctl.store.footage import file_digest
 from labctl.store.media.places import PART, Object, Say, gone, nothing, object_name
 
 READ_ONLY = 0o440
@@ -75,10 +75,11 @@ class FolderStore:
                     at += len(block)
                     say(at)
                 os.fsync(out.fileno())
-                if file_digest(part) != sha256:
-                    part.unlink()
+                out.seek(0)
+                if hashlib.file_digest(out, "sha256").hexdigest() != sha256:
+                    part.unlink(missing_ok=True)
                     raise StorageError(f"{self.where}: what was written there is not what was read here; again")
-                if part.exists():  # not where two finished it one after the other
+                if part.exists():  # not where another process finished it before the lock was taken
                     part.replace(place)
                     place.chmod(READ_ONLY)
                 sync_folder(place.parent)

@@ -88,9 +88,9 @@ def held(events: Iterable[Event]) -> Held:
                 body = body_of(event, MediaStored)
                 for kept in body["files"]:
                     if _same(files, kept):
-                        stored[kept["sha256"], body["place"]] = Copy(
-                            body["place"], kept["bytes"], body["checked"], kept.get("version"), kept.get("until")
-                        )
+                        made = (kept["bytes"], body["checked"], kept.get("version"), kept.get("until"))
+                        stored.pop((kept["sha256"], body["place"]), None)  # the newest stands last
+                        stored[kept["sha256"], body["place"]] = Copy(body["place"], *made)
             case Kind.MEDIA_TRIMMED:
                 trimmed |= {gone["sha256"] for gone in body_of(event, MediaTrimmed)["files"] if _same(files, gone)}
             case Kind.CAMPAIGN_CLOSED | Kind.CAMPAIGN_FROZEN | Kind.CAMPAIGN_UNBLINDED:

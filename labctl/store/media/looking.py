@@ -88,7 +88,7 @@ def ask(folder: Path, store: MediaStore, table: MediaTable, say: Callable[[str],
             problems.append(f"{file.file}: {store.where} has its copy no more{version}")
             continue
         try:
-            check_object(store, table, path if path.is_file() else None, file.sha256, kept, lambda done: None)
+            check_object(store, table, path if path.is_file() else None, file.sha256, kept)
         except BrokenRecord:
             problems.append(
                 f"{file.file}: its copy in {store.where} has other bytes than those that were sealed{version}"

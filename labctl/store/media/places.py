@@ -17,11 +17,11 @@ if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
     from labctl.config.media import MediaTable
 
 PART = 8 << 20  # bytes that are sent, or read, at once; a part is what a broken upload loses
-Say = Callable[[int], None]  # hears how many bytes of a file are done
+Say = Callable[[int], None]  # called with how many bytes of a file are done
 
 
 def nothing(done: int) -> None:
-    """Hears, and says nothing."""
+    """A `Say` that does nothing."""
 
 
 def object_name(sha256: str) -> str:
@@ -67,17 +67,15 @@ class MediaStore(Protocol):
         ...
 
 
-def digest_in(store: MediaStore, sha256: str, version: str | None, say: Say = nothing) -> str:
+def digest_in(store: MediaStore, sha256: str, version: str | None) -> str:
     """sha256 hex of an object's bytes as the store gives them now. Raises StorageError."""
-    found, done = hashlib.sha256(), 0
+    found = hashlib.sha256()
     for part in store.read(sha256, version):
         found.update(part)
-        done += len(part)
-        say(done)
     return found.hexdigest()
 
 
-def check_object(store: MediaStore, table: MediaTable, path: Path | None, sha256: str, kept: Object, say: Say) -> str:
+def check_object(store: MediaStore, table: MediaTable, path: Path | None, sha256: str, kept: Object) -> str:
     """Compare an object with the file that it is of; how: "read_back", or "server_checksum" where the lab asks for
     that, the server has a checksum of a known kind and the file is here.
 
@@ -87,12 +85,16 @@ def check_object(store: MediaStore, table: MediaTable, path: Path | None, sha256
         expected = store.checksum_of(path)
         if expected is not None and expected == kept.checksum and path.stat().st_size == kept.bytes:
             return "server_checksum"
-    if digest_in(store, sha256, kept.version, say) != sha256:
+    if digest_in(store, sha256, kept.version) != sha256:
         raise BrokenRecord(f"{store.where}: object {sha256[:16]}… has other bytes than the file that was sealed")
     return "read_back"
 
 
-def gone(where: str, sha256: str, version: str | None) -> StorageError:
+class Gone(StorageError):
+    """The store answers, and has no such object."""
+
+
+def gone(where: str, sha256: str, version: str | None) -> Gone:
     """Of an object that a store should have."""
     named = f" (version {version})" if version else ""
-    return StorageError(f"{where}: it has no object {sha256[:16]}…{named}; see: labctl media check")
+    return Gone(f"{where}: it has no object {sha256[:16]}…{named}; see: labctl media check")

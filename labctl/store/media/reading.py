@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.errors import BrokenRecord, LabctlError, StorageError, Unreachable
 from labctl.messages.body_parts import FileEntry
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import file_errors, file_in_one_step
 from labctl.store.footage import file_digest
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import lab_settings, lab_with
 from labctl.store.media.held import Held, held
 from labctl.store.media.opening import open_store
-from labctl.store.media.places import MediaStore
+from labctl.store.media.places import Gone, MediaStore
 
 if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
     from labctl.config.media import MediaTable
@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
 AWAY_NS = 60 * SECOND
 PRIVATE_FOLDER, PRIVATE = 0o700, 0o600
 CACHE = "labctl/media"
+BROKEN_OFF_S = 3600.0  # since its last byte came a file is no longer being fetched
 
 
 def cache_folder() -> Path:
@@ -70,20 +71,26 @@ def local_file(folder: Path, entry: FileEntry) -> Path:
     return cached
 
 
-class _Away:
-    """Which store did not answer, when, and in what words: a report with a hundred videos does not wait for each."""
-
-    def __init__(self) -> None:
-        self.said: dict[str, tuple[int, str]] = {}
-
-
-_away = _Away()
+_away: dict[str, tuple[int, str]] = {}
+"""A store's URL -> when it did not answer, and in what words: a report with a hundred videos does not wait for each."""
 
 
 def _refuse_while_away(url: str) -> None:
-    at_ns, why = _away.said.get(url, (0, ""))
+    at_ns, why = _away.get(url, (0, ""))
     if why and MonotonicClock().now_ns() - at_ns < AWAY_NS:
         raise StorageError(why)
+
+
+@contextmanager
+def _noting_away(url: str) -> Generator[None, None, None]:
+    """Remember a store that does not answer; one that has not a single object has answered."""
+    try:
+        yield
+    except Gone:
+        raise
+    except StorageError as error:
+        _away[url] = (MonotonicClock().now_ns(), str(error))
+        raise
 
 
 def _held_of_a_lab(folder: Path) -> Held:
@@ -98,16 +105,8 @@ def _table(folder: Path, file: str) -> MediaTable:
     return table
 
 
-def fetch_to(
-    path: Path,
-    entry: FileEntry,
-    found: Held,
-    table: MediaTable,
-    *,
-    store: MediaStore | None = None,
-    say: Callable[[int], None] = lambda done: None,
-) -> int:
-    """Write a file as a store has it to `path`, in one step and only as it was sealed; how many bytes.
+def fetch_to(path: Path, entry: FileEntry, found: Held, table: MediaTable, *, store: MediaStore | None = None) -> None:
+    """Write a file as a store has it to `path`, in one step and only as it was sealed.
 
     The journalled version is asked for first, then the newest. Raises StorageError with what failed.
     """
@@ -117,47 +116,36 @@ def fetch_to(
         raise StorageError(
             f"{entry['file']}: {places} has it, and lab.toml names {table.url}; name that one in [media]"
         )
-    try:
+    with _noting_away(table.url):
         opened = store or open_store(table)
-    except StorageError as error:
-        _away.said[table.url] = (MonotonicClock().now_ns(), str(error))
-        raise
     try:
-        return _fetch(path, entry, opened, copy.version, say)
-    except StorageError as error:
-        _away.said[table.url] = (MonotonicClock().now_ns(), str(error))
-        raise
+        _fetch(path, entry, opened, _blocks(opened, entry["sha256"], copy.version, table.url))
+    except LabctlError as error:
+        raise type(error)(f"{entry['file']} could not be fetched: {error}") from error
     finally:
         if store is None:
             opened.close()
 
 
-def _fetch(path: Path, entry: FileEntry, store: MediaStore, version: str | None, say: Callable[[int], None]) -> int:
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    digest, done = hashlib.sha256(), 0
-    try:
-        with file_errors(str(path)):
-            descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
-            with os.fdopen(descriptor, "wb") as out:
-                for block in store.read(entry["sha256"], version):
-                    out.write(block)
-                    digest.update(block)
-                    done += len(block)
-                    say(done)
-                out.flush()
-                os.fsync(out.fileno())
+def _blocks(store: MediaStore, sha256: str, version: str | None, url: str) -> Iterator[bytes]:
+    with _noting_away(url):
+        yield from store.read(sha256, version)
+
+
+def _fetch(path: Path, entry: FileEntry, store: MediaStore, blocks: Iterable[bytes]) -> None:
+    digest = hashlib.sha256()
+    with file_in_one_step(path) as part:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, PRIVATE)
+        with os.fdopen(descriptor, "wb") as out:
+            for block in blocks:
+                out.write(block)
+                digest.update(block)
+            out.flush()
+            os.fsync(out.fileno())
         if digest.hexdigest() != entry["sha256"]:
             raise BrokenRecord(
                 f"{entry['file']}: {store.where} gives other bytes than those that were sealed; see: labctl media check"
             )
-        with file_errors(str(path)):
-            part.replace(path)
-            sync_folder(path.parent)
-    except LabctlError as error:
-        raise type(error)(f"{entry['file']} could not be fetched: {error}") from error
-    finally:
-        part.unlink(missing_ok=True)
-    return done
 
 
 def _is(path: Path, sha256: str) -> bool:
@@ -168,13 +156,14 @@ def _is(path: Path, sha256: str) -> bool:
 
 
 def _make_room(newest: Path, most: int) -> None:
-    """Remove what was looked at longest ago until the cache is small enough, never the newest."""
+    """Remove what killed processes left half-fetched, and what was looked at longest ago until the cache is small
+    enough, never the newest.
+    """
     with suppress(OSError):
+        now_s = newest.stat().st_mtime
         there = sorted((path.stat().st_mtime, path.stat().st_size, path) for path in newest.parent.iterdir())
         size = sum(bytes_ for _, bytes_, _ in there)
-        for _, bytes_, path in there:
-            if size <= most:
-                return
-            if path != newest and path.suffix != ".part":
+        for at_s, bytes_, path in there:
+            if (now_s - at_s > BROKEN_OFF_S) if path.suffix == ".part" else (path != newest and size > most):
                 path.unlink(missing_ok=True)
                 size -= bytes_

@@ -129,7 +129,7 @@ def _verified(folder: Path, file: MediaFile, found: Held, store: MediaStore, tab
     if kept is None:
         raise BrokenRecord(f"{file.file}: {store.where} has its copy no more; kept here")
     try:
-        check_object(store, table, path, file.sha256, kept, lambda done: None)
+        check_object(store, table, path, file.sha256, kept)
     except BrokenRecord as error:
         raise BrokenRecord(f"{file.file}: {error}; kept here") from error
     entry: TrimmedFile = {"file": file.file, "sha256": file.sha256, "bytes": kept.bytes}

@@ -7,7 +7,7 @@ while it sends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -72,7 +72,7 @@ def pending(found: Held, table: MediaTable) -> tuple[list[MediaFile], int]:
     return sorted(may, key=lambda file: file.sha256), len(missing) - len(may)
 
 
-def send(folder: Path, file: MediaFile, store: MediaStore, table: MediaTable, say: Say = lambda line: None) -> int:
+def send(folder: Path, file: MediaFile, store: MediaStore, table: MediaTable) -> int:
     """See that the store has a file; how many bytes went. Raises BrokenRecord for one that is not as it was sealed,
     StorageError.
     """
@@ -90,12 +90,12 @@ def send(folder: Path, file: MediaFile, store: MediaStore, table: MediaTable, sa
             raise BrokenRecord(f"{file.file}: {store.where} has an object of its digest with {kept.bytes} bytes")
         return 0
     until = None if table.lock_days is None else days_later(MonotonicClock().anchor().wall, table.lock_days)
-    store.put(path, file.sha256, until, lambda done: say(f"{file.file} {done / 1e6:.0f} of {size / 1e6:.0f} MB"))
+    store.put(path, file.sha256, until)
     return size
 
 
 def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say: Say = lambda line: None) -> Uploaded:
-    """Send what is missing, verify it, and journal that. say: hears "3/12 FILE".
+    """Send what is missing, verify it, and journal that. say: called with "3/12 FILE".
 
     Raises BrokenRecord for a chain that does not hold, StorageError for a store that is away, refuses or is full:
     what was verified until then is journalled.
@@ -126,7 +126,7 @@ def _verified(folder: Path, file: MediaFile, store: MediaStore, table: MediaTabl
     kept = store.find(file.sha256)
     if kept is None:
         raise StorageError(f"{store.where}: it took {file.file} and does not have it; later again")
-    how = check_object(store, table, folder / file.file, file.sha256, kept, lambda done: None)
+    how = check_object(store, table, folder / file.file, file.sha256, kept)
     entry: StoredFile = {"file": file.file, "sha256": file.sha256, "bytes": kept.bytes}
     if kept.version is not None:
         entry["version"] = kept.version
@@ -144,13 +144,9 @@ def _journal(folder: Path, table: MediaTable, verified: Sequence[tuple[StoredFil
             have = held(campaign.events()).stored
             for how in ("read_back", "server_checksum"):
                 own = [entry for entry, by in verified if by == how and (entry["sha256"], table.url) not in have]
-                for some in _some(own):
-                    body: MediaStored = {"place": table.url, "checked": how, "files": some}
+                for at in range(0, len(own), FILES):
+                    body: MediaStored = {"place": table.url, "checked": how, "files": own[at : at + FILES]}
                     campaign.log(Kind.MEDIA_STORED, body, anchor=now, who=who)
     except StateError as error:
         return str(error)
     return ""
-
-
-def _some(entries: Sequence[StoredFile]) -> Iterable[Sequence[StoredFile]]:
-    return (entries[at : at + FILES] for at in range(0, len(entries), FILES))

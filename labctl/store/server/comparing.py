@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from labctl.plain import count
 from labctl.store.chain_heads import head_text
 from labctl.store.server.connecting import Server
-from labctl.store.server.copying import check_may_read, head_of
+from labctl.store.server.copying import KEPT, check_may_read, head_of
 from labctl.store.server.host_record import Command, Counted, Entry, HostRecord, Kept, Part, Stream
 
 AT_ONCE = 1000  # entries
@@ -23,10 +23,6 @@ _ENTRIES = (
 _COMMANDS = "SELECT command_id, seq FROM labctl.command WHERE campaign = %s"
 _STREAMS = "SELECT episode, name, spec FROM labctl.stream WHERE campaign = %s"
 _COUNTS = "SELECT episode, stream, count(*) FROM labctl.chunk WHERE campaign = %s GROUP BY 1, 2"
-_KEPT = (
-    "SELECT seq, t0_ns, t1_ns, n, sha256 FROM labctl.chunk "
-    "WHERE campaign = %s AND episode = %s AND stream = %s ORDER BY seq"
-)
 _DAMAGED = (
     "SELECT episode, stream, seq FROM labctl.chunk WHERE campaign = %s AND sha256 <> encode(sha256(payload), 'hex')"
 )
@@ -123,7 +119,7 @@ def _of_commands(host: HostRecord, server: Server, last: int) -> list[str]:
 
 def _of_chunks(host: HostRecord, server: Server, part: Part, own: Counted) -> list[str]:
     here = {kept.seq: kept for kept in part.kept(own.episode, own.stream)}
-    there = server.rows(_KEPT, Kept, host.key, own.episode, own.stream)
+    there = server.rows(KEPT, Kept, host.key, own.episode, own.stream)
     return [
         f"chunk {kept.seq} of stream {own.stream} of episode {own.episode} differs"
         for kept in there

@@ -8,7 +8,7 @@ take its own word for how far it came: it asks the server each time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -16,8 +16,19 @@ from pathlib import Path
 from labctl.core.events import GENESIS, Kind
 from labctl.errors import BrokenRecord, StateError
 from labctl.plain import count
+from labctl.store.chunks import root_of
 from labctl.store.server.connecting import Server
-from labctl.store.server.host_record import Counted, Entry, HostRecord, Kept, Part, Whole, check_links, roots_in
+from labctl.store.server.host_record import (
+    Counted,
+    Entry,
+    HostRecord,
+    Kept,
+    Part,
+    Whole,
+    check_links,
+    roots_in,
+    two_texts,
+)
 
 ENTRIES = 256  # in one transaction
 BYTES = 1 << 20  # of chunks in one transaction
@@ -39,7 +50,7 @@ _CHUNK = (
     "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (campaign, episode, stream, seq) DO NOTHING"
 )
 _HEAD = "SELECT seq, hash FROM labctl.event WHERE campaign = %s ORDER BY seq DESC LIMIT 1"
-_KEPT = (
+KEPT = (
     "SELECT seq, t0_ns, t1_ns, n, sha256 FROM labctl.chunk "
     "WHERE campaign = %s AND episode = %s AND stream = %s ORDER BY seq"
 )
@@ -159,7 +170,7 @@ class _Traces:
     def send(self, part: Part, episode: str | None) -> None:
         """What the server lacks of one episode, or of all."""
         key, server = self._host.key, self._server
-        there = set(server.rows(_STREAMS, _pair_of_texts, key, episode, episode))
+        there = set(server.rows(_STREAMS, two_texts, key, episode, episode))
         declared = [stream for stream in part.streams(episode) if stream.episode in self._sealed]
         new = [stream for stream in declared if (stream.episode, stream.name) not in there]
         if new:
@@ -178,7 +189,7 @@ class _Traces:
         if sealed is not None and sealed != root_of(kept.sha256 for kept in here):
             self.broken.append(f"{where}: its chunks are not the ones that were sealed; see: labctl verify")
             return
-        there = {kept.seq: kept for kept in self._server.rows(_KEPT, Kept, key, own.episode, own.stream)}
+        there = {kept.seq: kept for kept in self._server.rows(KEPT, Kept, key, own.episode, own.stream)}
         if any(there.get(kept.seq, kept) != kept for kept in here) or there.keys() - {kept.seq for kept in here}:
             self.broken.append(f"{where}: the server has other chunks of it; see: labctl database check")
             return
@@ -217,14 +228,5 @@ def copy_campaign(folder: Path, url: str, timeout_s: float) -> Copied:
         server.close()
 
 
-def root_of(digests: Iterable[str]) -> str:
-    """As `TraceStore.seal` makes it of a stream's chunks in order."""
-    return hashlib.sha256(b"".join(bytes.fromhex(digest) for digest in digests)).hexdigest()
-
-
 def _pair(seq: int, digest: str) -> tuple[int, str]:
     return seq, digest
-
-
-def _pair_of_texts(episode: str, name: str) -> tuple[str, str]:
-    return episode, name

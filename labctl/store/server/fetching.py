@@ -6,17 +6,15 @@ the server: they come from a backup of the folder.
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.errors import BrokenRecord, InputError
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import folder_in_one_step
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import database_file, insert_rows, sqlite_url
-from labctl.store.journal import Journal, events_of
-from labctl.store.journal import chain_problems as problems_of_chain
+from labctl.store.journal import Journal, chain_problems, events_of
 from labctl.store.ledger import TRACES
 from labctl.store.server.connecting import Server
 from labctl.store.server.copying import check_may_read, head_of
@@ -91,17 +89,9 @@ def fetch(server: Server, named: str, out: Path) -> Fetched:
         raise InputError(f"{out} is there already; name a new folder, nothing was written")
     key, name = found[0].campaign, found[0].name
     check_may_read(server, key)
-    building = out.with_name(f".{out.name}.part")
-    with file_errors(str(out)):
-        shutil.rmtree(building, ignore_errors=True)
-        building.mkdir(parents=True, mode=0o700)
-        try:
-            entries, head = _journal(server, key, name, building)
-            chunks = _traces(server, key, name, building)
-            building.rename(out)
-            sync_folder(out.parent)
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
+    with folder_in_one_step(out, mode=0o700) as building:
+        entries, head = _journal(server, key, name, building)
+        chunks = _traces(server, key, name, building)
     return Fetched(key, out, entries, head, chunks)
 
 
@@ -112,7 +102,7 @@ def _journal(server: Server, key: str, name: str, folder: Path) -> tuple[int, st
     commands = server.rows(_COMMANDS, Command, key)
     insert_rows(url, "command", _in(Command), ((name, *command) for command in commands))
     events = events_of(folder)
-    problems = problems_of_chain(events)
+    problems = chain_problems(events)
     seq, head = head_of(server, key)
     if problems or (events[-1].seq, events[-1].hash) != (seq, head):
         detail = str(problems[0]) if problems else f"it ends at {events[-1].seq}, the server has {seq}"
@@ -131,14 +121,13 @@ def _traces(server: Server, key: str, name: str, folder: Path) -> int:
     url = sqlite_url(folder / TRACES)
     streams = server.rows(_STREAMS, Stream, key)
     apart = any(stream.arm_dependent for stream in streams)
-    sealed = sealed_url(url) if apart else None
-    if sealed is not None:
-        database_file(sealed).parent.mkdir(mode=0o700)
+    parts = {False: url}
+    if apart:
+        parts[True] = sealed_url(url)
+        database_file(parts[True]).parent.mkdir(mode=0o700)
     TraceStore.create(url, name, apart=apart).close()
     chunks = 0
-    for each, arm_dependent in ((url, False), (sealed, True)):
-        if each is None:
-            continue
+    for arm_dependent, each in parts.items():
         mine = [stream for stream in streams if stream.arm_dependent == arm_dependent]
         insert_rows(each, "stream", _in(Stream), ((name, *stream) for stream in mine))
         for stream in mine:

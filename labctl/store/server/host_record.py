@@ -6,14 +6,14 @@ May not: write, hold up a writer, or open the seal's database of a campaign that
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from labctl.core.events import GENESIS, Event, Kind, event_hash
 from labctl.errors import BrokenRecord, StorageError, in_words
 from labctl.store.campaign import journal_url
-from labctl.store.database_backend import Reader, database_file, sqlite_url
+from labctl.store.database_backend import Made, Reader, database_file, sqlite_url
 from labctl.store.ledger import TRACES
 from labctl.store.traces import sealed_url
 from labctl.streams import spec_of
@@ -59,7 +59,7 @@ class Stream(NamedTuple):
         """Whether it tells arms apart. What cannot be read is taken to."""
         try:
             return spec_of(json.loads(self.spec)).arm_dependent
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             return True
 
 
@@ -104,7 +104,7 @@ class HostRecord:
         """Raises StorageError when the folder holds no campaign."""
         self.folder = folder
         self._journal = Reader(journal_url(folder))
-        first = self._journal.rows("SELECT campaign, hash FROM event WHERE seq = 1", _two)
+        first = self._journal.rows("SELECT campaign, hash FROM event WHERE seq = 1", two_texts)
         if len(first) != 1:
             raise StorageError(f"{folder / 'journal.db'} holds {len(first)} campaigns, not one; see: labctl verify")
         self.name, self.first = first[0]
@@ -143,7 +143,7 @@ class HostRecord:
         them.
         """
         question = "SELECT episode, body FROM event WHERE campaign = :campaign AND kind = :kind ORDER BY seq"
-        found = self._journal.rows(question, _two, campaign=self.name, kind=str(Kind.RECORDING_SEALED))
+        found = self._journal.rows(question, two_texts, campaign=self.name, kind=str(Kind.RECORDING_SEALED))
         return {episode: roots_in(body) for episode, body in found}
 
     def parts(self) -> Iterator[Part]:
@@ -162,17 +162,13 @@ class Part:
 
     def streams(self, episode: str | None) -> list[Stream]:
         """Declared, of one episode or of all."""
-        which = "" if episode is None else " AND episode = :episode"
-        question = f"SELECT episode, name, spec FROM stream WHERE campaign = :campaign{which}"
-        found = self._reader.rows(question, Stream, **self._values(episode))
+        found = self._rows("SELECT episode, name, spec FROM stream", Stream, episode)
         return [stream for stream in found if self._all or not stream.arm_dependent]
 
     def counts(self, episode: str | None) -> list[Counted]:
         """Chunks by stream, of declared streams that may leave."""
-        which = "" if episode is None else " AND episode = :episode"
-        question = f"SELECT episode, stream, count(*) FROM chunk WHERE campaign = :campaign{which} GROUP BY 1, 2"
         may = {(stream.episode, stream.name) for stream in self.streams(episode)}
-        found = self._reader.rows(question, Counted, **self._values(episode))
+        found = self._rows("SELECT episode, stream, count(*) FROM chunk", Counted, episode, " GROUP BY 1, 2")
         return [one for one in found if (one.episode, one.stream) in may]
 
     def kept(self, episode: str, stream: str) -> list[Kept]:
@@ -186,8 +182,11 @@ class Part:
         at: dict[str, str | int] = {"campaign": self._campaign, "episode": episode, "stream": stream}
         return self._reader.rows(question, Whole, **at, first=first, last=last)
 
-    def _values(self, episode: str | None) -> dict[str, str | int]:
-        return {"campaign": self._campaign, **({} if episode is None else {"episode": episode})}
+    def _rows(self, select: str, make: Callable[..., Made], episode: str | None, end: str = "") -> list[Made]:
+        """Of one episode or of all."""
+        values = {"campaign": self._campaign} | ({} if episode is None else {"episode": episode})
+        which = " AND ".join(f"{name} = :{name}" for name in values)
+        return self._reader.rows(f"{select} WHERE {which}{end}", make, **values)
 
 
 def check_links(entries: Sequence[Entry], seq: int, prev: str, where: str) -> None:
@@ -199,7 +198,7 @@ def check_links(entries: Sequence[Entry], seq: int, prev: str, where: str) -> No
             )
         try:
             whole = event_hash(entry.event()) == entry.hash
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise BrokenRecord(f"{where} seq {entry.seq}: its body cannot be read: {in_words(error)}") from error
         if not whole:
             raise BrokenRecord(f"{where} seq {entry.seq} ({entry.kind}) does not match its hash; see: labctl verify")
@@ -207,9 +206,13 @@ def check_links(entries: Sequence[Entry], seq: int, prev: str, where: str) -> No
 
 
 def roots_in(body: str) -> dict[str, str]:
-    """The same of one RecordingSealed."""
-    return {name: str(entry["root"]) for name, entry in json.loads(body)["streams"].items()}
+    """The same of one RecordingSealed. Raises BrokenRecord."""
+    try:
+        return {name: str(entry["root"]) for name, entry in json.loads(body)["streams"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise BrokenRecord(f"what was sealed of a recording cannot be read: {in_words(error)}") from error
 
 
-def _two(name: str, digest: str) -> tuple[str, str]:
-    return name, digest
+def two_texts(one: str, two: str) -> tuple[str, str]:
+    """A row of two texts."""
+    return one, two

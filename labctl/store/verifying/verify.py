@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded, body_of
 from labctl.core.events import Event, Kind, digest
@@ -45,9 +44,6 @@ from labctl.store.opened_list import OPENED, problems_of
 from labctl.store.problem import Found, Problem
 from labctl.store.verifying.recordings import DAMAGED_SEAL, check_recordings
 from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld, but_withheld
-
-if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
-    pass
 
 NOTHING = Noted()
 LOOSE = "others than its owner may read the seal or the traces: blinding rests on trust here (chmod 700)"
@@ -240,7 +236,7 @@ def _check_seal(folder: Path, events: Sequence[Event], found: Found) -> None:
 
 
 def _check_closed_seal(folder: Path, events: Sequence[Event], found: Found) -> None:
-    """What can be told of a seal before unblinding, without a word of what it holds."""
+    """What can be checked of a seal before unblinding; nothing that it holds is named."""
     seal = Ledger.open(folder).open_all()
     _check_commitment(events, seal, found)
     try:

@@ -50,9 +50,7 @@ class Bench:
         sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
         setup = Setup(cell=campaign.cell, fixture=campaign.fixture)
         readiness = Readiness(writer, arms, setup, here=True, wanted=ask_arms)
-        self.node = RunNode(
-            writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, until_done=True, readiness=readiness
-        )
+        self.node = RunNode(writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, readiness=readiness)
 
     @property
     def now_ns(self) -> int:

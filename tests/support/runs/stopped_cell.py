@@ -13,9 +13,9 @@ import numpy as np
 from labctl.bus import Message, Node
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.core.trial import State, fold
-from labctl.messages.motion import Stop, Target
+from labctl.messages.motion import LEASE_RENEWALS, Stop, Target
 from labctl.runtime.hosting.cell_nodes import NodeSpec, build_node
-from labctl.runtime.hosting.lease_keeper import RENEWALS, LeaseKeeper, terms_of
+from labctl.runtime.hosting.lease_keeper import LeaseKeeper, terms_of
 from labctl.store.campaign import Campaign
 from support.runs.run_bench import Bench
 
@@ -110,7 +110,7 @@ class StoppedCell(Bench):
         while self.now_ns < end_ns:
             self.clock.sleep_until(self.now_ns + TICK)
             now_ns, turns = self.now_ns, self.now_ns % TURN < TICK
-            if "renewer" not in self.standing and now_ns % (self.terms.duration_ns // RENEWALS) < TICK:
+            if "renewer" not in self.standing and now_ns % (self.terms.duration_ns // LEASE_RENEWALS) < TICK:
                 self.keeper.renew(now_ns)
             if turns and "driver" not in self.standing and self.driven is not None:
                 self.to_arm.append(self.target(now_ns))

@@ -11,7 +11,7 @@ from labctl.analysis.planning.distributions import simulate
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import joined
 from labctl.analysis.survival.kernel import spread
-from labctl.analysis.survival.ks import STATISTICS, pair_of
+from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
 from support.statistics.cohorts import DISTRIBUTIONS, TAU_NS
 
@@ -27,7 +27,7 @@ def told_apart(short_a: int, short_b: int, episodes: int, runs: range) -> dict[s
     def one(run: int) -> dict[str, bool]:
         rng = np.random.default_rng([run, short_a, short_b, episodes])
         cells = {arm: _mixed(arm, short, episodes, rng) for arm, short in (("a", short_a), ("b", short_b))}
-        found = permutation_p(pair_of([cells["a"]], [cells["b"]], TAU_NS), run, PERM, STATISTICS)
+        found = permutation_p(pair_of([cells["a"]], [cells["b"]], TAU_NS), run, PERM)
         hits = {name: p is not None and p <= ALPHA + 1e-12 for name, p in found.items()}
         return {**hits, "refused": bool(unequal_budgets({(arm, "all"): cell for arm, cell in cells.items()}))}
 

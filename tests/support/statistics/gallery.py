@@ -15,12 +15,12 @@ import numpy as np
 
 from labctl.analysis.blocks.added_latency import Delayed, lateness_of
 from labctl.analysis.blocks.means import Draws
+from labctl.analysis.episode_facts import Lateness
 from labctl.analysis.episodes_report.page import build_page
 from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.reading import read_episodes
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
-from labctl.analysis.lateness_facts import Lateness
 from labctl.analysis.report.figures import Figure
 from labctl.analysis.report.lab_facts import Lab
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
-from labctl.analysis.blocks.anytime import BETS, check_level, closed_e_values
+from labctl.analysis.blocks.anytime import BETS, check_level
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
@@ -89,6 +89,25 @@ def family_monitor(e: Floats, alpha: float = 0.05) -> FamilyMonitor:
     return FamilyMonitor(
         tuple((int(np.argmax(hits[:, k])) + 1 if hits[:, k].any() else None) for k in range(e.shape[1])), adjusted
     )
+
+
+def closed_e_values(e: Floats) -> Floats:
+    """Adjusted e-values (..., hypotheses): the least mean of any set that holds the hypothesis.
+
+    For each it is enough to look at itself with the 0, 1, 2 … smallest of the others.
+    """
+    order = np.argsort(e, axis=-1, kind="stable")
+    rising = np.take_along_axis(e, order, axis=-1)
+    n = e.shape[-1]
+    sums = np.concatenate([np.zeros((*e.shape[:-1], 1)), np.cumsum(rising, axis=-1)], axis=-1)
+    found = np.empty_like(rising)
+    for k in range(n):
+        own = rising[..., k : k + 1]
+        sets = (own + sums[..., : k + 1]) / np.arange(1, k + 2)  # itself and the j smallest, all of them below it
+        found[..., k] = np.minimum(sets.min(axis=-1), (sums[..., k + 1 :] / np.arange(k + 1, n + 1)).min(axis=-1))
+    out = np.empty_like(e)
+    np.put_along_axis(out, order, found, axis=-1)
+    return out
 
 
 def stopping_times(

@@ -113,7 +113,7 @@ def test_an_error_that_nobody_foresaw_is_a_bug_that_names_how_to_report_it(
     def breaks(*given: object) -> None:
         raise RuntimeError("unforeseen")
 
-    monkeypatch.setattr("labctl.store.lab_folder.new_lab", breaks)
+    monkeypatch.setattr("labctl.cli.lifecycle.new_lab", breaks)
     assert call(["new", str(tmp_path / "lab"), "--json"]) == 70
     printed = capsys.readouterr()
     found = judged(printed.out)

@@ -9,11 +9,13 @@ import pyarrow.parquet as pq
 import pytest
 from support.runs.campaigns import unblinded_copy
 from support.runs.coded_campaign import PERSON, QUAGGA, ZEBRA, run_coded
-from support.runs.recordings import Recordings
+from support.runs.recordings import Recordings as Recorded
 from support.screens.all_text import all_text, hits
 
 from labctl.cli import call
 from labctl.core.events import Kind
+from labctl.exports.recordings import Recordings
+from labctl.exports.selection import select
 from labctl.store.campaign import Campaign
 
 FORMATS = ["table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "rosbag2", "npz"]
@@ -31,13 +33,13 @@ PRIVATE = ["request_ns", "reply_ns", "requested", "limited", "arm/action", "arm_
 
 
 @pytest.fixture(scope="module")
-def blinded(recordings: Recordings) -> Path:
+def blinded(recordings: Recorded) -> Path:
     """One block of short episodes: what is looked for stands in each."""
     return recordings.of(run_coded, blocks=1, items=1, budget=6.0)
 
 
 @pytest.fixture(scope="module")
-def unblinded(recordings: Recordings, blinded: Path) -> Path:
+def unblinded(recordings: Recorded, blinded: Path) -> Path:
     return recordings.of(unblinded_copy, blinded=str(blinded))
 
 
@@ -126,3 +128,11 @@ def test_the_people_of_an_arm_can_still_pair(unblinded: Path, tmp_path: Path) ->
         assert (arm, arm) in labels[arm] and len(labels[arm]) == 3
         assert {row["episode"] for row in rows if row["arm"] == arm} <= {row["episode"] for row in whole}
         assert pq.read_table(out / "episodes.parquet")["arm"].unique().to_pylist() == [arm]
+
+
+def test_the_room_that_an_export_asks_for_is_of_what_it_shows(blinded: Path) -> None:
+    """How much there is of a hidden stream tells how often a policy was asked."""
+    with Campaign.open(blinded) as campaign, Recordings(campaign, select(campaign)) as recordings:
+        seen = [recordings.of(chosen, pictured=False) for chosen in recordings.selection.episodes]
+        shown = [(recording.read(spec.name)[0], spec.columns) for recording in seen for spec in recording.specs]
+        assert recordings.stored_bytes()[0] == sum(8 * len(t_ns) * (len(columns) + 2) for t_ns, columns in shown)

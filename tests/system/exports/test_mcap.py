@@ -19,9 +19,9 @@ from labctl.cli import call
 from labctl.core.events import Event
 from labctl.core.timeline import attempt, event_lines
 from labctl.exports.foxglove import SCHEMAS
-from labctl.exports.mcap import POSE
 from labctl.store.traces import TraceStore
 from labctl.store.video import read_frames
+from labctl.streams import POSE
 
 Topics = dict[str, list[tuple[int, Any]]]
 

@@ -23,8 +23,8 @@ from labctl.cli import call
 from labctl.clock import SECOND
 from labctl.core.events import Event
 from labctl.core.timeline import attempt, event_lines
-from labctl.exports.mcap import POSE
 from labctl.store.traces import TraceStore
+from labctl.streams import POSE
 
 pytestmark = pytest.mark.thorough
 Topics = dict[str, list[tuple[int, Any]]]

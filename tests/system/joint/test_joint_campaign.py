@@ -4,6 +4,8 @@ the other.
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 
@@ -189,6 +191,17 @@ def test_a_cells_chain_that_was_made_anew_disagrees_with_the_seal_host(tmp_path:
         run(forged)
     found = {problem.what for problem in verify_joint(joint.made.folder, [forged]).problems}
     assert found == {"not given", "chains disagree"}
+
+
+def test_a_cells_entry_that_was_tampered_with_is_named_whatever_it_holds(tmp_path: Path) -> None:
+    labs = make_labs(tmp_path)
+    with answering(labs):
+        folder = labs.join("a")
+    with closing(sqlite3.connect(folder / "journal.db")) as raw, raw:
+        raw.execute("DROP TRIGGER event_no_update")
+        raw.execute("UPDATE event SET body = json_set(body, '$.joint', 3)")
+    found = {problem.what for problem in verify_joint(labs.made.folder, [folder]).problems}
+    assert {"edited entry", "unreadable entry"} <= found
 
 
 def _port(labs: Labs) -> str:

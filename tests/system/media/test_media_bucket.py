@@ -106,7 +106,7 @@ def test_the_server_s_checksum_is_compared_where_the_lab_asks_for_that_and_bytes
             table = bucket.table(check=check)
             store = open_store(table)
             kept = store.find(sha256) or store.put(path, sha256, None)
-            assert check_object(store, table, path, sha256, kept, lambda done: None) == check
+            assert check_object(store, table, path, sha256, kept) == check
             assert digest_in(store, sha256, None) == sha256
         other, _ = a_file(tmp_path / "other", size, seed=7)
         assert store.checksum_of(other) != kept.checksum
@@ -115,7 +115,7 @@ def test_the_server_s_checksum_is_compared_where_the_lab_asks_for_that_and_bytes
     kept = store.find("ab" * 32)
     assert kept is not None
     with pytest.raises(BrokenRecord, match="other bytes"):
-        check_object(store, table, altered, "ab" * 32, kept, lambda done: None)
+        check_object(store, table, altered, "ab" * 32, kept)
 
 
 def test_an_object_that_was_altered_is_named_and_never_given_out(

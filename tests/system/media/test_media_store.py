@@ -14,6 +14,7 @@ from support.runs.recordings import Recordings
 from labctl.core.events import Kind
 from labctl.errors import BrokenRecord, InputError, StateError, StorageError, Unreachable
 from labctl.pages.episodes import write_page
+from labctl.publishing.leaving_out import Choice, left_out
 from labctl.store.footage import file_digest
 from labctl.store.journal import events_of
 from labctl.store.locks import campaign_lock
@@ -149,6 +150,20 @@ def test_whatever_shows_a_video_that_is_elsewhere_fetches_it_and_compares_its_di
     assert not videos(folder), "nothing is written into the campaign's folder"
 
 
+def test_what_is_withheld_is_listed_as_it_was_though_the_store_alone_has_it(
+    recordings: Recordings, tmp_path: Path
+) -> None:
+    folder = open_lab(recordings, tmp_path / "lab")
+    with verified(folder) as shown:
+        record, events = shown.campaign.record(), shown.campaign.events()
+    choice = Choice(withhold=dict.fromkeys(record.episodes, "a visitor"))
+    before = left_out(folder, events, record, choice)
+    table, store = folder_store(folder, tmp_path / "store")
+    uploaded(folder, table)
+    trim(folder, store, table, NOW, who="p01")
+    assert not videos(folder) and left_out(folder, events_of(folder), record, choice) == before
+
+
 def test_a_store_that_is_away_or_gives_other_bytes_is_one_line(recordings: Recordings, tmp_path: Path) -> None:
     folder = open_lab(recordings, tmp_path / "lab")
     table, store = folder_store(folder, tmp_path / "store")
@@ -165,7 +180,7 @@ def test_a_store_that_is_away_or_gives_other_bytes_is_one_line(recordings: Recor
     write_page([folder], tmp_path / "page.html")
     assert "is its disk mounted" in (tmp_path / "page.html").read_text(), "the rest is shown, and this is said"
     (tmp_path / "unplugged").rename(tmp_path / "store")
-    reading._away.said.clear()
+    reading._away.clear()
     altered = tmp_path / "store" / object_name(entry["sha256"])
     altered.chmod(0o640)
     altered.write_bytes(b"something else")

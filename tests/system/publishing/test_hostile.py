@@ -11,11 +11,13 @@ from typing import Any
 
 import pytest
 from support.runs.published import AT, altered, listed, manifest_of, rewrite, zipped
+from support.runs.recordings import copied
 
 from labctl.cli import call
 from labctl.errors import LabctlError
+from labctl.publishing.again import held_against
 from labctl.publishing.archive import unpacked, write_archive
-from labctl.publishing.check import check_published
+from labctl.publishing.check import check_published, refuse_unless_it_holds
 
 Spoil = Callable[[Path], object]
 
@@ -152,6 +154,10 @@ WEAPONS: dict[str, tuple[Spoil, str]] = {
         lambda folder: (folder / "published.json").write_text("[" * 200_000),
         "no manifest of labctl",
     ),
+    "a report of endless draws": (
+        lambda folder: rewrite(folder, lambda m: m["report"].update(boot=10**12)),
+        "no manifest of labctl: report.boot",
+    ),
     "a manifest of another form": (says("schema", "labctl.published/9"), "no manifest of labctl"),
     "a manifest that says a thing twice": (
         lambda folder: (folder / "published.json").write_text(
@@ -240,6 +246,29 @@ def test_what_was_changed_and_listed_anew_breaks_the_chain(mine: Path) -> None:
     altered(mine, f"{AT}/journal.db", "UPDATE event SET body = replace(body, 'zebra', 'horse') WHERE seq > 3")
     found = {problem.what for problem in check_published(mine).problems}
     assert "edited entry" in found and "changed table" in found
+
+
+@pytest.mark.parametrize("spoilt", [b"{", b"\xff\xfe", b"[" * 100_000], ids=["no JSON", "no text", "endless brackets"])
+def test_a_published_report_that_cannot_be_read_is_not_called_the_same(spoilt: bytes, mine: Path) -> None:
+    bytes_of("report/report.json", lambda data: spoilt)(mine)
+    found = held_against(refuse_unless_it_holds(mine), copied(mine / "report", mine.parent / "again") / "report.html")
+    assert found.same, "it is held against itself"
+    (mine.parent / "again/report.json").write_text("{}")
+    found = held_against(refuse_unless_it_holds(mine), mine.parent / "again/report.html")
+    assert "NOT the published report: report.json: the published one is missing or cannot be read" in found.words
+
+
+@pytest.mark.parametrize("line", [b"{", b"\xff\xfe", b"[" * 100_000], ids=["no JSON", "no text", "endless brackets"])
+def test_a_line_of_the_journals_table_that_cannot_be_read_is_named(line: bytes, mine: Path) -> None:
+    bytes_of("tables/journal.jsonl", lambda data: line + b"\n" + data)(mine)
+    (problem,) = check_published(mine).problems
+    assert str(problem) == "changed table: tables/journal.jsonl: line 1 is not the journal's entry"
+
+
+def test_an_entry_that_is_nested_deep_is_named_and_not_a_traceback(mine: Path) -> None:
+    body = '{"a": ' + "[" * 800 + "]" * 800 + "}"
+    sql("journal.db", f"UPDATE event SET body = '{body}' WHERE kind = 'CampaignFrozen'")(mine)
+    assert {"edited entry", "changed table"} <= {problem.what for problem in check_published(mine).problems}
 
 
 def test_what_is_missing_and_not_listed_as_withheld_is_named(mine: Path) -> None:

@@ -7,11 +7,13 @@ import hashlib
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 from support.runs.campaigns import HUMAN, arms_toml, events_of, make_campaign, policy
 
+from labctl.analysis.episodes import historical
 from labctl.cli import group
 from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.historical import looked_up
@@ -116,6 +118,22 @@ def test_a_person_of_before_is_frozen_at_opening_and_printed_as_historical(lab: 
     assert [arm["arm"] for arm in record["result"]["arms"]] == ["human", "zebra"]
     assert record["lab"]["historical"]["sha256"] == entry["sha256"]
     assert f"sha256 {entry['sha256']}" in text.split("## Provenance")[1]
+
+
+def test_intervals_of_a_person_of_before_are_drawn_as_the_rest_of_the_report_is(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They had 9999 draws by the seed 0, whatever was asked for and printed."""
+    drawn: list[tuple[int, int]] = []
+
+    def spied(*given: Any, boot: int, seed: int, **more: Any) -> Any:
+        drawn.append((boot, seed))
+        return worked_out(*given, boot=boot, seed=seed, **more)
+
+    worked_out = historical.historical
+    monkeypatch.setattr(historical, "historical", spied)
+    report_campaign(lab / "campaigns/later", tmp_path / "r", **SIZES, seed=7)
+    assert drawn == [(SIZES["boot"], 7)]
 
 
 def test_verify_and_report_refuse_rows_of_before_that_were_changed(lab: Path, tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def dead(*_: object, **__: object) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize("at", ["_copy", "_digest", "verify_campaign", "_mark", "_arrive", "rename"])
+@pytest.mark.parametrize("at", ["copied", "file_digest", "proved", "_mark", "_arrive", "rename"])
 def test_a_move_that_is_killed_anywhere_leaves_one_lab_at_most_and_the_next_ends_it(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
@@ -127,12 +127,22 @@ def test_a_move_that_is_killed_anywhere_leaves_one_lab_at_most_and_the_next_ends
     assert not moved.problems and find_lab(new) == new and (lab / MOVED).is_file() and not (lab / MARK).exists()
 
 
+def test_a_lab_with_a_journal_that_nobody_can_read_is_moved_with_every_byte_and_named(
+    lab: Path, tmp_path: Path
+) -> None:
+    (lab / "campaigns/damaged").mkdir()
+    (lab / "campaigns/damaged/journal.db").write_bytes(b"not a database")
+    moved = move(lab, tmp_path / "new", NOW)
+    assert moved.heads["damaged"] == "" and any(line.startswith("damaged: ") for line in moved.problems)
+    assert (tmp_path / "new/campaigns/damaged/journal.db").read_bytes() == b"not a database"
+
+
 def test_what_arrives_changed_is_refused_and_the_old_place_stays_the_lab(
     lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = moving._copy
+    true = moving.copied
 
-    def spoiled(path: Path, target: Path) -> str:
+    def spoiled(path: Path, target: Path) -> tuple[str, int]:
         found = true(path, target)
         if path.name == "journal.db":
             data = bytearray(target.read_bytes())
@@ -140,7 +150,7 @@ def test_what_arrives_changed_is_refused_and_the_old_place_stays_the_lab(
             target.write_bytes(data)
         return found
 
-    monkeypatch.setattr(moving, "_copy", spoiled)
+    monkeypatch.setattr(moving, "copied", spoiled)
     with pytest.raises(BrokenRecord, match="what was read back"):
         move(lab, tmp_path / "new", NOW)
     assert find_lab(lab) == lab and not list(tmp_path.glob("*new*")) and not list(tmp_path.glob(".new*"))

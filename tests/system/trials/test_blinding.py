@@ -15,7 +15,7 @@ from support.runs.blind_surfaces import ENTROPY, see_all
 from support.runs.campaigns import HUMAN, NEVER_HELD, events_of, make_campaign, policy
 from support.runs.task_campaign import open_tasks
 
-import labctl.clock
+import labctl.cli.lifecycle
 import labctl.core.design
 import labctl.runtime.campaign_run
 import labctl.store.campaign
@@ -180,7 +180,7 @@ def test_what_open_prints_does_not_depend_on_the_draw(
     lab, printed = tmp_path / "lab", []
     lab.mkdir()
     make_campaign(lab, [policy("first", skill="swift"), policy("second", skill="swift")])
-    monkeypatch.setattr(labctl.clock, "MonotonicClock", lambda: ManualClock(0))
+    monkeypatch.setattr(labctl.cli.lifecycle, "MonotonicClock", lambda: ManualClock(0))
     monkeypatch.setattr(os, "urandom", lambda n: ENTROPY[:n])
     for drawn in (draw, exchanged("first", "second")):
         monkeypatch.setattr(labctl.core.design, "draw", drawn)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 
-from labctl.alerts.watch import Alert, Brief, HoldSeen, Watch, brief_of
+from labctl.alerts import courier
+from labctl.alerts.watch import MOST_HOLDS, Alert, Brief, HoldSeen, Watch, brief_of
 from labctl.core.published_state import PublishedState
 from labctl.runtime.campaign_run import run_campaign
 
@@ -59,6 +62,22 @@ def test_a_hold_that_passes_is_no_news(watch: Watch):
 )
 def test_what_a_named_person_has_to_clear_is_told_at_once(watch: Watch, code: str, kind: str):
     assert told(watch.hear(brief(code), 1.0)) == [(kind, f"why {code}")]
+
+
+@pytest.mark.parametrize("letter", ["a", "ß", "漢", "🤖"])
+def test_what_is_told_of_a_state_fits_into_a_line_of_a_pipe_in_whatever_letters(
+    letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A longer line is never sent, and with it no hold of that state."""
+    holds = [{"code": f"c{n}", "text": letter * 1000, "needs_person": False} for n in range(20)]
+    state: Any = {**brief(), "holds": holds}
+    alerts = courier.Alerts(tmp_path)
+    written: list[bytes] = []
+    monkeypatch.setattr(alerts, "_process", object())
+    monkeypatch.setattr(alerts, "_write", written.append)
+    alerts.hear(state)
+    assert len(written[0]) < courier.LINE
+    assert len(json.loads(written[0])["holds"]) == MOST_HOLDS
 
 
 def test_what_belongs_to_every_trial_is_never_told(watch: Watch):

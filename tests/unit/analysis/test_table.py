@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
 
+from labctl.analysis.episodes.estimand import affected
+from labctl.analysis.episodes_table.values import is_void
 from labctl.analysis.reading import read_table
-from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, table_from_rows
+from labctl.analysis.report.tables import failures
+from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Row, Value, table_from_rows
 from labctl.errors import TableError
 
 HEADER = "episode,arm,object,kind,time_s"
@@ -148,6 +152,23 @@ def test_what_is_not_parquet_is_one_line(tmp_path: Path) -> None:
     file.write_text("episode,arm")
     with pytest.raises(TableError, match="not a Parquet file"):
         read_table(file)
+
+
+NO = ["", None, 0, 0.0, math.nan, False, "0", "0.0", "false", "No", " "]
+
+
+@pytest.mark.parametrize("said", [*NO, 1, 1.0, "1.0", True, "yes", "camera_lost"], ids=repr)
+def test_what_a_column_says_of_void_is_the_same_to_all_who_read_it(said: Value) -> None:
+    """A column that was empty in some rows comes from a data frame as 0.0 and 1.0, and nan."""
+    rows: list[Row] = [
+        {"episode": "e1", "arm": "a", "object": "o", "kind": "ghost", "time_s": 1, "void": said},
+        {"episode": "e2", "arm": "a", "object": "o", "kind": "success", "time_s": 1, "void": 0},
+    ]
+    void = said not in NO and said == said
+    assert table_from_rows(rows).episodes[0].void == void
+    assert is_void(rows[0]) == void
+    assert failures(rows, None)["a"] == ({} if void else {"lost": 1})
+    assert bool(affected([{**row, "kind": "censored", "cause": ""} for row in rows])["voids"]) == void
 
 
 def test_void_episodes_stand_in_the_table_but_in_no_cell() -> None:

@@ -13,6 +13,7 @@ from labctl.checks import doctor
 from labctl.checks.doctor import (
     Check,
     check_clock,
+    check_compiler,
     check_extras,
     check_free_disk,
     check_fsync,
@@ -36,6 +37,14 @@ class SteppingClock(ManualClock):
     def now_ns(self) -> int:
         self._now_ns += next(self._steps)
         return self._now_ns
+
+
+def test_the_compiler_that_is_named_is_the_one_with_which_the_statistics_make_their_kernel(tmp_path, monkeypatch):
+    """`$CC` was not looked at: what the analysis could not use was said to make its fast kernel."""
+    monkeypatch.setenv("CC", str(tmp_path / "cc"))
+    assert "not found" in check_compiler().text
+    (tmp_path / "cc").touch(mode=0o755)
+    assert check_compiler().text.startswith(f"{tmp_path / 'cc'}: ")
 
 
 def test_an_old_python_fails():

@@ -95,7 +95,8 @@ def test_of_items_it_is_whether_one_is_held_and_how_many_were_moved():
 
 def test_a_planner_is_shown_the_picture_and_the_options_and_its_letter_is_read():
     question = questions(told(holds=(HELD,)), Keyframe(at(7), "go"))[1]
-    for said, place in (("C", 2), ("C. scissors", 2), ("The answer is B", 1), ("no idea", None), ("Z", None)):
+    words = (("A hand holds it: B", 1), ("I think it is C", 2), ("A. nothing", 0), ("A robot at work", None))
+    for said, place in (("C", 2), ("C. scissors", 2), ("The answer is B", 1), ("no idea", None), ("Z", None), *words):
         with stand_in(lambda text, image, said=said: said) as server:
             assert Planner(MODEL, server.url).answer(question, PICTURE) == place
         ((text, shape),) = server.asked

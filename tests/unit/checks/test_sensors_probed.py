@@ -35,6 +35,13 @@ def test_a_sensor_that_answers_is_fine_and_one_that_is_not_there_fails_where_the
     assert "/dev/ttyNOWHERE cannot be opened" in found["sensor gone"].text and "\n" not in found["sensor gone"].text
 
 
+def test_a_sensor_with_a_wrong_option_is_to_be_corrected_where_sensors_are() -> None:
+    """The remedy was always [teleop]."""
+    table = SCALE.format(name="tray", required="true") + "[sensor.options]\nhaste = 1\n"
+    (found,) = check_sensors(Setup(cell=parse_cell(f"{FRAME}\n{table}", "cell.toml"), fixture=FIXTURE))
+    assert "haste" in found.text and found.remedy == "correct [[sensor]] of the cell file"
+
+
 FRAME = """
 [cell]
 name = "any"

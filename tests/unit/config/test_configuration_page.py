@@ -5,6 +5,7 @@ write the page, run the tests to hold it current and the schemas true.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +20,10 @@ from click.testing import CliRunner
 from labctl.cli.contract.schema import schema as schema_verb
 from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
 from labctl.config.meanings import MEANINGS
-from labctl.config.policy_card import parse_card
+from labctl.config.policy_card import STATES, parse_card
 from labctl.config.protocol_schema import parse_protocol
-from labctl.config.reference import FILES, IN_WORDS, Schema, is_table, schema_of_file
+from labctl.config.reference import FILES, STATE, Schema, is_table, schema_of_file
+from labctl.config.toml_text import PATTERNS
 from labctl.errors import InputError
 from labctl.store.lab_folder import new_lab
 
@@ -61,6 +63,11 @@ SHIPPED: list[tuple[str, Path]] = [
     ("lab", ROOT / "labctl/templates/lab.toml"),
     *(("card", path) for path in sorted((ROOT / "protocols/cards").glob("*.toml"))),
 ]
+# What a pattern of a file's keys allows, in words.
+IN_WORDS: Mapping[str, str] = {
+    **PATTERNS,
+    STATE: f"{', '.join(f'`{one}`' for one in STATES)}; in a cell of two robots with a name before it: `left.gripper`",
+}
 _UNITS: Mapping[str, str] = {
     "_rad_s2": "rad/s²",
     "_rad_s": "rad/s",
@@ -274,6 +281,33 @@ def test_a_rule_of_several_keys_that_a_schema_can_say_is_in_it(alerts: str):
     with pytest.raises(InputError):
         parse_lab(alerts, "lab.toml")
     assert problems("lab", alerts)
+
+
+ARM = '[[arm]]\nname = "Ana"\nkind = "human"\ncontroller = "sim_human"\n'
+TEMPLATE = '[[template]]\nname = "{object}"\ntask = "put it over"\n'
+
+
+def test_a_person_alone_is_a_protocol_to_the_schema_too_and_a_policy_alone_is_none():
+    text = re.sub(r"(?ms)^\[\[arm\]\]\n.*?(?=^\[(?!arm\.)|\Z)", "", (ROOT / "protocols/demo.toml").read_text("utf-8"))
+    text = text.replace("ask_guess = true", "").replace('reference = "human"', "") + ARM
+    parse_protocol(text, "demo.toml")
+    assert problems("protocol", text) == []
+    policy = text.replace('kind = "human"', 'kind = "policy"')
+    with pytest.raises(InputError):
+        parse_protocol(policy, "demo.toml")
+    assert problems("protocol", policy)
+
+
+def test_conditions_may_all_be_of_templates_to_the_schema_too():
+    whole = (ROOT / "protocols/demo_tasks.toml").read_text("utf-8")
+    text = re.sub(r"(?ms)^\[\[condition\]\]\n.*?(?=^\[|\Z)", "", whole)
+    parse_protocol(text + TEMPLATE, "demo_tasks.toml")
+    assert problems("protocol", text + TEMPLATE) == []
+    assert problems("protocol", text), "without either nothing is tried"
+    axis = TEMPLATE + 'axes = ["V-NONE"]\n'
+    with pytest.raises(InputError):
+        parse_protocol(text + axis, "demo_tasks.toml")
+    assert problems("protocol", text + axis)
 
 
 def test_a_new_lab_has_the_schemas_that_its_files_name(tmp_path: Path):

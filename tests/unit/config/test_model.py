@@ -371,3 +371,9 @@ def test_a_date_among_options_is_refused_at_its_line(value, says):
         parse_cell(CELL.replace(line, f"view = {value}"), "cell.toml")
     message = str(caught.value)
     assert message.startswith(f"cell.toml:{CELL[: CELL.index(line)].count(chr(10)) + 1}: ") and says in message, message
+
+
+def test_a_line_is_counted_alike_whatever_ends_it():
+    text = '[cell]\nname = "a"\n\n[robot]\ndriver = "x"\n'
+    assert key_lines(text.replace("\n", "\r\n")) == key_lines(text)
+    assert key_lines(text)["robot", "driver"] == 5

@@ -12,8 +12,9 @@ from support.runs.task_campaign import ARMS, tasks_text
 
 from labctl.checks.protocol_size import preview
 from labctl.cli import call
+from labctl.config.cell_schema import parse_fixture
 from labctl.config.conditions import protocol_conditions, sets_of
-from labctl.config.protocol_schema import parse_fixture, parse_protocol
+from labctl.config.protocol_schema import parse_protocol
 from labctl.errors import InputError
 
 FIXTURE = parse_fixture((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "f.toml")

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from labctl.clock import SECOND
 from labctl.core.interlock import Limits, Look, Snapshot, holds, overridable
 from labctl.core.trial import Verb
+from labctl.runtime.campaign_run import free_gb
 
 CLEAR = Snapshot(
     robot_age_ns=0, recorder_age_ns=0, camera_age_ns={"wrist": 0, "shoulder": 0}, free_gb=100.0, session_open=True
 )
-LIMITS = Limits(SECOND, SECOND, SECOND, 1.0, {"min_score": None, "max_camera_shift_px": 4.0})
+LIMITS = Limits(SECOND, 1.0, 4.0)
 TOWARDS_MOTION = (Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START)
 OTHERS = tuple(verb for verb in Verb if verb not in TOWARDS_MOTION)
 DEAD = Snapshot(
@@ -65,7 +66,7 @@ def test_everything_wrong_is_said_at_once_in_a_fixed_order():
         ({"faulted": "x"}, "cell_faulted"),
         ({"unacknowledged": {"safety_stop": "x"}}, "unacknowledged:safety_stop"),
         ({"robot_age_ns": None}, "arm_stale"),
-        ({"robot_age_ns": LIMITS.robot_ns + 1}, "arm_stale"),
+        ({"robot_age_ns": LIMITS.silent_ns + 1}, "arm_stale"),
         ({"robot_mode": "safety_stop"}, "arm_safety_stop"),
         ({"robot_mode": "fault"}, "arm_fault"),
         ({"robot_mode": "lost"}, "arm_fault"),
@@ -82,8 +83,8 @@ def test_one_thing_wrong_with_arm_cell_or_disk_holds_everything_towards_motion(a
     ("change", "code"),
     [
         ({"recorder_age_ns": None}, "recorder_stale"),
-        ({"recorder_age_ns": LIMITS.recorder_ns + 1}, "recorder_stale"),
-        ({"camera_age_ns": {"wrist": LIMITS.camera_ns + 1, "shoulder": 0}}, "camera_stale:wrist"),
+        ({"recorder_age_ns": LIMITS.silent_ns + 1}, "recorder_stale"),
+        ({"camera_age_ns": {"wrist": LIMITS.silent_ns + 1, "shoulder": 0}}, "camera_stale:wrist"),
         ({"camera_age_ns": {"wrist": 0, "shoulder": None}}, "camera_stale:shoulder"),
         ({"camera_lost": {"wrist": "the cable is out", "shoulder": ""}}, "camera_lost:wrist"),
     ],
@@ -100,8 +101,12 @@ def test_what_records_must_be_heard_from_commit_on_but_not_for_staging(change, c
     act=st.sampled_from(TOWARDS_MOTION),
 )
 def test_a_signal_older_than_its_limit_or_never_heard_is_a_hold_and_no_other_is(age, limit, act):
-    found = holds(replace(CLEAR, robot_age_ns=age), replace(LIMITS, robot_ns=limit), act)
+    found = holds(replace(CLEAR, robot_age_ns=age), replace(LIMITS, silent_ns=limit), act)
     assert bool(found) == (age is None or age > limit)
+
+
+def test_a_disk_that_cannot_be_read_is_a_hold_and_ends_no_run(tmp_path):
+    assert codes(replace(CLEAR, free_gb=free_gb(tmp_path / "gone"))) == ["disk_low"]
 
 
 def test_a_hold_goes_when_its_cause_goes_and_has_no_memory():
@@ -123,17 +128,12 @@ def test_a_cell_without_cameras_is_not_held_for_want_of_one():
 # -- the staged scene
 
 
-def scoring(least: float | None, most_px: float = 4.0) -> Limits:
-    return replace(LIMITS, scene={"min_score": least, "max_camera_shift_px": most_px})
-
-
 STILL = {"shift_px": [0.1, 0.0], "rotation_deg": 0.0, "moved_px": 0.1, "note": ""}
 MATCH = {**STILL, "score": 97.0, "ssim": 0.99, "changed": 0.0, "regions": []}
-SCORED = scoring(80.0)
 
 
-def looked(limits: Limits = SCORED, act: Verb = Verb.COMMIT, **look: object) -> list[str]:
-    fields = {"scene": MATCH, "pose": STILL, "counts": True, "size": (640, 480), **look}
+def looked(limits: Limits = LIMITS, act: Verb = Verb.COMMIT, **look: object) -> list[str]:
+    fields = {"scene": MATCH, "pose": STILL, "counts": True, "size": (640, 480), "needed": 80.0, **look}
     found = holds(replace(CLEAR, looks={"wrist": Look(**fields)}), limits, act)
     assert all(overridable(hold) for hold in found)
     return [hold.code for hold in found]
@@ -146,20 +146,20 @@ def test_a_scene_that_matches_and_a_camera_that_stands_hold_nothing():
 @given(score=st.floats(0, 100), least=st.floats(0, 100))
 def test_a_scene_is_held_exactly_below_the_protocols_score(score, least):
     expected = ["scene_differs:wrist"] if score < least else []
-    assert looked(scoring(least), scene={**MATCH, "score": score}) == expected
+    assert looked(needed=least, scene={**MATCH, "score": score}) == expected
 
 
 @given(moved=st.floats(0, 100), most=st.floats(0.1, 100))
 def test_a_camera_is_held_exactly_beyond_the_protocols_distance(moved, most):
     expected = ["camera_moved:wrist"] if moved > most else []
-    assert looked(scoring(None, most), pose={**STILL, "moved_px": moved}) == expected
+    assert looked(replace(LIMITS, max_camera_shift_px=most), needed=None, pose={**STILL, "moved_px": moved}) == expected
 
 
 def test_only_a_reference_that_counts_holds_and_only_where_scores_are_asked_for():
     low = {**MATCH, "score": 3.0}
     assert looked(scene=low) == ["scene_differs:wrist"]
     assert looked(scene=low, counts=False) == []
-    assert looked(LIMITS, scene=low) == []
+    assert looked(needed=None, scene=low) == []
     assert looked(scene=None, problem="it is gone") == ["scene_unknown:wrist"]
     assert looked(scene=None, counts=False) == []
 
@@ -167,7 +167,7 @@ def test_only_a_reference_that_counts_holds_and_only_where_scores_are_asked_for(
 def test_a_moved_camera_is_said_alone_and_needs_no_scores():
     away = {**STILL, "moved_px": 9.0}
     assert looked(scene={**MATCH, "score": 3.0}, pose=away) == ["camera_moved:wrist"]
-    assert looked(LIMITS, scene=None, pose=away, counts=False) == ["camera_moved:wrist"]
+    assert looked(needed=None, scene=None, pose=away, counts=False) == ["camera_moved:wrist"]
     assert looked(pose={**STILL, "moved_px": None}) == [], "too little structure to tell is no movement"
     assert looked(pose={"note": "2 of 40 places were found", "moved_px": None}) == ["camera_moved:wrist"]
 

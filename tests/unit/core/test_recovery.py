@@ -58,6 +58,7 @@ class Book:
         trial = self.state.trials[name]
         now_ns = len(self.events) * SECOND
         bodies: dict[str, Any] = {
+            Kind.EPISODE_STARTED: {"budget_s": 60.0},
             Kind.GO: {"go_ns": now_ns},
             Kind.OPERATION_RECORDED: {"op_index": 0, "result": "success", "t_ns": now_ns},
             Kind.EPISODE_ENDED: {"reason": "budget", "end_ns": now_ns + SECOND},
@@ -176,6 +177,14 @@ def test_a_lost_episode_ends_with_the_last_thing_that_happened_in_it(last, end_n
     book = book_after(*TO_ARMED, Kind.EPISODE_STARTED, Kind.GO)
     book.add(Kind.OPERATION_RECORDED, "t-0", "e-1", {"op_index": 0, "result": "success", "t_ns": 8 * SECOND})
     assert reconcile(book.events, rule="void", last_sample_ns=last)[0].body["end_ns"] == end_ns
+
+
+def test_a_lost_episode_ends_with_its_budget_at_the_latest():
+    """What records goes on for a moment after the run process is gone; nothing moves beyond the budget."""
+    book = book_after(*TO_ARMED, Kind.EPISODE_STARTED, Kind.GO)
+    go_ns = book.state.trials["t-0"].go_ns
+    (ended,) = reconcile(book.events, rule="score", last_sample_ns={"e-1": go_ns + 63 * SECOND})
+    assert ended.body["end_ns"] == go_ns + 60 * SECOND and "60.0 s after go" in ended.text
 
 
 def test_downtime_is_never_trial_time():

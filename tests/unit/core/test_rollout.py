@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from labctl.clock import SECOND
-from labctl.config.protocol_schema import MACHINE_VOID_REASONS
-from labctl.config.reasons import SENSOR_LIMIT, SENSOR_LOST
+from labctl.config.reasons import MACHINE_VOID_REASONS, SENSOR_LIMIT, SENSOR_LOST
 from labctl.core.events import EndReason
 from labctl.core.rollout import (
     CLOSE_PATIENCE_NS,

@@ -18,7 +18,6 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.config.protocol_schema import parse_protocol
 from labctl.core import timeline
 from labctl.core.events import Event, Kind
-from labctl.core.record import Switch
 from labctl.core.record_fold import record_of
 from labctl.core.trial import fold
 from labctl.errors import InputError, StateError
@@ -196,7 +195,8 @@ def test_switches_are_found_by_episode_and_stand_in_lanes_lines_and_lists():
     book.on(Kind.EPISODE_ENDED)
     record = record_of(book.events)
     episode = record.episodes["e-1"]
-    assert episode.switches == (Switch(0, "s", "Now the red ones.", 110, 120),)
+    taken = {"number": 0, "name": "s", "instruction": "Now the red ones.", "planned_ns": 110, "t_ns": 120}
+    assert episode.switches == (taken,)
     told: list[Event] = timeline.attempt(book.events, "e-1")
     assert [(m.t_ns, m.label) for m in timeline.instruction_timeline(episode)] == [
         (120, "switch s: Now the red ones."),

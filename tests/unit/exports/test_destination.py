@@ -52,6 +52,26 @@ def test_what_a_killed_export_left_is_swept_and_what_a_living_one_builds_is_not(
     assert names(tmp_path) == [".out.1.part", "out"]
 
 
+@pytest.mark.parametrize("standing", [True, False], ids=["after the new one stood", "before"])
+def test_one_killed_while_it_was_put_in_the_place_of_another_leaves_nothing_behind(
+    tmp_path: Path, standing: bool
+) -> None:
+    """What was there before is removed where the new one stands, and put back where it does not."""
+    fill(tmp_path / f".out.{2**22 + 1}.old", "old")
+    if standing:
+        fill(tmp_path / "out", "new")
+    with pytest.raises(RuntimeError), whole_folder(tmp_path / "out", {}):
+        raise RuntimeError
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out" / "sub" / "file").read_text() == ("new" if standing else "old")
+
+
+def test_what_an_export_of_a_longer_name_left_is_its_own(tmp_path: Path) -> None:
+    (tmp_path / f".out.v2.{2**22 + 1}.part").mkdir()
+    fill(tmp_path / "out")
+    assert names(tmp_path) == [f".out.v2.{2**22 + 1}.part", "out"]
+
+
 def broken_off(path: Path, about: dict[str, str], said: list[str]) -> None:
     with pytest.raises(KeyboardInterrupt), whole_folder(path, about, "fps 3", said.append) as building:
         for _ in write_all(building, [Job("one", ("1",))], write_text):

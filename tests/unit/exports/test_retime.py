@@ -97,6 +97,7 @@ CHOSEN = {
     "all of it": list(range(40)),
     "from the middle of a second on": list(range(7, 38)),
     "one picture twice": [*range(18), 17, *range(18, 40)],
+    "a keyframe twice": [*range(16), 15, *range(16, 40)],
     "one left out": [*range(22), *range(23, 40)],
     "both, and no keyframe first": [*range(3, 12), 11, *range(12, 26), *range(27, 36)],
 }

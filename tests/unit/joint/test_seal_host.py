@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -229,3 +231,13 @@ def _try(host: SealHost, act: str, cell: str, seq: int) -> None:
         host.move(host.dealt_anew(), who="lee", reason="x")
     else:
         getattr(host, act)(cell, who="lee", reason="x")
+
+
+@pytest.mark.parametrize("seq", [1, 2])
+def test_an_entry_that_was_tampered_with_is_named_whatever_it_lacks(joined: Labs, seq: int) -> None:
+    with closing(sqlite3.connect(joined.made.folder / "journal.db")) as raw, raw:
+        raw.execute("DROP TRIGGER event_no_update")
+        raw.execute("UPDATE event SET body = '{}' WHERE seq = ?", [seq])
+    found = {problem.what: problem.detail for problem in verify_joint(joined.made.folder, []).problems}
+    assert list(found) == ["edited entry", "broken journal of the seal host"]
+    assert f"entry {seq} lacks what its kind must say" in found["broken journal of the seal host"]

@@ -13,7 +13,7 @@ from support.joint.joint_labs import make_labs
 
 from labctl.clock import MonotonicClock
 from labctl.errors import BrokenRecord, InputError, StateError
-from labctl.joint.door import answer
+from labctl.joint.door import Door, answer
 from labctl.joint.keys import read_host_keys, read_invitation
 from labctl.joint.wire import Compared, Head, Question, RevealAnswer, read_answer, read_question, refused
 from labctl.store.journal import events_of
@@ -94,6 +94,7 @@ def test_a_key_that_others_may_read_is_refused_with_the_remedy(tmp_path: Path) -
         ("tcp://", "udp://", "give tcp://HOST:PORT"),
         ("secret_key = ", "key = ", "'key' is not as the seal host writes it"),
         ("cell = ", "cell = [", "not a TOML file"),
+        ('secret_key = "', 'secret_key = "x', "'secret_key' is not as the seal host writes it"),
     ],
 )
 def test_a_file_that_is_no_invitation_is_refused_by_name(tmp_path: Path, old: str, new: str, said: str) -> None:
@@ -102,3 +103,13 @@ def test_a_file_that_is_no_invitation_is_refused_by_name(tmp_path: Path, old: st
     with pytest.raises(InputError, match=said) as refusal:
         read_invitation(path)
     assert str(path) in str(refusal.value) and "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("key", ["public_key", "secret_key", "b"])
+def test_a_key_that_was_damaged_is_named_before_a_socket_is_opened_with_it(tmp_path: Path, key: str) -> None:
+    folder = make_labs(tmp_path, address="tcp://127.0.0.1:7441").made.folder
+    keys = folder / "keys.toml"
+    keys.write_text(keys.read_text().replace(f'{key} = "', f'{key} = "x').replace(f'"{key}" = "', f'"{key}" = "x'))
+    with pytest.raises(InputError, match=rf"the seal host's keys are damaged \('{key}'\); restore the file") as refusal:
+        Door(folder)
+    assert str(keys) in str(refusal.value)

@@ -6,6 +6,8 @@ the table in docs/seams.md lists them all.
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields
@@ -15,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import labctl.messages
 from labctl.bus import decode, encode
 from labctl.messages.listing import all_messages, table
 from labctl.messages.motion import Lease, Obs, Stop
@@ -89,6 +92,13 @@ def test_numbers_of_numpy_are_numbers():
     seen = Obs(int(np.int64(5)), "idle", "", "").to("@obs")
     seen.body = {**seen.body, "t_ns": np.int64(5)}
     assert read(Obs, seen).t_ns == 5
+
+
+def test_every_module_of_messages_is_listed():
+    for module in pkgutil.iter_modules(labctl.messages.__path__, "labctl.messages."):
+        importlib.import_module(module.name)
+    own = [message for message in Typed.__subclasses__() if message.__module__.startswith("labctl.messages.")]
+    assert {message.KIND for message in own} == {message.KIND for message in all_messages()}
 
 
 def test_each_kind_stands_once():

@@ -110,7 +110,7 @@ def test_a_disk_that_refuses_in_mid_episode_is_told_and_the_next_episode_tries_a
 def test_a_bug_in_the_encoding_ends_the_process_and_is_not_taken_for_a_recording(bench):
     bench.send(open_("e1"))
     with pytest.raises(RuntimeError, match="KeyError"):
-        bench.send(Message("camera:wrist", "encoded", {"error": "KeyError: 'x'", "tag": "e1"}))
+        bench.send(Message("camera:wrist", "encoded", {"error": "KeyError: 'x'", "tag": "e1/wrist"}))
 
 
 def test_opening_the_same_episode_twice_does_not_cut_its_video(bench):

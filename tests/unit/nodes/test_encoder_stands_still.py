@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.cameras.camera_bench import PERIOD, Bench, close, open_
 
-from labctl.bus import Work
+from labctl.bus import Message, Work
 from labctl.clock import SECOND
 from labctl.nodes.recorder import PATIENCE_NS
 from labctl.nodes.video_recorder import ENCODED, LOOK_NS, STILL_NS, STOOD_STILL
@@ -124,3 +124,45 @@ def test_what_holds_up_the_whole_node_is_not_held_against_its_encoder(bench):
     bench.send(close("e1"))
     assert not bench.gaps() and len(bench.rows()) == bench.of("video")[0].body["frames"]
     assert np.all(np.diff(bench.rows()[:, 2]) > 0)
+
+
+EDIT = {"edit": "brightness", "cameras": [], "amount": 0.2}  # nothing is dropped: each raw frame has an edited one
+SEEN = "camera/wrist.seen"
+
+
+def seen_rows(bench: Hanging) -> np.ndarray:
+    of_seen = [chunk for chunk in bench.of("chunk") if chunk.body["stream"] == SEEN]
+    return np.concatenate([chunk.arrays["values"] for chunk in of_seen])
+
+
+def edited(bench: Hanging) -> None:
+    """An episode whose policies see edited pictures, of which the encoder hangs after two seconds."""
+    bench.send(Message("camera:wrist", "open", {"episode": "e1", "inputs": [EDIT], "seed": 1}))
+    bench.run(2.0)
+    bench.stuck = True
+
+
+def test_edited_frames_that_an_encoder_never_gave_back_are_a_gap_of_what_the_policy_saw(bench, tmp_path):
+    edited(bench)
+    bench.run(8.0)
+    bench.send(close("e1"))
+    assert sorted(message.body["camera"] for message in bench.of("video")) == ["wrist", "wrist.seen"]
+    rows, filmed = seen_rows(bench), frame_times(tmp_path / "video/e1/wrist.seen.mp4")
+    assert len(rows) == len(filmed) > 10
+    told = [message.body["lost"] for message in bench.of("gap") if message.body["stream"] == SEEN]
+    assert sum(told) == bench.camera.number - rows[-1, 0], "every frame is in the file or told as lost"
+
+
+def test_an_encoder_of_edited_frames_that_comes_back_too_late_changes_nothing(bench, tmp_path):
+    edited(bench)
+    bench.run(STILL_NS / SECOND + 1)
+    sealed = footage(tmp_path, "e1", ["wrist.seen"]).videos
+    bench.stuck = False
+    said = len(bench.said)
+    for late in bench.hung:
+        bench.send(finish_work(late)[0])
+    assert bench.said[said:] == []
+    bench.send(close("e1"))
+    (frames,) = [message.body["frames"] for message in bench.of("video") if message.body["camera"] == "wrist.seen"]
+    assert frames == len(seen_rows(bench)) == len(frame_times(tmp_path / "video/e1/wrist.seen.mp4"))
+    assert footage(tmp_path, "e1", ["wrist.seen"]).videos == sealed

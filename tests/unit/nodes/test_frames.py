@@ -6,28 +6,31 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.cameras.camera_bench import Bench, close, open_
 
-from labctl.clock import SECOND
-from labctl.devices import Frame
+from labctl.bus import Message
 from labctl.messages.edits import EditEntry, delay_s
 from labctl.nodes.edited_pictures import EditedPictures, edits_of
-from labctl.nodes.frames import Frames
 
 RNG = np.random.default_rng(0)
 SCENE = RNG.integers(0, 256, (48, 64, 3), dtype=np.uint8)
 
 
-def frame(number: int) -> Frame:
-    return Frame(np.full((4, 6, 3), number, np.uint8), number * SECOND, 0.0, number)
-
-
-def test_nothing_is_published_until_it_is_wanted():
-    frames = Frames("wrist")
-    assert frames.of(frame(1)) == []
-    frames.wanted = True
-    (message,) = frames.of(frame(2))
-    assert (message.to, message.kind, message.body) == ("@frames", "frame", {"camera": "wrist", "t_ns": 2 * SECOND})
-    assert message.arrays["image"].shape == (4, 6, 3) and message.arrays["image"][0, 0, 0] == 2
+def test_nothing_is_published_until_it_is_wanted(tmp_path):
+    bench = Bench(tmp_path)
+    bench.send(open_("e1"))
+    bench.run(1.0)
+    assert not bench.of("frame")
+    bench.send(Message("camera:wrist", "open", {"episode": "e2", "frames": True}))
+    bench.run(0.2)
+    message = bench.of("frame")[-1]
+    assert (message.to, message.body["camera"]) == ("@frames", "wrist")
+    assert message.arrays["image"].shape == (48, 64, 3)
+    bench.send(close("e2"))
+    assert message.body["t_ns"] in bench.rows()[:, 2]
+    said = len(bench.of("frame"))
+    bench.run(0.5)
+    assert len(bench.of("frame")) == said
 
 
 def edit(name: str, amount: float, *cameras: str) -> EditEntry:

@@ -255,3 +255,10 @@ def test_a_message_leads_where_the_table_says_and_else_nowhere(phase, kind):
     else:
         desk.step(Message("run", kind, bodies.get(kind, {"trial": PRACTICE, "episode": PRACTICE}), sender="arm"))
     assert desk.node.phase == LEADS.get((phase, kind), phase)
+
+
+def test_an_observation_that_does_not_fit_is_refused_in_one_line_and_the_practice_goes_on():
+    node = PracticeNode(LEASE_NS, lambda view: None)
+    step = node.step(0, [Message("@obs", "obs", {"t_ns": 0, "mode": 7, "reason": "", "clipped": ""}, sender="arm")])
+    assert step.refused == ["message obs: mode is 7, not str; refused, from arm"]
+    assert not node.finished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -55,3 +56,14 @@ def test_frames_that_no_other_follows_are_encoded_all_the_same(tmp_path) -> None
     film.put(frame(0))
     assert encode(film, PERIOD_NS) == 0
     assert encode(film, 3 * PERIOD_NS) == 1
+
+
+def test_a_camera_that_came_after_its_episode_had_begun_says_the_scale_of_its_depth(tmp_path) -> None:
+    film = film_of(tmp_path, 0.0)
+    film.connected_again(0, {"depth_scale_m": 0.001})
+    film.put(Frame(np.zeros((24, 32, 3), np.uint8), 0, 0.0, 0, np.ones((24, 32), np.uint16)))
+    encode(film, 0)
+    film.close()
+    encode(film, 0)
+    note = json.loads((tmp_path / "video/e-1/wrist.json").read_text("utf-8"))
+    assert note["depth"]["depth_scale_m"] == 0.001

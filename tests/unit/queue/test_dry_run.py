@@ -91,17 +91,25 @@ def test_times_are_quantiles_of_all_answers() -> None:
     assert (told["n"], told["max_s"], told["late"]) == (100, 1.0, 10)
 
 
+QUESTION = dry_run.Question(
+    folder=".",
+    driver="policy_openpi",
+    endpoint="ws://127.0.0.1:9",
+    card=card(),
+    networks=["127.0.0.0/8"],
+    questions=1,
+    published=True,
+)
+
+
 def test_a_strangers_folder_runs_no_driver_of_anybody_but_labctl(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = dry_run.Question(
-        folder=".",
-        driver="policy_openpi",
-        endpoint="ws://127.0.0.1:9",
-        card=card(),
-        networks=["127.0.0.0/8"],
-        questions=1,
-        published=True,
-    )
     monkeypatch.setattr(dry_run, "find_driver", lambda name: "their.package:Robot")
     monkeypatch.setattr(dry_run.endpoints, "only_allowed", lambda *_, **__: None)
     with pytest.raises(InputError, match="no other is run"):
-        dry_run._asked(asked, Source(Path(), "c", True), cast(Any, None), Setup(cell=CELL, fixture=FIXTURE))
+        dry_run._asked(QUESTION, Source(Path(), "c", True), cast(Any, None), Setup(cell=CELL, fixture=FIXTURE))
+
+
+def test_observations_of_two_robots_are_refused_and_no_answer_is_blamed_for_them() -> None:
+    two = parse_cell((ROOT / "hw_configs/sim_pair.toml").read_text("utf-8"), "two.toml")
+    with pytest.raises(InputError, match="has two robots, and a dry run follows one"):
+        dry_run._asked(QUESTION, Source(Path(), "c", True), cast(Any, None), Setup(cell=two, fixture=FIXTURE))

@@ -103,6 +103,7 @@ def test_shifts_are_read_in_the_labs_own_time_and_in_order(tmp_path: Path) -> No
         ("from = 2026-10-26T18:00:00Z\nto = 2026-10-26T21:00:00Z\nwho = []", "who is empty"),
         ("from = 2026-10-26\nto = 2026-10-26T21:00:00Z\nwho = ['p1']", "from"),
         ("to = 2026-10-26T21:00:00Z\nwho = ['p1']", "needs the key 'from'"),
+        ("from = 0001-01-01T00:00:00+10:00\nto = 2026-10-26T21:00:00Z\nwho = ['p1']", "out of range"),
         (
             "from = 2026-10-26T18:00:00Z\nto = 2026-10-26T21:00:00Z\nwho = ['p1']\n[[shift]]\n"
             "from = 2026-10-26T20:00:00Z\nto = 2026-10-26T22:00:00Z\nwho = ['p2']",
@@ -114,6 +115,14 @@ def test_a_shift_that_cannot_be_is_refused_at_its_line(tmp_path: Path, text: str
     with pytest.raises(InputError, match=said) as error:
         shifts_of(tmp_path, f"[[shift]]\n{text}\n")
     assert "shifts.toml:" in str(error.value)
+
+
+def test_a_time_of_a_zone_that_is_not_known_here_is_refused_at_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(times.ZONE, "Mars/Olympus")
+    with pytest.raises(InputError, match=r"shifts\.toml:1: 'Mars/Olympus' is no time zone known here"):
+        shifts_of(tmp_path, "[[shift]]\nfrom = 2026-10-26T18:00:00\nto = 2026-10-26T21:00:00\nwho = ['p1']\n")
 
 
 def test_a_lab_without_shifts_has_none(tmp_path: Path) -> None:

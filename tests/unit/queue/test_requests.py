@@ -193,4 +193,7 @@ def test_a_table_with_more_than_a_key_is_not_trusted(theirs: Outside, tmp_path: 
         table.write_text(text)
         with pytest.raises(InputError):
             lab_files.trust(theirs.lab, table)
+    table.write_text(key.replace("contact", "kontact"))
+    with pytest.raises(InputError, match=r"hostile\.toml:4: unknown key 'kontact'"):
+        lab_files.trust(theirs.lab, table)
     assert (theirs.lab / lab_files.KEYS).read_bytes() == before

@@ -18,8 +18,9 @@ from labctl.analysis.table import table_from_rows
 from labctl.config.protocol_schema import AnalysisPlan, parse_protocol
 from labctl.errors import InputError
 from labctl.reporting.interim_look import judged_at
-from labctl.reporting.rows_report import terms_of
+from labctl.reporting.rows_report import plan_of
 
+SIZES = (199, 199, 0)
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = (ROOT / "protocols" / "demo.toml").read_text(encoding="utf-8")
 FAMILY = 'family = ["ks_macro", "ks_sup_mean", "log_rmst_ratio", "uph"]'
@@ -66,11 +67,10 @@ def outcome(text: str) -> tuple[str, str, dict[str, str]]:
     trials = {n: SimpleNamespace(block=n, state="scored" if n < 4 else "planned", exhausted=False) for n in range(12)}
     alpha, _ = judged_at(SimpleNamespace(trials=trials), protocol)  # type: ignore[arg-type]
     told = rows()
-    plan = vars(terms_of(protocol.analysis, alpha, told, []))
-    factors = plan.pop("random_factors")
+    plan = plan_of(protocol.analysis, alpha, told, [], SIZES)
     table = table_from_rows(told)
-    result = analyze(table, **plan, boot=199, perm=199)
-    if factors:
+    result = analyze(table, **plan)
+    if factors := protocol.analysis.random_factors:
         result["anew"] = anew(table, result, factors)
     page, _ = build_page(result, told, lab=None, title="t")
     letters = {arm["arm"]: arm["letters"] for arm in result["arms"]}
@@ -107,9 +107,9 @@ def test_verdict_and_letters_are_of_one_level() -> None:
 def test_against_an_arm_that_was_never_scored_no_other_is_held() -> None:
     to = 'alpha = 0.05\n\n[analysis.margin]\nrmst_ratio = 1.25\nnon_inferior_to = "policy-c"\n'
     plan = parse_protocol(DEMO.replace("alpha = 0.05\n", to), "p.toml").analysis
-    asked = terms_of(plan, 0.05, rows(), [])
-    assert asked.margin == {"rmst_ratio": 1.25, "non_inferior_to": "policy-c"}
-    assert terms_of(plan, 0.05, [row for row in rows() if row["arm"] != "policy-c"], []).margin is None
+    asked = plan_of(plan, 0.05, rows(), [], SIZES)
+    assert asked["margin"] == {"rmst_ratio": 1.25, "non_inferior_to": "policy-c"}
+    assert plan_of(plan, 0.05, [row for row in rows() if row["arm"] != "policy-c"], [], SIZES)["margin"] is None
 
 
 @pytest.mark.parametrize("key", ["famly", "level", "primary"])
@@ -119,7 +119,7 @@ def test_a_key_that_nothing_reads_is_refused(key: str) -> None:
 
 
 def test_the_families_of_a_protocol_of_the_command_line_and_of_the_statistics_are_one_list():
-    from labctl.analysis.survival.ks import STATISTICS
+    from labctl.analysis.family import STATISTICS
     from labctl.cli import options
 
     assert AnalysisPlan.model_fields["family"].default == STATISTICS == options.listed(options.FAMILY)

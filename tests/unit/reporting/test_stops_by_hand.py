@@ -272,7 +272,7 @@ def test_a_campaign_without_a_stop_by_hand_has_nothing_to_tell_of_them(evening):
 
 
 def test_each_stop_that_does_not_count_is_a_deviation_with_who_why_and_cause_and_an_early_end(told):
-    lab = facts(told, ["human", "zebra"], alpha=0.05, robot="sim_fr3")
+    lab = facts(told, ["human", "zebra"], alpha=0.05, robot="sim_fr3", rows=operations(told))
     lines = [line for line in lab["deviations"] if "stopped by hand" in line]
     assert len(lines) == 2
     assert all("mistaken key" in line and "ann" in line and "a sleeve on the keys" in line for line in lines)

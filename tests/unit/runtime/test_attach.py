@@ -38,7 +38,7 @@ def test_a_stop_with_no_robot_there_is_not_called_one_and_reaches_no_later_robot
     console: Attachment, sockets: Path
 ) -> None:
     assert not console.stop_robot()
-    arm = Mailroom(sockets, ("arm",), (), ())
+    arm = Mailroom(sockets, "arm")
     try:
         assert any(console.stop_robot() for _ in range(100)), "the robot is there now"
         arrived = []

@@ -107,7 +107,7 @@ def test_nothing_that_the_screen_is_drawn_from_leads_to_an_arm(bench: Bench, vie
         bench.hear(Message("run", "exited", {"name": "controller", "reason": "", "asked": True}, sender="@host"))
     assert len(bench.events(Kind.OUTCOME_RECORDED)) == 3 and revealed == {"human", *ARMS}
     assert {view.turn.state for view in views if view.turn} >= {"planned", "staging", "armed", "running", "scoring"}
-    assert any(view.proposal for view in views) and any(view.episode and view.episode.go_ns for view in views)
+    assert any(view.shown["proposal"] for view in views) and any(view.shown["times"]["go_ns"] for view in views)
     assert {line for view in views for line in telling(view)} == set()
     assert not any(trial.outcome for view in views for trial in view.state.trials.values()), "nor to a running score"
 
@@ -145,7 +145,7 @@ def test_candidates_are_there_where_the_protocol_asks_for_a_guess_and_in_no_orde
     folder = make_campaign(tmp_path, arms, protocol={"arming_s": "ask_guess = true\narming_s"}).folder
     with Campaign.open(folder, writer=True) as campaign:
         Bench(campaign).begin_session()
-    assert views[-1].rules["candidates"] == sorted(ARMS)
+    assert views[-1].shown["rules"]["candidates"] == sorted(ARMS)
     others = {line for line in telling(views[-1]) if not line.endswith(tuple(f"{name!r}" for name in ARMS))}
     assert others == set()
 

@@ -117,6 +117,28 @@ def test_items_are_counted_up_and_down_but_not_beyond_what_was_staged(bench):
     assert bench.command("count", by=2)["error"] == "moved cannot be 3 of 2 items staged"
 
 
+def test_what_a_run_that_was_started_again_counts_is_of_the_end_of_the_episode(bench):
+    bench.running()
+    assert bench.command("end")["ok"]
+    (end,) = bench.events(Kind.EPISODE_ENDED)
+    bench.campaign.close()
+    with Campaign.open(bench.campaign.folder, writer=True) as campaign:
+        again = Bench(campaign, clock=bench.clock)
+        again.wait(SECOND)
+        assert again.command("count", id_="again")["ok"]
+        assert again.events(Kind.ITEM_COUNTED)[-1].body["t_ns"] == end.body["end_ns"]
+
+
+def test_a_void_before_the_recording_is_sealed_ends_the_controller_too(bench):
+    """The next episode asked for one of its own, found the old one there, and was void as not ready."""
+    bench.running()
+    bench.hear(Message("run", "exited", {"name": "recorder", "reason": "ended with exit code 1"}))
+    (end,) = bench.events(Kind.EPISODE_ENDED)
+    assert bench.command("void", reason="recorder_lost", evidence=end.seq)["ok"]
+    assert [m.body for m in bench.sent if m.kind == "kill"] == [{"name": "controller"}]
+    assert not bench.liveness.alive("controller")
+
+
 def test_counting_outside_an_episode_is_refused(bench):
     bench.begin_session()
     assert "no episode is running" in bench.command("count")["error"]

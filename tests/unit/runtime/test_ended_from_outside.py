@@ -15,7 +15,10 @@ from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.core.trial import State
+from labctl.errors import StorageError
 from labctl.messages.processes import EndRun
+from labctl.runtime import campaign_run
+from labctl.runtime.hosting.store_copy import StoreCopy
 from labctl.runtime.runner import SEALING_NS
 from labctl.store.campaign import Campaign
 
@@ -51,6 +54,20 @@ def left(bench: Bench) -> tuple[str, str]:
     last = bench.events()[-1]
     assert last.kind == Kind.RUN_STOPPED
     return last.who, last.body["reason"]
+
+
+def test_a_run_that_cannot_be_prepared_ends_what_it_began(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    def breaks(*given: object, **named: object) -> None:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(campaign_run, "_prepare", breaks)
+    monkeypatch.setattr(campaign_run.Alerts, "close", lambda alerts: said.append("alerts"))
+    monkeypatch.setattr(StoreCopy, "close", lambda copied: said.append("copies") or "")
+    with pytest.raises(StorageError, match="the disk is full"):
+        campaign_run.run_campaign(make_campaign(tmp_path).folder, said.append, manual=False)
+    assert said == ["alerts", "copies"]
 
 
 def test_before_a_trial_a_run_ends_at_once_and_the_journal_has_who_ended_it(bench):

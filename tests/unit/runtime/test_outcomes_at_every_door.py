@@ -78,6 +78,20 @@ def test_an_outcome_of_this_campaign_is_taken(scoring: Bench, door: Callable[[Be
     assert not door(scoring, {**GOOD, "moved": 2, "lost": 1})
 
 
+@pytest.mark.parametrize("running", [True, False])
+def test_a_correction_needs_a_reason_at_every_door(scoring: Bench, running: bool) -> None:
+    assert not by_score(scoring, GOOD)
+    trial, other = scoring.events(Kind.OUTCOME_RECORDED)[-1].trial, {**GOOD, "moved": 2, "lost": 1}
+    if running:
+        error = scoring.command("correct", role="assessor", trial=trial, why=" ", **other)["error"]
+    else:
+        scoring.campaign.close()
+        with pytest.raises(InputError) as refused:
+            correct(scoring.campaign.folder, trial, other, who="ann", why=" ")
+        error = str(refused.value)
+    assert error == "the reason for the correction is empty; say it in a few words"
+
+
 @pytest.mark.parametrize("reason", ["operator", "futility"])
 @pytest.mark.parametrize(("rule", "ends"), [("allowed", True), ("forbidden", False)])
 def test_a_protocol_that_forbids_early_ends_forbids_each(tmp_path: Path, reason: str, rule: str, ends: bool) -> None:

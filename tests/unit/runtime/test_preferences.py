@@ -15,7 +15,6 @@ from support.runs.task_campaign import open_tasks
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
-from labctl.core.record_fold import record_of
 from labctl.errors import InputError, StateError
 from labctl.runtime import review_writer
 from labctl.store.campaign import Campaign
@@ -115,8 +114,7 @@ def test_the_review_says_what_was_left_unsaid_and_is_not_finished_before(bench: 
         review_writer.finish(bench.campaign.folder, who="ann")
     review_writer.prefer(bench.campaign.folder, **pair, preferred="second", who="ann", why="folded")
     with Campaign.open(bench.campaign.folder) as campaign:
-        later = record_of(campaign.events()).state.trials
-    assert [trial.preference_by for trial in later.values()] == ["", "ann"]
+        assert [event.who for event in campaign.events() if event.kind == Kind.PREFERENCE_STATED] == ["ann"]
 
 
 def test_a_protocol_without_preference_asks_for_none(tmp_path: Path) -> None:

@@ -247,6 +247,30 @@ def test_a_run_whose_recorder_never_delivers_waits_without_turning(bench):
     assert bench.node.step(bench.now_ns, []).due_ns - bench.now_ns > 10 * MILLISECOND
 
 
+def test_a_recorder_that_dies_once_an_episode_is_over_is_not_started_for_ever(bench):
+    bench.begin()
+    bench.start()
+    bench.command("end", reason="operator")
+    bench.wait(CLOSE_PATIENCE_NS + SECOND)
+    bench.sent.clear()
+    for _ in range(3 * MOST_DEATHS):
+        bench.hear(Message("run", "exited", {"name": "recorder", "reason": "ended with exit code 1"}))
+    assert len([m for m in bench.sent if m.kind == "spawn"]) < MOST_DEATHS
+
+
+def test_a_recording_is_waited_for_from_when_the_end_was_heard(tmp_path):
+    """A device's word that all items are done may come long after they were."""
+    with Campaign.open(make_campaign(tmp_path, budget=60.0).folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        bench.running()
+        done_ns = bench.now_ns + SECOND
+        bench.wait(CLOSE_PATIENCE_NS + 5 * SECOND)
+        bench.hear(Message("run", "event", {"kind": "success", "t_ns": done_ns}, sender="arm"))
+        bench.wait(SECOND)
+        assert [event.body["end_ns"] for event in bench.events(Kind.EPISODE_ENDED)] == [done_ns]
+        assert fold(bench.events()).faulted is None, "the recorder has just been asked"
+
+
 def _raised(bench) -> list[str]:
     return [event.body["text"] for event in bench.events() if event.kind == Kind.HOLD_RAISED]
 

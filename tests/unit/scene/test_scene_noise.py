@@ -117,7 +117,7 @@ def test_frames_from_before_a_task_are_not_averaged_in(tmp_path):
 def scored(score: float, needed: float | None, slack: float = 0.0) -> list[str]:
     body = {"score": score, "note": "", "moved_px": 0.0, "changed": 0.01, "regions": [], "shift_px": (0.0, 0.0)}
     look = Look(body, None, True, None, (640, 480), needed=needed, slack=slack)
-    return [hold.text for hold in scene_holds({"wrist": look}, {"min_score": None, "max_camera_shift_px": 4.0})]
+    return [hold.text for hold in scene_holds({"wrist": look}, 4.0)]
 
 
 def test_a_fit_is_lost_later_than_it_is_gained():

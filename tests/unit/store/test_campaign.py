@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,15 @@ def test_a_failure_while_opening_leaves_nothing_behind(lab, monkeypatch):
     with pytest.raises(StorageError, match="disk is full"):
         opened(lab)
     assert list((lab / "campaigns").iterdir()) == []
+
+
+def test_those_that_are_opened_at_once_are_each_whole_and_named_apart(lab):
+    with ThreadPoolExecutor(3) as pool:
+        made = [future.result() for future in [pool.submit(opened, lab) for _ in range(3)]]
+    assert {one.name for one in made} == {"demo-bin-to-bin", "demo-bin-to-bin-2", "demo-bin-to-bin-3"}
+    for one in made:
+        with Campaign.open(one.folder, writer=True) as campaign:
+            assert campaign.opened["campaign"] == one.name and len(campaign.state.trials) == 4 * 4 * 3
 
 
 def test_a_given_name_is_checked_and_never_reused(lab):

@@ -2,28 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from support.chains import chain
 
-from labctl.core.events import GENESIS, Event, event_hash
 from labctl.errors import BrokenRecord, StorageError
 from labctl.store.atomic_files import append_line, replace_file, whole_lines
 from labctl.store.chain_heads import Head, append_head, head_problems, read_heads
 
 
-def chain(n: int, text: str = "x") -> list[Event]:
-    events: list[Event] = []
-    for seq in range(1, n + 1):
-        prev = events[-1].hash if events else GENESIS
-        event = Event(seq, "Deviation", seq, "b", "w", "run", body={"text": text}, prev=prev)
-        events.append(replace(event, hash=event_hash(event)))
-    return events
-
-
 def test_heads_are_read_back_in_order(tmp_path):
     append_head(tmp_path, 3, "a" * 64, "2026-01-01T00:00:00+00:00")
-    append_head(tmp_path, 9, "b" * 64, "2026-01-01T00:01:00+00:00", durable=False)
+    append_head(tmp_path, 9, "b" * 64, "2026-01-01T00:01:00+00:00")
     assert [(h.seq, h.hash[0]) for h in read_heads(tmp_path)] == [(3, "a"), (9, "b")]
     assert read_heads(tmp_path / "nothing") == []
 
@@ -33,10 +22,12 @@ def test_a_chain_agrees_with_its_own_heads():
     assert head_problems([Head(e.seq, e.hash, "w") for e in events], events) == []
 
 
-def test_a_cut_tail_is_named():
-    events = chain(5)
-    heads = [Head(2, events[1].hash, "w"), Head(5, events[4].hash, "w")]
-    assert [p.what for p in head_problems(heads, events[:3])] == ["cut tail"]
+@pytest.mark.parametrize("cut", [1, 2, 5], ids="cut by {}".format)
+def test_a_cut_tail_is_named_however_little_was_cut(cut: int) -> None:
+    events = chain(6)
+    heads = [Head(event.seq, event.hash, "w") for event in (events[0], events[-1])]
+    (problem,) = head_problems(heads, events[:-cut])
+    assert (problem.what, problem.where) == ("cut tail", f"journal after seq {6 - cut}")
 
 
 def test_a_rehashed_chain_is_named():

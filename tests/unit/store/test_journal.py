@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.chains import chain
 
 from labctl.clock import ManualClock
 from labctl.core.events import GENESIS, Event, Kind, event_hash
@@ -34,16 +35,6 @@ def journal(url: str):
 
 def add(journal: Journal, text: str = "x", **more) -> Event:
     return journal.append(Kind.DEVIATION, anchor=CLOCK.anchor(), who="run", body={"text": text}, **more)
-
-
-def chain(n: int) -> list[Event]:
-    events: list[Event] = []
-    for seq in range(1, n + 1):
-        event = Event(
-            seq, "Deviation", seq, "b", "w", "run", body={"text": str(seq)}, prev=events[-1].hash if events else GENESIS
-        )
-        events.append(replace(event, hash=event_hash(event)))
-    return events
 
 
 def test_an_appended_event_is_read_back_equal_and_chained(journal):
@@ -183,7 +174,7 @@ def test_a_locked_database_is_one_line_and_nothing_is_half_written(journal, url,
 
 def test_a_full_disk_is_one_line_and_the_journal_goes_on_when_there_is_space(journal):
     add(journal)
-    raw = journal._writer.connection.driver_connection
+    raw = journal._database._writer.connection.driver_connection
     pages = raw.execute("PRAGMA page_count").fetchone()[0]
     raw.execute(f"PRAGMA max_page_count={pages}")
     with pytest.raises(StorageError, match="disk is full"):
@@ -235,3 +226,11 @@ def test_an_entry_rehashed_alone_breaks_the_next_link():
     events[1] = replace(edited, hash=event_hash(edited))
     (problem,) = chain_problems(events)
     assert (problem.what, problem.where) == ("broken link", "journal seq 3 (Deviation)")
+
+
+def test_a_body_that_is_nested_too_deep_to_be_hashed_is_named() -> None:
+    body: dict[str, object] = {}
+    for _ in range(100_000):
+        body = {"a": body}
+    event = Event(1, "Note", 1, "b", "w", "run", body=body, prev=GENESIS, hash="0" * 64)
+    assert [problem.what for problem in chain_problems([event])] == ["edited entry"]

@@ -29,28 +29,34 @@ def campaign(lab: Path, name: str) -> Path:
     return folder
 
 
-def test_the_lab_is_the_one_given_before_the_environment_before_the_nearest_parent(lab: Path, tmp_path: Path):
+def test_the_lab_is_the_one_given_before_the_environment_before_the_nearest_parent(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     new_lab(tmp_path / "second")
     new_lab(tmp_path / "third")
-    environment = {"LABCTL_LAB": str(tmp_path / "second")}
-    assert find_lab(lab, environment=environment, start=tmp_path / "third") == lab
-    assert find_lab(None, environment=environment, start=tmp_path / "third") == tmp_path / "second"
-    assert find_lab(None, environment={}, start=tmp_path / "third" / "protocols") == tmp_path / "third"
+    monkeypatch.setenv("LABCTL_LAB", str(tmp_path / "second"))
+    assert find_lab(lab, start=tmp_path / "third") == lab
+    assert find_lab(start=tmp_path / "third") == tmp_path / "second"
+    monkeypatch.delenv("LABCTL_LAB")
+    assert find_lab(start=tmp_path / "third" / "protocols") == tmp_path / "third"
 
 
-def test_no_lab_is_an_error_with_the_remedy(tmp_path: Path):
+def test_no_lab_is_an_error_with_the_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("LABCTL_LAB", raising=False)
     with pytest.raises(InputError, match="labctl new"):
-        find_lab(None, environment={}, start=tmp_path)
+        find_lab(start=tmp_path)
+    monkeypatch.setenv("LABCTL_LAB", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"LABCTL_LAB is .*labctl new"):
-        find_lab(None, environment={"LABCTL_LAB": str(tmp_path / "nowhere")}, start=tmp_path)
+        find_lab(start=tmp_path)
 
 
 def test_a_current_folder_that_is_gone_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "gone").mkdir()
+    monkeypatch.delenv("LABCTL_LAB", raising=False)
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     with pytest.raises(InputError, match="the current folder is gone; go into a lab folder"):
-        find_lab(None, environment={})
+        find_lab()
 
 
 def test_a_campaign_is_found_by_path_by_name_or_as_the_only_one(lab: Path):

@@ -48,10 +48,10 @@ def test_two_cells_run_side_by_side(tmp_path):
 def test_waiting_is_bounded_by_the_clock(tmp_path):
     clock = ManualClock()
     with Lock(tmp_path / "x.lock", "arm"):
-        with pytest.raises(StateError, match="`arm`"), Lock(tmp_path / "x.lock", "arm").wait(clock, SECOND):
+        with pytest.raises(StateError, match="`arm`"), Lock(tmp_path / "x.lock", "arm", clock=clock):
             pytest.fail("two holders")
         assert clock.now_ns() == SECOND
-    with Lock(tmp_path / "x.lock", "arm").wait(clock, SECOND):
+    with Lock(tmp_path / "x.lock", "arm", clock=clock):
         pass
     assert clock.now_ns() == SECOND
 
@@ -69,7 +69,7 @@ def test_a_waiter_gets_the_lock_as_soon_as_it_is_free(tmp_path):
     freed: list[int] = []
     first.__enter__()
     clock = Freeing()
-    with Lock(tmp_path / "x.lock", "arm").wait(clock, SECOND):
+    with Lock(tmp_path / "x.lock", "arm", clock=clock):
         assert SECOND // 2 < clock.now_ns() < SECOND
 
 

@@ -167,7 +167,7 @@ LISTED: dict[str, dict[str, str]] = {
         "__init__: read_bytes": "the mark of a folder of backups",
         "snapshot: read_bytes": "a list of files, by its digest",
         "take: open": "a copy that was just made, for its digest",
-        "_copied: open": "a file of the lab, copied",
+        "copied: open": "a file of the lab, copied",
         "pieces: open": "a copy, held against its digest",
     },
     "labctl/backup/restoring.py": {"_write: open": "it writes"},
@@ -197,8 +197,6 @@ LISTED: dict[str, dict[str, str]] = {
         "_private: open": "the sender's own key",
     },
     "labctl/backup/moving.py": {
-        "_copy: open": "every file, byte by byte",
-        "_digest: open": "the same",
         "_finished: read_text": "the mark of a lab that was moved",
         "_heads: events_of": "the number and hash of the last entry",
     },

@@ -42,3 +42,13 @@ def test_what_was_found_before_one_that_cannot_be_looked_at_stays() -> None:
     found = Found()
     found.guard("unreadable", "here", lambda: found.each(EVENTS, look))
     assert found.notes == ["1", "2"] and [one.what for one in found.problems] == ["unreadable"]
+
+
+@pytest.mark.parametrize("error", [KeyError("streams"), RecursionError("maximum recursion depth exceeded")])
+def test_whatever_a_tampered_form_raises_is_one_more_problem(error: Exception) -> None:
+    def look() -> None:
+        raise error
+
+    found = Found()
+    found.guard("unreadable", "here", look)
+    assert [one.what for one in found.problems] == ["unreadable"]

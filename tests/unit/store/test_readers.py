@@ -7,12 +7,14 @@ from __future__ import annotations
 import os
 import resource
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from labctl.store import database_backend
-from labctl.store.database_backend import connect, sqlite_url
+from labctl.store.database_backend import connect, database_file, sqlite_url
 
 ROWS, PAGE = 300, "x" * 4000  # a row fills a page: what a checkpoint puts into the file shows
 
@@ -26,7 +28,7 @@ def url(tmp_path: Path) -> str:
     return url
 
 
-def write(url: str, generation: int, mode: database_backend.Mode = "write") -> None:
+def write(url: str, generation: int, mode: database_backend.Writes = "write") -> None:
     """A writer that begins, replaces every row, and leaves in order."""
     engine = connect(url, mode=mode, synchronous="OFF")
     with engine.connect() as writer, writer.begin():
@@ -36,26 +38,34 @@ def write(url: str, generation: int, mode: database_backend.Mode = "write") -> N
     engine.dispose()
 
 
-def rows(reader: database_backend.Connection, below: int = ROWS) -> list[int]:
-    found = reader.exec_driver_sql("SELECT generation, page FROM d WHERE n < ? ORDER BY n", (below,)).all()
+@contextmanager
+def reading(url: str) -> Iterator[sqlite3.Connection]:
+    """A reader that sees one state of the database until the end of the block."""
+    with closing(database_backend._open_reader(database_file(url))) as reader:
+        reader.execute("BEGIN")
+        yield reader
+
+
+def rows(reader: sqlite3.Connection, below: int = ROWS) -> list[int]:
+    found = reader.execute("SELECT generation, page FROM d WHERE n < ? ORDER BY n", (below,)).fetchall()
     assert all(page == PAGE + str(generation) for generation, page in found)
     return [generation for generation, _ in found]
 
 
 def test_a_reader_that_began_before_a_writer_reads_one_state_to_the_end(url):
     """Issue 17.19: it took the file for one that nobody writes, held no lock, and read pages of two states."""
-    with connect(url, mode="read", synchronous="FULL").connect() as reader:
+    with reading(url) as reader:
         assert rows(reader, below=1) == [0]
         write(url, 1)
         assert rows(reader) == [0] * ROWS
-    with connect(url, mode="read", synchronous="FULL").connect() as reader:
+    with reading(url) as reader:
         assert rows(reader) == [1] * ROWS
 
 
 def test_a_reader_leaves_the_folder_as_it_was(url, tmp_path):
     before = (tmp_path / "d.db").stat()
     for _ in range(2):
-        with connect(url, mode="read", synchronous="FULL").connect() as reader:
+        with reading(url) as reader:
             assert rows(reader) == [0] * ROWS
     after = (tmp_path / "d.db").stat()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.db"]
@@ -63,9 +73,9 @@ def test_a_reader_leaves_the_folder_as_it_was(url, tmp_path):
 
 
 def test_a_reader_beside_another_reader_leaves_the_folder_as_it_was(url, tmp_path):
-    with connect(url, mode="read", synchronous="FULL").connect() as first:
+    with reading(url) as first:
         assert rows(first, below=1) == [0]
-        with connect(url, mode="read", synchronous="FULL").connect() as second:
+        with reading(url) as second:
             assert rows(second, below=1) == [0]
             first.close()
             assert rows(second) == [0] * ROWS
@@ -84,7 +94,7 @@ def test_what_a_killed_writer_left_is_read_and_stays_as_it_is(url, tmp_path):
             (copy / path.name).write_bytes(path.read_bytes())
     killed.close()
     before = {path.name: path.read_bytes() for path in copy.iterdir()}
-    with connect(sqlite_url(copy / "d.db"), mode="read", synchronous="FULL").connect() as reader:
+    with reading(sqlite_url(copy / "d.db")) as reader:
         assert rows(reader) == [7] * ROWS
     assert {name: (copy / name).read_bytes() for name in before} == before
 
@@ -115,15 +125,15 @@ def test_a_writer_that_leaves_while_a_reader_opens_takes_its_log_along(url, tmp_
 
     monkeypatch.setattr(Path, "stat", asked)
     monkeypatch.setattr(sqlite3, "connect", connected)
-    with connect(url, mode="read", synchronous="FULL").connect() as reader:
+    with reading(url) as reader:
         assert rows(reader) == [7] * ROWS
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.db"]
 
 
 def test_a_reader_cannot_write(url):
-    with connect(url, mode="read", synchronous="FULL").connect() as reader:
+    with reading(url) as reader:
         with pytest.raises(Exception, match="readonly"):
-            reader.exec_driver_sql("DELETE FROM d")
+            reader.execute("DELETE FROM d")
         assert rows(reader) == [0] * ROWS
 
 
@@ -132,7 +142,7 @@ def test_a_full_disk_is_read_from(url, tmp_path):
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
     try:
-        with connect(url, mode="read", synchronous="FULL").connect() as reader:
+        with reading(url) as reader:
             found = rows(reader)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
@@ -145,7 +155,7 @@ def test_a_copy_that_may_not_be_written_is_read(url, tmp_path, monkeypatch, clos
     shut = tmp_path / "d.db" if closed == "d.db" else tmp_path
     ask = os.access
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != shut and ask(path, mode))
-    with connect(url, mode="read", synchronous="FULL").connect() as reader:
+    with reading(url) as reader:
         assert rows(reader) == [0] * ROWS
     assert sorted(path.name for path in tmp_path.iterdir()) == ["d.db"]
 

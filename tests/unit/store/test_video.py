@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 
@@ -121,6 +122,18 @@ def test_what_is_no_video_is_said_so(tmp_path):
             use(tmp_path / "v.mp4")
         with pytest.raises(StorageError, match="cannot be read as a video"):
             use(tmp_path / "missing.mp4")
+
+
+def test_a_video_of_somebody_else_without_times_is_one_line(tmp_path):
+    """A bare stream of H.264 has none, whatever its file is called."""
+    with av.open(str(tmp_path / "v.mp4"), "w", format="h264") as container:
+        stream = container.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 64, 48, "yuv420p"
+        for number in range(3):
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(picture(number), format="rgb24")))
+        container.mux(stream.encode(None))
+    with pytest.raises(StorageError, match="pictures without a time of their own"):
+        count_frames(tmp_path / "v.mp4")
 
 
 WRITER = """

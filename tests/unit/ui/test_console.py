@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
-from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, flat
 
 from labctl.bus import Message
 from labctl.core.events import Kind
@@ -146,6 +146,18 @@ def test_a_read_only_console_offers_nothing_and_sends_nothing(bench):
     assert not link.commands and not link.stops
 
 
+def test_a_read_only_console_offers_no_acknowledgement_of_a_stop(bench):
+    """It opened the form, and refused only what was typed into it."""
+
+    async def play(desk: Desk) -> None:
+        assert bench.command("stop")["ok"]
+        await desk.wait(0.2)
+        await desk.press("a")
+        assert not desk.asked() and flat(refusals.READ_ONLY) in flat(desk.text())
+
+    at_console(bench, play, read_only=True)
+
+
 def test_when_the_run_process_is_silent_the_screen_says_so_and_offers_nothing(bench):
     async def play(desk: Desk) -> None:
         bench.clock.sleep_until(bench.now_ns + 5_000_000_000)
@@ -250,7 +262,7 @@ def test_while_a_text_is_typed_only_a_key_that_types_nothing_stops(bench):
 
 
 def test_the_staged_scene_is_compared_in_words_and_a_difference_may_be_overridden():
-    seen = {"reference": "r.png", "counts": True, "pose": None, "problem": None}
+    seen = {"reference": "r.png", "counts": True, "pose": None, "problem": None, "needed": None}
     body = {"score": 61.4, "shift_px": [0.0, 0.0], "rotation_deg": 0.0, "moved_px": 0.1, "note": "", "changed": 0.02}
     scene = {
         "rules": {"max_camera_shift_px": 4.0},

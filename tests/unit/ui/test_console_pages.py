@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -222,6 +223,31 @@ def test_a_report_is_made_from_the_list_of_campaigns_step_by_step_to_its_path(tm
     assert asked == ["first", "second"]
     assert "3/4 the statistics are worked out" in made and made.endswith("/lab/reports/first/report.html")
     assert refused.endswith("✖ no report: the chain is broken at 17")
+
+
+def test_a_report_that_is_being_made_is_looked_at_again_and_not_begun_a_second_time(tmp_path):
+    """Two would write into one folder at once."""
+    asked: list[str] = []
+    go_on = threading.Event()
+
+    def make(name: str, say: Any) -> Path:
+        asked.append(name)
+        say("1/4 the record is verified")
+        assert go_on.wait(30.0)
+        return Path("/lab/reports/first/report.html")
+
+    async def session() -> str:
+        app = Campaigns([Entry("first", "unblinded", 4, 4, False, "")], make)
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("enter", "escape", "enter")
+            await pilot.pause()
+            go_on.set()
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            return str(app.screen.query_one("#lines").content)  # type: ignore[attr-defined]
+
+    assert asyncio.run(session()).endswith("/lab/reports/first/report.html")
+    assert asked == ["first"]
 
 
 @both_sizes

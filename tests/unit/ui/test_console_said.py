@@ -13,7 +13,7 @@ from labctl.cli.review import review as command
 from labctl.clock import SECOND
 from labctl.core.events import EndReason, Kind
 from labctl.errors import StateError
-from labctl.ui.console import words
+from labctl.ui.console import refusals, words
 from labctl.ui.console.words import words_of
 from labctl.ui.review import review
 
@@ -41,6 +41,14 @@ def test_the_reason_of_a_void_before_go_stays_on_the_screen_until_the_trial_is_a
     at_console(bench, play, size=size)
 
 
+def test_a_lost_robot_is_called_a_robot_where_a_form_is_closed_for_it():
+    """The journal's word for it is that of a treatment."""
+    state = {"trial": "t1", "trial_state": "planned", "voided": {"reason": "arm_lost", "after_go": False}}
+    assert refusals.gone_on(state, ("t1", "e1", "armed")) == (
+        "the form was closed: the episode was voided meanwhile (robot lost)"
+    )
+
+
 @both_sizes
 def test_the_reason_of_a_machines_void_is_on_the_screen_and_closes_the_form_of_a_void_by_hand(bench, size):
     async def play(desk: Desk) -> None:
@@ -52,7 +60,7 @@ def test_the_reason_of_a_machines_void_is_on_the_screen_and_closes_the_form_of_a
         await desk.wait(1.0)
         reason = bench.events(Kind.EPISODE_VOIDED)[-1].body["reason"]
         assert not desk.asked(), "there is nothing left to void"
-        assert f"the form was closed: the episode was voided meanwhile ({reason})" in flat(desk.text())
+        assert f"the form was closed: the episode was voided meanwhile ({words_of(reason)})" in flat(desk.text())
         await desk.press("question_mark", "escape", "n", "escape")
         assert f"voided before go: {words_of(reason)}; run again with the same arm" in flat(desk.text())
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from support.screens.console_bench import Desk, at_console, both_sizes
+from support.screens.console_bench import Desk, at_console, both_sizes, flat
 
-from labctl.core.events import Kind
+from labctl.core.events import LOOK_SAID_STOP, Kind
 from labctl.people.personal_codes import set_code
 
 
@@ -26,6 +26,23 @@ def test_the_stop_key_reaches_the_arm_directly_and_the_journal_says_who(bench):
         assert (cleared.body["cause"], cleared.body["why"]) == ("danger", "it went for the lamp")
 
     assert at_console(bench, play).stops >= 1
+
+
+def test_a_look_that_says_stop_is_acknowledged_as_what_it_is_and_no_robot_is_said_to_have_stopped(bench):
+    """Its code has "stop" in it: people were asked whether the robot had touched anybody."""
+
+    async def play(desk: Desk) -> None:
+        body = {"code": LOOK_SAID_STOP, "text": "look 1 of 2, by the first 4 blocks, says stop"}
+        bench.node._writer.log(Kind.HOLD_RAISED, body, who="eve")
+        await desk.press("enter", "enter")
+        await desk.wait(0.2)
+        await desk.press("a")
+        assert "look 1 of 2" in desk.text() and "is the cause gone?" in flat(desk.text())
+        assert "The robot was stopped" not in desk.text() and "contact" not in desk.text()
+        await desk.press("enter")
+        assert bench.events(Kind.HOLD_CLEARED)[-1].body == {"code": LOOK_SAID_STOP, "acknowledged_by": "ann"}
+
+    at_console(bench, play)
 
 
 @both_sizes

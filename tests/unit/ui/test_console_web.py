@@ -19,7 +19,7 @@ from cryptography import x509
 from labctl.cli.console import console, free_port
 from labctl.errors import InputError
 from labctl.ui.console import web as module
-from labctl.ui.console.web import TRIES, PairedServer
+from labctl.ui.console.web import TRIES, PairedServer, TokenServer
 
 HOST = "127.0.0.1"
 ANY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # who types the code has compared the fingerprint
@@ -78,12 +78,30 @@ def test_wrong_codes_let_nobody_in_and_bring_another_code():
     async def play() -> None:
         async with served(said) as server, browser() as session:
             first = server.code
-            for typed in ["", "0", "x" * 8, *(f"{n:08d}" for n in range(TRIES - 3))]:
+            for typed in ["", "0²٣", "x" * 8, *(f"{n:08d}" for n in range(TRIES - 3))]:
                 async with session.post(f"{server.public_url}/pair", data={"code": typed}) as refused:
                     assert refused.status == 403 and not list(session.cookie_jar)
             assert server.code != first and f"{TRIES} wrong codes" in said[-1] and server.code in said[-1]
             async with session.post(f"{server.public_url}/pair", data={"code": first}) as late:
                 assert late.status == 403
+
+    asyncio.run(play())
+
+
+def test_a_token_of_other_characters_is_refused_as_any_wrong_one_is():
+    async def play() -> None:
+        server = TokenServer("true", HOST, free_port(HOST), "first", lambda line: None)
+        runner = web.AppRunner(await server._make_app())
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, HOST, server.port).start()
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"http://{HOST}:{server.port}/?token=%C3%A9") as asked,
+            ):
+                assert asked.status == 403
+        finally:
+            await runner.cleanup()
 
     asyncio.run(play())
 
@@ -108,7 +126,7 @@ def test_nothing_is_served_without_tls_and_the_certificate_is_for_this_address_w
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1", "192.0.2.7"])
 def test_off_loopback_the_console_is_served_by_pairing_alone(host, tmp_path, monkeypatch):
     begun: list[str] = []
-    monkeypatch.setattr("labctl.store.lab_folder.campaign_folder", lambda *_: tmp_path)
+    monkeypatch.setattr("labctl.cli.console.campaign_folder", lambda *_: tmp_path)
     monkeypatch.setattr("labctl.runtime.attach.Attachment.__init__", lambda *_, **__: None)
     monkeypatch.setattr("labctl.runtime.attach.Attachment.close", lambda *_: None)
     monkeypatch.setattr("labctl.cli.console.free_port", lambda *_: 1)
@@ -123,7 +141,7 @@ def test_off_loopback_the_console_is_served_by_pairing_alone(host, tmp_path, mon
     ("host", "said"), [("0.0.0.0", "every network"), ("::", "every network"), ("rig", "give an address")]
 )
 def test_a_host_that_is_no_one_address_is_refused_in_one_line(host, said, tmp_path: Path, monkeypatch):
-    monkeypatch.setattr("labctl.store.lab_folder.campaign_folder", lambda *_: tmp_path)
+    monkeypatch.setattr("labctl.cli.console.campaign_folder", lambda *_: tmp_path)
     error = CliRunner().invoke(console, ["first", "--web", "--host", host]).exception
     assert isinstance(error, InputError) and said in str(error)
 

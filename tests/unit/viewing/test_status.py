@@ -14,6 +14,7 @@ from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState, fold
 from labctl.errors import StateError
 from labctl.reporting.facts import facts, kinds, refuse_mixed
+from labctl.reporting.operations_table import operations
 from labctl.viewing.status import recorded, standing
 
 ARMS = {"t-0": "human", "t-1": "policy-a", "t-2": "policy-a", "t-3": "human"}
@@ -90,7 +91,8 @@ class Story:
         self.tell(Kind.CAMPAIGN_UNBLINDED, **body)
 
     def lab(self) -> dict[str, Any]:
-        return facts(self.record, ["human", "policy-a"], alpha=0.05, robot="sim_fr3")
+        rows = operations(self.record)
+        return facts(self.record, ["human", "policy-a"], alpha=0.05, robot="sim_fr3", rows=rows)
 
 
 @pytest.fixture

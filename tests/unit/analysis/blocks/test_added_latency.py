@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
-from labctl.analysis.blocks.added_latency import Delayed, lateness_of
+from labctl.analysis.blocks.added_latency import Delayed, late_episodes, lateness_of
 from labctl.analysis.blocks.means import Draws
-from labctl.analysis.blocks.stress import lateness
 
 DRAWS = Draws(0, 499)
 ADDED = {"base": 0.0, "v1": 0.2, "v2": 0.5}
@@ -44,11 +44,24 @@ def test_kept_is_paired_within_sets_and_so_sharper_than_the_levels_by_themselves
     assert v2["kept_ci"][1] - v2["kept_ci"][0] < alone / 2
 
 
-def test_late_episodes_are_ranked_as_lateness_ranks_them() -> None:
+def test_lateness_is_a_rank_correlation_of_each_arm() -> None:
+    rng = np.random.default_rng(2)
+    late = rng.gamma(2, 0.1, 40)
+    adapted = np.where(rng.random(40) < np.exp(-5 * late), 1.0, 0.0)
+    late[0], arm = np.nan, ["p"] * 30 + ["q"] * 10
+    found = {one["arm"]: one for one in late_episodes(arm, late, adapted)}
+    own = stats.spearmanr(late[1:30], adapted[1:30])
+    assert found["p"]["episodes"] == 29 and found["p"]["rho"] == pytest.approx(own.statistic)
+    assert found["p"]["p"] == pytest.approx(own.pvalue, abs=0.02) and found["p"]["p_error"] is not None
+    assert late_episodes(["a"] * 4, np.ones(4), np.array([1.0, 0, 1, 0]))[0]["rho"] is None
+    assert late_episodes(["a"], np.array([np.nan]), np.ones(1)) == []
+
+
+def test_late_episodes_are_ranked_over_all_levels() -> None:
     own = rows(0.4)
-    found = lateness_of(own, "score", 0.95, DRAWS)["within"][0]
-    (same,) = lateness(["a"] * len(own), np.array([r.measured_s for r in own]), np.array([r.score for r in own]))
-    assert (found["rho"], found["p"]) == (same.rho, same.p) and found["rho"] < -0.3
+    (found,) = lateness_of(own, "score", 0.95, DRAWS)["within"]
+    columns = np.array([r.measured_s for r in own]), np.array([r.score for r in own])
+    assert [found] == late_episodes(["a"] * len(own), *columns) and found["rho"] < -0.3
 
 
 @pytest.mark.parametrize("without", ["base", "v1"])

@@ -10,7 +10,7 @@ from scipy import stats
 
 from labctl.analysis.blocks.heatmap import heatmap
 from labctl.analysis.blocks.means import mean_score
-from labctl.analysis.blocks.stress import Stressed, cliffs, lateness, level_order, responses
+from labctl.analysis.blocks.stress import Stressed, cliffs, level_order, responses
 
 
 def episodes(rates: list[float], each: int, rng: np.random.Generator, arm: str = "p") -> list[Stressed]:
@@ -73,19 +73,6 @@ def test_a_flat_response_has_a_cliff_by_luck_as_often_as_its_level() -> None:
 def test_without_levels_or_spread_there_is_no_cliff() -> None:
     assert cliffs([Stressed("a", "f", "v1", 1.0), Stressed("a", "f", "v1", 0.0)]) == []
     assert cliffs([Stressed("a", "f", f"v{k}", 1.0) for k in range(3)]) == []
-
-
-def test_lateness_is_a_rank_correlation_of_each_arm() -> None:
-    rng = np.random.default_rng(2)
-    late = rng.gamma(2, 0.1, 40)
-    adapted = np.where(rng.random(40) < np.exp(-5 * late), 1.0, 0.0)
-    late[0], arm = np.nan, ["p"] * 30 + ["q"] * 10
-    found = {one.arm: one for one in lateness(arm, late, adapted)}
-    own = stats.spearmanr(late[1:30], adapted[1:30])
-    assert found["p"].episodes == 29 and found["p"].rho == pytest.approx(own.statistic)
-    assert found["p"].p == pytest.approx(own.pvalue, abs=0.02) and found["p"].error is not None
-    assert lateness(["a"] * 4, np.ones(4), np.array([1.0, 0, 1, 0]))[0].rho is None
-    assert lateness(["a"], np.array([np.nan]), np.ones(1)) == []
 
 
 def test_hard_tasks_and_pairs_that_lead_at_different_tasks() -> None:

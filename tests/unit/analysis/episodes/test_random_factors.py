@@ -17,7 +17,7 @@ from labctl import cli
 from labctl.analysis.episodes.random_factors import anew
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report import anew_words
-from labctl.analysis.survival.result import Anew
+from labctl.analysis.survival.result import Anew, RandomFactor
 from labctl.analysis.table import Table, table_from_rows
 
 BOTH = ("session", "operator")
@@ -51,6 +51,19 @@ def drawn(sessions: int, seed: int = 1) -> Times:
         return (mean * math.exp(0.2 * rng.standard_normal()) * rng.gamma(9, 1 / 9, 4)).tolist()
 
     return {arm: [evening(mean) for _ in range(sessions)] for arm, mean in (("human", 30.0), ("policy", 60.0))}
+
+
+def silent(b: str, unable: str, levels: int) -> Anew:
+    factor: RandomFactor = {"levels": levels, "se": None, "further_ci": None, "unable": unable}  # type: ignore[typeddict-item]
+    return {"a": "human", "b": b, "log_rmst_ratio": 0.1, "ci": None, "df": None, "factors": {"session": factor}}
+
+
+def test_each_pair_that_nothing_is_known_of_has_its_own_reason() -> None:
+    told = [silent("x", "few", 3), silent("y", "confounded", 5), silent("z", "few", 3)]
+    claims = [claim.text for claim in anew_words.claims({"pairs": [], "anew": told})]  # type: ignore[typeddict-item]
+    assert len(claims) == 2
+    assert "of human – x and human – z: evenings, 3 met, an interval takes 4 or more" in claims[0]
+    assert "of human – y: evenings, 5 met, without one of them nothing is left" in claims[1]
 
 
 def test_one_factor_is_the_delete_one_jackknife_with_t_on_the_sessions_less_one() -> None:

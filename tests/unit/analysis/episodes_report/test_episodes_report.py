@@ -16,6 +16,7 @@ from support.statistics.gallery import ROOT, table_of_everything
 
 from labctl import cli
 from labctl.analysis.episodes_report import claims, page
+from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.result import EpisodesResult
@@ -145,6 +146,14 @@ def test_a_direction_is_claimed_only_through_an_adjusted_interval_that_excludes_
         assert not ordered or ((low > 0) == claim.text.startswith("x scored") and not low <= 0 <= high)
         assert ordered == (pair["verdict"] == "better") == (claim.standing == "resolved")
     assert 0 < said < 60
+
+
+@pytest.mark.parametrize(("alpha", "said"), [(0.05, "95"), (0.025, "97.5"), (0.005, "99.5"), (0.2, "80")])
+def test_the_level_that_the_report_says_is_that_of_its_intervals(
+    result: EpisodesResult, alpha: float, said: str
+) -> None:
+    assert claims.level({**result, "alpha": alpha}) == said
+    assert words.level({**result, "alpha": alpha}) == f"{said} %"
 
 
 def test_turning_the_arms_of_a_pair_round_turns_its_sentence_round(result: EpisodesResult) -> None:

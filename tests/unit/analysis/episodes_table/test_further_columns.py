@@ -39,6 +39,15 @@ def test_a_preference_counts_first_second_and_ties_and_agrees_with_the_score() -
     assert strengths["x"] > strengths["y"]
 
 
+def test_a_strength_without_an_interval_has_its_reason_among_the_warnings() -> None:
+    rows = [
+        {"block": i, "arm": arm, "score": 0.5, "compared": "x|y", "preferred": "x"} for i in range(6) for arm in "xy"
+    ]
+    result = analyze(table_from_rows(rows), PLAN)
+    assert [one["ci"] for one in result["preference"]["davidson"]] == [None, None]
+    assert "preference: x never lost nor tied: its strength has no upper bound" in result["warnings"]
+
+
 def test_a_site_whose_differences_differ_is_seen_and_evaluators_are_nested_in_it() -> None:
     rng = np.random.default_rng(1)
     rows = []

@@ -133,9 +133,8 @@ def test_a_base_is_a_condition_that_does_not_perturb_itself(tmp_path: Path, rows
 
 
 def test_rows_from_a_program_are_checked_alike() -> None:
-    with pytest.raises(TableError, match="mine:8: score is '-1'"):
+    with pytest.raises(TableError, match="mine:2: score is '-1'"):
         table_from_rows(
             [{"block": "b", "arm": "x", "score": 1}, {"block": "c", "arm": "x", "score": -1}],
             source="mine",
-            first_line=7,
         )

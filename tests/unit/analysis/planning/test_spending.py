@@ -12,16 +12,16 @@ from scipy import stats
 from support.statistics.interim_looks import stopped_by_the_test
 
 from labctl.analysis.planning import spending
-from labctl.analysis.planning.spending import boundaries, looks, planned_look, spent, standing
+from labctl.analysis.planning.spending import boundaries, looks, spent, standing
 from labctl.errors import QuestionError
 
 
-def crossing(fractions: list[float], bounds: list[float], drift: float = 0.0) -> tuple[float, ...]:
-    """Probability of stopping at each look, either side, when Z at full information has mean `drift`."""
+def crossing(fractions: list[float], bounds: list[float]) -> tuple[float, ...]:
+    """Probability of stopping at each look, either side, where nothing differs."""
     out, density = [], None
     for at, before, z in zip(fractions, (0.0, *fractions), bounds, strict=False):
-        out.append(spending._crossed(density, at - before, z * math.sqrt(at), drift))
-        density = spending._carried(density, at - before, z * math.sqrt(at), drift)
+        out.append(spending._crossed(density, at - before, z * math.sqrt(at)))
+        density = spending._carried(density, at - before, z * math.sqrt(at))
     return tuple(out)
 
 
@@ -79,16 +79,16 @@ def test_any_looks_spend_exactly_alpha_and_no_level_exceeds_what_is_spent(fracti
     assert all(0 < level <= spent(t, alpha) * (1 + 1e-9) for level, t in zip(levels, fractions, strict=True))
 
 
-def test_stopping_under_an_effect_is_what_simulation_finds():
-    fractions, drift, runs = [0.5, 0.75, 1.0], 2.5, 200_000
+def test_stopping_is_what_simulation_finds():
+    fractions, runs = [0.5, 0.75, 1.0], 200_000
     bounds = boundaries(fractions, 0.05)
     rng = np.random.default_rng(7)
     steps = np.diff([0.0, *fractions])
-    score = np.cumsum(rng.normal(drift * steps, np.sqrt(steps), (runs, 3)), axis=1)
+    score = np.cumsum(rng.normal(0.0, np.sqrt(steps), (runs, 3)), axis=1)
     beyond = np.abs(score / np.sqrt(fractions)) >= bounds
     first = np.where(beyond.any(axis=1), beyond.argmax(axis=1), 3)
     found = np.bincount(first, minlength=4)[:3] / runs
-    assert crossing(fractions, bounds, drift) == pytest.approx(found, abs=4 * math.sqrt(0.25 / runs))
+    assert crossing(fractions, bounds) == pytest.approx(found, abs=4 * math.sqrt(0.05 / runs))
 
 
 @pytest.mark.parametrize("wrong", [[], [0.5, 0.5, 1.0], [0.5, 0.4, 1.0], [0.5, 0.9], [0.0, 1.0], [0.5, 1.5]])
@@ -107,7 +107,8 @@ def test_a_look_is_taken_after_whole_blocks_and_judged_by_their_share():
 
 def test_only_the_planned_counts_of_blocks_are_looks():
     planned = looks([20, 30, 40], 0.05)
-    assert [planned_look(planned, n) is not None for n in range(41)] == [n in (20, 30, 40) for n in range(41)]
+    looked = [n for n in range(41) if standing(planned, n)[1].startswith("look ")]
+    assert looked == [20, 30, 40]
     level, said = standing(planned, 30)
     assert level == planned[1].level and said.startswith("look 2 of 3, after 30 of 40 blocks")
     level, said = standing(planned, 31)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from labctl.analysis.report import figures, success_curves
+from labctl.analysis.survival import cells
 from labctl.analysis.survival.bands import curve_bands
+from labctl.analysis.table import table_from_rows
 
 HERE = Path(__file__).parents[1]
 
@@ -26,11 +28,15 @@ def rows():
         return list(csv.DictReader(file))
 
 
+def cells_of(rows):
+    return cells.cells_of(table_from_rows(rows, extra=True))
+
+
 @pytest.fixture(scope="module")
 def drawn(case, rows):
     one = case | {"cells": [c for c in case["cells"] if c["object"] in ("towels", "scissors")]}
     looks = figures.looks([a["arm"] for a in case["arms"]], "human")
-    bands, _ = curve_bands(one, rows)
+    bands, _ = curve_bands(one, cells_of(rows))
     return one, looks, bands, success_curves.curve_figures(one, looks, bands)
 
 
@@ -71,17 +77,17 @@ def test_inlined_drawings_share_no_id_and_ask_for_nothing(drawn):
 
 
 def test_a_band_is_drawn_only_round_a_curve_the_rows_reproduce(case, rows):
-    bands, note = curve_bands(case, rows)
+    bands, note = curve_bands(case, cells_of(rows))
     assert len(bands) == 16 and "simultaneous 95 % bands" in note
     wrong = [r | {"time_s": "1.0"} if r["arm"] == "policy-a" else r for r in rows]
-    bands, note = curve_bands(case, wrong)
+    bands, note = curve_bands(case, cells_of(wrong))
     assert {arm for arm, _ in bands} == {"human", "policy-b", "policy-c"}
     assert "No band for policy-a on" in note
-    assert curve_bands(case, []) == ({}, "No bands: the rows behind the curves were not given.")
+    assert curve_bands(case, {}) == ({}, "No bands: the rows behind the curves were not given.")
 
 
 def test_a_band_holds_the_curve_and_collapses_where_all_episodes_are_alike(case, rows):
-    bands, _ = curve_bands(case, rows)
+    bands, _ = curve_bands(case, cells_of(rows))
     for cell in case["cells"]:
         times, low, high = bands[cell["arm"], cell["object"]]
         at = np.searchsorted(times, cell["curve"]["t"], side="right") - 1
@@ -89,7 +95,7 @@ def test_a_band_holds_the_curve_and_collapses_where_all_episodes_are_alike(case,
         assert inside.mean() > 0.95
     twins = [dict(episode=e, arm="x", object="o", kind="success", time_s="7") for e in "abc"]
     one = {"tau": 10.0, "seed": 0, "cells": [{"arm": "x", "object": "o", "curve": {"t": [0, 7], "F": [0, 1]}}]}
-    (band,) = curve_bands(one, twins)[0].values()
+    (band,) = curve_bands(one, cells_of(twins))[0].values()
     assert [part.tolist() for part in band] == [[0, 7, 10], [0, 1, 1], [0, 1, 1]]
 
 
@@ -132,7 +138,7 @@ def test_a_panel_says_what_its_axis_is_what_the_curve_rests_on_and_how_many_item
     counts = {"object": "towels", "operations": 8, "items_moved": 4, "items_staged": 12}
     cells = [{"arm": arm, **counts, "curve": {"t": [0, 10], "F": [0, 0.5]}} for arm in ("human", "x")]
     result = {"tau": 60.0, "reference": "human", "cells": cells}
-    looks, risk = figures.looks(["human", "x"], "human"), success_curves.risk_times(result, rows)
+    looks, risk = figures.looks(["human", "x"], "human"), success_curves.risk_times(result, cells_of(rows))
     (panel,) = success_curves.curve_figures(result, looks, {}, risk)
     text = " ".join(re.findall(r">([^<>]+)<", panel.svg))
     assert "operations done within t, %" in text and "(Kaplan–Meier)" in text and "items moved, %" not in text
@@ -141,7 +147,8 @@ def test_a_panel_says_what_its_axis_is_what_the_curve_rests_on_and_how_many_item
     assert [(r["t_s"], r["f"], r["at_risk"]) for r in table if r["arm"] == "x"] == [
         ("0", "0", "8"), ("0", "0", "8"), ("10", "0.5", "8"), ("60", "0.5", "0"),
     ]  # fmt: skip
-    assert not success_curves.risk_times({**result, "cells": [{**c, "operations": 9} for c in result["cells"]]}, rows)
+    others = {**result, "cells": [{**c, "operations": 9} for c in result["cells"]]}
+    assert not success_curves.risk_times(others, cells_of(rows))
 
 
 def test_a_curve_is_pale_from_where_fewer_than_five_operations_carry_it():
@@ -185,3 +192,31 @@ def test_every_pair_without_the_reference_has_its_pp_plot():
     assert panel.name == "pp-a-b"
     last = [tuple(r.values()) for r in csv.DictReader(io.StringIO(panel.csv)) if r["t_s"] == "10"]
     assert last == [("a", "b", obj, "10", "0.5", "0.25") for obj in ("o", "p", "Mean over objects")]
+
+
+def of(arm: str, obj: str, f: float) -> dict[str, object]:
+    return {"arm": arm, "object": obj, "curve": {"t": [0, 5], "F": [0, f]}}
+
+
+def test_objects_whose_names_are_alike_in_latin_letters_keep_a_figure_each():
+    objects = ("杯", "碗", "Cup 1", "cup_1", "macro")
+    cells = [of(arm, obj, f) for obj in objects for arm, f in (("human", 1.0), ("x", 0.5))]
+    one = {"tau": 10.0, "reference": "human", "cells": cells}
+    looks = figures.looks(["human", "x"], "human")
+    names = [f.name for f in (*success_curves.curve_figures(one, looks, {}), *success_curves.pp_figures(one, looks))]
+    assert names[:6] == [
+        "success-macro",
+        "success-x",
+        "success-x-2",
+        "success-cup-1",
+        "success-cup-1-2",
+        "success-macro-2",
+    ]
+    assert len(set(names)) == len(names) == 11
+
+
+def test_a_name_with_dollars_is_drawn_as_it_is():
+    arm = "$5 %$ and $10"
+    one = {"tau": 10.0, "reference": None, "cells": [of(arm, "o", 1.0)]}
+    (panel,) = success_curves.curve_figures(one, figures.looks([arm], None), {})
+    assert f">{arm}<" in panel.svg

@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 import labctl.analysis
 from labctl.analysis import numerals
-from labctl.analysis.report import wording
+from labctl.analysis.binary import compare
+from labctl.analysis.binary.sentences import sentences
+from labctl.analysis.report import pair_tables, wording
 
 BANNED = (
     *("better", "faster", "slower", "worse", "superior", "outperform", "beats", "wins", "best"),
@@ -216,3 +218,14 @@ def test_an_estimate_prints_hrt_in_percent_with_its_interval():
 def test_an_open_pair_names_the_episodes_at_the_objects_it_was_tested_on():
     found = result(pair(0.31, "not resolved at this N", -0.1), objects=("cup", "pan"))
     assert ", 12 and 12 episodes)" in wording.summary(found)[0].text, "24 of each in all, half of them at the pan"
+
+
+@pytest.mark.parametrize(
+    ("alpha", "text"), [(0.05, "95"), (0.1, "90"), (0.01, "99"), (0.025, "97.5"), (0.001, "99.9"), (0.005, "99.5")]
+)
+def test_the_level_of_an_interval_is_never_rounded_to_another(alpha, text):
+    assert numerals.confidence(alpha) == text
+    one = compare.independent((3, 10), (6, 10), alpha)
+    assert f"({text} % interval)" in " ".join(sentences(one))
+    found = {**result(pair(0.5, "not resolved at this N")), "alpha": alpha}
+    assert f"at {text} %" in pair_tables.pair_table(found).note

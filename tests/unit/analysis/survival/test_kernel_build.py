@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from labctl.analysis.survival import kernel_build
@@ -58,6 +62,15 @@ def test_a_folder_that_others_can_write_to_holds_no_library(tmp_path):
     assert kernel_build.cache_folder() != shared
     shared.chmod(0o700)
     assert kernel_build.cache_folder() == shared
+
+
+def test_where_no_cache_folder_is_to_be_had_the_library_goes_with_the_process(tmp_path):
+    (tmp_path / "file").touch()
+    told = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "file"), "TMPDIR": str(tmp_path)}
+    code = "from labctl.analysis.survival.kernel_build import cache_folder; print(cache_folder())"
+    out = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True, env=told).stdout
+    assert out.startswith(f"{tmp_path}/labctl-kernel-")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_where_no_compiler_knows_the_processor_the_library_is_made_without_it(tmp_path, monkeypatch):

@@ -232,3 +232,18 @@ def test_a_devices_model_and_serial_are_the_kernels(tmp_path: Path, monkeypatch:
     source = camera_source.parse_source(4)
     assert camera_source.device_names(source) == ("HD Pro Webcam C920", "ABC123")
     assert camera_source.device_names(camera_source.parse_source(5)) == ("unknown", None)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("rtsp://lab:secret@camera:554/stream", "rtsp://camera:554/stream"),
+        ("http://camera/video?channel=2&password=secret", "http://camera/video?channel=…&password=…"),
+        ("http://camera/video.mjpg", "http://camera/video.mjpg"),
+    ],
+)
+def test_what_is_shown_of_an_address_has_no_password_wherever_it_stood(given: str, shown: str) -> None:
+    from labctl.drivers.opencv.source import parse_source
+
+    source = parse_source(given)
+    assert (source.opened, source.shown) == (given, shown)

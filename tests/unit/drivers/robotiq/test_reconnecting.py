@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 
 import pytest
 
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.scales import Scale
+from labctl.drivers.robotiq.socket import SocketWire
 from labctl.errors import DeviceLost, DeviceRefused
 
 WAIT_S = 10.0
@@ -19,7 +21,7 @@ class Line:
     period_s = 0.001
 
     def __init__(self) -> None:
-        self.broken = False
+        self.broken = self.refuses = False
         self.went: list[int] = []
         self.reads, self.lost = threading.Event(), threading.Event()
         self.opened = self.closed = 0
@@ -33,6 +35,8 @@ class Line:
         if self.broken:
             self.lost.set()
             raise DeviceLost("no gripper answers")
+        if self.refuses:
+            raise DeviceRefused("the gripper refused")
         self.reads.set()
         return Registers(activation=True, state=3, object=3, fault=0, position=120)
 
@@ -76,3 +80,27 @@ def test_one_glitch_is_over_when_a_person_says_so() -> None:
         assert line.went == [255]
     finally:
         gripper.close()
+
+
+def test_a_gripper_that_refuses_to_be_read_leaves_its_line_closed() -> None:
+    line = Line()
+    line.refuses = True
+    gripper = RobotiqGripper(line, Scale(speed=128, force=64, open_at=3, closed_at=228))
+    with pytest.raises(DeviceRefused, match="the gripper refused"):
+        gripper.connect()
+    assert line.opened == line.closed == 1
+
+
+def test_the_end_of_a_refusal_that_comes_late_is_not_taken_for_the_next_answer() -> None:
+    ours, theirs = socket.socketpair()
+    wire = SocketWire("127.0.0.1")
+    wire._socket = ours
+    try:
+        theirs.sendall(b"?")
+        with pytest.raises(DeviceRefused, match="did not understand"):
+            wire.halt()
+        theirs.sendall(b"\nACT 1\nSTA 3\nOBJ 3\nFLT 0\nPOS 120\n")
+        assert wire.read() == Registers(activation=True, state=3, object=3, fault=0, position=120)
+    finally:
+        wire.close()
+        theirs.close()

@@ -141,7 +141,7 @@ def test_a_node_that_raises_a_device_error_is_a_dead_process_and_run_is_told():
     host = host_of(run, Scripted("arm", dies))
     host.run(lambda: False, limit_ns=SECOND)
     assert told == [{"name": "arm", "reason": "link down"}]
-    assert "arm" not in host
+    assert "arm" not in host._nodes
 
 
 def test_a_dead_nodes_mail_and_work_are_lost():
@@ -192,4 +192,4 @@ def test_the_end_waits_for_nodes_to_finish_but_not_for_ever():
     host = host_of(closing)
     host.end_all()
     assert ["shutdown"] in [kinds for _, kinds in closing.visits]
-    assert host.clock.now_ns() <= 3 * SECOND and "a" not in host
+    assert host.clock.now_ns() <= 3 * SECOND and "a" not in host._nodes

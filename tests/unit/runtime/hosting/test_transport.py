@@ -24,7 +24,7 @@ MANY = 4000  # messages; more than two sockets take together
 
 
 def test_previews_that_nobody_takes_are_dropped_and_never_gathered(tmp_path: Path) -> None:
-    camera = Mailroom(tmp_path, ("camera:wrist",), (), ())
+    camera = Mailroom(tmp_path, "camera:wrist")
     context = zmq.Context()
     idle = context.socket(zmq.SUB)
     idle.rcvhwm = PREVIEWS
@@ -48,7 +48,7 @@ def test_previews_that_nobody_takes_are_dropped_and_never_gathered(tmp_path: Pat
 def test_what_is_no_message_is_refused_in_one_line_and_the_next_message_is_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    run = Mailroom(tmp_path, ("run",), (), ())
+    run = Mailroom(tmp_path, "run")
     context = zmq.Context()
     console = context.socket(zmq.DEALER)
     console.connect(endpoint(tmp_path, "run.in"))
@@ -162,8 +162,8 @@ def drained(run: Mailroom, arm: Mailroom, count: int) -> list[Message]:
 @pytest.mark.parametrize("there", [False, True], ids=["no run", "a run that hangs"])
 def test_no_send_waits_and_what_was_held_arrives_in_its_order(tmp_path: Path, there: bool) -> None:
     """Seven minutes of a hung run filled the queue of its arm, whose loop stood in a send and read no stop."""
-    run = Mailroom(tmp_path, ("run",), (), ()) if there else None
-    arm = Mailroom(tmp_path, ("arm",), (), ())
+    run = Mailroom(tmp_path, "run") if there else None
+    arm = Mailroom(tmp_path, "arm")
     context = zmq.Context()
     stop = context.socket(zmq.PUSH)
     stop.connect(endpoint(tmp_path, "arm.stop"))
@@ -173,7 +173,7 @@ def test_no_send_waits_and_what_was_held_arrives_in_its_order(tmp_path: Path, th
             arm.send(Message("run", "beats", {"names": ["arm"]}, sender="arm"))
         stop.send_multipart(encode(Message("arm", "stop", sender="console")))
         assert arm.poller.poll(10_000) and [message.kind for message in arm.receive()] == ["stop"]
-        run = run or Mailroom(tmp_path, ("run",), (), ())
+        run = run or Mailroom(tmp_path, "run")
         arrived: list[int] = []
         while len(arrived) < MANY:
             arrived += [message.body["n"] for message in drained(run, arm, 1) if message.kind == "event"]
@@ -189,7 +189,7 @@ def test_what_is_held_is_bounded_and_a_loss_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(transport, "HELD_BYTES", 10_000)
-    camera = Mailroom(tmp_path, ("camera:wrist",), (), ())
+    camera = Mailroom(tmp_path, "camera:wrist")
     try:
         for number in range(3000):
             camera.send(Message("recorder", "chunk", {"n": number}, sender="camera:wrist"))
@@ -200,7 +200,7 @@ def test_what_is_held_is_bounded_and_a_loss_is_said(
 
 
 def test_targets_for_an_arm_that_hangs_are_dropped(tmp_path: Path) -> None:
-    controller = Mailroom(tmp_path, ("controller",), (), ())
+    controller = Mailroom(tmp_path, "controller")
     try:
         for number in range(3000):
             controller.send(Message("arm", "target", {"n": number}, sender="controller"))

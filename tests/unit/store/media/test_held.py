@@ -25,9 +25,9 @@ def sealed() -> Event:
     return event(1, Kind.RECORDING_SEALED, videos=videos)
 
 
-def stored(sha256: str, file: str, seq: int = 2) -> Event:
+def stored(sha256: str, file: str, seq: int = 2, place: str = PLACE) -> Event:
     one: Json = {"file": file, "sha256": sha256, "bytes": 9, "version": f"v{seq}"}
-    return event(seq, Kind.MEDIA_STORED, place=PLACE, checked="read_back", files=[one])
+    return event(seq, Kind.MEDIA_STORED, place=place, checked="read_back", files=[one])
 
 
 def trimmed(sha256: str, file: str, seq: int = 3) -> Event:
@@ -65,3 +65,9 @@ def test_the_newest_copy_in_a_place_is_the_one_that_counts() -> None:
     file = "video/e1/wrist.mp4"
     found = held([sealed(), stored(B, file), stored(B, file, 4)])
     assert [copy.version for copy in found.copies(B)] == ["v4"]
+
+
+def test_copies_stand_in_the_order_in_which_they_were_last_journalled() -> None:
+    file = "video/e1/wrist.mp4"
+    found = held([sealed(), stored(B, file, 2), stored(B, file, 3, "file:///nas"), stored(B, file, 4)])
+    assert [(copy.place, copy.version) for copy in found.copies(B)] == [("file:///nas", "v3"), (PLACE, "v4")]

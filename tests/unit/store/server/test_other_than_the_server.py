@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from labctl.core.events import GENESIS
 from labctl.errors import BrokenRecord
 from labctl.store.server.copying import _check_same, _Traces
-from labctl.store.server.host_record import Counted, Entry, Kept
+from labctl.store.server.host_record import Counted, Entry, Kept, Stream, check_links, roots_in
 
 HOST: Any = SimpleNamespace(name="first", key="k", folder=Path("first"), roots=lambda: {"e-1": {}})
 
@@ -36,3 +37,15 @@ def test_a_stream_of_which_the_server_has_more_chunks_is_named_and_not_sent() ->
     traces._send_stream(part, Counted("e-1", "arm/state", 1))
     (line,) = traces.broken
     assert "the server has other chunks of it" in line and traces.sent == 0
+
+
+DEEP = "[" * 100_000
+
+
+def test_what_is_no_json_or_nested_without_end_is_a_line_and_is_taken_to_tell_arms_apart() -> None:
+    assert Stream("e-1", "arm/state", DEEP).arm_dependent
+    with pytest.raises(BrokenRecord, match="seq 1: its body cannot be read"):
+        check_links([Entry(1, "Note", 0, "b", "w", "p07", None, None, DEEP, GENESIS, "own")], 0, GENESIS, "journal.db")
+    for body in ("{}", "{", "3", DEEP, '{"streams": {"arm/state": {}}}'):
+        with pytest.raises(BrokenRecord, match="what was sealed of a recording cannot be read"):
+            roots_in(body)

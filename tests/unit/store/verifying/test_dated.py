@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import replace
 from pathlib import Path
+from socket import create_server
 
 import pytest
 
+from labctl.clock import MonotonicClock
 from labctl.core.events import GENESIS, Event, Kind, event_hash
-from labctl.errors import BrokenRecord
+from labctl.errors import BrokenRecord, Unreachable
 from labctl.store.verifying import timestamps
 from labctl.store.verifying.timestamps import dated, keep
 
@@ -61,3 +64,19 @@ def test_an_entry_without_a_time_is_no_traceback(folder: Path) -> None:
     keep(folder, 1, b"2026-03-01T10:00:05+00:00")
     with pytest.raises(BrokenRecord, match="entry 1 has no time"):
         dated(folder, chain(["yesterday"]))
+
+
+def test_an_authority_that_does_not_speak_http_is_one_line() -> None:
+    with create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            with server.accept()[0] as connection:
+                connection.recv(65_536)
+                connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        authority = timestamps.Authority(f"http://127.0.0.1:{server.getsockname()[1]}/", b"", 10.0)
+        with pytest.raises(Unreachable, match="no timestamp: http://127"):
+            timestamps._ask(authority, b"", MonotonicClock())
+        thread.join()

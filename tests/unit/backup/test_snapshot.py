@@ -1,0 +1,60 @@
+"""A snapshot is taken of a lab that is used meanwhile: what goes away while it is looked at is not in it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from labctl.backup import snapshot
+from labctl.backup.repository import Repository
+from labctl.backup.snapshot import take_snapshot
+from labctl.clock import ManualClock
+from labctl.errors import Busy
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    """With a folder in which a campaign is being opened."""
+    (tmp_path / "lab/campaigns/.opening-x").mkdir(parents=True)
+    (tmp_path / "lab/lab.toml").touch()
+    return tmp_path / "lab"
+
+
+@pytest.mark.parametrize("when", ["before it is read", "after it is read"])
+def test_a_folder_that_goes_while_it_is_looked_at_is_in_no_snapshot(
+    lab: Path, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = os.scandir
+
+    def scandir(path: Path) -> Iterator[os.DirEntry[str]]:
+        if not str(path).endswith(".opening-x"):
+            return true(path)
+        if when == "before it is read":
+            path.rmdir()
+        with true(path) as found:
+            entries = list(found)
+        path.rmdir()
+        return iter(entries)
+
+    monkeypatch.setattr(snapshot.os, "scandir", scandir)
+    taken = take_snapshot(lab, Repository.made(tmp_path / "backups", of=lab), ManualClock(0).anchor())
+    assert [one.path for one in taken.snapshot.folders] == ["campaigns"]
+    assert [one.path for one in taken.snapshot.files] == ["lab.toml"]
+
+
+def test_a_database_that_another_program_holds_is_not_kept_as_it_lies_there(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lab / "x.db").write_bytes(snapshot.SQLITE_BEGINS)
+    repository = Repository.made(tmp_path / "backups", of=lab)
+
+    def held(path: Path, to: Path) -> None:
+        raise Busy(f"{path}: another process holds the database")
+
+    monkeypatch.setattr("labctl.backup.repository.copy_database", held)
+    with pytest.raises(Busy, match="another process holds the database"):
+        take_snapshot(lab, repository, ManualClock(0).anchor())
+    assert repository.names() == []

@@ -1,0 +1,28 @@
+"""Journals of other versions: one without a note at a session's end, one with a kind of entry that is not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from labctl.core.events import Event, Kind
+from labctl.core.record_fold import record_of
+from labctl.core.run_facts import RunFacts
+from labctl.errors import StateError
+
+
+def entry(seq: int, kind: str, **body: Any) -> Event:
+    return Event(seq, kind, seq, "boot", "2026-11-26T00:00:00+00:00", "p-1", body=body)
+
+
+def test_a_session_that_was_closed_without_a_note_hands_over_an_empty_one() -> None:
+    facts = RunFacts()
+    facts.note(entry(1, Kind.SESSION_CLOSED, session="s-1"))
+    assert facts.handover == {"text": "", "who": "p-1", "wall": "2026-11-26T00:00:00+00:00"}
+
+
+def test_an_entry_of_a_later_version_is_refused_by_name() -> None:
+    opened = entry(1, Kind.CAMPAIGN_OPENED, schedule=[], max_voids=1, void_reasons=[])
+    with pytest.raises(StateError, match="an entry ScentRecorded cannot be written"):
+        record_of([opened, entry(2, "ScentRecorded")])

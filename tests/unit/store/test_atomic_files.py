@@ -1,0 +1,94 @@
+"""Files and folders are whole or not there, and what is said to be on the disk is found there."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+
+import pytest
+
+from labctl.errors import StorageError
+from labctl.store.atomic_files import append_line, file_errors, folder_in_one_step, whole_lines
+
+
+def test_the_name_of_a_file_that_its_first_line_made_is_on_the_disk_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[str] = []
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: synced.append(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
+    )
+    append_line(tmp_path / "x.log", "one")
+    assert synced == [str(tmp_path / "x.log"), str(tmp_path)]
+    append_line(tmp_path / "x.log", "two")
+    assert synced[2:] == [str(tmp_path / "x.log")], "the name was there"
+    assert whole_lines(tmp_path / "x.log") == ["one", "two"]
+
+
+def test_what_may_not_be_read_is_not_said_to_be_for_writing() -> None:
+    with pytest.raises(StorageError) as told, file_errors("seal/schedule.json"):
+        raise PermissionError(errno.EACCES, "Permission denied")
+    assert str(told.value) == "seal/schedule.json: not allowed here; check the permissions of the file and its folder"
+
+
+NOBODY = 2**22 + 1  # no process has this number
+
+
+def fill(to: Path, text: str, *, replacing: bool = False) -> None:
+    with folder_in_one_step(to, replacing=replacing) as building:
+        (building / "x").write_text(text)
+
+
+def test_a_folder_takes_the_place_of_an_earlier_one_in_one_step(tmp_path: Path) -> None:
+    fill(tmp_path / "out", "one")
+    fill(tmp_path / "out", "two", replacing=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "two"
+
+
+def test_the_earlier_folder_is_back_when_the_new_one_cannot_take_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "out", "one")
+    true = Path.rename
+
+    def full(path: Path, target: Path) -> Path:
+        if path.name == f".out.{os.getpid()}.part":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return true(path, target)
+
+    monkeypatch.setattr(Path, "rename", full)
+    with pytest.raises(StorageError, match="the disk is full"):
+        fill(tmp_path / "out", "two", replacing=True)
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "one"
+
+
+def test_what_a_killed_process_left_is_put_right_by_the_next(tmp_path: Path) -> None:
+    fill(tmp_path / "out", "one")
+    (tmp_path / "out").rename(tmp_path / ".out.before")  # killed between its two renames
+    others = {f".out.{os.getppid()}.part", ".out.x.part"}  # of a process that goes on, and of none
+    for name in {f".out.{NOBODY}.part", f".out.{os.getpid()}.part", *others}:
+        (tmp_path / name / "half").mkdir(parents=True)
+    with pytest.raises(KeyError), folder_in_one_step(tmp_path / "out", replacing=True):
+        raise KeyError("refused")
+    assert {path.name for path in tmp_path.iterdir()} == {"out", *others}
+    assert (tmp_path / "out/x").read_text() == "one"
+
+
+def test_two_that_make_one_folder_at_once_never_make_a_mixed_one(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="directory not empty"), folder_in_one_step(tmp_path / "out") as building:
+        (building / "mine").touch()
+        child = os.fork()
+        if not child:
+            fill(tmp_path / "out", "theirs")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out/x").read_text() == "theirs"
+
+
+def test_the_current_folder_can_be_filled_in_one_step_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out").mkdir()
+    monkeypatch.chdir(tmp_path / "out")
+    with folder_in_one_step(Path(), replacing=True) as building:
+        (building / "x").touch()
+    assert [path.name for path in tmp_path.rglob("*")] == ["out", "x"]
