@@ -166,7 +166,7 @@ def find(name: str) -> str:
     place = wanted if "." in wanted else BY_NAME.get(wanted) or known().get(wanted, "")
     module, _, registered_function = place.partition(":")
     try:
-        there = importlib.util.find_spec(module) is not None if module else False
+        there = bool(module) and not module.startswith(".") and importlib.util.find_spec(module) is not None
     except ModuleNotFoundError:
         there = False
     if there:

@@ -1,1 +1,1 @@
-"""What drivers share: kinematics, limits, the simulated robot and its world. Imports no driver."""
+"""What drivers share: kinematics, limits, options, states, cameras and grippers. Imports no driver."""

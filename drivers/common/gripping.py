@@ -5,11 +5,12 @@ May not: know a device. The latest target wins.
 
 from __future__ import annotations
 
-import logging
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from labctl.devices import RobotStatus
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.errors import DeviceError, DeviceLost
 
 JOIN_S = 3.0
@@ -51,8 +52,7 @@ class GripperWorker:
             except DeviceError as error:
                 self.sound = RobotStatus("fault", str(error))
             except Exception as error:  # a bug in a driver: whoever asks for the state must hear of it
-                logging.getLogger(__name__).exception("the thread of the %s failed", self._name)
-                self.sound = RobotStatus("lost", f"{self._name}: {type(error).__name__}: {error}")
+                self.sound = RobotStatus("lost", f"{self._name}: {fault_of(self._name, error)}")
                 return
 
     def ask(self, opening_m: float) -> None:
@@ -82,3 +82,26 @@ class GripperWorker:
             self._thread.join(JOIN_S)
             if not self._thread.is_alive():
                 self._thread = None
+
+
+class WorkedGripper(ABC):
+    """What gripper drivers have of `labctl.devices.Gripper` by their worker."""
+
+    _work: GripperWorker
+
+    @abstractmethod
+    def _moves(self) -> bool:
+        """Do the fingers of a gripper that is sound move?"""
+
+    def target(self, opening_m: float) -> None:
+        self._work.ask(opening_m)
+
+    def opening(self) -> float:
+        return self._work.opening
+
+    def status(self) -> RobotStatus:
+        sound = self._work.sound
+        return sound if sound.mode != "idle" else RobotStatus("moving" if self._moves() else "idle")
+
+    def stop(self) -> None:
+        self._work.halt()

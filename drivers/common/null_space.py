@@ -32,7 +32,7 @@ BRANCH_RAD_M, BRANCH_RAD = 20.0, 0.01  # so far no joint turns for a way of the 
 REACHED = 1e-3  # m and rad
 STEPS, STEP_RAD, ENOUGH = 60, 0.3, 1e-7
 STUCK = 5  # steps that came no nearer are enough
-NEAR = 1e-5  # rad: what is left of the posture is made good on the way on
+NEAR = 1e-5  # rad: a posture this near is good enough; the rest goes with the next poses
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,11 +75,9 @@ class TwoControllers:
     other does, and each waits for the other's longer answer.
     """
 
-    kind: Kind = "sim"
-
     def __init__(self, cell: Cell, both: tuple[Controller, Controller]) -> None:
         self._sides, self._both = Sides(cell), both
-        self.kind = both[0].kind
+        self.kind: Kind = both[0].kind
         self.pace = both[0].pace
 
     @property

@@ -60,7 +60,7 @@ class Capture:
         while True:
             try:
                 data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, STAMP_BYTES)
-            except OSError:  # nothing more; or the robot's ICMP answer to what the client sent, told once
+            except OSError:  # nothing more; or the robot's ICMP answer to what the client sent, which comes once
                 break
             at = 4 * (data[0] & 15) + UDP_HEADER
             if len(data) == at + STATE_BYTES:

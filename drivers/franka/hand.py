@@ -14,8 +14,9 @@ from typing import Any
 import franky
 
 from labctl.devices import Kind, RobotStatus
-from labctl.drivers.common.gripping import GripperWorker
+from labctl.drivers.common.gripping import GripperWorker, WorkedGripper
 from labctl.drivers.common.state_timeout import within
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.franka.options import CONNECT_S, FrankaHandOptions
 from labctl.drivers.franka.versions import client
 from labctl.errors import DeviceLost, DeviceRefused
@@ -41,7 +42,7 @@ def mapped(error: BaseException) -> DeviceLost | DeviceRefused:
     return DeviceRefused(f"hand: {text}") if refused else DeviceLost(f"hand: {text}")
 
 
-class FrankaHand:
+class FrankaHand(WorkedGripper):
     """See `labctl.devices.Gripper`."""
 
     kind: Kind = "real"
@@ -86,6 +87,9 @@ class FrankaHand:
                 if not self._end.is_set():
                     self._work.sound = RobotStatus("lost", str(mapped(error)))
                 return
+            except Exception as error:  # a bug: nobody would know how wide the fingers are
+                self._work.sound = RobotStatus("lost", f"hand: {fault_of('reading the hand', error)}")
+                return
 
     def _beyond(self, going: float, wanted: float) -> bool:
         """Does what is under way lead beyond what is wanted now? What falls short of it is ended first."""
@@ -120,12 +124,6 @@ class FrankaHand:
         self._hand.grasp(wanted, self._speed, self._force, epsilon_inner=STROKE_M, epsilon_outer=STROKE_M)
         return float(self._hand.width) - wanted > NEAR_M
 
-    def target(self, opening_m: float) -> None:
-        self._work.ask(opening_m)
-
-    def opening(self) -> float:
-        return self._work.opening
-
     def about(self) -> DeviceAbout:
         return {
             "model": "Franka Hand",
@@ -135,13 +133,8 @@ class FrankaHand:
             "limits": {"speed_m_s": self._speed, "force_n": self._force},
         }
 
-    def status(self) -> RobotStatus:
-        if self._work.sound.mode != "idle":
-            return self._work.sound
-        return RobotStatus("moving" if self._going is not None else "idle")
-
-    def stop(self) -> None:
-        self._work.halt()
+    def _moves(self) -> bool:
+        return self._going is not None
 
     def recover(self) -> None:
         """A refusal is forgotten; the next target is tried. A hand that was lost is connected anew, and what was asked

@@ -1,6 +1,6 @@
 """Driver "franka": a Franka FR3 through franky-control (libfranka's FCI), with a gripper by name.
 
-May not: recover or home the robot without being told, ask for realtime scheduling unless the cell does, or let a
+May not: recover or home the robot without a person's word, ask for realtime scheduling unless the cell does, or let a
 vendor's exception pass unmapped. Unverified on hardware: see docs/hardware.md.
 
 The 1 kHz loop is libfranka's own thread. At the cell's control rate it is handed a velocity that leads through the

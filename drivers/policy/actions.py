@@ -36,10 +36,6 @@ ROTATION_WIDTH = {
     "rot6d_rows": 6,  # the first two rows of the matrix
     "rot6d_columns": 6,  # the first two columns (Zhou et al. 2019)
 }
-SPACES = (
-    *("joint_position", "joint_delta", "joint_velocity", "droid_joint_velocity"),
-    *("tcp_pose", "tcp_delta", "tcp_velocity", "droid_cartesian_velocity", "axes"),
-)
 
 
 def width_of(action: Action, dof: int) -> int:

@@ -43,6 +43,9 @@ class CallableLink:
             return importlib.util.find_spec(self.module) is not None
         except (ImportError, ValueError):
             return False
+        except Exception as error:  # its package's own, which is run for this
+            text = f"the package of {self.module!r} cannot be imported ({type(error).__name__}: {error})"
+            raise InputError(f"function {self._name!r}: {text}") from error
 
     def connect(self, timeout_s: float) -> Mapping[str, Any]:
         found = getattr(self._guarded(importlib.import_module, self.module), self._attribute, None)

@@ -115,7 +115,7 @@ class PolicyClient:
             self.software = {**self.software, **loaded(module)}
 
     def reset(self, seed: int) -> None:
-        """A new episode begins: the server forgets, if it can be told to."""
+        """A new episode begins: the server forgets the last one, where its dialect has a reset."""
         if self._connected:
             self._link.reset(f"{seed:016x}", self._card.timing.give_up_s)
 

@@ -74,7 +74,7 @@ class Gr00tLink:
         return {**beside, **{str(key).removeprefix("action."): value for key, value in answer.items()}}
 
     def reset(self, session: str, timeout_s: float) -> None:
-        """A new episode, for a server that can be told (N1.6 on)."""
+        """A new episode begins; servers have a reset from N1.6 on."""
         if self._convention == NESTED:
             self._call("reset", {"options": None}, timeout_s)
 

@@ -43,13 +43,13 @@ def reported(table: Mapping[str, Json]) -> dict[str, str]:
     """Name and version of what a server's metadata says it runs on: tables by one of TABLES, entries that end in
     ENDING. What is no name, or too long, is passed over.
     """
-    told: dict[str, Json] = {key[: -len(ENDING)]: value for key, value in table.items() if str(key).endswith(ENDING)}
+    said: dict[str, Json] = {key[: -len(ENDING)]: value for key, value in table.items() if str(key).endswith(ENDING)}
     for name in TABLES:
         inner = table.get(name)
-        told |= inner if isinstance(inner, Mapping) else {}
+        said |= inner if isinstance(inner, Mapping) else {}
     kept = {
         str(name): " ".join(str(version).split())
-        for name, version in told.items()
+        for name, version in said.items()
         if isinstance(version, str | int | float) and _NAME.fullmatch(str(name))
     }
     return dict([(name, version) for name, version in kept.items() if 0 < len(version) <= LONG][:MOST])

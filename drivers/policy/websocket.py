@@ -1,6 +1,6 @@
 """One websocket to a policy server: connect, ask, close, each within a stated time. No other file imports websockets.
 
-May not: ping a server that is busy thinking (a first call may compile for a minute), wait longer than it is told to,
+May not: ping a server that is busy thinking (a first call may compile for a minute), wait longer than it is asked to,
 take an answer that nobody asked for or that is larger than any policy's, or send a question again.
 """
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from labctl.devices import Kind, RobotStatus
-from labctl.drivers.common.gripping import GripperWorker
+from labctl.drivers.common.gripping import GripperWorker, WorkedGripper
 from labctl.drivers.robotiq.scales import STROKE_M, Scale, fault_words
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.plain import DeviceAbout
@@ -44,7 +44,7 @@ class Wire(Protocol):
     def close(self) -> None: ...
 
 
-class RobotiqGripper:
+class RobotiqGripper(WorkedGripper):
     """See `labctl.devices.Gripper`."""
 
     kind: Kind = "real"
@@ -101,12 +101,6 @@ class RobotiqGripper:
         elif seen.state != ACTIVATING:
             self._wire.activate(False)
 
-    def target(self, opening_m: float) -> None:
-        self._work.ask(opening_m)
-
-    def opening(self) -> float:
-        return self._work.opening
-
     def about(self) -> DeviceAbout:
         """Its registers, and the variables of the URCap's manual, tell neither a serial number nor a firmware."""
         return {
@@ -117,14 +111,8 @@ class RobotiqGripper:
             "limits": {"speed": self._scale.speed, "force": self._scale.force},
         }
 
-    def status(self) -> RobotStatus:
-        if self._work.sound.mode != "idle":
-            return self._work.sound
-        moving = self._seen is not None and self._seen.object == MOVING and self._written is not None
-        return RobotStatus("moving" if moving else "idle")
-
-    def stop(self) -> None:
-        self._work.halt()
+    def _moves(self) -> bool:
+        return self._seen is not None and self._seen.object == MOVING and self._written is not None
 
     def recover(self) -> None:
         """Activate the gripper, and connect anew to one that was lost; raises DeviceRefused until it is active. What

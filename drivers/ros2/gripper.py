@@ -11,7 +11,7 @@ import math
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Kind, RobotStatus
 from labctl.drivers.common.about import library
-from labctl.drivers.common.gripping import GripperWorker
+from labctl.drivers.common.gripping import GripperWorker, WorkedGripper
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.ros2.messages import (
     Float64MultiArray,
@@ -31,7 +31,7 @@ AHEAD_S = 0.1  # of a trajectory: the fingers' own limits make it longer
 MOVING_M, STILL_NS = 2e-4, SECOND // 5  # fingers that moved less than that for so long stand
 
 
-class Ros2Gripper:
+class Ros2Gripper(WorkedGripper):
     """See `labctl.devices.Gripper`."""
 
     kind: Kind = "real"
@@ -109,12 +109,6 @@ class Ros2Gripper:
             point = TrajectoryPoint(positions=[at], time_from_start=duration(AHEAD_S))
             self._publisher.send(JointTrajectory(Header(), [given.joint], [point]))
 
-    def target(self, opening_m: float) -> None:
-        self._work.ask(opening_m)
-
-    def opening(self) -> float:
-        return self._work.opening
-
     def about(self) -> DeviceAbout:
         """ROS 2 says of a gripper only how its joint stands."""
         given = self._options
@@ -126,14 +120,8 @@ class Ros2Gripper:
             "limits": {"stroke_m": given.stroke_m},
         }
 
-    def status(self) -> RobotStatus:
-        if self._work.sound.mode != "idle":
-            return self._work.sound
-        moving = self._asked is not None and self._clock.now_ns() - self._moved[0] < STILL_NS
-        return RobotStatus("moving" if moving else "idle")
-
-    def stop(self) -> None:
-        self._work.halt()
+    def _moves(self) -> bool:
+        return self._asked is not None and self._clock.now_ns() - self._moved[0] < STILL_NS
 
     def recover(self) -> None:
         """Whether the controller listens again. A gripper that was lost is connected anew, and what was asked for is

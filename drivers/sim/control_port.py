@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from labctl.drivers.sim.connection import ThreadedServer
 from labctl.drivers.sim.control_link import MOST_BYTES, PORT
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.errors import InputError, LabctlError
@@ -55,45 +56,33 @@ class ControlServer:
                     if len(line) > MOST_BYTES:
                         return
 
-        class Server(socketserver.ThreadingTCPServer):
-            daemon_threads = True
-            allow_reuse_address = True
-
         try:
-            self._server = Server((host, PORT), Handler)
+            self._server = ThreadedServer(host, PORT, Handler, "control")
         except OSError as error:
             why = f"{host}:{PORT} cannot be bound ({error.strerror}); another emulator runs there"
             raise InputError(why) from error
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="control", daemon=True)
-        self._thread.start()
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
 
 
-def _verbs(emulator: Emulator, quit_asked: threading.Event) -> dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]]:
-    def nothing(act: Callable[[Mapping[str, Any]], Any]) -> Callable[[Mapping[str, Any]], dict[str, Any]]:
-        def call(body: Mapping[str, Any]) -> dict[str, Any]:
-            act(body)
-            return {}
+Verb = Callable[[Mapping[str, Any]], dict[str, Any] | None]  # a request's body -> what is answered beside "ok"
 
-        return call
 
+def _verbs(emulator: Emulator, quit_asked: threading.Event) -> dict[str, Verb]:
     plant = emulator.plant
     return {
-        "stage": nothing(lambda body: plant.stage(body["condition"], int(body["seed"]))),
+        "stage": lambda body: plant.stage(body["condition"], int(body["seed"])),
         "sense": lambda body: plant.sense(),
         "stats": lambda body: emulator.stats(),
         "faults": lambda body: {"faults": dict(emulator.faults)},
-        "fault": nothing(lambda body: emulator.inject(str(body["name"]), body.get("args", {}))),
-        "clear": nothing(lambda body: emulator.clear()),
-        "quit": nothing(lambda body: quit_asked.set()),
+        "fault": lambda body: emulator.inject(str(body["name"]), body.get("args", {})),
+        "clear": lambda body: emulator.clear(),
+        "quit": lambda body: quit_asked.set(),
     }
 
 
-def _answer(verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]], line: bytes) -> dict[str, Any]:
+def _answer(verbs: Mapping[str, Verb], line: bytes) -> dict[str, Any]:
     if len(line) > MOST_BYTES:
         return {"ok": False, "error": f"a request is at most {MOST_BYTES} bytes"}
     try:
@@ -101,7 +90,7 @@ def _answer(verbs: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]], 
         verb = verbs.get(str(body.get("do"))) if isinstance(body, dict) else None
         if verb is None:
             return {"ok": False, "error": f'give {{"do": …}} with one of: {", ".join(verbs)}'}
-        return {"ok": True, **verb(body)}
+        return {"ok": True, **(verb(body) or {})}
     except LabctlError as error:
         return {"ok": False, "error": str(error)}
     except (ValueError, KeyError, TypeError) as error:

@@ -16,6 +16,7 @@ from labctl import devices
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Batch, DeviceEvent, Kind
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.sim.control_link import ControlLink, loopback
 from labctl.drivers.sim.options import Emulated
 from labctl.drivers.sim.tracker import TRACKED, tracker_batch, tracker_spec
@@ -73,6 +74,9 @@ class EmulatedCell:
                 self._sense()
             except DeviceError as error:
                 self._lost = str(error)
+                return
+            except Exception as error:  # a bug: whoever waits for the scene must hear of it
+                self._lost = f"the scene's thread failed ({fault_of('the scene', error)})"
                 return
 
     def _sense(self) -> None:

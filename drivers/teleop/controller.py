@@ -1,4 +1,4 @@
-"""Driver "teleop": a person drives the robot, as one arm of the experiment like any other.
+"""A person drives one robot with a device, as one arm of the experiment like any other.
 
 May not: move on when the hand lets go, the input is stale or the device is gone; start the clock before the clutch is
 held and a leader stands near the arm; or take a deflection for a wish before all of the device was seen at rest.

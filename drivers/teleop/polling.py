@@ -5,11 +5,11 @@ May not: interpret a reading, or hide that the device is gone.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 
 from labctl.clock import SECOND, Clock
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.teleop.gate import Device, Reading
 from labctl.errors import DeviceError, DeviceLost
 
@@ -53,8 +53,7 @@ class Poller:
                 self._lost = str(error)
                 return
             except Exception as error:  # a bug in a driver: whoever drives must hear of it
-                logging.getLogger(__name__).exception("the thread that reads the %s failed", self._what)
-                self._lost = f"{type(error).__name__}: {error}"
+                self._lost = fault_of(f"reading the {self._what}", error)
                 return
             if found is not None:
                 self._see(found)

@@ -1,1 +1,1 @@
-"""Universal Robots UR5 and UR5e."""
+"""Universal Robots' arms: the CB3 UR5 and the e-Series."""

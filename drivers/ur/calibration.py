@@ -1,7 +1,7 @@
 """What was measured on a UR at the factory: the kinematics info that its controller tells every client of its primary
 interface.
 
-May not: send anything, or wait for longer than it is told to. Layout: Universal Robots, "Primary and secondary
+May not: send anything, or wait for longer than it is asked to. Layout: Universal Robots, "Primary and secondary
 interfaces" (robot state message, type 16; kinematics info, sub-package 5), and their client library's reading of it:
 big-endian; six checksums u32; theta, a, d, alpha, six f64 each, published values and corrections together; status u32.
 """

@@ -86,7 +86,7 @@ class Dashboard:
         """ur_rtde stops it by its own connection."""
 
     def close(self) -> None:
-        with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+        with contextlib.suppress(*VENDOR):  # closing: nobody is left to hear of it
             self._client.disconnect()
 
 

@@ -20,10 +20,11 @@ import rtde_control
 import rtde_receive
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import library, tool_in_words
+from labctl.drivers.common.limits import limits_of, slowed
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import URS, RobotModel, Tool, with_tool
@@ -31,6 +32,7 @@ from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.calibration import read_calibration
 from labctl.drivers.ur.dashboard import AtThePendant, Switches, switches
@@ -80,15 +82,17 @@ class UrLink:
 
     more: Mapping[str, str] = {"speed_scaling": "1", "target_speed_fraction": "1", **WRENCH}
 
-    def __init__(self, robot_model: RobotModel, options: UrOptions, state_hz: float, control_hz: float) -> None:
+    def __init__(self, robot_model: RobotModel, options: UrOptions, robot: RobotTable) -> None:
+        """robot: the cell's table of that name."""
         self._robot_model, self._options, self._host = robot_model, options, options.host
         self.measured: MeasuredChain | None = None
         self.law: Law | None = None
         self.coast_s = 0.0
         self.news: Sequence[str] = ()
         self._model = ToolModel(robot_model)
-        self._state_hz, self._period_s = state_hz, 1.0 / control_hz
-        self._nap_ns, self._kick_ns = round(0.6 * SECOND / state_hz), round(options.kick_s() * SECOND)
+        self._limits = limits_of(robot_model, robot.limits, None)
+        self._state_hz, self._period_s = float(robot.state_hz), 1.0 / float(robot.control_hz)
+        self._nap_ns, self._kick_ns = round(0.6 * SECOND / self._state_hz), round(options.kick_s() * SECOND)
         self._upper = options.register_offset == "upper"
         self._receive: Any = None
         self._control: Any = None
@@ -186,6 +190,9 @@ class UrLink:
             except VENDOR as error:
                 self._lost = str(mapped(error))
                 return
+            except Exception as error:  # a bug, and not the silence of a robot
+                self._lost = f"UR: the thread that reads states failed ({fault_of('reading states', error)})"
+                return
 
     def _read(self) -> None:
         receive, states = self._receive, self._states
@@ -264,8 +271,10 @@ class UrLink:
             pose = to_ur(self._pose(q))
             self._do(self._ask(lambda: control.servoL(pose, *args)), "servo")
         else:
-            speed = dq + CORRECT_PER_S * (q - self.start_q())
-            twist = kinematics.jacobian(self._robot_model.chain, self.start_q()[None, :])[0][0] @ speed
+            at = self.start_q()
+            speed = slowed(dq + CORRECT_PER_S * (q - at), self._limits.velocity)
+            twist = kinematics.jacobian(self._robot_model.chain, at[None, :])[0][0] @ speed
+            twist = twist / max(1.0, float(np.linalg.norm(twist[:3])) / self._limits.tool_speed)
             self._do(self._ask(lambda: control.speedL(twist.tolist(), 1.0, 2 * self._period_s)), "speed")
 
     def _pose(self, q: np.ndarray) -> np.ndarray:
@@ -354,7 +363,7 @@ class UrLink:
     def close(self) -> None:
         """End the program on the robot, then the connections."""
         if self._control is not None and not self._lost:
-            with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+            with contextlib.suppress(*VENDOR):  # closing: nobody is left to hear of it
                 self._control.stopScript()
         self._end.set()
         if self._reader is not None:
@@ -367,7 +376,7 @@ class UrLink:
 
 
 def _end(close: Callable[[], None]) -> None:
-    with contextlib.suppress(*VENDOR):  # closing: nobody is left to be told
+    with contextlib.suppress(*VENDOR):  # closing: nobody is left to hear of it
         close()
 
 
@@ -384,5 +393,5 @@ def build(options: UrOptions, *, cell: Cell, fixture: Fixture) -> ServoedRobot:
             raise InputError(f"ur5: robot.{key} must be from 1 to {most_hz:g} for a {base.name}, found {rate_hz:g}")
     robot_model, held = with_tool(base, options.tool()), options.held()
     gripper: Gripper = no_stand_in(load(held.driver, held.options, host=options.host), held.driver, cell.kind)
-    link = UrLink(robot_model, options, float(robot.state_hz), float(robot.control_hz))
+    link = UrLink(robot_model, options, robot)
     return ServoedRobot(robot_model, link, gripper, cell, options.home(robot_model.home), options.home_speed_rad_s)

@@ -1,4 +1,4 @@
-"""The hand opens before the robot goes where episodes begin: who stages a scene expects it so, and a policy begins so.
+"""Opens the hand before the robot goes where episodes begin: whoever stages a scene, and a policy, expect it open.
 
 May not: move a robot, or open a hand that nobody ordered to be staged.
 """

@@ -1,13 +1,12 @@
 """A real robot: setpoints limited in the loop, given to the vendor's client by a thread of its own, states read back.
 
 May not: import a vendor's library (a `Link` does), move without setpoints or a staging asked for, or recover without
-being told.
+a person's word.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import sys
 import threading
 from collections.abc import Mapping
@@ -29,12 +28,13 @@ from labctl.drivers.common.servo.unrest import Unrest
 from labctl.drivers.common.servo.vendor_link import Link
 from labctl.drivers.common.servo.way_home import WayHome
 from labctl.drivers.common.states import States, state_specs
+from labctl.drivers.common.thread_faults import fault_of
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused
 from labctl.plain import RobotAbout
 from labctl.realtime import LOOP, ordinary, urgent
 
 LOOK_NS = 20 * MILLISECOND
-RESTLESS_NS = 5_000 * MILLISECOND  # a robot that should stand and has not for so long is a person's matter
+RESTLESS_NS = 5_000 * MILLISECOND  # a robot that should stand and does not for so long is stopped, and a person looks
 SWITCH_S = 0.0005  # a thread that computes lets the reading and the servo thread in after this time, not after 5 ms
 EXPLAIN_NS = 60 * MILLISECOND
 STUCK_NS = 4_000 * MILLISECOND  # longer than a program takes to be sent
@@ -254,11 +254,10 @@ class ServoedRobot:
         except DeviceLost as error:
             self._lost, reachable = str(error), False
         except Exception as error:  # a bug in labctl or in the link: whoever leads the robot must hear of it
-            logging.getLogger(__name__).exception("the servo thread failed")
-            self._lost = f"the thread that leads the robot failed ({type(error).__name__}: {error})"
+            self._lost = f"the thread that leads the robot failed ({fault_of('the servo thread', error)})"
         self._setpoints.discard()
         if reachable:
-            with contextlib.suppress(Exception):  # closing: nobody is left to be told
+            with contextlib.suppress(Exception):  # closing: nobody is left to hear of it
                 self._link.halt()
 
     def _cycles(self) -> None:

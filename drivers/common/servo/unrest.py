@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from labctl.clock import MILLISECOND
 
-UNREST_NS = 2_000 * MILLISECOND  # a servo may lag by so much; a robot that still turns then is a person's matter
+UNREST_NS = 2_000 * MILLISECOND  # a servo may lag by so much; a robot that still turns then is stopped
 PAUSE_NS = 500 * MILLISECOND  # setpoints that come later than this after those before begin anew
 
 

@@ -153,24 +153,20 @@ class FciRobot(OneClientServer):
     # -- requests
 
     def _request(self, command: int, number: int, payload: bytes) -> None:
-        status = wire.OK
-        if command == wire.CONNECT:
-            self._connect(number, payload)
-            return
-        if command == wire.MOVE:
-            self._begin(number, payload)
-            return
-        if command == wire.GET_MODEL:
-            self._answer(command, number, b"\0" + self._model)
-            return
-        if command == wire.RECOVER:
-            self._recover(number)
-            return
-        if command == wire.STOP_MOVE:
-            self._finish(wire.PREEMPTED)
-        elif command in wire.SETTERS:
-            status = self._set(command, payload)
-        self._answer(command, number, bytes([status]))
+        match command:
+            case wire.CONNECT:
+                self._connect(number, payload)
+            case wire.MOVE:
+                self._begin(number, payload)
+            case wire.GET_MODEL:
+                self._answer(command, number, b"\0" + self._model)
+            case wire.RECOVER:
+                self._recover(number)
+            case wire.STOP_MOVE:
+                self._finish(wire.PREEMPTED)
+                self._answer(command, number, bytes([wire.OK]))
+            case _:  # a setter: `wire.SIZES` knows no other command
+                self._answer(command, number, bytes([self._set(command, payload)]))
 
     def _set(self, command: int, payload: bytes) -> int:
         """Take what a setter sets, as far as states show it; the status to answer."""

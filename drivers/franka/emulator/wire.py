@@ -19,7 +19,6 @@ ROBOT_VERSION, HAND_VERSION = 10, 3
 # robot commands, and the bytes of their payloads
 CONNECT, MOVE, STOP_MOVE, RECOVER, GET_MODEL = 0, 1, 2, 10, 11
 SIZES = {0: 4, 1: 113, 2: 0, 3: 416, 4: 56, 5: 48, 6: 7, 7: 128, 8: 128, 9: 104, 10: 0, 11: 0}
-SETTERS = range(3, 10)
 SET_EE_TO_K, SET_LOAD = 7, 9
 OK, BUSY, INVALID_ARGUMENT = range(3)  # what a setter answers; BUSY is "not possible"
 

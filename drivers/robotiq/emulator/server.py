@@ -12,6 +12,7 @@ import socketserver
 import threading
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.drivers.sim.connection import ThreadedServer
 from labctl.drivers.sim.plant import SimulatedPlant
 
 CLOCK = MonotonicClock()
@@ -94,18 +95,10 @@ class RobotiqServer:
                     if answers:
                         self.request.sendall(answers)
 
-        class Server(socketserver.ThreadingTCPServer):
-            daemon_threads = True
-            allow_reuse_address = True
-
-        self._server = Server((host, PORT), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="robotiq", daemon=True)
-        self._thread.start()
+        self._server = ThreadedServer(host, PORT, Handler, "robotiq")
 
     def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+        self._server.close()
 
 
 def _answer(fingers: Fingers, words: list[str]) -> bytes:

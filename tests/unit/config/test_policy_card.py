@@ -42,7 +42,6 @@ def test_there_is_an_example_for_every_dialect():
 
 
 def test_the_words_of_cards_are_the_ones_the_table_of_meanings_knows():
-    assert policy_card.SPACES == actions.SPACES
     assert tuple(actions.ROTATION_WIDTH) == policy_card.ROTATIONS
     assert tuple(actions.GRIPPERS) == policy_card.GRIPPERS
 

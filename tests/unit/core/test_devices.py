@@ -88,6 +88,9 @@ def test_an_unknown_name_is_one_line_with_the_known_ones() -> None:
         InputError, match=r"cell.toml:3: no driver named 'frnaka'; known drivers: emulated, faults, fran"
     ):
         load("frnaka", {}, where="cell.toml:3")
+    for name in (".arm", "..", "no_such.arm:build"):
+        with pytest.raises(InputError, match="no driver named"):
+            load(name, {})
 
 
 ARM = "def build(options, **given): return ('arm', dict(options), given)\ndef other(options): return 'other'\n"

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as npst
 from scipy.spatial.transform import Rotation
 from support.policies.cards import card
 
-from labctl.config.policy_card import Action, Card, Gripper, Tool
+from labctl.config.policy_card import SPACES, Action, Card, Gripper, Tool
 from labctl.drivers.policy import actions as table
 from labctl.errors import DeviceRefused
 from labctl.nodes.playing import chunk_problem
@@ -266,7 +266,7 @@ def test_one_action_alone_is_a_row_and_several_keys_are_set_side_by_side():
         table.answer_rows({**parts, "gripper_position": np.ones(15)}, keys, 7)
 
 
-@pytest.mark.parametrize("space", [space for space in table.SPACES if space != "axes"])
+@pytest.mark.parametrize("space", [space for space in SPACES if space != "axes"])
 def test_every_space_gives_a_chunk_that_the_controller_node_takes(space: str):
     delta = space in ("joint_delta", "tcp_delta")
     given = {"rotation": "rotvec" if space in ("tcp_pose", "tcp_delta") else None}

@@ -126,3 +126,11 @@ def test_a_function_that_is_none_is_refused_before_anything_runs(name: Any, says
     with pytest.raises(InputError) as caught:
         load("policy_callable", {"card": card("callable"), "function": name}, **GIVEN)
     assert says in str(caught.value)
+
+
+def test_a_package_that_fails_when_it_is_imported_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "my_test_lab" / "spoilt").mkdir()
+    (tmp_path / "my_test_lab" / "spoilt" / "__init__.py").write_text("1 / 0")
+    says = r"'my_test_lab.spoilt.policies:act': the package .* cannot be imported \(ZeroDivisionError"
+    with pytest.raises(InputError, match=says):
+        load("policy_callable", {"card": card("callable"), "function": "my_test_lab.spoilt.policies:act"}, **GIVEN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from support.robots.cells import FIXTURE, cell_named
 from support.robots.emulators import leave_out_without_client
 
 from labctl.devices import load
+from labctl.drivers.sim.emulated import EmulatedCell
+from labctl.errors import DeviceLost
 
 PAIRS = [("emulated_fr3", "fr3_droid_cell"), ("emulated_ur5e", "ur5e_cell")]
 
@@ -27,3 +30,15 @@ def test_an_emulated_cell_wraps_the_driver_of_the_real_one(emulated: str, real: 
     assert type(inner._link).__module__ in ("labctl.drivers.franka.robot", "labctl.drivers.ur.robot")
     for verb in ("follow", "stop", "recover", "status"):
         assert getattr(outer, verb) == getattr(inner, verb), "handed on as it is"
+
+
+def test_a_fault_in_the_scene_s_thread_is_told_and_nobody_waits_for_the_scene() -> None:
+    def ask(request: object) -> dict[str, Any]:
+        raise ZeroDivisionError("in labctl")
+
+    verbs = dict.fromkeys(("to_joints", "to_pose", "follow", "status", "about", "stop", "recover", "staged"))
+    inner = SimpleNamespace(dof=7, joint_names=(), control_hz=100.0, streams=(), **verbs)
+    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0)  # type: ignore[arg-type]
+    made._watch()
+    with pytest.raises(DeviceLost, match="ZeroDivisionError: in labctl"):
+        made.staged()

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named
 from support.robots.emulators import address
 
 from labctl import rotations
@@ -186,7 +187,7 @@ def test_a_robot_of_another_model_is_refused(monkeypatch: pytest.MonkeyPatch) ->
     pytest.importorskip("rtde_control")
     from labctl.drivers.ur import robot
 
-    link: Any = robot.UrLink(UR5E, UrOptions.read({"host": "127.0.0.1"}, "ur5"), 500.0, 100.0)
+    link: Any = robot.UrLink(UR5E, UrOptions.read({"host": "127.0.0.1"}, "ur5"), cell_named("emulated_ur5e").robot)
     monkeypatch.setattr(robot, "read_calibration", lambda host: measured("ur5e"))
     assert link._calibration() == measured("ur5e")
     monkeypatch.setattr(robot, "read_calibration", lambda host: published("ur5"))
@@ -202,7 +203,7 @@ def test_a_pose_given_to_the_controller_is_its_own_with_and_without_a_calibratio
     true = ToolModel(UR5E, measured("ur5e"))
     q = UR5E.home + 0.05
     for known in (None, measured("ur5e")):
-        link: Any = UrLink(UR5E, UrOptions.read({"host": "127.0.0.1"}, "ur5"), 500.0, 100.0)
+        link: Any = UrLink(UR5E, UrOptions.read({"host": "127.0.0.1"}, "ur5"), cell_named("emulated_ur5e").robot)
         link._model = ToolModel(UR5E, known)
         link._states = SimpleNamespace(newest=SimpleNamespace(q=q, tcp=true.pose(q)))
         assert np.abs(link._pose(q) - true.pose(q)).max() < 1e-9

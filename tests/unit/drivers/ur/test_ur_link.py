@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named
 
 from labctl.clock import MILLISECOND
+from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.common.states import DEVICE, States
 from labctl.drivers.ur.options import UrOptions
@@ -37,7 +40,9 @@ class Bench:
         pytest.importorskip("rtde_control")
         from labctl.drivers.ur.robot import UrLink
 
-        self.link: Any = UrLink(UR5E, UrOptions.read({"host": "127.0.0.1", **options}, "ur5"), 500.0, 100.0)
+        self.link: Any = UrLink(
+            UR5E, UrOptions.read({"host": "127.0.0.1", **options}, "ur5"), cell_named("emulated_ur5e").robot
+        )
         self.values, self.states = Values(), States(lambda: 0.08)
         self.link._receive, self.link._states, self.link._control = self.values, self.states, SimpleNamespace()
         self.t_ns = 10**9
@@ -65,6 +70,17 @@ def test_speed_slider_scaling_and_wrench_are_recorded_with_each_state(bench: Ben
     assert (row["speed_scaling"], row["target_speed_fraction"]) == (0.25, 0.5)
     assert [row[f"wrench.{axis}"] for axis in ("fx", "fy", "fz", "tx", "ty", "tz")] == [1, 2, 3, 4, 5, 6]
     assert bench.link.more["wrench.fx"] == "N" and bench.link.more["wrench.tz"] == "N.m"
+
+
+def test_a_fault_in_reading_is_no_silence_of_the_robot(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails() -> None:
+        raise ZeroDivisionError("in labctl")
+
+    monkeypatch.setattr(bench.link, "_read", fails)
+    reader = threading.Thread(target=bench.link._read_on)  # it raises its own priority
+    reader.start()
+    reader.join(10)
+    assert bench.link.health().mode == "lost" and "ZeroDivisionError: in labctl" in bench.link.lost()
 
 
 def test_a_robot_that_says_nothing_of_its_own_kinematics_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,3 +143,24 @@ def test_a_robot_at_rest_is_told_that_somebody_is_there_twice_in_each_period_of_
         bench.link.keep_alive()
     assert len(kicked) > 1 and np.diff(kicked).max() <= 1e9 / watchdog_hz / 2 + 10 * MILLISECOND
     assert len(kicked) <= 1 + 1000 / min(50, 500 / watchdog_hz), "and not more often than that takes"
+
+
+@pytest.mark.parametrize("behind", [0.05, 0.3])
+def test_a_speed_that_catches_up_stays_within_the_cells_limits(behind: float) -> None:
+    """servo = "velocity": a joint and the tool, however far the robot is behind its setpoint."""
+    pytest.importorskip("rtde_control")
+    from labctl.drivers.ur.robot import CORRECT_PER_S
+
+    bench, given = Bench(servo="velocity"), list[list[float]]()
+    bench.values._said |= {"TargetQ": UR5E.home.tolist()}
+    bench.link._control = SimpleNamespace(speedL=lambda twist, *_: given.append(twist))
+    limits = cell_named("emulated_ur5e").robot.limits
+    fast = 0.9 * np.array(limits.velocity_rad_s) * np.eye(6)[5]
+    bench.link.send_setpoint(UR5E.home + behind * np.eye(6)[5], fast)  # turns the tool alone
+    assert np.linalg.norm(given[-1][3:]) <= limits.velocity_rad_s[5] * (1 + 1e-9)
+    bench.link.send_setpoint(UR5E.home + behind * np.eye(6)[0], 10 * fast)
+    assert limits.tool_speed_m_s is not None
+    assert np.linalg.norm(given[-1][:3]) <= limits.tool_speed_m_s * (1 + 1e-9)
+    bench.link.send_setpoint(UR5E.home + 0.01 * np.eye(6)[0], np.zeros(6))
+    jacobian = kinematics.jacobian(UR5E.chain, UR5E.home[None, :])[0][0]
+    assert given[-1] == pytest.approx((jacobian[:, 0] * 0.01 * CORRECT_PER_S).tolist()), "within them it is as it was"
