@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from labctl.clock import SECOND
 from labctl.config.options import NoOptions
+from labctl.core.events import STOP_BY_HAND, STOP_CODES
 from labctl.core.published_state import Compare, PublishedState
 
 Order = dict[str, Any]  # a command, as it travels
@@ -47,7 +48,7 @@ class SimulatedOperator:
         waiting = [hold["code"] for hold in state["holds"] if hold["needs_person"]]
         if waiting:
             why = {"why": "simulated operator"}
-            by_hand, stop = "operator_stop" in waiting[0], "stop" in waiting[0]
+            by_hand, stop = waiting[0].endswith(STOP_BY_HAND), waiting[0].endswith(STOP_CODES)
             extra = {**why, "cause": "danger"} if by_hand else {**why, "contact": False} if stop else {}
             return self._command("acknowledge", code=waiting[0], **extra)
         allowed = state["allowed"]

@@ -100,7 +100,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     if chosen is None:
         return True
     folder = by_name[chosen[0]]
-    if chosen[1] == "attach":
+    if chosen[1] == "attach" or read_only:
         open_console(folder, acting(who, folder), read_only=read_only)
     else:
         run_with_console(folder, acting(who, folder))

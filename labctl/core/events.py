@@ -101,6 +101,9 @@ class EndReason(StrEnum):
     SHUTDOWN = "shutdown"
 
 
+STOP_CODES = (STOP_BY_HAND, EndReason.SAFETY_STOP)  # how the codes of holds end that a stop of the robot raises
+
+
 class InterventionKind(StrEnum):
     """How a person touched an episode while it ran."""
 

@@ -15,7 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from labctl.clock import SECOND, Clock
-from labctl.core.events import STOP_BY_HAND, EndReason
+from labctl.core.events import STOP_CODES
 from labctl.core.published_state import PublishedState
 from labctl.core.task import ITEMS
 from labctl.ui.console import acts, asking, measures, pages, people, refusals
@@ -29,7 +29,6 @@ from labctl.ui.console.presses import Press
 
 TWICE_NS = 2 * SECOND
 UNDO_NS = 10 * SECOND
-STOPS = (STOP_BY_HAND, EndReason.SAFETY_STOP)  # ends of the codes of holds that a stop of the robot raised
 
 
 class Console(Attached):
@@ -299,7 +298,7 @@ class Console(Attached):
         if not holds:
             return
         code, text = holds[0]
-        if code.endswith(STOPS):
+        if code.endswith(STOP_CODES):
             self._ask(asking.AskStop(code, text), "acknowledge", any_state=True)
         else:
             title = f"{text}\n\nHave you looked, and is the cause gone?"

@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 
 import labctl.cli
+import labctl.cli.console
+import labctl.ui.console.campaigns
 from labctl.cli import call
 from labctl.cli.console import run_with_console
 from labctl.cli.options import has_terminal
-from labctl.errors import InputError
+from labctl.errors import InputError, StateError
 from labctl.runtime import campaign_run
 
 OLD = Path(__file__).resolve().parents[2] / "campaigns" / "at_88dea84" / "lab"
@@ -47,6 +49,18 @@ def test_a_run_without_a_terminal_is_refused_before_it_begins(lab: Path, monkeyp
     monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a run was started"))
     with pytest.raises(InputError, match="--headless"):
         run_with_console(lab / "campaigns" / "old", "zed")
+
+
+def test_whoever_only_looks_begins_no_run_from_the_list(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(lab / "campaigns" / "old", lab / "campaigns" / "older")
+    monkeypatch.setattr(labctl.cli.console, "has_terminal", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(labctl.ui.console.campaigns.Campaigns, "run", lambda _: ("old", "resume"))
+    monkeypatch.setattr(labctl.cli.console, "run_with_console", lambda *_: pytest.fail("a run was begun"))
+    with pytest.raises(StateError, match="no run"):
+        labctl.cli.console.choose(lab, "zed", read_only=True)
 
 
 def test_a_server_that_hands_a_screen_on_by_pipes_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:

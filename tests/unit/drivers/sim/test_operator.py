@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND
 from labctl.drivers.sim.operator import WHO, SimulatedOperator
 
 
@@ -33,3 +34,21 @@ def test_it_prefers_what_it_scored_higher_itself_and_neither_where_it_cannot_kno
     asked = {**person, "allowed": [], "compare": {"first": "e-1", "second": "e-2"}}
     assert operator.decide(asked)["args"]["preferred"] == "second"  # type: ignore[arg-type, index]
     assert SimulatedOperator().decide(asked)["args"]["preferred"] == "neither"  # type: ignore[arg-type, index]
+
+
+@pytest.mark.parametrize(
+    ("code", "answers"),
+    [
+        (LOOK_SAID_STOP, {}),
+        (STOP_BY_HAND, {"why": "simulated operator", "cause": "danger"}),
+        ("safety_stop", {"why": "simulated operator", "contact": False}),
+    ],
+)
+def test_it_answers_what_the_hold_asks_and_no_robot_has_stopped_where_a_look_says_stop(
+    code: str, answers: dict[str, object]
+) -> None:
+    people = [{"id": WHO, "roles": ["operator"]}]
+    state = {"session": "s-3", "people": people, "trial": "t-1", "holds": [{"code": code, "needs_person": True}]}
+    wanted = SimulatedOperator().decide(state)  # type: ignore[arg-type]
+    assert wanted is not None and wanted["verb"] == "acknowledge"
+    assert wanted["args"] == {"code": code, **answers}
