@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 
 from labctl.clock import SECOND
 from labctl.config.options import NoOptions
-from labctl.core.events import STOP_BY_HAND, STOP_CODES
 from labctl.core.published_state import Compare, PublishedState
 
 Order = dict[str, Any]  # a command, as it travels
@@ -20,6 +19,7 @@ WHO = "sim-operator"
 STAGING_S = 2.0
 SCORING_S = 1.0
 REACTION_S = 0.1
+BY_HAND, STOPS = "operator_stop", ("operator_stop", "safety_stop")  # how codes of holds end that stops raise
 
 
 class SimulatedOperator:
@@ -48,7 +48,7 @@ class SimulatedOperator:
         waiting = [hold["code"] for hold in state["holds"] if hold["needs_person"]]
         if waiting:
             why = {"why": "simulated operator"}
-            by_hand, stop = waiting[0].endswith(STOP_BY_HAND), waiting[0].endswith(STOP_CODES)
+            by_hand, stop = waiting[0].endswith(BY_HAND), waiting[0].endswith(STOPS)
             extra = {**why, "cause": "danger"} if by_hand else {**why, "contact": False} if stop else {}
             return self._command("acknowledge", code=waiting[0], **extra)
         allowed = state["allowed"]

@@ -12,6 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from labctl.exports.workers import DONE
 from support.machine.processes import end_with_parent
 from support.runs.live_campaign import wait_for
 
@@ -78,8 +79,10 @@ def write_killed_once(path: Path, text: str, mark: Path) -> int:
 
 
 def write_killed(path: Path, text: str) -> int:
-    """A piece whose process is killed each time that it comes to the letter c."""
+    """A piece whose process is killed each time that it comes to the letter c, once the two before it are finished."""
     if text.startswith("c"):
+        before = [path.parent / DONE / f"{name}.txt.json" for name in ("aa", "bbb")]
+        wait_for("the two before", lambda: all(mark.is_file() for mark in before))
         os.kill(os.getpid(), signal.SIGKILL)
     return write(path, text)
 

@@ -51,9 +51,7 @@ def test_a_run_without_a_terminal_is_refused_before_it_begins(lab: Path, monkeyp
         run_with_console(lab / "campaigns" / "old", "zed")
 
 
-def test_whoever_only_looks_begins_no_run_from_the_list(
-    lab: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_whoever_only_looks_begins_no_run_from_the_list(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(lab / "campaigns" / "old", lab / "campaigns" / "older")
     monkeypatch.setattr(labctl.cli.console, "has_terminal", lambda: True)
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)

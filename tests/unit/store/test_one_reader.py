@@ -148,7 +148,7 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/checks/bugreport.py": {
         "write_bugreport: Campaign.open": "the skeleton of a journal, whether it holds or not",
         "write_bugreport: read_bytes": "logs",
-        "_toml: read_text": "the lab's own settings",
+        "write_bugreport: read_text": "the cell's and the lab's settings",
     },
     "labctl/checks/telling_words.py": {"telling_words: Ledger.open": "names of arms, to take them out of texts"},
     "labctl/checks/planner.py": {"_ask: open": "an answer over HTTP"},
@@ -205,7 +205,10 @@ LISTED: dict[str, dict[str, str]] = {
         "_digest: read_bytes": "digests of files that were given",
         "_kit: read_text": "the kit",
     },
-    "labctl/people/qualifications.py": {"qualifications: events_of": "a journal of its own, its chain checked at once"},
+    "labctl/people/qualifications.py": {
+        "qualifications: read_heads": "a journal of its own, held against them at once",
+        "qualifications: events_of": "its entries, their chain checked at once",
+    },
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
     "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
     "labctl/exports/destination.py": {
