@@ -94,6 +94,15 @@ def slowed(speed: np.ndarray, most: np.ndarray | float) -> np.ndarray:
     return speed / share if share > 1 else speed
 
 
+def tool_twist(robot_model: RobotModel, q: np.ndarray, speed: np.ndarray, limits: Limits) -> np.ndarray:
+    """What the tool does (6,), m/s and rad/s in the base's frame, with its joints at q (dof,) rad moving with speed
+    (dof,) rad/s: both slowed, in their own direction, to what the cell allows a joint and the tool.
+    """
+    jacobian = kinematics.jacobian(robot_model.chain, q[None, :])[0][0]
+    twist = jacobian @ slowed(speed, limits.velocity)
+    return twist / max(1.0, float(np.linalg.norm(twist[:3])) / limits.tool_speed)
+
+
 class Limiter:
     """The limits applied to one arm over time.
 

@@ -12,7 +12,7 @@ from typing import Generic, Protocol
 import numpy as np
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.drivers.common import kinematics
+from labctl.drivers.common.limits import Limits, tool_twist
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.ros2.goals import Goals
 from labctl.drivers.ros2.messages import (
@@ -74,7 +74,9 @@ class OnTopic(Generic[M]):
         """Nothing goes on."""
 
 
-def commands_of(options: Ros2Options, network: Network, robot_model: RobotModel, period_s: float) -> Commands:
+def commands_of(
+    options: Ros2Options, network: Network, robot_model: RobotModel, limits: Limits, period_s: float
+) -> Commands:
     """The way that the options name."""
     if options.command == "trajectory":
         return TrajectoryPoints(options, network)
@@ -82,7 +84,7 @@ def commands_of(options: Ros2Options, network: Network, robot_model: RobotModel,
         return GoalPoints(options, network)
     if options.command == "positions":
         return Positions(options, network, period_s)
-    return Twists(options, network, robot_model)
+    return Twists(options, network, robot_model, limits)
 
 
 def braking(q: np.ndarray, dq: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, float]:
@@ -197,10 +199,11 @@ class Positions(OnTopic[Float64MultiArray]):
 
 
 class Twists(OnTopic[TwistStamped]):
-    """What the tool does, in the base's frame; what the robot is off is made good with it."""
+    """What the tool does, in the base's frame; what the robot is off is made good with it, within the cell's limits."""
 
-    def __init__(self, options: Ros2Options, network: Network, robot_model: RobotModel) -> None:
-        self._frame, self._robot_model, self._clock = options.twist_frame, robot_model, MonotonicClock()
+    def __init__(self, options: Ros2Options, network: Network, robot_model: RobotModel, limits: Limits) -> None:
+        self._frame, self._robot_model, self._limits = options.twist_frame, robot_model, limits
+        self._clock = MonotonicClock()
         self._publisher = network.publisher(options.command_topic, TwistStamped)
 
     def _stamp(self) -> Time:
@@ -211,8 +214,7 @@ class Twists(OnTopic[TwistStamped]):
         self._publisher.send(twist(self._stamp(), self._frame, values.tolist()))
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None:
-        wanted = dq + CORRECT_PER_S * (q - at)
-        self._send(kinematics.jacobian(self._robot_model.chain, at[None, :])[0][0] @ wanted)
+        self._send(tool_twist(self._robot_model, at, dq + CORRECT_PER_S * (q - at), self._limits))
 
     def rest(self, q: np.ndarray) -> None:
         self._send(np.zeros(6))

@@ -17,9 +17,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from labctl.clock import SECOND, MonotonicClock
-from labctl.config.cell_schema import Cell, Fixture
+from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common.about import library, tool_in_words
+from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.robot_tables import RobotModel, with_tool
 from labctl.drivers.common.servo.servoed_robot import ServoedRobot
@@ -54,8 +55,10 @@ class Ros2Link:
     law: Law | None = None
     coast_s = 0.0
 
-    def __init__(self, robot_model: RobotModel, options: Ros2Options, control_hz: float) -> None:
-        self._robot_model, self._options, self._period_s = robot_model, options, 1.0 / control_hz
+    def __init__(self, robot_model: RobotModel, options: Ros2Options, robot: RobotTable) -> None:
+        """robot: the cell's table of that name."""
+        self._robot_model, self._options, self._period_s = robot_model, options, 1.0 / float(robot.control_hz)
+        self._limits = limits_of(robot_model, robot.limits, None)
         scaled = options.scaling_topic is not None
         self.more: Mapping[str, str] = {"speed_scaling": "1"} if scaled else {}
         self.news: Sequence[str] = (UNSEEN, *([SLIDER] if options.model.startswith("ur") and not scaled else []))
@@ -81,7 +84,7 @@ class Ros2Link:
         given = self._options
         self._states = states
         self._network = network = Network(given.domain, given.host, given.peers)
-        self._commands = commands_of(given, network, self._robot_model, self._period_s)
+        self._commands = commands_of(given, network, self._robot_model, self._limits, self._period_s)
         self._heard = network.subscribe(given.states_topic, JointState, self._read)
         if not within(FOUND_S, lambda: self._newest is not None):
             raise self._not_found()
@@ -254,6 +257,6 @@ def build(options: Ros2Options, *, cell: Cell, fixture: Fixture) -> ServoedRobot
     gripper: Gripper = no_stand_in(
         load(held.driver, {**more, **held.options}, host=options.host), held.driver, cell.kind
     )
-    link = Ros2Link(robot_model, options, float(cell.robot.control_hz))
+    link = Ros2Link(robot_model, options, cell.robot)
     home = options.home(robot_model.home)
     return ServoedRobot(robot_model, link, gripper, cell, home, options.home_speed_rad_s)

@@ -24,7 +24,7 @@ from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import library, tool_in_words
-from labctl.drivers.common.limits import limits_of, slowed
+from labctl.drivers.common.limits import limits_of, tool_twist
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import URS, RobotModel, Tool, with_tool
@@ -272,9 +272,7 @@ class UrLink:
             self._do(self._ask(lambda: control.servoL(pose, *args)), "servo")
         else:
             at = self.start_q()
-            speed = slowed(dq + CORRECT_PER_S * (q - at), self._limits.velocity)
-            twist = kinematics.jacobian(self._robot_model.chain, at[None, :])[0][0] @ speed
-            twist = twist / max(1.0, float(np.linalg.norm(twist[:3])) / self._limits.tool_speed)
+            twist = tool_twist(self._robot_model, at, dq + CORRECT_PER_S * (q - at), self._limits)
             self._do(self._ask(lambda: control.speedL(twist.tolist(), 1.0, 2 * self._period_s)), "speed")
 
     def _pose(self, q: np.ndarray) -> np.ndarray:

@@ -6,15 +6,19 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.robots.cells import cell_named
 
 pytest.importorskip("cyclonedds")
+from labctl.drivers.common import kinematics
+from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import UR5E
-from labctl.drivers.ros2.commands import BRAKE_RAD_S2, Positions, braking
+from labctl.drivers.ros2.commands import BRAKE_RAD_S2, CORRECT_PER_S, Positions, Twists, braking
 from labctl.drivers.ros2.emulator.controllers import Joints
-from labctl.drivers.ros2.messages import Float64MultiArray
+from labctl.drivers.ros2.messages import Float64MultiArray, TwistStamped
 from labctl.drivers.ros2.options import Ros2Options
 from labctl.drivers.ros2.robot import Ros2Link
 
+CELL = cell_named("emulated_ros2")
 speeds = st.lists(st.floats(-3, 3), min_size=6, max_size=6).map(lambda rows: np.round(rows, 4))
 
 
@@ -50,7 +54,7 @@ def test_a_trajectory_is_a_straight_line_to_each_point_and_the_next_takes_its_pl
 
 
 class Line:
-    """Takes what is sent."""
+    """Takes what is sent: numbers, or a twist as its six."""
 
     def __init__(self) -> None:
         self.sent: list[list[float]] = []
@@ -59,8 +63,12 @@ class Line:
     def publisher(self, topic: str, kind: type) -> Line:
         return self
 
-    def send(self, message: Float64MultiArray) -> None:
-        self.sent.append(list(message.data))
+    def send(self, message: Float64MultiArray | TwistStamped) -> None:
+        if isinstance(message, Float64MultiArray):
+            self.sent.append(list(message.data))
+        else:
+            parts = (message.twist.linear, message.twist.angular)
+            self.sent.append([value for part in parts for value in (part.x, part.y, part.z)])
 
     def close(self) -> None:
         self.closed_after = len(self.sent)
@@ -70,7 +78,7 @@ def test_a_robot_that_is_told_position_by_position_is_at_rest_before_the_line_is
     line, period_s = Line(), 0.002
     options = Ros2Options(command="positions", command_topic="/c")
     commands = Positions(options, line, period_s)  # type: ignore[arg-type]
-    link = Ros2Link(UR5E, options, 1 / period_s)
+    link = Ros2Link(UR5E, options, CELL.robot)
     link._network, link._commands = line, commands  # type: ignore[assignment]
     q, dq = np.zeros(6), np.full(6, 0.4)
     commands.go(q, dq, q, dq)
@@ -80,3 +88,23 @@ def test_a_robot_that_is_told_position_by_position_is_at_rest_before_the_line_is
     assert line.closed_after == len(rows) == 1 + round(0.4 / BRAKE_RAD_S2 / period_s)
     steps = np.diff(rows, axis=0)[:, 0]
     assert (np.diff(steps) < 0).all() and 0 < steps[-1] < 0.1 * steps[0]
+
+
+@pytest.mark.parametrize("behind", [0.05, 0.3, 3.0])
+def test_a_twist_that_catches_up_stays_within_the_cells_limits(behind: float) -> None:
+    """A joint and the tool, however far the robot is behind its setpoint."""
+    line, table = Line(), CELL.robot.limits
+    table = table.model_copy(update={"tool_speed_m_s": 0.5})
+    options = Ros2Options(command="twist", command_topic="/c", twist_frame="base_link")
+    commands = Twists(options, line, UR5E, limits_of(UR5E, table, None))  # type: ignore[arg-type]
+    at, turn = UR5E.home, np.eye(6)
+    fast = 0.9 * np.array(table.velocity_rad_s)
+    commands.go(at + behind * turn[5], fast * turn[5], at, fast)  # turns the tool alone
+    assert np.linalg.norm(line.sent[-1][3:]) <= table.velocity_rad_s[5] * (1 + 1e-9)
+    commands.go(at + behind * turn[0], 10 * fast * turn[0], at, fast)
+    assert np.linalg.norm(line.sent[-1][:3]) <= 0.5 * (1 + 1e-9)
+    commands.go(at + 0.01 * turn[0], np.zeros(6), at, fast)
+    jacobian = kinematics.jacobian(UR5E.chain, at[None, :])[0][0]
+    assert line.sent[-1] == pytest.approx((jacobian[:, 0] * 0.01 * CORRECT_PER_S).tolist()), (
+        "within them it is as it was"
+    )
