@@ -20,7 +20,7 @@ from labctl.clock import Clock
 from labctl.errors import InputError, StateError
 from labctl.people.acting import check_person_name
 from labctl.store.atomic_files import replace_file
-from labctl.store.locks import LOCKS, Lock
+from labctl.store.locks import lab_lock
 
 FILE = "personal-codes.json"
 OWNER_ONLY = 0o600
@@ -89,7 +89,7 @@ def set_code(lab: Path, person: str, code: str | None, clock: Clock, *, old: str
     Raises InputError for a code that cannot be one, StateError for a wrong old one and while another is being set.
     """
     check_person_name(person)
-    with Lock(lab / LOCKS / "people.lock", "people code", what="the lab's personal codes", clock=clock):
+    with lab_lock(lab, "people", "people code", what="the lab's personal codes", clock=clock):
         codes = dict(codes_of(lab))
         standing = codes.pop(person, None)
         if standing is not None and not standing.fits(old or ""):

@@ -20,7 +20,7 @@ from labctl.store.chain_heads import append_head, chain_and_head_problems, read_
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal, events_of
 from labctl.store.lab_folder import JOURNAL
-from labctl.store.locks import LOCKS, Lock
+from labctl.store.locks import lab_lock
 
 FOLDER = "qualifications"
 _PATIENCE_NS = 10 * SECOND
@@ -59,8 +59,8 @@ def qualifications(lab: Path) -> list[Event]:
 def write_down(lab: Path, kind: Kind, body: Body, *, who: str, clock: Clock | None = None) -> Event:
     """Add an entry. Raises StorageError, StateError while another writes, BrokenRecord."""
     folder, now = lab / FOLDER, clock or MonotonicClock()
-    path, what = lab / LOCKS / "qualify.lock", "the lab's qualifications"
-    with Lock(path, "qualify", what=what, clock=now, patience_ns=_PATIENCE_NS):
+    what = "the lab's qualifications"
+    with lab_lock(lab, "qualify", "qualify", what=what, clock=now, patience_ns=_PATIENCE_NS):
         if qualifications(lab):
             return _append(Journal.open, folder, kind, now.anchor(), who, body)
         making = lab / f".{FOLDER}.part"  # the folder appears with its first entry or not at all

@@ -25,7 +25,7 @@ from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text, read_heads
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal
-from labctl.store.locks import LOCKS, Lock
+from labctl.store.locks import lab_lock
 from labctl.store.problem import Problem
 
 FOLDER, DATABASE, SEAL, NAME = "queue", "queue.db", "sealed", "queue"
@@ -121,7 +121,7 @@ def writing(lab: Path, verb: str, clock: Clock, who: str) -> Generator[Writer, N
     """Hold a lab's queue to write to it; it is made when it is not there. Raises StateError naming who holds it,
     BrokenRecord for one whose chain does not hold, StorageError.
     """
-    with Lock(lab / LOCKS / "queue.lock", f"queue {verb}", what="the queue", clock=clock):
+    with lab_lock(lab, "queue", f"queue {verb}", what="the queue", clock=clock):
         if not (lab / FOLDER).is_dir():
             _make(lab, clock, who)
         events, problems = _looked(lab)

@@ -28,7 +28,7 @@ from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal, campaigns_in, journal_url, refuse_no_campaign
 from labctl.store.lab_folder import Plan, check_name, read_cell, read_fixture, read_plan, read_text, refuse_moved
 from labctl.store.ledger import Ledger, check_commitment, check_roots
-from labctl.store.locks import LOCKS, Lock, campaign_lock
+from labctl.store.locks import campaign_lock, lab_lock
 from labctl.store.opened_body import check_format, freeze, joint_body, opened_body, schedule_of, seal, unsealed
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
@@ -257,8 +257,8 @@ def _new_folder(campaigns: Path, wanted: str, *, given: bool) -> Generator[tuple
     """
     with file_errors(str(campaigns)):
         campaigns.mkdir(parents=True, exist_ok=True)
-    lock, what = campaigns.parent / LOCKS / "opening.lock", "the opening of a campaign in this lab"
-    with Lock(lock, "open", what=what, clock=MonotonicClock(), patience_ns=PATIENCE_NS):
+    what = "the opening of a campaign in this lab"
+    with lab_lock(campaigns.parent, "opening", "open", what=what, clock=MonotonicClock(), patience_ns=PATIENCE_NS):
         name = _free_name(campaigns, wanted, given=given)
         workshop = campaigns / f".opening-{name}"  # no folder in `campaigns` has a journal before it is whole
         try:  # private: before unblinding its traces tell arms apart, answer times alone do

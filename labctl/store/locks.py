@@ -92,3 +92,8 @@ def cell_lock(folder: Path, cell: str, verb: str, clock: Clock | None = None) ->
 def cell_lock_in(lab: Path, cell: str, verb: str, clock: Clock | None = None) -> Lock:
     """The same lock, for a verb that has the lab `lab` and no campaign."""
     return Lock(lab / LOCKS / f"{cell}.lock", verb, what=f"cell {cell}", clock=clock)
+
+
+def lab_lock(lab: Path, name: str, verb: str, *, what: str, clock: Clock, patience_ns: int = PATIENCE_NS) -> Lock:
+    """The lock of something that a lab has once. Its file begins with a dot, which the name of no cell does."""
+    return Lock(lab / LOCKS / f".{name}.lock", verb, what=what, clock=clock, patience_ns=patience_ns)

@@ -18,7 +18,7 @@ from labctl.core.events import GENESIS, canonical
 from labctl.errors import BrokenRecord
 from labctl.store.atomic_files import append_line, whole_lines
 from labctl.store.lab_folder import MARK
-from labctl.store.locks import LOCKS, Lock
+from labctl.store.locks import lab_lock
 from labctl.store.problem import Problem
 
 OPENED = "opened.log"
@@ -65,9 +65,8 @@ def add_opened(
 
     Raises BrokenRecord for a list that does not hold, StorageError, StateError while another verb opens one.
     """
-    with Lock(
-        lab / LOCKS / "opened.lock", "open", what="this lab's list of campaigns", clock=clock, patience_ns=PATIENCE_NS
-    ):
+    what = "this lab's list of campaigns"
+    with lab_lock(lab, "opened", "open", what=what, clock=clock, patience_ns=PATIENCE_NS):
         before: Sequence[OpenedOnce] = opened_in(lab)
         prev = before[-1].hash if before else GENESIS
         entry = OpenedOnce(prev, campaign, protocol, protocol_sha256, commitment, wall)

@@ -21,7 +21,7 @@ from labctl.errors import InputError, StateError
 from labctl.people.personal_codes import FILE, codes_of, set_code
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import lab_with
-from labctl.store.locks import LOCKS, Lock
+from labctl.store.locks import lab_lock
 from labctl.store.sealing import Findings
 
 CODE = "blue-9513"
@@ -170,7 +170,10 @@ def test_a_code_is_kept_as_a_salted_hash_for_the_owner_alone(tmp_path: Path) -> 
 
 def test_of_two_codes_that_are_set_at_once_none_is_lost(tmp_path: Path) -> None:
     """Whoever comes second reads what the first one wrote."""
-    with Lock(tmp_path / LOCKS / "people.lock", "people code"), pytest.raises(StateError, match="personal codes"):
+    with (
+        lab_lock(tmp_path, "people", "people code", what="codes", clock=ManualClock()),
+        pytest.raises(StateError, match="personal codes"),
+    ):
         set_code(tmp_path, "bea", CODE, ManualClock(0))
     assert codes_of(tmp_path) == {}
 

@@ -11,7 +11,7 @@ import pytest
 
 from labctl.clock import SECOND, ManualClock
 from labctl.errors import StateError, StorageError
-from labctl.store.locks import Lock, campaign_lock, cell_lock
+from labctl.store.locks import Lock, campaign_lock, cell_lock, lab_lock
 
 HOLD = """
 import sys
@@ -43,6 +43,14 @@ def test_two_cells_run_side_by_side(tmp_path):
     with cell_lock(one, "fr3", "run"), cell_lock(two, "ur5", "run"), taken:
         cell_lock(two, "fr3", "run").__enter__()
     assert {p.name for p in (tmp_path / ".locks").iterdir()} == {"fr3.lock", "ur5.lock"}
+
+
+@pytest.mark.parametrize("name", ["opened", "opening", "people", "qualify", "queue"])
+def test_no_cell_has_the_lock_of_something_of_the_lab(tmp_path, name):
+    """A cell called "opened" kept every other campaign from being opened while it ran."""
+    cell = cell_lock(tmp_path / "campaigns" / "one", name, "run")
+    with cell, lab_lock(tmp_path, name, "open", what="the lab's", clock=ManualClock()):
+        assert len(list((tmp_path / ".locks").iterdir())) == 2
 
 
 def test_waiting_is_bounded_by_the_clock(tmp_path):
