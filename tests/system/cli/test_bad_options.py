@@ -191,9 +191,10 @@ def test_what_may_be_optional_is_known_without_any_vendors_library():
 @pytest.mark.parametrize("driver", BY_NAME)
 def test_what_a_driver_declares_is_what_its_build_takes(driver: str):
     """Read from the text: not every library is everywhere."""
-    path = ROOT / (BY_NAME[driver].removeprefix("labctl.").replace(".", "/") + ".py")
+    module, _, name = BY_NAME[driver].partition(":")
+    path = ROOT / (module.removeprefix("labctl.").replace(".", "/") + ".py")
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    build = next(node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "build")
+    build = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == (name or "build"))
     annotation = build.args.args[0].annotation
     assert isinstance(annotation, ast.Name) and annotation.id == OPTIONS[driver].partition(":")[2]
 
