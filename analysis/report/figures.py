@@ -10,6 +10,7 @@ import io
 import itertools
 import logging
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -170,7 +171,9 @@ def make(name: str, title: str, size: tuple[float, float], draw: Callable[[Axes]
 
     # that its list of fonts cannot be kept, on a full disk say, is no line for whoever asked for a report
     logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(_STYLE), warnings.catch_warnings():
+        # the page's figures are text in the reader's own fonts; only the PNG has a box for such a letter
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
         figure = Canvas(figsize=size)
         FigureCanvasAgg(figure)
         draw(figure.add_subplot())

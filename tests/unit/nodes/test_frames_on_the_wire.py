@@ -16,8 +16,8 @@ CAMERAS = ("camera:front", "camera:wrist")
 
 @pytest.fixture
 def rooms(tmp_path: Path):
-    made = [Mailroom(tmp_path, (name,), (), ()) for name in CAMERAS]
-    made.append(Mailroom(tmp_path, ("controller",), ("@frames", "@obs"), CAMERAS))
+    made = [Mailroom(tmp_path, name, (), ()) for name in CAMERAS]
+    made.append(Mailroom(tmp_path, "controller", ("@frames", "@obs"), CAMERAS))
     yield made
     for room in made:
         room.close()
