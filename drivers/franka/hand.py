@@ -71,9 +71,13 @@ class FrankaHand(WorkedGripper):
             self._hand = None
             found, remedy = f"{1e3 * most:.0f} mm at most, and not {1e3 * STROKE_M:.0f}", "home it in Desk"
             raise DeviceRefused(f"hand: by its own word its fingers open {found}: {remedy}, nothing between them")
+        try:
+            self._work.start()
+        except DeviceLost:
+            self._hand = None
+            raise
         self._reader = threading.Thread(target=self._read, name="hand-states", daemon=True)
         self._reader.start()
-        self._work.start()
 
     def _read(self) -> None:
         """Each state the hand sends; interrupts a command that is no longer wanted."""
@@ -88,7 +92,8 @@ class FrankaHand(WorkedGripper):
                     self._work.sound = RobotStatus("lost", str(mapped(error)))
                 return
             except Exception as error:  # a bug: nobody would know how wide the fingers are
-                self._work.sound = RobotStatus("lost", f"hand: {fault_of('reading the hand', error)}")
+                if not self._end.is_set():
+                    self._work.sound = RobotStatus("lost", f"hand: {fault_of('reading the hand', error)}")
                 return
 
     def _beyond(self, going: float, wanted: float) -> bool:

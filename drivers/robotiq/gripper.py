@@ -60,10 +60,10 @@ class RobotiqGripper(WorkedGripper):
         self._wire.open()
         try:
             self._look()
+            self._work.start()
         except DeviceError:
             self._wire.close()
             raise
-        self._work.start()
 
     def _look(self) -> None:
         seen = self._wire.read()

@@ -63,10 +63,10 @@ class Ros2Gripper(WorkedGripper):
                 )
             within(FOUND_S, self._publisher.readers)  # `status` says if nobody listens
             self._visit()
+            self._work.start()
         except DeviceLost:
             self.close()
             raise
-        self._work.start()
 
     def _read(self, message: JointState) -> None:
         given = self._options

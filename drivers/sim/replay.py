@@ -167,18 +167,18 @@ def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayRobot:
     except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, zlib.error) as error:
         why = f"replay: {path} is not a recording ({error}); write one with: labctl export … --to npz"
         raise InputError(why) from error
+    if t_ns.ndim != 1 or values.shape != (len(t_ns), len(columns)):
+        what = f"values {values.shape}, t_ns {t_ns.shape}, {len(columns)} columns"
+        raise InputError(
+            f"replay: {path} holds {what}; values must have a row for each time and a column for each name"
+        )
     wanted = [*(f"q.{name}" for name in robot_model.joint_names), "gripper"]
     missing = [name for name in wanted if name not in columns]
     if missing or len(t_ns) < 2:
         raise InputError(
             f"replay: {path} holds no {robot_model.name}: {', '.join(missing) or 'fewer than two samples'}"
         )
-    if t_ns.ndim != 1 or values.shape != (len(t_ns), len(columns)):
-        what = f"values {values.shape}, t_ns {t_ns.shape}, {len(columns)} columns"
-        raise InputError(
-            f"replay: {path} holds {what}; values must have a row for each time and a column for each name"
-        )
-    if (np.diff(t_ns) < 0).any():
+    if (t_ns[1:] < t_ns[:-1]).any():
         raise InputError(f"replay: {path}: its times do not ascend; write one with: labctl export … --to npz")
     rows = values[:, [columns.index(name) for name in wanted]]
     return ReplayRobot(robot_model, (t_ns - t_ns[0]) / SECOND, rows, cell)

@@ -63,7 +63,7 @@ class Alerts:
         """Pass on what is watched of a state, if it changed. Comes back at once, whatever the network does."""
         if self._process is None:
             return
-        line = json.dumps(brief_of(state), separators=(",", ":"), ensure_ascii=False).encode()
+        line = json.dumps(brief_of(state), separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
         if line != self._last:
             self._last = line
             self._write(line)
@@ -130,7 +130,11 @@ def serve(
             continue
         if line is None:
             break
-        entry = json.loads(line)
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            log("a change that cannot be read was left out")
+            continue
         if entry == OVER:
             end_seen = True
         elif "missed" in entry:

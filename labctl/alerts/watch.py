@@ -52,7 +52,7 @@ def brief_of(state: PublishedState) -> Brief:
     holds: list[HoldSeen] = [
         {
             "code": hold["code"],
-            "text": hold["text"].encode()[:LONGEST].decode(errors="ignore"),
+            "text": hold["text"].encode(errors="replace")[:LONGEST].decode(errors="ignore"),
             "personal": hold["needs_person"],
         }
         for hold in state["holds"][:MOST_HOLDS]

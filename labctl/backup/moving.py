@@ -123,7 +123,8 @@ def still(lab: Path, verb: str) -> Iterator[None]:
         for journal in sorted(lab.glob(f"joint/*/{JOURNAL}")):  # a seal host's, which locks for each answer
             held.enter_context(Lock(journal.with_name(".lock"), verb, what=f"the seal of {journal.parent.name}"))
         for path in sorted((lab / LOCKS).rglob("*.lock")):
-            held.enter_context(Lock(path, verb, what=f"cell {path.stem}"))
+            what = f"the lab's {path.stem[1:]}" if path.name.startswith(".") else f"cell {path.stem}"
+            held.enter_context(Lock(path, verb, what=what))
         yield
 
 

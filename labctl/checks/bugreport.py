@@ -102,10 +102,17 @@ class _Hide:
 
     def __call__(self, text: str) -> str:
         text = _ADDRESS.sub(lambda found: self._as("address"), text)
-        text = _COLONS.sub(lambda found: self._as("address") if _is_address(found[0]) else found[0], text)
+        text = _COLONS.sub(self._colons, text)
         if self._words is not None:
             text = self._words.sub(lambda found: self._as(self._kinds[found[0].lower()]), text)
         return text
+
+    def _colons(self, found: re.Match[str]) -> str:
+        """An address may be the end of a sentence, or have its reason behind a colon."""
+        for end in (len(found[0]), len(found[0]) - 1):
+            if _is_address(found[0][:end]):
+                return self._as("address") + found[0][end:]
+        return found[0]
 
     def _as(self, kind: str) -> str:
         self._done[kind] = self._done.get(kind, 0) + 1

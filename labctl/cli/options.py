@@ -197,7 +197,7 @@ def margin_of(ratio: float | None, non_inferior_to: str | None) -> Margin | None
 
 def campaign_folders(named: str | None, lab: Path | None) -> list[Path]:
     """The campaign that was named, or all of the lab, of which there may be none. Raises InputError."""
-    return [campaign_folder(named, lab)] if named else lab_campaigns(find_lab(lab))
+    return lab_campaigns(find_lab(lab)) if named is None else [campaign_folder(named, lab)]
 
 
 def file_argument(name: str, metavar: str, *, required: bool = True) -> Callable[[F], F]:

@@ -18,7 +18,7 @@ from labctl.core.events import Event
 from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.recorded.projection import capture_ns
-from labctl.core.timeline import attempt, event_lines
+from labctl.core.timeline import attempt, event_lines, without_gaps
 from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
@@ -211,18 +211,14 @@ class Recordings:
         columns = {spec.name: self.selection.columns(spec) for spec in stored}
         specs = tuple(_narrowed(spec, columns[spec.name]) for spec in stored)
         hidden = {spec.name for spec in declared} - {*columns}
-
-        def shown(event: Event) -> bool:
-            """Whether an event may be exported: not what was lost of a hidden stream, since that tells its rate."""
-            return event.body.get("stream") not in hidden
-
+        # what was lost of a hidden stream tells its rate
         gaps = tuple(gap for gap in episode.gaps if gap["stream"] not in hidden)
         return Recording(
             chosen=chosen,
             specs=specs,
             pictures=self._pictures(episode, specs) if pictured else {},
-            episode=replace(episode, events=tuple(filter(shown, episode.events)), gaps=gaps),
-            entries=tuple(filter(shown, attempt(self._events, chosen.episode))),
+            episode=replace(episode, events=tuple(without_gaps(episode.events, hidden)), gaps=gaps),
+            entries=tuple(without_gaps(attempt(self._events, chosen.episode), hidden)),
             go_ns=trial.go_ns if trial.go_ns is not None else started.mono_ns,
             end_ns=trial.end_ns,
             anchor=(started.mono_ns, wall_ns(started.wall)),

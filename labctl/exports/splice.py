@@ -111,7 +111,7 @@ def copy(
     fps: int,
 ) -> bool:
     """Mux the runs into an open container, frame k at k / fps; false, with nothing muxed, when what has to be coded
-    anew cannot be made to fit: another encoder than the recording's.
+    anew cannot be made to fit: another encoder than the recording's, or a picture that cannot be decoded.
 
     video: codec, preset, crf, keyframe_s and rate_hz of the recording.
     """
@@ -121,7 +121,8 @@ def copy(
             run.first: _coded(source, packets, chosen[run.first : run.end], video) for run in found if not run.copied
         }
         head = template.codec_context.extradata
-        if any(one.extradata != head for one in anew.values()):
+        short = any(len(anew[run.first].packets) < run.end - run.first for run in found if not run.copied)
+        if short or any(one.extradata != head for one in anew.values()):
             return False
         stream = target.add_stream_from_template(template)
         stream.time_base = Fraction(1, fps)

@@ -245,8 +245,8 @@ def writing(folder: Path, verb: str, clock: Clock | None = None) -> Generator[Se
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} holds no seal of a joint campaign; `labctl joint open` makes one")
     now = clock or MonotonicClock()
-    refuse_moved(folder)
     with Lock(folder / ".lock", verb, what=f"the seal of {folder.name}", clock=now, patience_ns=_PATIENCE_NS):
+        refuse_moved(folder)  # `lab move` may have held the lock until now
         journal = Journal.open(journal_url(folder), folder.name)
         try:
             yield SealHost(folder, journal, Ledger.open(folder), now.anchor())

@@ -132,6 +132,7 @@ class CameraNode:
             self._seen = EpisodeVideo(seen, *video_of) if edits else None
             self._video = EpisodeVideo(self._terms, *video_of)
         except LabctlError as error:
+            self._edits = self._seen = None
             step.out.append(Failed(self.name, episode, reason=str(error)).to("run"))
 
     def _close(self, sent: Close, now_ns: int, step: Step) -> None:

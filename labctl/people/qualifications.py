@@ -5,7 +5,6 @@ May not: judge, or let a result be taken back: whoever fails may try again, and 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -15,7 +14,7 @@ from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, Clock, MonotonicClock
 from labctl.core.events import Event
 from labctl.errors import BrokenRecord
-from labctl.store.atomic_files import file_errors, sync_folder
+from labctl.store.atomic_files import folder_in_one_step
 from labctl.store.chain_heads import append_head, chain_and_head_problems, read_heads
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal, events_of
@@ -63,15 +62,8 @@ def write_down(lab: Path, kind: Kind, body: Body, *, who: str, clock: Clock | No
     with lab_lock(lab, "qualify", "qualify", what=what, clock=now, patience_ns=_PATIENCE_NS):
         if qualifications(lab):
             return _append(Journal.open, folder, kind, now.anchor(), who, body)
-        making = lab / f".{FOLDER}.part"  # the folder appears with its first entry or not at all
-        shutil.rmtree(making, ignore_errors=True)
-        with file_errors(str(making)):
-            making.mkdir(mode=0o700)
-        event = _append(Journal.create, making, kind, now.anchor(), who, body)
-        with file_errors(str(folder)):
-            making.rename(folder)
-            sync_folder(lab)
-        return event
+        with folder_in_one_step(folder, mode=0o700) as making:  # it appears with its first entry or not at all
+            return _append(Journal.create, making, kind, now.anchor(), who, body)
 
 
 def _append(

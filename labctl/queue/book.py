@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
-import shutil
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +19,7 @@ from labctl.core.events import GENESIS, Event
 from labctl.errors import BrokenRecord, StateError
 from labctl.plain import Json
 from labctl.queue.entries import Did, Queue, after, fold
-from labctl.store.atomic_files import file_errors, replace_file, sync_folder
+from labctl.store.atomic_files import folder_in_one_step, replace_file
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text, read_heads
 from labctl.store.database_backend import sqlite_url
 from labctl.store.journal import Journal
@@ -165,19 +163,12 @@ def _looked(lab: Path) -> tuple[list[Event], list[Problem]]:
 
 def _make(lab: Path, clock: Clock, who: str) -> None:
     """The folder appears whole or not at all."""
-    for left in lab.glob(f".{FOLDER}.*.part"):  # of a process that was killed here
-        shutil.rmtree(left, ignore_errors=True)
-    making = lab / f".{FOLDER}.{os.getpid()}.part"
-    with file_errors(str(making)):
-        making.mkdir(mode=PRIVATE)
+    with folder_in_one_step(lab / FOLDER, mode=PRIVATE) as making:
         (making / SEAL).mkdir(mode=PRIVATE)
-    journal = Journal.create(sqlite_url(making / DATABASE), NAME)
-    try:
-        anchor = clock.anchor()
-        event = journal.append(Did.QUEUE_OPENED, anchor=anchor, who=who)
-        append_head(making, event.seq, event.hash, anchor.wall)
-    finally:
-        journal.close()
-    with file_errors(str(lab / FOLDER)):
-        making.rename(lab / FOLDER)
-        sync_folder(lab)
+        journal = Journal.create(sqlite_url(making / DATABASE), NAME)
+        try:
+            anchor = clock.anchor()
+            event = journal.append(Did.QUEUE_OPENED, anchor=anchor, who=who)
+            append_head(making, event.seq, event.hash, anchor.wall)
+        finally:
+            journal.close()

@@ -195,7 +195,7 @@ def open_campaign(
     and `anchors` the arms run in both (see `linking.links_of`). further: looks at plan and cell when everything that
     files alone can tell is in order, may refuse, and returns the rows of a historical reference. dealt: the part of a
     joint campaign that this is; its schedule is not drawn here. Everything is checked first and the folder appears
-    whole or not at all. Raises InputError, StorageError, and what `links_of` raises.
+    whole or not at all. Raises InputError, StorageError, StateError while another opens, and what `links_of` raises.
     """
     from labctl.config.conditions import protocol_conditions
     from labctl.store.driver_options import check_arm_options, check_cell_options, check_drivers

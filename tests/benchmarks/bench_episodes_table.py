@@ -22,6 +22,7 @@ from support.statistics.block_calibration import (
 from support.statistics.stopping import swap_error
 
 from labctl.analysis.episodes_table.cohort import Plan
+from labctl.analysis.survival.verdicts import pairs_of
 
 pytestmark = pytest.mark.benchmark
 PLAN = Plan(boot=999, perm=999)
@@ -70,7 +71,7 @@ def test_coverage_of_simulated_blocks(blocks: int) -> None:
 
 def test_the_anytime_valid_test_with_labels_swapped_in_the_real_blocks() -> None:
     cohort = real()
-    pairs = cohort.pairs(None)
+    pairs = pairs_of(cohort.table.arms, None)
     found = swap_error(np.stack([cohort.difference(cohort.measure, pair) for pair in pairs], axis=1), ALPHA, 2000)
     shares = {f"{a} and {b}": float(share) for (a, b), share in zip(pairs, found.share, strict=True)}
     print(f"stopped under swapped labels, by pair: most {max(shares.values()):.4f}, mean {np.mean(found.share):.4f}")

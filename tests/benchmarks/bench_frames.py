@@ -18,8 +18,8 @@ FRAMES = 200
 
 @pytest.mark.parametrize(("width", "height"), [(320, 240), (640, 480), (1280, 720)])
 def test_cost_of_a_full_picture(width: int, height: int, tmp_path: Path) -> None:
-    camera = Mailroom(tmp_path, ("camera:front",), (), ())
-    controller = Mailroom(tmp_path, ("controller",), ("@frames",), ("camera:front",))
+    camera = Mailroom(tmp_path, "camera:front", (), ())
+    controller = Mailroom(tmp_path, "controller", ("@frames",), ("camera:front",))
     image = np.random.default_rng(1).integers(0, 255, (height, width, 3), dtype=np.uint8)
     sent_ns = got_ns = got = 0
     waited = []

@@ -54,6 +54,7 @@ class Report(Screen[None]):
         super().__init__()
         self._name, self._make = name, make
         self._lines: list[str] = []
+        self.failed = False
 
     def compose(self) -> ComposeResult:
         yield Label(f"the report of {self._name}", id="header", markup=False)
@@ -71,6 +72,7 @@ class Report(Screen[None]):
         try:
             path = self._make(self._name, lambda line: self.app.call_from_thread(self._say, line))
         except LabctlError as error:
+            self.failed = True
             self.app.call_from_thread(self._say, f"✖ no report: {error}", 1.0)
         else:
             self.app.call_from_thread(self._say, f"the report lies in\n{path}", 1.0)
@@ -128,8 +130,15 @@ class Campaigns(App[tuple[str, str]]):
             self.query_one("#said", Label).update(f"{entry.name} is {entry.phase}; next: {what}")
             return
         if entry.next == "report":
+            if self._failed(entry.name):
+                self.uninstall_screen(entry.name)  # it is tried anew
             if not self.is_screen_installed(entry.name):  # made once, also while its page is left and opened again
                 self.install_screen(Report(entry.name, self._make), entry.name)
             self.push_screen(entry.name)
             return
         self.exit((entry.name, entry.next))
+
+    def _failed(self, name: str) -> bool:
+        """Whether there is a page of this report, and no report."""
+        page = self.get_screen(name) if self.is_screen_installed(name) else None
+        return isinstance(page, Report) and page.failed

@@ -1,7 +1,6 @@
 """A real robot: setpoints limited in the loop, given to the vendor's client by a thread of its own, states read back.
 
-May not: import a vendor's library (a `Link` does), move without setpoints or a staging asked for, or recover without
-a person's word.
+May not: import a vendor's library (a `Link` does), move without setpoints or staging, recover without a person's word.
 """
 
 from __future__ import annotations
@@ -257,8 +256,11 @@ class ServoedRobot:
             self._lost = f"the thread that leads the robot failed ({fault_of('the servo thread', error)})"
         self._setpoints.discard()
         if reachable:
-            with contextlib.suppress(Exception):  # closing: nobody is left to hear of it
+            with contextlib.suppress(Exception):  # nobody is left to hear of it
                 self._link.halt()
+                for _ in range(SECOND // self._period_ns):  # some links give the way to rest cycle by cycle
+                    if not self._end.wait(self._period_ns / SECOND):
+                        self._link.keep_alive()
 
     def _cycles(self) -> None:
         due, look = self._clock.now_ns(), 0

@@ -60,20 +60,21 @@ class Supervisor:
                 self._again.add(name)  # the old one is still ending
             return
         log = self._private.get(name, log_of(self._logs, name))
-        words = Words(name, printed_beside(log), waits=name in self._private)  # a policy's server prints there too
         try:
-            child = subprocess.Popen(
-                [sys.executable, "-P", "-c", CHILD],
-                stdin=subprocess.PIPE,
-                stdout=words.writes,
-                stderr=words.writes,
-                start_new_session=True,  # a Ctrl-C at the terminal reaches run alone, which ends the others in order
-            )
+            words = Words(name, printed_beside(log), waits=name in self._private)  # a policy's server prints there too
+            try:
+                child = subprocess.Popen(
+                    [sys.executable, "-P", "-c", CHILD],
+                    stdin=subprocess.PIPE,
+                    stdout=words.writes,
+                    stderr=words.writes,
+                    start_new_session=True,  # a Ctrl-C reaches run alone, which ends the others in order
+                )
+            finally:
+                words.started()
         except OSError as error:
             self._failed.append(self._exited(name, f"its process could not be started: {error}", asked=False))
             return
-        finally:
-            words.started()
         if name not in self._private:  # when a controller comes and goes is not for who is blind
             _log.info("%s begins, process %d", name, child.pid)
         assert child.stdin is not None

@@ -23,7 +23,7 @@ from labctl.errors import BrokenRecord, InputError, StateError, StorageError
 from labctl.joint.seal_host import writing
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import MARK, MOVED, find_lab
-from labctl.store.locks import campaign_lock, cell_lock_in
+from labctl.store.locks import Lock, campaign_lock, cell_lock_in
 from labctl.store.verifying.verify import verify_campaign
 
 NOW = ManualClock(0).anchor()
@@ -87,6 +87,22 @@ def test_a_seal_host_answers_nothing_while_its_lab_is_moved_and_at_the_old_place
         pass
     with writing(tmp_path / "new/joint/two", "joint serve") as host:
         assert host.state.opened["name"] == "two"
+
+
+def test_a_seal_host_that_waited_for_the_end_of_a_move_gives_nothing_at_the_old_place(tmp_path: Path) -> None:
+    """The move holds the host's lock; what is asked meanwhile comes in when it lets go."""
+    labs = make_labs(tmp_path, address="tcp://127.0.0.1:7441")
+    by_the_move = Lock(labs.made.folder / ".lock", "lab move").__enter__()
+
+    class UntilMoved(ManualClock):
+        def sleep_until(self, t_ns: int) -> None:
+            by_the_move.__exit__()
+            move(labs.host, tmp_path / "new", NOW)
+            super().sleep_until(t_ns)
+
+    host = writing(labs.made.folder, "joint serve", UntilMoved(0))
+    with pytest.raises(StateError, match="this lab was moved to"), host:
+        pass
 
 
 def killed(act: Callable[[], object]) -> None:

@@ -192,9 +192,10 @@ def test_every_way_gets_what_was_asked_for_though_another_is_dead(got: Got):
     asked = table(on=["stop", "night"], ntfy={"address": "http://127.0.0.1:1/"}, webhook={"address": got.address})
     said: list[str] = []
     heard = lines(a_brief(), a_brief("unacknowledged:operator_stop"), a_brief("cell_faulted"), courier.OVER)
-    courier.serve(heard, asked, ways(asked, {}), said.append, MonotonicClock())
+    courier.serve([b"{\n", *heard], asked, ways(asked, {}), said.append, MonotonicClock())
     bodies = [json.loads(got.requests.get(timeout=PATIENCE_S)[2]) for _ in range(2)]
     assert [body["kind"] for body in bodies] == ["stop", "night"], "no fault was asked for"
+    assert said[0] == "a change that cannot be read was left out"
     assert sum(line.startswith("ntfy: not sent: ") for line in said) == 2
     assert "webhook: sent: stop" in said and SECRET not in str(said)
 

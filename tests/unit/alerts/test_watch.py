@@ -64,7 +64,7 @@ def test_what_a_named_person_has_to_clear_is_told_at_once(watch: Watch, code: st
     assert told(watch.hear(brief(code), 1.0)) == [(kind, f"why {code}")]
 
 
-@pytest.mark.parametrize("letter", ["a", "ß", "漢", "🤖"])
+@pytest.mark.parametrize("letter", ["a", "ß", "漢", "🤖", "\udce9"])
 def test_what_is_told_of_a_state_fits_into_a_line_of_a_pipe_in_whatever_letters(
     letter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

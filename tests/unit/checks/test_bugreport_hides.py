@@ -13,6 +13,7 @@ from labctl.checks.bugreport import _Hide
         ("no answer from 192.0.2.7 at 12:34:56", "no answer from <address> at 12:34:56"),
         ("no answer from [2001:db8::7]:5555", "no answer from [<address>]:5555"),  # RFC 3849
         ("fe80::1ff:fe23:4567:890a%eth0 is away", "<address>%eth0 is away"),
+        ("fe80::1: connection refused by 2001:db8::7.", "<address>: connection refused by <address>."),
         ("2026-11-26T01:02:03.5+00:00 std::string", "2026-11-26T01:02:03.5+00:00 std::string"),
     ],
 )

@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from labctl.cli import call
-from labctl.errors import Exit
+from labctl.cli.options import campaign_folders
+from labctl.errors import Exit, InputError
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs" / "published" / "simulated-cell"
+LAB = Path(__file__).resolve().parents[2] / "campaigns" / "at_88dea84" / "lab"
 LONG = "a" * 300  # longer than a file system takes in one name
 TABLE = "episode,arm,object,kind,time_s\ne1,a,x,success,10\ne2,b,x,success,12\n"
 PAIRS = ["power", "--discordant", "0.3", "--difference", "0.15", "--trial-s", "3600"]
@@ -57,3 +59,10 @@ def test_what_cannot_be_is_one_line_and_writes_nothing(
 def test_evenings_without_time_for_two_pairs_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert call([*PAIRS, "--evenings", "0.01"]) == Exit.BAD_INPUT
     assert "time for 0 trials in 0.01 evenings, and two of each arm are 4" in capsys.readouterr().err
+
+
+def test_a_campaign_without_a_name_is_none_and_not_every_one() -> None:
+    """`labctl media trim "$C"`, where C is not set, took away the copies of all."""
+    with pytest.raises(InputError, match="no campaign ''"):
+        campaign_folders("", LAB)
+    assert campaign_folders(None, LAB) == campaign_folders("old", LAB)

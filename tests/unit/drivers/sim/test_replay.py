@@ -89,6 +89,10 @@ def test_an_array_alone_or_rows_that_do_not_fit_their_columns_are_no_recording(t
         refused(path, "values must have a row for each time and a column for each name")
     np.savez(path, columns=columns, t_ns=t_ns[::-1], values=np.zeros((3, 8)))
     refused(path, "times do not ascend")
+    np.savez(path, columns=columns, t_ns=t_ns[::-1].astype(np.uint64), values=np.zeros((3, 8)))
+    refused(path, "times do not ascend")
+    np.savez(path, columns=columns, t_ns=np.int64(5), values=np.zeros((1, 8)))
+    refused(path, "values must have a row for each time")
 
 
 def refused(path: Path, says: str) -> None:

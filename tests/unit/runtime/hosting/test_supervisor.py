@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from io import BytesIO
 from pathlib import Path
@@ -73,6 +74,15 @@ def test_a_process_that_cannot_be_started_is_reported_as_one_that_ended(
     reason = "its process could not be started: [Errno 11] Resource temporarily unavailable"
     assert (gone.to, gone.kind, gone.body) == ("run", "exited", {"name": "arm", "reason": reason})
     assert supervisor.poll(0) == []
+
+
+def test_a_process_for_whose_words_no_pipe_is_left_is_reported_too(
+    supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "pipe", no_process)
+    supervisor.spawn("arm")
+    (gone,) = supervisor.poll(0)
+    assert gone.body["reason"].startswith("its process could not be started: ")
 
 
 def test_a_stamp_that_cannot_be_asked_for_is_said_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
