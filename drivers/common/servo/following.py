@@ -63,9 +63,9 @@ def jump(q: np.ndarray, start: np.ndarray) -> str:
     return f"the first setpoint lies {far:.2f} rad from where the robot is; the robot stays" if far > JUMP_RAD else ""
 
 
-def beside(q: np.ndarray, home: np.ndarray | None) -> str:
-    """Which joint of a robot at q (dof,) rad is how far from home; nothing for one that is there, or has no home."""
-    if home is None:
+def beside(q: np.ndarray | None, home: np.ndarray | None) -> str:
+    """Which joint of a robot at q (dof,) rad is how far from home; nothing for one that is there or has no home."""
+    if q is None or home is None:
         return ""
     joint = int(np.argmax(np.abs(q - home)))
     far = abs(float(q[joint] - home[joint]))

@@ -129,7 +129,7 @@ class ServoedRobot:
 
     def _ready(self) -> bool:
         """May setpoints be given? Then the limiter stands where the robot stands."""
-        if self._stop.is_set() or self._homing or self._asked_home or self._sound.mode != "idle":
+        if self._stop.is_set() or self._homeward() or self._sound.mode != "idle":
             self._based, self.clipped = False, ""
             return False
         if self._rested and not self._moving and not len(self._setpoints):
@@ -194,14 +194,13 @@ class ServoedRobot:
     def staged(self) -> bool:
         """Is the robot at rest where episodes begin, and nothing wrong with it?"""
         self._raise_if_lost()
-        if self._homing or self._asked_home or self._stop.is_set() or self._sound.mode != "idle":
+        if self._homeward() or self._stop.is_set() or self._sound.mode != "idle":
             return False
-        self._staging = bool(self._states.restless() or self._beside())
+        self._staging = bool(self._states.restless() or beside(self._measured(), self._home))
         return not self._staging
 
-    def _beside(self) -> str:
-        newest = self._states.newest
-        return "" if newest is None else beside(newest.q, self._home)
+    def _homeward(self) -> bool:
+        return self._asked_home or self._homing  # this order: the servo thread sets the second and clears the first
 
     def stop(self) -> None:
         """The servo thread slows the robot down at its next cycle. Any thread; any number of times."""
@@ -304,7 +303,7 @@ class ServoedRobot:
             if self._moving:
                 self._link.halt()
             self._halted, self._moving, self._way = False, False, None
-            self._homing, self._asked_home = True, False
+            self._homing, self._asked_home = True, False  # in this order
         elif self._homing:
             self._go_home(now_ns)
         else:
@@ -383,11 +382,11 @@ class ServoedRobot:
         held = self._gripper.status()
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
-        if self._staging and not (self._homing or self._asked_home) and now_ns - self._still_ns > RESTLESS_NS:
+        if self._staging and not self._homeward() and now_ns - self._still_ns > RESTLESS_NS:
             reason = ""
             if restless := self._states.restless():
                 reason = f"the robot is home, and does not come to rest: {restless}"
-            elif away := self._beside():
+            elif away := beside(self._measured(), self._home):
                 reason = f"the robot stands, and {away}: something holds it, or what it carries is not set as its load"
             self._latched = RobotStatus("safety_stop", reason) if reason else self._latched
             self._staging = False

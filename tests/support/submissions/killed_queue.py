@@ -15,6 +15,7 @@ from typing import Any
 
 from labctl.clock import ManualClock
 from labctl.queue import acts, book, turns
+from labctl.store import atomic_files
 from labctl.store.journal import Journal
 from support.submissions.outside import DAY_NS
 
@@ -45,7 +46,7 @@ def main(lab: Path, last: int, requests: list[Path]) -> None:
     steps, clock = Steps(last), ManualClock(DAY_NS)
     book.replace_file = steps.around(book.replace_file)
     book.append_head = steps.around(book.append_head)
-    book.sync_folder = steps.around(book.sync_folder)
+    atomic_files.sync_folder = steps.around(atomic_files.sync_folder)
     Journal.append = steps.around(Journal.append)
     for path in requests:
         print(acts.take_in(lab, path, clock, "p01").name, flush=True)

@@ -27,6 +27,29 @@ def test_staging_goes_home_and_is_done_only_then(bench: Bench) -> None:
     assert np.abs(np.diff(bench.link.given, axis=0)).max() * bench.arm.control_hz <= 0.3
 
 
+def test_a_robot_is_not_staged_at_the_moment_its_servo_thread_takes_up_the_way_home(bench: Bench) -> None:
+    """It stood at home with its hand closed, and was taken for staged: the two flags were read one after the other."""
+    bench.until(lambda: bench.arm._states.newest is not None and not bench.arm._states.restless())
+    bench.arm._end.set()
+    thread, bench.arm._thread = bench.arm._thread, None
+    assert thread is not None
+    thread.join()
+
+    class Between(servoed_robot.ServoedRobot):
+        def __getattribute__(self, name: str) -> Any:
+            found = super().__getattribute__(name)
+            if name in ("_homing", "_asked_home"):
+                self.__dict__.update(_homing=True, _asked_home=False)
+            return found
+
+    for asks in ("staged", "_ready"):
+        bench.arm.__dict__.update(_homing=False, _asked_home=True)
+        bench.arm.__class__ = Between
+        assert not getattr(bench.arm, asks)()
+        bench.arm.__class__ = servoed_robot.ServoedRobot
+    bench.arm._thread = thread
+
+
 def test_the_hand_opens_before_the_arm_goes_home(bench: Bench) -> None:
     bench.hand.at, bench.hand.stuck = 0.02, True
     bench.arm.stage({}, 1, CLOCK.now_ns())
