@@ -6,17 +6,20 @@ May not: arm, stage or restart anything; the conclusions are events and lines fo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
-from labctl.core.events import Kind
+from labctl.core.campaign_state import CampaignState
+from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
-from labctl.core.trial import State, Trial
+from labctl.core.trial import LIVE, Trial
+from labctl.messages.body_parts import GapBody
 from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over
-from labctl.store.footage import file_gaps
+from labctl.store.footage import file_gaps, filmed
 from labctl.store.traces import TraceStore
 
 
@@ -34,28 +37,45 @@ def recover(writer: CampaignWriter, traces: TraceStore) -> list[str]:
         for item in pending:
             writer.log(item.kind, item.body, trial=item.trial, episode=item.episode)
             sentences.append(item.text)
-        sealed = [
-            seal_what_is_there(writer, traces, trial) for trial in writer.state.trials.values() if _unsealed(trial)
-        ]
+        sealed = seal_what_is_left(writer, traces)
         sentences += sealed
         if not pending and not sealed:
             return sentences
 
 
-def _unsealed(trial: Trial) -> bool:
-    return trial.state == State.SCORING and not trial.sealed_recording
+def seal_what_is_left(writer: CampaignWriter, traces: TraceStore) -> list[str]:
+    """Seal the recording of every episode that is over and whose recording is not: one that a person voided before it
+    was sealed, or that never began, too. Nothing may write into them any more. Returns what was sealed, a line each.
+    """
+    recorded = {*traces.episodes(), *filmed(writer.campaign.folder)}
+    return [
+        seal_what_is_there(writer, traces, trial, episode)
+        for trial, episode in unsealed(writer.campaign.events(), writer.state)
+        if episode in recorded or episode == trial.episode
+    ]
 
 
-def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial) -> str:
-    """Seal the recording of an ended episode from what reached the disk; what is missing becomes gaps."""
-    assert trial.episode is not None and trial.end_ns is not None
-    episode = trial.episode
+def unsealed(events: Sequence[Event], state: CampaignState) -> list[tuple[Trial, str]]:
+    """The episodes that are over and have no RecordingSealed, with their trials, in the order they were revealed."""
+    sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
+    revealed = [event for event in events if event.kind == Kind.ARM_REVEALED and event.episode not in sealed]
+    pairs = [(state.trials[event.trial or ""], event.episode or "") for event in revealed]
+    return [(trial, episode) for trial, episode in pairs if episode != trial.episode or trial.state not in LIVE]
+
+
+def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial, episode: str) -> str:
+    """Seal the recording of an episode that is over from what reached the disk; what is missing becomes gaps. Of one
+    that never began nothing is missing but what lacks in the middle.
+    """
     streams = traces.seal(episode)
     cell = writer.campaign.cell
     traces.sync()
     found = looking_over(writer, trial.condition, episode, [camera.name for camera in cell.camera])()
-    marked = record_of(writer.campaign.events(), writer.state).episodes[episode].gaps
-    gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
+    before = record_of(writer.campaign.events(), writer.state).episodes[episode]
+    marked, end_ns = before.gaps, before.end_ns
+    gaps: list[GapBody] = [*traces.gaps(episode)]
+    if end_ns is not None:
+        gaps += recording_gaps(streams, steady_rates(cell), end_ns, marked=marked)
     gaps += file_gaps(found.footage, {})
     gaps += [
         {
@@ -66,8 +86,9 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial)
             "why": "process lost: at most the open second",
         }
         for name, entry in sorted(streams.items())
-        if entry["n"]
+        if entry["n"] and end_ns is not None
     ]
+    gaps = [gap for gap in gaps if gap not in marked]  # of a start that was killed in the middle of this
     for gap in gaps:
         writer.log(Kind.GAP, gap, trial=trial.id, episode=episode)
     private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
