@@ -17,7 +17,6 @@ from labctl.core.liveness import Liveness
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
 from labctl.core.trial import Trial
 from labctl.messages import driving
-from labctl.messages.body_parts import GapBody
 from labctl.messages.joint import SealAnswer
 from labctl.messages.motion import LEASE_RENEWALS, DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
@@ -26,7 +25,7 @@ from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost,
 from labctl.nodes.phase_table import On, OnRaw, by_kind, hear
 from labctl.plain import RobotAbout
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.runtime.recording_seal import looking_at, say_missing, sealed_body
+from labctl.runtime.recording_seal import gap_of, looking_at, note_gap, say_missing, sealed_body
 from labctl.runtime.revealing import revealed, started_body
 from labctl.store.frozen_cards import cameras_wanted
 from labctl.store.sealing import Findings
@@ -110,7 +109,7 @@ class EpisodeSequencer:
             self._log(Kind.INSTRUCTION_SWITCHED, taken)
 
     def _gap(self, sent: FrameGap, now_ns: int, step: Step) -> None:
-        self.mark(GapBody(**{key: value for key, value in sent.wire().items() if key != "episode"}))
+        note_gap(self._writer, self._current, gap_of(sent), private=sent.private)
 
     def _failed(self, sent: driving.Failed, now_ns: int, step: Step) -> None:
         self.lose(sent.name, now_ns, step, private=sent.private)
@@ -182,12 +181,6 @@ class EpisodeSequencer:
         elif rollout.driven is not None:
             self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **common})
             rollout.driven = None
-
-    def mark(self, gap: GapBody) -> None:
-        """A gap is journalled as soon as it is known: a crash may not forget it."""
-        rollout = self._current
-        rollout.gaps.append(gap)
-        self._log(Kind.GAP, gap)
 
     def _camera(self, sent: CameraState, now_ns: int, step: Step) -> None:
         """A camera has stopped giving pictures, or gives them again. Before start the interlocks decide about that."""
@@ -359,7 +352,7 @@ class EpisodeSequencer:
 
     def _seal(self, found: Findings) -> None:
         rollout, writer = self._current, self._writer
-        body = sealed_body(writer, rollout, found, self.mark)
+        body = sealed_body(writer, rollout, found)
         self._log(Kind.RECORDING_SEALED, body)
         rollout.seal()
         say_missing(writer, rollout)

@@ -35,7 +35,7 @@ from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import CellReport, Publication, camera_states
 from labctl.runtime.process_watch import ProcessWatch
 from labctl.runtime.readiness import ASKED, Readiness
-from labctl.runtime.recording_seal import being_sealed, late_gap
+from labctl.runtime.recording_seal import being_sealed, note_late
 from labctl.runtime.robot_watch import RobotWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.seal import ANSWERED, OwnSeal
@@ -206,8 +206,7 @@ class RunNode:
         self._shut_down(now_ns, step)
 
     def _came_late(self, sent: Late, now_ns: int, step: Step) -> None:
-        trial, gap = late_gap(self._writer, sent)
-        self._writer.log(Kind.GAP, gap, trial=trial, episode=sent.episode)
+        note_late(self._writer, sent)
 
     def _greet(self, message: Message, now_ns: int, step: Step) -> None:
         """A process has begun."""

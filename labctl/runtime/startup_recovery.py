@@ -72,7 +72,8 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial,
     traces.sync()
     found = looking_over(writer, trial.condition, episode, [camera.name for camera in cell.camera])()
     before = record_of(writer.campaign.events(), writer.state).episodes[episode]
-    marked, end_ns = before.gaps, before.end_ns
+    marked, end_ns = (*before.gaps, *writer.ledger.gaps(episode)), before.end_ns
+    private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
     gaps: list[GapBody] = [*traces.gaps(episode)]
     if end_ns is not None:
         gaps += recording_gaps(streams, steady_rates(cell), end_ns, marked=marked)
@@ -89,14 +90,16 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial,
         if entry["n"] and end_ns is not None
     ]
     gaps = [gap for gap in gaps if gap not in marked]  # of a start that was killed in the middle of this
+    for gap in [gap for gap in gaps if gap["stream"] in private]:
+        writer.ledger.seal_gap(episode, gap)
+    gaps = [gap for gap in gaps if gap["stream"] not in private]
     for gap in gaps:
         writer.log(Kind.GAP, gap, trial=trial.id, episode=episode)
-    private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
     seal = partial(writer.ledger.seal_value, episode, "streams")
-    total = len(marked) + len(gaps)
+    total = len(before.gaps) + len(gaps)
     given = {"clocks": found.clocks, "detected": found.detected}
     body = recording_body(streams, private, found.footage.videos, total, seal, **given)
     writer.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
-    samples = sum(entry["n"] for entry in streams.values())
+    samples = sum(entry["n"] for name, entry in streams.items() if name not in private)  # the others tell a rate
     text = f"{count(samples, 'sample')}, {count(len(found.footage.videos), 'video')}, {count(len(gaps), 'gap')} noted"
     return f"{trial.place}: sealed what was recorded of {episode}: {text}"

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
+from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of, sealed_gaps
 from labctl.core.events import Event, Kind, digest
 from labctl.core.recorded.skew import clock_warnings
 from labctl.errors import LabctlError
@@ -36,12 +36,25 @@ def check_recordings(folder: Path, events: Sequence[Event], found: Found, chosen
         if event.kind == Kind.GAP:
             stream, why = event.body.get("stream"), event.body.get("why")
             found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
+        elif event.kind == Kind.CAMPAIGN_UNBLINDED:
+            found.notes += _sealed_gaps(event)
     found.of = 2 * len(sealed)  # traces, and then videos
     if sealed or chosen is None:
         found.guard(UNREADABLE, "traces.db", lambda: _check_traces(folder, events, sealed, found))
     elsewhere, notes = media_of(folder, events)
     found.notes += notes
     found.each(sealed, lambda event, own: _check_videos(folder, event, own, elsewhere))
+
+
+def _sealed_gaps(event: Event) -> list[str]:
+    """The gaps that were sealed, since their streams tell arms apart, once they are opened."""
+    try:
+        opened = sealed_gaps(event.body.get("openings") or ())
+        return [
+            f"gap in {gap['stream']} of episode {name}: {gap['why']}" for name, gaps in opened.items() for gap in gaps
+        ]
+    except (KeyError, TypeError, AttributeError):
+        return []  # openings that are none are named where the seal is checked
 
 
 def _check_videos(folder: Path, event: Event, found: Found, elsewhere: Collection[str]) -> None:

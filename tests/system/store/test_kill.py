@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import CLOCK, children, last_seq, of_kind, running, wait_for
-from support.runs.sealed_recordings import assert_all_sealed
+from support.sealed_recordings import assert_all_sealed
 
 from labctl.cli import call
 from labctl.clock import MILLISECOND, SECOND

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
-from support.runs.sealed_recordings import assert_all_sealed
+from support.sealed_recordings import assert_all_sealed
 
 from labctl.bus import Message, Node, Step
 from labctl.cli import call
@@ -24,7 +24,7 @@ from labctl.runtime.campaign_run import run_campaign
 from labctl.store.journal import Journal
 from labctl.store.verifying.verify import verify_campaign
 
-VOIDS = {'operator = "sim_operator"  ': 'operator = "support.runs.voiding_operator:build"  '}
+VOIDS = {'operator = "sim_operator"  ': 'operator = "support.screens.voiding_operator:build"  '}
 LATE_NS = 2 * SECOND  # what the recorder delivers comes so long after it was asked for
 
 
