@@ -47,10 +47,11 @@ def seal_what_is_left(writer: CampaignWriter, traces: TraceStore) -> list[str]:
     """Seal the recording of every episode that is over and whose recording is not: one that a person voided before it
     was sealed, or that never began, too. Nothing may write into them any more. Returns what was sealed, a line each.
     """
-    recorded = {*traces.episodes(), *filmed(writer.campaign.folder)}
+    left = unsealed(writer.campaign.events(), writer.state)
+    recorded = {*traces.episodes(), *filmed(writer.campaign.folder)} if left else set[str]()
     return [
         seal_what_is_there(writer, traces, trial, episode)
-        for trial, episode in unsealed(writer.campaign.events(), writer.state)
+        for trial, episode in left
         if episode in recorded or episode == trial.episode
     ]
 
@@ -78,14 +79,9 @@ def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial,
     if end_ns is not None:
         gaps += recording_gaps(streams, steady_rates(cell), end_ns, marked=marked)
     gaps += file_gaps(found.footage, {})
+    why = "process lost: at most the open second"
     gaps += [
-        {
-            "stream": name,
-            "from_ns": entry.get("t1_ns"),
-            "to_ns": None,
-            "lost": None,
-            "why": "process lost: at most the open second",
-        }
+        GapBody(stream=name, from_ns=entry.get("t1_ns"), to_ns=None, lost=None, why=why)
         for name, entry in sorted(streams.items())
         if entry["n"] and end_ns is not None
     ]
