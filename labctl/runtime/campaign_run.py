@@ -127,7 +127,7 @@ def seal_what_runs_left(folder: Path, verb: str, *, anchor: Anchor | None = None
 
 
 def _seal_the_rest(campaign: Campaign, anchor: Callable[[], Anchor]) -> list[str]:
-    if campaign.state.phase not in (Phase.OPEN, Phase.CLOSED) or not unsealed(campaign.events(), campaign.state):
+    if campaign.state.phase not in (Phase.OPEN, Phase.CLOSED) or not unsealed(campaign.record()):
         return []
     try:
         _wait_for_orphans(campaign.folder, MonotonicClock())

@@ -6,11 +6,10 @@ May not: arm, stage or restart anything; the conclusions are events and lines fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
-from labctl.core.campaign_state import CampaignState
-from labctl.core.events import Event, Kind
+from labctl.core.events import Kind
+from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
@@ -47,7 +46,7 @@ def seal_what_is_left(writer: CampaignWriter, traces: TraceStore) -> list[str]:
     """Seal the recording of every episode that is over and whose recording is not: one that a person voided before it
     was sealed, or that never began, too. Nothing may write into them any more. Returns what was sealed, a line each.
     """
-    left = unsealed(writer.campaign.events(), writer.state)
+    left = unsealed(record_of(writer.campaign.events(), writer.state))
     recorded = {*traces.episodes(), *filmed(writer.campaign.folder)} if left else set[str]()
     return [
         seal_what_is_there(writer, traces, trial, episode)
@@ -56,12 +55,12 @@ def seal_what_is_left(writer: CampaignWriter, traces: TraceStore) -> list[str]:
     ]
 
 
-def unsealed(events: Sequence[Event], state: CampaignState) -> list[tuple[Trial, str]]:
-    """The episodes that are over and have no RecordingSealed, with their trials, in the order they were revealed."""
-    sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
-    revealed = [event for event in events if event.kind == Kind.ARM_REVEALED and event.episode not in sealed]
-    pairs = [(state.trials[event.trial or ""], event.episode or "") for event in revealed]
-    return [(trial, episode) for trial, episode in pairs if episode != trial.episode or trial.state not in LIVE]
+def unsealed(record: Record) -> list[tuple[Trial, str]]:
+    """The episodes that are over and whose recording is not sealed, with their trials, in the order they were
+    revealed.
+    """
+    left = [(record.state.trials[one.trial], one.id) for one in record.episodes.values() if one.sealed is None]
+    return [(trial, episode) for trial, episode in left if episode != trial.episode or trial.state not in LIVE]
 
 
 def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial, episode: str) -> str:
