@@ -7,7 +7,7 @@ before it existed, or where it does not apply. openings_root: binds every value 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict, TypeVar
 
 from labctl.core.evening_bodies import (
@@ -31,7 +31,6 @@ from labctl.messages.body_parts import (
     Link,
     LookTaken,
     MatchEntry,
-    Opening,
     OutcomeBody,
     Photo,
     Pins,
@@ -311,20 +310,6 @@ class CampaignUnblinded(Unsealed):
 
     early: bool
     reason: str | None
-
-
-SEALED_GAP = "gap:"  # how the field of an opening begins that has a gap of a stream that tells arms apart
-
-
-def sealed_gaps(openings: Iterable[Opening]) -> dict[str, list[GapBody]]:
-    """By episode, what is missing of streams that tell arms apart, in the order in which it was known: no entry of the
-    journal says of it that it is.
-    """
-    found: dict[str, list[GapBody]] = {}
-    for opening in openings:
-        if opening["field"].startswith(SEALED_GAP):
-            found.setdefault(opening["episode"], []).append(opening["value"])
-    return found
 
 
 FORMS: Mapping[Kind, type] = {

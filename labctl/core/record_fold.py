@@ -12,7 +12,7 @@ from labctl.clock import SECOND, Anchor
 from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import body_of
-from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind
+from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind, sealed_gaps
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Void
@@ -141,7 +141,7 @@ class _Fold:
 
     def _unblind(self, opened: bodies.CampaignUnblinded) -> None:
         self._whole = replace(self._whole, unblinding=opened)
-        for name, gaps in bodies.sealed_gaps(opened.get("openings") or ()).items():
+        for name, gaps in sealed_gaps(opened.get("openings") or ()).items():
             if (before := self._episodes.get(name)) is not None:
                 self._episodes[name] = replace(before, gaps=(*before.gaps, *gaps))
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from labctl.bus import Body
 from labctl.core.design import Schedule, compared_positions, drbg
-from labctl.core.event_bodies import SEALED_GAP, CampaignOpened, Form, body_of, sealed_gaps
-from labctl.core.events import Event, Kind, canonical
+from labctl.core.event_bodies import CampaignOpened, Form, body_of
+from labctl.core.events import SEALED_GAP, Event, Kind, canonical, sealed_gaps
 from labctl.errors import BrokenRecord, StateError
 from labctl.messages.body_parts import GapBody, Link, Opening, SlotWithArm, StreamEntry, Unsealed
 from labctl.plain import Json

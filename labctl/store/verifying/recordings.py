@@ -9,8 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of, sealed_gaps
-from labctl.core.events import Event, Kind, digest
+from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
+from labctl.core.events import Event, Kind, digest, sealed_gaps
 from labctl.core.recorded.skew import clock_warnings
 from labctl.errors import LabctlError
 from labctl.store.database_backend import sqlite_url
