@@ -55,7 +55,7 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_jso
     base, success and stages as a device reports them, a report, an episodes table and what `labctl analyze` says.
     """
     from labctl.reporting.campaign_report import report_campaign
-    from labctl.runtime.campaign_run import run_campaign
+    from labctl.runtime.campaign_run import run_campaign, seal_what_runs_left
     from labctl.store.campaign import close_campaign, freeze_campaign, open_campaign, unblind_campaign
     from labctl.store.verifying.verify import verify_campaign
 
@@ -79,6 +79,7 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_jso
         if not run_campaign(opened.folder, say):
             raise KeyboardInterrupt
     anchor = ManualClock(last_ns(opened.folder) + SECOND).anchor()
+    seal_what_runs_left(opened.folder, "close", anchor=anchor)
     unreviewed = partial(freeze_campaign, unreviewed=True)  # nobody sits by it: its report says so
     for finish in (close_campaign, unreviewed, unblind_campaign):
         for line in finish(opened.folder, who="demo", anchor=anchor):

@@ -220,10 +220,13 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 @json_option
 def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
+    from labctl.runtime.campaign_run import seal_what_runs_left
     from labctl.store.campaign import close_campaign
 
     folder = campaign_folder(campaign, lab)
-    lines = close_campaign(folder, who=acting(who, folder), reason=reason, abandon=abandon)
+    who = acting(who, folder)
+    sealed = seal_what_runs_left(folder, "close")
+    lines = [*sealed, *close_campaign(folder, who=who, reason=reason, abandon=abandon)]
     next_ = f"labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish"
     _say_phase(folder, lines, reason, next_, as_json)
 
@@ -255,10 +258,13 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
 def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Reveal which arm was which, for good. Before freezing it needs a reason, which every report will print."""
     from labctl.joint.cell import opening_of
+    from labctl.runtime.campaign_run import seal_what_runs_left
     from labctl.store.campaign import unblind_campaign
 
     folder = campaign_folder(campaign, lab)
-    lines = unblind_campaign(folder, who=acting(who, folder), reason=reason, opening=opening_of(folder))
+    who = acting(who, folder)
+    sealed, opening = seal_what_runs_left(folder, "unblind"), opening_of(folder)
+    lines = [*sealed, *unblind_campaign(folder, who=who, reason=reason, opening=opening)]
     _say_phase(folder, lines, reason, f"labctl report {campaign} --out report", as_json)
 
 

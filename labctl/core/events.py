@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
     from labctl.bus import Body
+    from labctl.messages.body_parts import GapBody, Opening
 
 
 GENESIS = "0" * 64
 STOP_BY_HAND = "operator_stop"  # code of the hold that a stop by hand raises
 ARMS_UNREADY = "arms_unready"  # code of the hold of a start at which not every arm answered
 LOOK_SAID_STOP = "look_said_stop"  # code of the hold that an interim look raises
+SEALED_GAP = "gap:"  # how the field of an opening begins that has a gap of a stream that tells arms apart
 VOIDS_ALIKE = "voids_alike"  # code of the hold after several voids in a row for the same reason
 STOPPED_BY_HAND = "operator stop"  # cause of the operation that such a stop ends
 
@@ -159,3 +162,14 @@ def event_hash(event: Event) -> str:
 def digest(value: Any) -> str:
     """sha256 hex of a value's canonical JSON."""
     return hashlib.sha256(canonical(value)).hexdigest()
+
+
+def sealed_gaps(openings: Iterable[Opening]) -> dict[str, list[GapBody]]:
+    """By episode, what is missing of streams that tell arms apart, in the order in which it was known: no entry of the
+    journal says of it that it is.
+    """
+    found: dict[str, list[GapBody]] = {}
+    for opening in openings:
+        if opening["field"].startswith(SEALED_GAP):
+            found.setdefault(opening["episode"], []).append(opening["value"])
+    return found

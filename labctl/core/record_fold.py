@@ -12,7 +12,7 @@ from labctl.clock import SECOND, Anchor
 from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import body_of
-from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind
+from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind, sealed_gaps
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Void
@@ -86,7 +86,7 @@ class _Fold:
             case Kind.CAMPAIGN_FROZEN:
                 self._whole = replace(self._whole, frozen=True, frozen_wall=event.wall, frozen_by=event.who)
             case Kind.CAMPAIGN_UNBLINDED:
-                self._whole = replace(self._whole, unblinding=body_of(event, bodies.CampaignUnblinded))
+                self._unblind(body_of(event, bodies.CampaignUnblinded))
             case Kind.RUN_STARTED:
                 self._whole = replace(self._whole, pins=event.body.get("pins") or self._whole.pins)
             case Kind.SESSION_OPENED:
@@ -138,6 +138,12 @@ class _Fold:
     def _say_of_stop(self, stop: HandStop) -> None:
         for name in self._stopped or ():
             self._episodes[name] = replace(self._episodes[name], stop=stop)
+
+    def _unblind(self, opened: bodies.CampaignUnblinded) -> None:
+        self._whole = replace(self._whole, unblinding=opened)
+        for name, gaps in sealed_gaps(opened.get("openings") or ()).items():
+            if (before := self._episodes.get(name)) is not None:
+                self._episodes[name] = replace(before, gaps=(*before.gaps, *gaps))
 
     def _commit(self, event: Event, trial: str) -> None:
         body = body_of(event, bodies.SceneCommitted)

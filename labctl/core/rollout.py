@@ -99,7 +99,7 @@ class Rollout:
     """An episode in flight. Times are monotonic ns; `epoch` is the motion lease's.
 
     Its phase changes by `start`, `go`, `end`, `digest` and `seal` alone, which raise StateError for a phase that may
-    not follow (`FOLLOWS`). A void takes the rollout away, whatever its phase.
+    not follow (`FOLLOWS`). A void before its start takes the rollout away, one after its end once it is sealed.
     """
 
     trial: str
@@ -129,6 +129,8 @@ class Rollout:
     dying: set[str] = field(default_factory=set[str])  # processes killed because they hung; not yet seen to end
     unseen: dict[str, str] = field(default_factory=dict[str, str])  # stream of a camera or sensor without any -> why
     gaps: list[GapBody] = field(default_factory=list[GapBody])  # journalled while the episode went on
+    void: bool = field(default=False, init=False)  # by a person, after it ended; its recording is sealed all the same
+    given_up: bool = field(default=False, init=False)  # it cannot be sealed by this run; the next one does
     driven: int | None = None  # number of the intervention in which a hand device has the robot
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
     _phase: Phase = field(default=Phase.ARMING, init=False)

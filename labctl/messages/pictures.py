@@ -21,7 +21,9 @@ class CameraState(Typed, kind="camera", sender="camera:*", to="run"):
 
 @dataclass(frozen=True, slots=True)
 class FrameGap(Typed, kind="gap", sender="camera:*, sensor:*", to="run"):
-    """The body of a `Gap` event: missing frames (or values of a sensor), over, or a part of those that go on."""
+    """The body of a `Gap` event: missing frames (or values of a sensor), over, or a part of those that go on. private:
+    of a stream that tells arms apart, so that no event has it.
+    """
 
     episode: str
     stream: str
@@ -30,6 +32,7 @@ class FrameGap(Typed, kind="gap", sender="camera:*, sensor:*", to="run"):
     lost: int | None
     why: str
     holes: int | None = None
+    private: bool = False
 
 
 @dataclass(frozen=True, slots=True)

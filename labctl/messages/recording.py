@@ -103,9 +103,10 @@ class Closed(Typed, kind="closed", sender="recorder", to="run"):
 
 @dataclass(frozen=True, slots=True)
 class Late(Typed, kind="late", sender="recorder", to="run"):
-    """A chunk came after its recording was sealed; it is not stored."""
+    """A chunk came after its recording was sealed; it is not stored. private: of a stream that tells arms apart."""
 
     episode: str
     stream: str
     seq: int = 0
     n: int = 0
+    private: bool = False

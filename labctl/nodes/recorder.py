@@ -63,7 +63,12 @@ class RecorderNode:
         late = [(chunk, message) for chunk, message in chunks if chunk.episode in self._concluded]
         for chunk, message in (*stored, *late):
             step.out.append(messages.Ack(chunk.episode, chunk.stream, chunk.seq).to(message.sender))
-        step.out += [messages.Late(chunk.episode, chunk.stream, chunk.seq, chunk.n).to("run") for chunk, _ in late]
+        step.out += [self._late(chunk) for chunk, _ in late]
+
+    def _late(self, chunk: messages.Chunk) -> Message:
+        specs = {spec.name: spec for spec in self._store.streams(chunk.episode)}
+        private = chunk.stream not in specs or specs[chunk.stream].arm_dependent
+        return messages.Late(chunk.episode, chunk.stream, chunk.seq, chunk.n, private).to("run")
 
     def _complete(self) -> bool:
         """Every producer has ended, and every chunk it sent is here."""

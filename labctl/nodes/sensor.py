@@ -125,7 +125,8 @@ class SensorNode:
         from_ns = max(self._opened_ns, self._newest_ns)
         if to_ns > from_ns and self.sender.episode is not None:
             lost = round((to_ns - from_ns) / SECOND * self._spec.rate_hz)
-            gap = FrameGap(self.sender.episode, self._stream, from_ns, to_ns, lost, f"lost: {self._connection.cause}")
+            why, private = f"lost: {self._connection.cause}", self._spec.arm_dependent
+            gap = FrameGap(self.sender.episode, self._stream, from_ns, to_ns, lost, why, private=private)
             step.out.append(gap.to("run"))
 
     def _tell(self, now_ns: int, step: Step) -> None:

@@ -10,18 +10,18 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 from labctl.alerts.courier import Alerts
 from labctl.bus import Message, Node
-from labctl.clock import SECOND, Clock, ManualClock, MonotonicClock, began
+from labctl.clock import SECOND, Anchor, Clock, ManualClock, MonotonicClock, began
 from labctl.config.cell_schema import Setup
 from labctl.core.events import Kind
 from labctl.core.liveness import Liveness
 from labctl.core.published_state import PublishedState
-from labctl.core.trial import next_trial, tally
-from labctl.errors import InputError, MissingExtra, StateError
+from labctl.core.trial import Phase, next_trial, tally
+from labctl.errors import BrokenRecord, InputError, MissingExtra, StateError, StorageError
 from labctl.logs import begin
 from labctl.plain import Json
 from labctl.runtime.campaign_writer import CampaignWriter
@@ -41,11 +41,12 @@ from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.seal import OwnSeal, joint_seal
-from labctl.runtime.startup_recovery import recover
+from labctl.runtime.startup_recovery import recover, seal_what_is_left, unsealed
 from labctl.software import collect_pins
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
+from labctl.store.journal import refuse_no_campaign
 from labctl.store.locks import Lock, campaign_lock, cell_lock
 from labctl.store.scene_references import HOLDS_NOTHING, WHERE_MEASURED, rules, scores_available
 from labctl.store.traces import TraceStore
@@ -93,7 +94,8 @@ def run_campaign(
         attended = attended or campaign.cell.cell.operator == "console"
         over = nothing_left(campaign, attended=attended)
         if over:
-            say(over)
+            for line in (*_seal_the_rest(campaign, clock.anchor), over):
+                say(line)
             return True
         refuse_unless_as_opened(campaign.folder, campaign.events())
         stack.enter_context(cell_lock(folder, campaign.cell.cell.name, verb=verb, clock=clock))
@@ -110,6 +112,34 @@ def run_campaign(
             return _run_manual(campaign, say, watch, wrap, unready=unready)
         given = {"attended": attended, "unready": unready, "hand_terminal": hand_terminal}
         return _run_live(campaign, say, watch, clock, **given)
+
+
+def seal_what_runs_left(folder: Path, verb: str, *, anchor: Anchor | None = None) -> list[str]:
+    """Seal the recordings that runs left unsealed, before a verb after which none can be: a line of each.
+
+    Nothing keeps that verb from its work: recordings that cannot be read are said, and left to `verify`. Raises
+    StateError when a run holds the campaign.
+    """
+    refuse_no_campaign(folder)
+    clock = MonotonicClock()
+    with campaign_lock(folder, verb=verb, clock=clock), Campaign.open(folder, writer=True) as campaign:
+        return _seal_the_rest(campaign, clock.anchor if anchor is None else lambda: anchor)
+
+
+def _seal_the_rest(campaign: Campaign, anchor: Callable[[], Anchor]) -> list[str]:
+    if campaign.state.phase not in (Phase.OPEN, Phase.CLOSED) or not unsealed(campaign.record()):
+        return []
+    try:
+        _wait_for_orphans(campaign.folder, MonotonicClock())
+        writer = CampaignWriter(campaign, anchor, _log.info, WHO)
+        with closing(_traces(campaign)) as traces:
+            return seal_what_is_left(writer, traces)
+    except (StorageError, BrokenRecord) as error:
+        return [f"what was recorded of episodes that are over cannot be sealed: {error}"]
+
+
+def _traces(campaign: Campaign) -> TraceStore:
+    return TraceStore.open(campaign.traces_url, campaign.opened["campaign"], durable=campaign.opened["durable"])
 
 
 def nothing_left(campaign: Campaign, *, attended: bool) -> str:
@@ -180,11 +210,8 @@ def _prepare(
     """The run node of a recovered campaign."""
     pins = collect_pins()
     writer = CampaignWriter(campaign, clock.anchor, say, WHO, on_head)
-    traces = TraceStore.open(campaign.traces_url, campaign.opened["campaign"], durable=campaign.opened["durable"])
-    try:
+    with closing(_traces(campaign)) as traces:
         concluded = recover(writer, traces)
-    finally:
-        traces.close()
     started = writer.log(Kind.RUN_STARTED, {"pins": pins, "recovered": concluded})
     for line in concluded:
         say(f"recovered: {line}")

@@ -135,7 +135,8 @@ class CampaignWriter:
         if kind in (Kind.RUN_STARTED, Kind.OUTCOME_RECORDED):
             self._ask_preferences()
         turn = self.current()
-        self.hands.note(kind, event.at_ns, begun=bool(turn and turn.episodes))
+        if kind != Kind.RECORDING_SEALED or (turn and turn.episode == episode):  # else nobody waited for it
+            self.hands.note(kind, event.at_ns, begun=bool(turn and turn.episodes))
         if kind in HEADED:
             self._keep_head(HEADED[kind])
         return event

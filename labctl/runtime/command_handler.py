@@ -279,9 +279,7 @@ class Orders(RecordedOrders):
             body["confirmed_at"] = confirmed_at
         body["after_go"] = trial.go_ns is not None
         self._writer.log(Kind.EPISODE_VOIDED, body, trial=trial.id, episode=trial.episode, **given.by)
-        if not trial.sealed_recording:  # what was not delivered yet is not waited for
-            self._sequencer.end_controller(given.step)
-        self._sequencer.rollout = None
+        self._sequencer.let_go(given.step)
 
     def _confirm(self, args: commands.Confirm, given: Given) -> None:
         """A second person says, at a console of their own, that the episode at hand is to be void."""

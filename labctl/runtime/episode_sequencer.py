@@ -8,10 +8,8 @@ What every arm needs alike (robot, recorder, cameras, disk) is waited for instea
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 
 from labctl.bus import Body, Message, Step, Work
-from labctl.clock import SECOND
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import EndReason, InterventionKind, Kind
 from labctl.core.interlock import Hold
@@ -19,17 +17,16 @@ from labctl.core.liveness import Liveness
 from labctl.core.rollout import MOVING, Phase, Rollout, lost_reason, stream_of, void_reason, voided_by_rule
 from labctl.core.trial import Trial
 from labctl.messages import driving
-from labctl.messages.body_parts import GapBody
 from labctl.messages.joint import SealAnswer
 from labctl.messages.motion import LEASE_RENEWALS, DeviceReport, Lease, Stop
 from labctl.messages.pictures import CameraState, FrameGap, Video
 from labctl.messages.processes import Kill, Spawn
 from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost, Resend
 from labctl.nodes.phase_table import On, OnRaw, by_kind, hear
-from labctl.plain import RobotAbout, count
+from labctl.plain import RobotAbout
 from labctl.runtime.campaign_writer import CampaignWriter
-from labctl.runtime.recording_seal import looking_over, sealed_body
-from labctl.runtime.revealing import revealed
+from labctl.runtime.recording_seal import gap_of, looking_at, note_gap, say_missing, sealed_body
+from labctl.runtime.revealing import revealed, started_body
 from labctl.store.frozen_cards import cameras_wanted
 from labctl.store.sealing import Findings
 
@@ -112,7 +109,7 @@ class EpisodeSequencer:
             self._log(Kind.INSTRUCTION_SWITCHED, taken)
 
     def _gap(self, sent: FrameGap, now_ns: int, step: Step) -> None:
-        self.mark(GapBody(**{key: value for key, value in sent.wire().items() if key != "episode"}))
+        note_gap(self._writer, self._current, gap_of(sent), private=sent.private)
 
     def _failed(self, sent: driving.Failed, now_ns: int, step: Step) -> None:
         self.lose(sent.name, now_ns, step, private=sent.private)
@@ -185,12 +182,6 @@ class EpisodeSequencer:
             self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **common})
             rollout.driven = None
 
-    def mark(self, gap: GapBody) -> None:
-        """A gap is journalled as soon as it is known: a crash may not forget it."""
-        rollout = self._current
-        rollout.gaps.append(gap)
-        self._log(Kind.GAP, gap)
-
     def _camera(self, sent: CameraState, now_ns: int, step: Step) -> None:
         """A camera has stopped giving pictures, or gives them again. Before start the interlocks decide about that."""
         rollout, name, lost = self._current, sent.name, sent.lost
@@ -232,7 +223,7 @@ class EpisodeSequencer:
         rollout.lost.add(name)
         if dying and name in rollout.cameras:  # its video is looked at once nobody can write it any more
             rollout.dying.add(name)
-        if private and rollout.phase != Phase.SEALED:  # then no entry would bind it
+        if private and not rollout.void and rollout.phase != Phase.SEALED:  # else no entry would bind it
             self._writer.ledger.seal_value(rollout.episode, f"failure:{len(rollout.lost)}", private)
         if name == "recorder":
             rollout.lost.discard(name)  # it is restarted and asked again; only the end reason remembers
@@ -284,23 +275,13 @@ class EpisodeSequencer:
         rollout.digest()
         self.end_controller(step)
         if rollout.closed is None:
-            why = "the recorder did not deliver; end this run and start it again: it seals what is on disk"
-            self._writer.log(Kind.CELL_FAULTED, {"reason": why})
-            return
-        cameras = [name.removeprefix("camera:") for name in rollout.cameras]
-        condition = self._writer.state.trials[rollout.trial].condition
-        look = looking_over(self._writer, condition, rollout.episode, cameras)
-        step.work.append(Work(look, "digested", tag=rollout.episode))
+            self._give_up("the recorder did not deliver")
+        else:
+            step.work.append(Work(looking_at(self._writer, rollout), "digested", tag=rollout.episode))
 
     def _start(self, now_ns: int, step: Step) -> None:
-        rollout, writer = self._current, self._writer
-        private = {**asdict(rollout.task), "pins": self._pins}
-        about = {"pins": self._pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
-        about |= {key: writer.opened[key] for key in ("kind", "durable")}
-        about |= {} if self.robot_about is None else {"robot": self.robot_about}
-        about |= {"inputs_seed": rollout.inputs[1]} if rollout.inputs[0] else {}
-        body = {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
-        self._log(Kind.EPISODE_STARTED, body)
+        rollout = self._current
+        self._log(Kind.EPISODE_STARTED, started_body(self._writer, rollout, self._pins, self.robot_about))
         rollout.start(now_ns)
         self.next_lease_ns = now_ns
         self._renew(now_ns, step)
@@ -348,19 +329,36 @@ class EpisodeSequencer:
     def _digested(self, message: Message, now_ns: int, step: Step) -> None:
         body = message.body
         if "error" in body:
-            why = f"the videos cannot be read: {body['error']}; end this run and start it again: it seals what is there"
-            self._writer.log(Kind.CELL_FAULTED, {"reason": why})
+            self._give_up(f"the videos cannot be read: {body['error']}")
         else:
             self._seal(body["result"])
 
+    def _give_up(self, why: str) -> None:
+        """This run cannot seal it; a trial that was voided goes on once a person acknowledged that."""
+        again = "end this run and start it again: it seals what is on disk"
+        self._writer.log(Kind.CELL_FAULTED, {"reason": f"{why}; {again}"})
+        self._current.given_up = True
+        if self._current.void:
+            self.rollout = None
+
+    def let_go(self, step: Step) -> None:
+        """A person voided the episode that ended; its recording is sealed before the next trial begins."""
+        rollout = self.rollout
+        if rollout is None or rollout.given_up or rollout.phase == Phase.SEALED:
+            self.end_controller(step)
+            self.rollout = None
+        else:
+            rollout.void = True
+
     def _seal(self, found: Findings) -> None:
         rollout, writer = self._current, self._writer
-        body = sealed_body(writer, rollout, found, self.mark)
+        body = sealed_body(writer, rollout, found)
         self._log(Kind.RECORDING_SEALED, body)
         rollout.seal()
-        for name in rollout.cameras:
-            if rollout.missing(name):
-                writer.say(f"{self._named}: {count(rollout.missing(name), 'frame')} of {name} missing; see its gaps")
+        say_missing(writer, rollout)
+        if rollout.void:
+            self.rollout = None
+            return
         ended, went = rollout.reason, rollout.go_ns is not None
         if ended is not None and voided_by_rule(ended, writer.opened, went=went):
             evidence = {"reason": str(void_reason(ended)), "evidence": writer.state.last_seq, "confirmed_by": None}

@@ -1,4 +1,5 @@
-"""The arm of a committed trial, asked of the seal: the episode begins to exist, with all that its controller is given.
+"""The arm of a committed trial, asked of the seal: the episode begins to exist, with all that its controller is given;
+and what is journalled of it when it starts.
 
 May not: send anything, or let the arm be seen: it goes into the rollout, for the controller, and into the seal.
 """
@@ -6,7 +7,9 @@ May not: send anything, or let the arm be seen: it goes into the rollout, for th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 
+from labctl.bus import Body
 from labctl.clock import SECOND
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import Kind
@@ -17,6 +20,7 @@ from labctl.messages import driving
 from labctl.messages.body_parts import Driver
 from labctl.messages.edits import delay_s
 from labctl.messages.joint import SealAnswer
+from labctl.plain import RobotAbout
 from labctl.runtime.campaign_writer import CampaignWriter
 
 
@@ -67,6 +71,16 @@ def revealed(
         inputs=(inputs, ledger.seed(f"inputs:{trial.block}")),  # one seed for all arms of a block
         sensors=sensors,
     )
+
+
+def started_body(writer: CampaignWriter, rollout: Rollout, pins: Body, robot_about: RobotAbout | None) -> Body:
+    """The body of EpisodeStarted; what the controller was given is sealed. robot_about: once its node is connected."""
+    private = {**asdict(rollout.task), "pins": pins}
+    about = {"pins": pins, "items_staged": rollout.items, "budget_s": rollout.budget_ns / SECOND}
+    about |= {key: writer.opened[key] for key in ("kind", "durable")}
+    about |= {} if robot_about is None else {"robot": robot_about}
+    about |= {"inputs_seed": rollout.inputs[1]} if rollout.inputs[0] else {}
+    return {**about, "sealed": writer.ledger.seal_value(rollout.episode, "controller", private)}
 
 
 def _hand_beside(arm: Arm, writer: CampaignWriter) -> Driver | None:

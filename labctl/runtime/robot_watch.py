@@ -20,6 +20,7 @@ from labctl.messages.motion import DeviceReport, Recover, Stop, StopHeard
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.recorded_orders import Given
+from labctl.runtime.recording_seal import note_gap
 from labctl.runtime.staging import Staging
 
 BAD_MODES = ("safety_stop", "fault", "lost")  # of devices.RobotStatus: a person has to look
@@ -96,7 +97,7 @@ class RobotWatch:
         rollout = self._sequencer.rollout
         if rollout is not None and rollout.moving:
             times = {"from_ns": body["from_ns"], "to_ns": body["to_ns"]}
-            self._sequencer.mark(GapBody(stream=ACTION, **times, lost=None, why=PAUSED))
+            note_gap(self._writer, rollout, GapBody(stream=ACTION, **times, lost=None, why=PAUSED))
 
     def _sensed(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
         """A device saw what the next stage of the task is: it is reached, unless a person takes it back."""

@@ -35,7 +35,7 @@ from labctl.runtime.episode_sequencer import EpisodeSequencer
 from labctl.runtime.operator_state import CellReport, Publication, camera_states
 from labctl.runtime.process_watch import ProcessWatch
 from labctl.runtime.readiness import ASKED, Readiness
-from labctl.runtime.recording_seal import late_gap
+from labctl.runtime.recording_seal import being_sealed, note_late
 from labctl.runtime.robot_watch import RobotWatch
 from labctl.runtime.scene_watch import SceneWatch
 from labctl.runtime.seal import ANSWERED, OwnSeal
@@ -136,9 +136,10 @@ class RunNode:
         if self._ended_by and not self._shutting_down and not self._awaited():
             self._shut_down(now_ns, step)
         rollout = self._sequencer.rollout  # it may be voided by now
+        at_rest = rollout is None or rollout.phase == Phase.SEALED
         if self._shutting_down:
-            at_rest = rollout is None or rollout.phase == Phase.SEALED
             self.finished = self.finished or at_rest or now_ns >= self._leave_by_ns
+        self.finished = self.finished or (self._orders.over and at_rest)
         if now_ns >= self._publication.next_ns or any(message.kind not in _ROUTINE for message in inbox):
             self._publish(now_ns, step)
         step.due_ns = self._due_ns = self._due(now_ns)
@@ -205,8 +206,7 @@ class RunNode:
         self._shut_down(now_ns, step)
 
     def _came_late(self, sent: Late, now_ns: int, step: Step) -> None:
-        trial, gap = late_gap(self._writer, sent)
-        self._writer.log(Kind.GAP, gap, trial=trial, episode=sent.episode)
+        note_late(self._writer, sent)
 
     def _greet(self, message: Message, now_ns: int, step: Step) -> None:
         """A process has begun."""
@@ -225,7 +225,8 @@ class RunNode:
 
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
-        found += [hold for hold in (self._readiness.hold, self._seal.hold) if hold is not None]
+        sealing = being_sealed(self._sequencer.rollout)
+        found += [hold for hold in (sealing, self._readiness.hold, self._seal.hold) if hold is not None]
         if self._ended_by:
             again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))
@@ -263,7 +264,6 @@ class RunNode:
         except LabctlError as error:
             reply |= {"ok": False, "error": str(error), "kind": type(error).__name__}
             self._orders.touches += 1
-        self.finished = self.finished or self._orders.over
         reply["version"] = self._orders.version(self._writer.current())
         step.out.append(Message(message.sender, "reply", reply))
 

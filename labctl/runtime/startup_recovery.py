@@ -9,14 +9,16 @@ from __future__ import annotations
 from functools import partial
 
 from labctl.core.events import Kind
+from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
 from labctl.core.rollout import recording_body, recording_gaps, steady_rates
-from labctl.core.trial import State, Trial
+from labctl.core.trial import LIVE, Trial
+from labctl.messages.body_parts import GapBody
 from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over
-from labctl.store.footage import file_gaps
+from labctl.store.footage import file_gaps, filmed
 from labctl.store.traces import TraceStore
 
 
@@ -34,48 +36,65 @@ def recover(writer: CampaignWriter, traces: TraceStore) -> list[str]:
         for item in pending:
             writer.log(item.kind, item.body, trial=item.trial, episode=item.episode)
             sentences.append(item.text)
-        sealed = [
-            seal_what_is_there(writer, traces, trial) for trial in writer.state.trials.values() if _unsealed(trial)
-        ]
+        sealed = seal_what_is_left(writer, traces)
         sentences += sealed
         if not pending and not sealed:
             return sentences
 
 
-def _unsealed(trial: Trial) -> bool:
-    return trial.state == State.SCORING and not trial.sealed_recording
+def seal_what_is_left(writer: CampaignWriter, traces: TraceStore) -> list[str]:
+    """Seal the recording of every episode that is over and whose recording is not: one that a person voided before it
+    was sealed, or that never began, too. Nothing may write into them any more. Returns what was sealed, a line each.
+    """
+    left = unsealed(record_of(writer.campaign.events(), writer.state))
+    recorded = {*traces.episodes(), *filmed(writer.campaign.folder)} if left else set[str]()
+    return [
+        seal_what_is_there(writer, traces, trial, episode)
+        for trial, episode in left
+        if episode in recorded or episode == trial.episode
+    ]
 
 
-def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial) -> str:
-    """Seal the recording of an ended episode from what reached the disk; what is missing becomes gaps."""
-    assert trial.episode is not None and trial.end_ns is not None
-    episode = trial.episode
+def unsealed(record: Record) -> list[tuple[Trial, str]]:
+    """The episodes that are over and whose recording is not sealed, with their trials, in the order they were
+    revealed.
+    """
+    left = [(record.state.trials[one.trial], one.id) for one in record.episodes.values() if one.sealed is None]
+    return [(trial, episode) for trial, episode in left if episode != trial.episode or trial.state not in LIVE]
+
+
+def seal_what_is_there(writer: CampaignWriter, traces: TraceStore, trial: Trial, episode: str) -> str:
+    """Seal the recording of an episode that is over from what reached the disk; what is missing becomes gaps. Of one
+    that never began nothing is missing but what lacks in the middle.
+    """
     streams = traces.seal(episode)
     cell = writer.campaign.cell
     traces.sync()
     found = looking_over(writer, trial.condition, episode, [camera.name for camera in cell.camera])()
-    marked = record_of(writer.campaign.events(), writer.state).episodes[episode].gaps
-    gaps = [*traces.gaps(episode), *recording_gaps(streams, steady_rates(cell), trial.end_ns, marked=marked)]
+    before = record_of(writer.campaign.events(), writer.state).episodes[episode]
+    marked, end_ns = (*before.gaps, *writer.ledger.gaps(episode)), before.end_ns
+    private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
+    gaps: list[GapBody] = [*traces.gaps(episode)]
+    if end_ns is not None:
+        gaps += recording_gaps(streams, steady_rates(cell), end_ns, marked=marked)
     gaps += file_gaps(found.footage, {})
+    why = "process lost: at most the open second"
     gaps += [
-        {
-            "stream": name,
-            "from_ns": entry.get("t1_ns"),
-            "to_ns": None,
-            "lost": None,
-            "why": "process lost: at most the open second",
-        }
+        GapBody(stream=name, from_ns=entry.get("t1_ns"), to_ns=None, lost=None, why=why)
         for name, entry in sorted(streams.items())
-        if entry["n"]
+        if entry["n"] and end_ns is not None
     ]
+    gaps = [gap for gap in gaps if gap not in marked]  # of a start that was killed in the middle of this
+    for gap in [gap for gap in gaps if gap["stream"] in private]:
+        writer.ledger.seal_gap(episode, gap)
+    gaps = [gap for gap in gaps if gap["stream"] not in private]
     for gap in gaps:
         writer.log(Kind.GAP, gap, trial=trial.id, episode=episode)
-    private = [spec.name for spec in traces.streams(episode) if spec.arm_dependent]
     seal = partial(writer.ledger.seal_value, episode, "streams")
-    total = len(marked) + len(gaps)
+    total = len(before.gaps) + len(gaps)
     given = {"clocks": found.clocks, "detected": found.detected}
     body = recording_body(streams, private, found.footage.videos, total, seal, **given)
     writer.log(Kind.RECORDING_SEALED, body, trial=trial.id, episode=episode)
-    samples = sum(entry["n"] for entry in streams.values())
+    samples = sum(entry["n"] for name, entry in streams.items() if name not in private)  # the others tell a rate
     text = f"{count(samples, 'sample')}, {count(len(found.footage.videos), 'video')}, {count(len(gaps), 'gap')} noted"
     return f"{trial.place}: sealed what was recorded of {episode}: {text}"

@@ -72,6 +72,12 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
     return found
 
 
+def filmed(folder: Path) -> set[str]:
+    """The episodes of a campaign's folder of which there is a video, or a part of one. Raises StorageError."""
+    with file_errors(str(folder)):
+        return {path.parent.name for path in (folder / "video").glob("*/*")}
+
+
 def _sync(campaign: Path, videos: Path) -> None:
     with file_errors(str(videos)):
         if videos.is_dir():

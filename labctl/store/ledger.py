@@ -16,9 +16,9 @@ from pathlib import Path
 from labctl.bus import Body
 from labctl.core.design import Schedule, compared_positions, drbg
 from labctl.core.event_bodies import CampaignOpened, Form, body_of
-from labctl.core.events import Event, Kind, canonical
+from labctl.core.events import SEALED_GAP, Event, Kind, canonical, sealed_gaps
 from labctl.errors import BrokenRecord, StateError
-from labctl.messages.body_parts import Link, Opening, SlotWithArm, StreamEntry, Unsealed
+from labctl.messages.body_parts import GapBody, Link, Opening, SlotWithArm, StreamEntry, Unsealed
 from labctl.plain import Json
 from labctl.store.atomic_files import append_line, file_errors, replace_file, whole_lines
 
@@ -26,6 +26,7 @@ FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
 TRACES = "traces.db"  # of the campaign, beside the seal; of streams that tell arms apart, in it
 CARDS = "cards.json"  # there only when the protocol names policy cards
+LATE = "late.jsonl"  # chunks of streams that tell arms apart that came after their recording was sealed
 REVEALS = "reveals.jsonl"  # of a cell of a joint campaign: the arms that its seal host gave it, one trial at a time
 SEALED_TRACES = f"{FOLDER}/{TRACES}"  # its path in a campaign's folder
 OPENED = tuple(f"{FOLDER}/{name}" for name in (SCHEDULE, PROTOCOL, OPENINGS, CARDS))  # what may leave once unblinded
@@ -182,7 +183,7 @@ class Ledger:
         """Of each block with several arms the two trials that are compared by preference, in the order they run."""
         return compared_trials(self._slots, self._secret)
 
-    def seal_value(self, episode: str, field: str, value: Json | Mapping[str, StreamEntry]) -> str:
+    def seal_value(self, episode: str, field: str, value: Json | Mapping[str, StreamEntry] | GapBody) -> str:
         """sha256 hex of a value and its episode's nonce, for the journal; the value itself is kept with the seal.
 
         On the disk when this returns. Raises StorageError, ValueError for a value with NaN.
@@ -193,6 +194,20 @@ class Ledger:
         append_line(self._seal / OPENINGS, canonical(opening).decode(), mode=_PRIVATE, durable=self._durable)
         self._root = _next_root(root, sha256)
         return sha256
+
+    def seal_gap(self, episode: str, gap: GapBody) -> None:
+        """Keep what is missing of a stream that tells arms apart: in the journal that there is a gap would tell which
+        arm ran. Bound like every sealed value. On the disk when this returns. Raises StorageError.
+        """
+        self.seal_value(episode, f"{SEALED_GAP}{len(self.gaps(episode))}", gap)
+
+    def gaps(self, episode: str) -> list[GapBody]:
+        """The gaps of an episode that are sealed. Raises BrokenRecord when the openings are damaged."""
+        return sealed_gaps(self.open_all()["openings"]).get(episode, [])
+
+    def keep_late(self, episode: str, gap: GapBody) -> None:
+        """The same of what came once the recording was sealed, when nothing of it is bound any more. StorageError."""
+        append_line(self._seal / LATE, canonical({"episode": episode, **gap}).decode(), mode=_PRIVATE, durable=True)
 
     def binding(self, kind: str, body: Body) -> Body:
         """An entry's body with what binds the values sealed so far, and nothing besides: how many there are, or whether
@@ -269,6 +284,9 @@ def roots_of(secret: bytes, sha256s: Sequence[str]) -> list[bytes]:
     return roots
 
 
+_OF_STREAMS = ("streams", SEALED_GAP)  # sealed after a void too: whoever did that may have been killed at it
+
+
 def _next_root(root: bytes, sha256: str) -> bytes:
     return hashlib.sha256(root + bytes.fromhex(sha256)).digest()
 
@@ -294,12 +312,16 @@ def check_roots(events: Sequence[Event], opened: Unsealed) -> list[str]:
     if bound is None:
         return []
     after = "the campaign was frozen" if final else "it was over"
-    over = {event.episode for event in events if event.kind in (Kind.RECORDING_SEALED, Kind.EPISODE_VOIDED)}
-    added = [one for one in opened["openings"][bound:] if final or one["episode"] in over]
-    return [f"episode {one['episode']}: a sealed value was added after {after}" for one in added]
+    sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
+    void = {event.episode for event in events if event.kind == Kind.EPISODE_VOIDED}
+    return [
+        f"episode {one['episode']}: a sealed value was added after {after}"
+        for one in opened["openings"][bound:]
+        if final or one["episode"] in sealed or (one["episode"] in void and not one["field"].startswith(_OF_STREAMS))
+    ]
 
 
-def sealed_digest(secret: bytes, episode: str, field: str, value: Json | Mapping[str, StreamEntry]) -> str:
+def sealed_digest(secret: bytes, episode: str, field: str, value: Json | Mapping[str, StreamEntry] | GapBody) -> str:
     """sha256 hex over a canonical value followed by the episode's nonce for that field: equal values look unrelated."""
     return hashlib.sha256(canonical(value) + drbg(secret, f"nonce:{episode}:{field}")).hexdigest()
 

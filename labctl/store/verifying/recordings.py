@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
-from labctl.core.events import Event, Kind, digest
+from labctl.core.events import Event, Kind, digest, sealed_gaps
 from labctl.core.recorded.skew import clock_warnings
 from labctl.errors import LabctlError
 from labctl.store.database_backend import sqlite_url
-from labctl.store.footage import check_files, index_notes
+from labctl.store.footage import check_files, filmed, index_notes
 from labctl.store.journal import events_of
 from labctl.store.ledger import Ledger, sealed_values
 from labctl.store.media.looking import media_of
@@ -36,12 +36,25 @@ def check_recordings(folder: Path, events: Sequence[Event], found: Found, chosen
         if event.kind == Kind.GAP:
             stream, why = event.body.get("stream"), event.body.get("why")
             found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
+        elif event.kind == Kind.CAMPAIGN_UNBLINDED:
+            found.notes += _sealed_gaps(event)
     found.of = 2 * len(sealed)  # traces, and then videos
     if sealed or chosen is None:
         found.guard(UNREADABLE, "traces.db", lambda: _check_traces(folder, events, sealed, found))
     elsewhere, notes = media_of(folder, events)
     found.notes += notes
     found.each(sealed, lambda event, own: _check_videos(folder, event, own, elsewhere))
+
+
+def _sealed_gaps(event: Event) -> list[str]:
+    """The gaps that were sealed, since their streams tell arms apart, once they are opened."""
+    try:
+        opened = sealed_gaps(event.body.get("openings") or ())
+        return [
+            f"gap in {gap['stream']} of episode {name}: {gap['why']}" for name, gaps in opened.items() for gap in gaps
+        ]
+    except (KeyError, TypeError, AttributeError):
+        return []  # openings that are none are named where the seal is checked
 
 
 def _check_videos(folder: Path, event: Event, found: Found, elsewhere: Collection[str]) -> None:
@@ -72,12 +85,24 @@ def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], fo
     if not known.issuperset(recorded):  # one that began since
         known = {event.episode for event in events_of(folder) if event.kind == Kind.ARM_REVEALED}
     sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
+    over = {event.episode for event in events if event.kind in (Kind.EPISODE_ENDED, Kind.EPISODE_VOIDED)}
     for episode in recorded:
         where = f"traces.db episode {episode}"
         if episode not in known:
             found.problems.append(Problem("unsealed trace", where, "the journal knows no such episode"))
-        elif episode not in sealed:
-            found.notes.append(f"what was recorded of episode {episode} is not sealed; it never began, or goes on")
+    closed = any(event.kind == Kind.CAMPAIGN_CLOSED for event in events)
+    for episode in sorted({*recorded, *filmed(folder)} & known - sealed):
+        found.notes.append(f"what was recorded of episode {episode} is not sealed: {_why(episode in over, closed)}")
+
+
+def _why(over: bool, closed: bool) -> str:
+    """Why a recording has no RecordingSealed, and what follows."""
+    if not over:
+        return "it goes on, or nobody concluded what a crash left; start this run again, which seals it"
+    unproven = "nothing in the journal says what its traces and videos were, so that a change of them cannot be seen"
+    if closed:
+        return f"{unproven}; runs and closings of before 2026-11-26 left episodes so that were void before their seal"
+    return f"{unproven} yet; it is being sealed, or the next start of its run seals what is there, or labctl close"
 
 
 def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: Found) -> None:

@@ -148,7 +148,8 @@ def test_no_console_has_it_nor_the_state_that_it_is_drawn_from(robot: TellingRob
         await desk.press("space")
         entry = {"n": 1, "chunks": 1, "root": "00" * 32}
         streams = {"arm/state": entry, STREAM: entry}
-        closed = {"episode": episode, "streams": streams, "private": [STREAM], "gaps": []}
+        lost = {"stream": STREAM, "seq": 0, "from_ns": None, "to_ns": None, "lost": None, "why": "chunk never arrived"}
+        closed = {"episode": episode, "streams": streams, "private": [STREAM], "gaps": [lost]}
         desk.hear(Message("run", "closed", closed))
         await desk.sealed(episode)
         seen.extend(text for text, _ in (await desk.everywhere()).values())

@@ -15,7 +15,9 @@ from pathlib import Path
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import CLOCK, children, last_seq, of_kind, running, wait_for
+from support.sealed_recordings import assert_all_sealed
 
+from labctl.cli import call
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.recovery import reconcile
@@ -99,6 +101,8 @@ def test_kills_anywhere_lose_nothing_acknowledged(tmp_path: Path, rounds: int) -
     assert "recovered: trial" in log.read_text(), "the run says what it concluded"
     check_arms(folder, done)
     check_gaps(folder, done)
+    assert call(["close", str(folder), "--json"]) == 0
+    assert_all_sealed(folder, events_of(folder))
     print(f"\n{rounds} kills, by the state they hit: {dict(phases)}; {verified.counts}")
 
 

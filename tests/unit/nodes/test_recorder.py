@@ -179,6 +179,18 @@ def test_a_chunk_after_the_seal_is_not_stored_and_run_is_told(bench):
     assert bench.store.check("e1", sealed) == []
 
 
+@pytest.mark.parametrize("told", [False, True])
+def test_a_chunk_after_the_seal_says_whether_its_stream_tells_arms_apart(bench, told):
+    """Of such a stream no entry may say that it is there; a stream that nobody declared may be one."""
+    declared = Message("recorder", "declare", {"episode": "e1", "specs": [asdict(SPEC)]}, sender="arm")
+    declared.body["specs"][0] |= {"columns": list(SPEC.columns), "arm_dependent": told}
+    bench.send(open_(), declared, chunk(0), end("arm"), CLOSE)
+    unknown = chunk(1)
+    unknown.body["stream"] = "nobody's"
+    sent = [m.body for m in bench.send(chunk(1), unknown) if m.kind == "late"]
+    assert [bool(body.get("private")) for body in sent] == [told, True]
+
+
 def test_a_chunk_of_an_episode_not_opened_here_stays_with_its_producer(bench):
     assert bench.send(declare(), chunk(0)) == []
     bench.send(open_())

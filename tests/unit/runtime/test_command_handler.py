@@ -129,12 +129,14 @@ def test_what_a_run_that_was_started_again_counts_is_of_the_end_of_the_episode(b
         assert again.events(Kind.ITEM_COUNTED)[-1].body["t_ns"] == end.body["end_ns"]
 
 
-def test_a_void_before_the_recording_is_sealed_ends_the_controller_too(bench):
+def test_a_void_before_the_recording_is_sealed_ends_the_controller_before_the_next_trial(bench):
     """The next episode asked for one of its own, found the old one there, and was void as not ready."""
-    bench.running()
+    episode = bench.running()
     bench.hear(Message("run", "exited", {"name": "recorder", "reason": "ended with exit code 1"}))
     (end,) = bench.events(Kind.EPISODE_ENDED)
     assert bench.command("void", reason="recorder_lost", evidence=end.seq)["ok"]
+    assert not [m for m in bench.sent if m.kind == "kill"], "it still delivers what it recorded"
+    bench.seal(episode)
     assert [m.body for m in bench.sent if m.kind == "kill"] == [{"name": "controller"}]
     assert not bench.liveness.alive("controller")
 

@@ -15,6 +15,7 @@ from labctl.core.rollout import CLOSE_PATIENCE_NS
 from labctl.core.trial import State, fold
 from labctl.runtime.process_watch import MOST_DEATHS
 from labctl.store.campaign import Campaign
+from labctl.store.ledger import LATE, check_roots
 from labctl.store.sealing import Findings
 
 
@@ -236,6 +237,35 @@ def test_what_was_found_in_an_episode_that_was_voided_meanwhile_reaches_no_other
     assert not bench.events(Kind.RECORDING_SEALED)
     bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"), late)
     assert [event.episode for event in bench.events(Kind.RECORDING_SEALED)] == [episode]
+
+
+def test_what_is_missing_of_streams_that_tell_arms_apart_is_sealed_and_no_entry_says_it(bench):
+    """Said by a sensor in the episode, found when it closes, or come after its seal."""
+    lost = {"from_ns": 1, "to_ns": 2, "lost": 3}
+    plain, tells = {"stream": "sensor/plain", **lost, "why": "a"}, {"stream": "sensor/telling", **lost, "why": "b"}
+    chunks = {"from_ns": None, "to_ns": 2, "lost": None, "why": "chunk never arrived", "seq": 0}
+    episode = bench.running()
+    for gap, private in ((plain, False), (tells, True)):
+        sent = {"episode": episode, **gap, "private": private}
+        bench.hear(Message("run", "gap", sent, sender="sensor:any"))
+    assert [event.body for event in bench.events(Kind.GAP)] == [plain]
+    assert bench.command("end", reason="operator")["ok"]
+    entry = {"n": 1, "chunks": 1, "root": "0" * 64, "t0_ns": 0, "t1_ns": bench.now_ns}
+    streams, gaps = {"policy": entry, "arm/state": entry}, [{"stream": "policy", **chunks}]
+    closed = {"episode": episode, "streams": streams, "private": ["policy"], "gaps": gaps}
+    bench.hear(Message("run", "closed", closed, sender="recorder"))
+    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+    for stream, private in (("policy", True), ("arm/state", False)):
+        late = {"episode": episode, "stream": stream, "seq": 1, "n": 4, "private": private}
+        bench.hear(Message("run", "late", late, sender="recorder"))
+    (sealed,) = bench.events(Kind.RECORDING_SEALED)
+    assert sealed.body["gaps"] == 1
+    assert [event.body["stream"] for event in bench.events(Kind.GAP)] == ["sensor/plain", "arm/state"]
+    assert bench.campaign.ledger.gaps(episode) == [tells, gaps[0]]
+    kept = (bench.campaign.folder / "seal" / LATE).read_text("utf-8")
+    assert '"stream":"policy"' in kept and "arm/state" not in kept
+    opened = bench.campaign.ledger.open_all()
+    assert check_roots(bench.events(), opened) == [], "they are bound, and nothing was added after the seal"
 
 
 def test_a_run_whose_recorder_never_delivers_waits_without_turning(bench):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -121,6 +123,17 @@ def test_a_loss_is_said_and_marked_and_ends_when_values_come_again(how: str) -> 
     assert (gap["stream"], gap["why"]) == ("sensor/ft", f"lost: {why}")
     assert (gap["from_ns"], gap["to_ns"]) == (rows[hole], rows[hole + 1])
     assert gap["lost"] == round((gap["to_ns"] - gap["from_ns"]) / PERIOD)
+
+
+def test_a_gap_of_a_sensor_that_tells_arms_apart_is_marked_as_private() -> None:
+    """No entry of the journal says then that its values are missing."""
+    bench = Bench()
+    bench.node._spec = replace(bench.node._spec, arm_dependent=True)
+    bench.sensor.error = "no device"
+    bench.send("open", episode="e-1")
+    bench.run(2.0)
+    bench.send("close", episode="e-1")
+    assert [gap["private"] for gap in bench.gaps()] == [True]
 
 
 def test_a_sensor_that_is_not_there_is_asked_for_again_and_its_absence_is_a_gap_from_the_opening_on() -> None:
