@@ -203,7 +203,8 @@ def _check_axes(card: Card, cell: Cell) -> None:
         own = declared_axes(robot.driver, robot.options)
         if space == "axes" and own is None:
             raise InputError(f"the card names axes, and {robot.driver} declares none; use joint_position and a gripper")
-        if space != "axes" and own is not None and hand_of(own) != (Axis(GRIPPER, "opening", "m", hand=True),):
+        hands = [(axis.name, axis.kind) for axis in hand_of(own or ())]
+        if space != "axes" and own is not None and hands != [(GRIPPER, "opening")]:
             hand = ", ".join(f"{axis.name} [{axis.unit}]" for axis in hand_of(own))
             text = f"the card's {space} ends in one opening; the hand of {robot.driver} has {hand}"
             raise InputError(f'{text}: say space = "axes" and name them')

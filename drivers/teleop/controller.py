@@ -152,7 +152,7 @@ class Teleop:
         return q if self._others is None else q[self._others.joints]
 
     def _whole(self, q: np.ndarray, turning: np.ndarray) -> np.ndarray:
-        """All of the arm's axes: what a leader does not lead stays where it was when it was asked first, a base stands."""
+        """All of the arm's axes: what a leader does not lead stays where it was when asked first; a base rests."""
         if self._others is None:
             return turning
         if self._q is None:

@@ -99,10 +99,9 @@ class DrivingConformance(OfARobot):
         (vx, vy, wz), places = self.measured(rig, SPEEDS).T, self.measured(rig, PLACE)
         spans = np.diff(times) / SECOND
         yaw = places[:-1, 2]
-        way = np.column_stack(
-            [np.cos(yaw) * vx[1:] - np.sin(yaw) * vy[1:], np.sin(yaw) * vx[1:] + np.cos(yaw) * vy[1:]]
-        )
-        led = np.cumsum(np.column_stack([way, wz[1:]]) * spans[:, None], axis=0)
+        c, s = np.cos(yaw), np.sin(yaw)
+        way = np.column_stack([c * vx[1:] - s * vy[1:], s * vx[1:] + c * vy[1:], wz[1:]])
+        led = np.cumsum(way * spans[:, None], axis=0)
         assert np.abs(led[-1]).max() > 0.05
         assert led[-1] == pytest.approx(places[-1] - places[0], abs=0.03)
         assert np.abs(place(rig) - places[-1]).max() < 0.01, "and what an observation says"
