@@ -197,13 +197,15 @@ class BaseRobot(SimRobot):
 
     def observe(self) -> dict[str, np.ndarray]:
         """As `SimRobot`, of all of the led axes: q, dq (dof,), of the base its speeds in both; tcp (7,) in the frame of
-        the place where it was staged; odometry (3,): x, y in m, yaw in rad in that frame.
+        the place where it was staged; odometry (3,): x, y in m, yaw in rad in that frame; and what `SimCamera.sense`
+        draws.
         """
         seen = super().observe()
         speed = self._speeds.speed
         tcp = onto_floor(seen["tcp"][None, :], self._place)[0]
         q, dq = np.concatenate([seen["q"], speed]), np.concatenate([seen["dq"], speed])
-        return {**seen, "q": q, "dq": dq, "tcp": tcp, "odometry": self._place.copy()}
+        drawn = {"links": seen["q"], "stands": self._place.copy()}
+        return {**seen, **drawn, "q": q, "dq": dq, "tcp": tcp, "odometry": self._place.copy()}
 
     def _still(self) -> bool:
         return super()._still() and self._speeds.still
