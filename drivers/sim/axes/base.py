@@ -14,21 +14,22 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labctl.axes import Axis, hand_of
 from labctl.clock import SECOND
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Actions, Batch, RobotStatus, Setpoints
 from labctl.drivers.common.driving import SpeedLimiter, driven, from_floor, off_place, onto_floor
 from labctl.drivers.common.robot_tables import FR3
-from labctl.drivers.common.simulated_axes import BASE, GRIPPER_AXIS, ON_A_BASE, OPEN_M
+from labctl.drivers.common.simulated_axes import ON_A_BASE, OPEN_M
 from labctl.drivers.common.sweep import Sweep
 from labctl.drivers.sim.axes.limiter import AxisLimiter
 from labctl.drivers.sim.options import SimBaseOptions
 from labctl.drivers.sim.robot import SimRobot
 from labctl.drivers.sim.world import World
 from labctl.plain import Json
-from labctl.streams import ODOMETRY, POSE, StreamSpec, odometry_spec
+from labctl.streams import ODOMETRY, POSE, SPEEDS, StreamSpec, odometry_spec
 
-D, K = FR3.dof, len(BASE)
+D = FR3.dof
 
 
 @dataclass(slots=True)
@@ -68,29 +69,32 @@ class DrivenWorld(World):
 
 
 class BaseRobot(SimRobot):
-    """See `labctl.devices.Robot` and `SimRobot`. axes: the robot's, as its cell limits them."""
+    """See `labctl.devices.Robot` and `SimRobot`. axes: the FR3's joints, then the base's speeds, whose names end in
+    .vx, .vy or .wz, then a gripper; one that has no .vy, as a cart with two driven wheels, does not go sideways.
+    """
 
-    def __init__(self, options: SimBaseOptions, cell: Cell, fixture: Fixture) -> None:
+    def __init__(self, axes: tuple[Axis, ...], options: SimBaseOptions, cell: Cell, fixture: Fixture) -> None:
         limits = {table.name: table for table in cell.robot.axis}
         base, hand = (
             [limits[axis.name].narrowed(axis) if axis.name in limits else axis for axis in axes]
-            for axes in (BASE, GRIPPER_AXIS)
+            for axes in ([axis for axis in axes if axis.kind == "twist"], hand_of(axes))
         )
-        self.axes, self._options = ON_A_BASE, options
+        self.axes, self._options = axes, options
+        self._which = [SPEEDS.index(axis.name.rpartition(".")[2]) for axis in base]  # of vx, vy, wz
         self._period_s = 1.0 / cell.robot.control_hz
         self._speeds, self._hand = SpeedLimiter(base, self._period_s), AxisLimiter(hand, self._period_s)
         self._hand.reset(np.array([OPEN_M]))
         self._place, self._put_back_ns = np.zeros(3), 0
         super().__init__(FR3, cell, fixture)
         self.world: DrivenWorld = DrivenWorld(fixture)
-        self.dof += K
-        self.joint_names = tuple(axis.name for axis in ON_A_BASE if not axis.hand)
+        self.dof += len(base)
+        self.joint_names = tuple(axis.name for axis in axes if not axis.hand)
         state, *others = self.streams
         self.streams = (self._state_spec(state), odometry_spec(state.rate_hz), *others)
 
     def _state_spec(self, inner: StreamSpec) -> StreamSpec:
         """As of any robot; q of the base are its measured speeds, and dq of it are the same."""
-        led = [axis for axis in ON_A_BASE if not axis.hand]
+        led = [axis for axis in self.axes if not axis.hand]
         q, dq, tau = (tuple(f"{what}.{axis.name}" for axis in led) for what in ("q", "dq", "tau"))
         units = [axis.unit for axis in led]
         units += [axis.unit if axis.kind == "twist" else f"{axis.unit}/s" for axis in led]
@@ -108,7 +112,7 @@ class BaseRobot(SimRobot):
 
     def _begin(self, now_ns: int) -> None:
         super()._begin(now_ns)
-        self._driven = [(np.array([now_ns]), np.append(self._speeds.speed, self._place)[None, :])]
+        self._driven = [(np.array([now_ns]), np.append(self._place, self._speeds.speed)[None, :])]
         self._odometry: list[Batch] = []
 
     def stage(self, condition: Mapping[str, Json], seed: int, now_ns: int) -> None:
@@ -141,12 +145,12 @@ class BaseRobot(SimRobot):
     def to_joints(self, poses: np.ndarray, q_seed: np.ndarray) -> np.ndarray:
         """The led axes (n, dof) for tool poses (n, 7), from where the base is now: the arm's joints, and no speeds."""
         joints = super().to_joints(from_floor(np.asarray(poses, float), self._place), q_seed[:D])
-        return np.column_stack([joints, np.zeros((len(joints), K))])
+        return np.column_stack([joints, np.zeros((len(joints), self.dof - D))])
 
     def follow(self, wanted: Setpoints) -> Actions:
         """As `SimRobot`; the base comes to rest when the joints have to."""
         n = len(wanted.t_ns)
-        q, grip = np.reshape(wanted.q, (n, D + K)), np.array(wanted.gripper, float)
+        q, grip = np.reshape(wanted.q, (n, self.dof)), np.array(wanted.gripper, float)
         late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right")) if n else 0
         speeds = np.repeat(self._speeds.speed[None, :], n, axis=0)
         if late < n:
@@ -162,9 +166,15 @@ class BaseRobot(SimRobot):
         return Actions(wanted.t_ns, asked, limited, sent, inside.delay_s)
 
     def _drive(self, t_ns: np.ndarray, speeds: np.ndarray) -> None:
-        places = driven(self._place, speeds, self._period_s)
+        places = driven(self._place, self._all_of(speeds), self._period_s)
         self._place, self.world.places = places[-1], places
-        self._driven.append((np.array(t_ns), np.column_stack([speeds, places])))
+        self._driven.append((np.array(t_ns), np.column_stack([places, speeds])))
+
+    def _all_of(self, speeds: np.ndarray) -> np.ndarray:
+        """vx, vy, wz (n, 3) of the speeds (n, k) that the base has."""
+        found = np.zeros((len(speeds), len(SPEEDS)))
+        found[:, self._which] = speeds
+        return found
 
     def _halt(self, t_ns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         if t_ns[-1] > self._driven[-1][0][-1]:  # the robot brakes by itself, between two ticks
@@ -177,7 +187,7 @@ class BaseRobot(SimRobot):
         if self._put_back_ns and now_ns >= self._put_back_ns:
             self._put_back_ns, self._place = 0, np.zeros(3)
             self.world.places = self._place[None, :]
-            self._driven.append((np.array([self._t_ns + 1]), np.zeros((1, 2 * K))))
+            self._driven.append((np.array([self._t_ns + 1]), np.append(self._place, self._speeds.speed)[None, :]))
         batches += self._odometry
         self._odometry = []
         return batches
@@ -189,9 +199,9 @@ class BaseRobot(SimRobot):
         rows = np.concatenate([row for _, row in self._driven])
         between = np.column_stack([np.interp(t_ns, times, column) for column in rows.T])
         self._driven = [(times[-1:], rows[-1:])]
-        speeds, places = between[:, :K], between[:, K:]
+        places, speeds = between[:, :3], between[:, 3:]
         q, dq, tau, tcp, grip = np.split(inner.values, [D, 2 * D, 3 * D, 3 * D + 7], axis=1)
-        self._odometry.append(Batch(ODOMETRY, inner.t_ns, np.column_stack([places, speeds])))
+        self._odometry.append(Batch(ODOMETRY, inner.t_ns, np.column_stack([places, self._all_of(speeds)])))
         values = [q, speeds, dq, speeds, tau, np.zeros_like(speeds), onto_floor(tcp, places), grip]
         return Batch(inner.stream, inner.t_ns, np.column_stack(values))
 
@@ -213,4 +223,4 @@ class BaseRobot(SimRobot):
 
 def build(options: SimBaseOptions, *, cell: Cell, fixture: Fixture) -> BaseRobot:
     """Driver "sim_base". Raises InputError for a limit or a fixture it cannot take."""
-    return BaseRobot(options, cell, fixture)
+    return BaseRobot(ON_A_BASE, options, cell, fixture)
