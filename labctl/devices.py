@@ -63,7 +63,8 @@ class RobotStatus:
 @dataclass(slots=True)
 class Setpoints:
     """Timed setpoints: t_ns (n,), q (n, dof) of the arm's axes, in rad where they turn, in m where they slide, in m/s
-    and rad/s where they are speeds of a base, each of which lasts for its control period and no longer; gripper (n,) of the hand's one axis, an opening in m where nothing else is declared, or (n, h) of a hand of h axes.
+    and rad/s where they are speeds of a base, each of which lasts for its control period and no longer; gripper (n,)
+    of the hand's one axis, an opening in m where nothing else is declared, or (n, h) of a hand of h axes.
     """
 
     t_ns: np.ndarray

@@ -58,7 +58,9 @@ def test_a_card_of_joints_leaves_open_which_numbers_are_speeds_and_one_of_the_to
         InputError, match="joint_position does not say which numbers are speeds, and sim_base has a base"
     ):
         loaded("sim_base", made)
-    loaded("sim_base", card("callable")).close()
+    of_tool = {"space": "tcp_pose", "rotation": "quaternion_xyzw", "frame": "base"}
+    made["action"] |= of_tool
+    loaded("sim_base", made).close()
 
 
 def test_another_unit_order_or_space_is_refused_in_one_line() -> None:
