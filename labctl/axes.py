@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 AxisKind = Literal["revolute", "prismatic", "opening", "vacuum", "twist"]
-# What each kind is measured in. vacuum: the share of the full suction; twist: a speed of a base that has no position.
+# What each kind is measured in. vacuum: the share of the full suction; twist: a speed of a base that drives.
 UNITS: Mapping[AxisKind, tuple[str, ...]] = {
     "revolute": ("rad",),
     "prismatic": ("m",),
@@ -28,7 +28,8 @@ GRIPPER = "gripper"  # the one axis of a hand that declares none
 @dataclass(frozen=True, slots=True)
 class Axis:
     """One axis. lower, upper: where it may be, in `unit`; velocity, acceleration: at most, per s and s2; infinite where
-    nobody says. hand: it is one of the hand's.
+    nobody says. hand: it is one of the hand's. One of kind twist is a speed itself, asked for and measured in `unit`:
+    velocity is the most of it either way, acceleration how much of it may come or go in a second, and it has no ends.
     """
 
     name: str
@@ -58,6 +59,11 @@ def axes_of(robot: HasJoints) -> tuple[Axis, ...]:
 def hand_of(axes: Sequence[Axis]) -> tuple[Axis, ...]:
     """The hand's axes."""
     return tuple(axis for axis in axes if axis.hand)
+
+
+def twist_of(axes: Sequence[Axis]) -> tuple[int, ...]:
+    """Which of the axes that are led (the columns of `Setpoints.q`) are speeds of a base."""
+    return tuple(i for i, axis in enumerate(axis for axis in axes if not axis.hand) if axis.kind == "twist")
 
 
 def composed(*devices: Sequence[Axis]) -> tuple[Axis, ...]:

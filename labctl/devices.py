@@ -62,8 +62,9 @@ class RobotStatus:
 
 @dataclass(slots=True)
 class Setpoints:
-    """Timed setpoints: t_ns (n,), q (n, dof) of the arm's axes, in rad where they turn, in m where they slide; gripper
-    (n,) of the hand's one axis, an opening in m where nothing else is declared, or (n, h) of a hand of h axes.
+    """Timed setpoints: t_ns (n,), q (n, dof) of the arm's axes, in rad where they turn, in m where they slide, in m/s
+    and rad/s where they are speeds of a base, each of which lasts for its control period and no longer; gripper (n,)
+    of the hand's one axis, an opening in m where nothing else is declared, or (n, h) of a hand of h axes.
     """
 
     t_ns: np.ndarray
@@ -97,7 +98,8 @@ class Robot(Protocol):
     `follow` gets setpoints one control period apart for the time since the last call up to now. Each is answered once
     and in order as part of an `Actions`, by this call or a later one: a real robot is given its setpoints by a thread
     of its own. With no setpoints it returns what has been answered since. One whose axes are not joints in rad and an
-    opening in m declares `axes` (`labctl.axes.Axis`). To a robot with a true attribute
+    opening in m declares `axes` (`labctl.axes.Axis`); of an axis of kind twist `observe` has the measured speed in q
+    and in dq, and `labctl.testing.driving` asks for the rest. To a robot with a true attribute
     `takes_steps` setpoints jump where a step of a policy begins. `drain` returns all samples measured since the last
     drain. `stage` prepares for a trial: the hand opens, the robot goes to where episodes begin, if the cell says where,
     a simulated one sets its scene; `staged` is true once that is done. `clipped` names the limit that shaped the last

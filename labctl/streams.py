@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from labctl.plain import SpecEntry
 
 STATE = "arm/state"  # of the robot, or the first of two
+ODOMETRY = "base/odometry"  # of a robot that drives
+PLACE, SPEEDS = ("x", "y", "yaw"), ("vx", "vy", "wz")  # its columns: from where it was staged, and along its own axes
 POSE = ("tcp.x", "tcp.y", "tcp.z", "tcp.qx", "tcp.qy", "tcp.qz", "tcp.qw")  # its columns of the tool's pose, base frame
 SEEN = ".seen"  # after a camera's name: its pictures as a policy got them, where a condition has edits of them
 
@@ -68,6 +70,20 @@ def robot_states(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         if name != STATE and name.endswith("/state") and any(column.startswith("q.") for column in of)
     ]
     return (*([STATE] if STATE in columns else []), *sorted(others))
+
+
+def placed_axes(spec: StreamSpec) -> tuple[str, ...]:
+    """Of a robot's states the led axes that have a place: all but the speeds of a base, which are in m/s and rad/s."""
+    named = zip(spec.columns, spec.units, strict=True)
+    return tuple(name.removeprefix("q.") for name, unit in named if name.startswith("q.") and not unit.endswith("/s"))
+
+
+def odometry_spec(rate_hz: float) -> StreamSpec:
+    """The declared stream of where a robot that drives has come to: m, rad in the frame of the place where it was
+    staged; m/s, rad/s along its own axes. In its speeds the rate of a policy's answers stands out.
+    """
+    unit = "m m rad m/s m/s rad/s"
+    return StreamSpec(ODOMETRY, (*PLACE, *SPEEDS), unit, rate_hz, private_columns=SPEEDS, public_columns=PLACE)
 
 
 def units_of(unit: str, columns: int) -> tuple[str, ...]:

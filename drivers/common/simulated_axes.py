@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from labctl.axes import Axis, composed
+from labctl.axes import GRIPPER, Axis, composed
 from labctl.drivers.common.robot_tables import FR3
 
 OPEN_M = 0.08  # the scene's fingers, apart
@@ -26,8 +26,15 @@ FINGERS = tuple(
     Axis(f"hand.{name}", "revolute", "rad", 0.0, CURLED_RAD, 3.0, hand=True)
     for name in ("thumb", "index", "middle", "ring", "little")
 )
+BASE = (
+    Axis("base.vx", "twist", "m/s", velocity=0.5, acceleration=1.0),
+    Axis("base.vy", "twist", "m/s", velocity=0.5, acceleration=1.0),
+    Axis("base.wz", "twist", "rad/s", velocity=1.0, acceleration=2.0),
+)
+GRIPPER_AXIS = (Axis(GRIPPER, "opening", "m", 0.0, OPEN_M, 0.2, hand=True),)
 ON_A_RAIL = composed(RAIL, FR3_JOINTS, CUP)
 WITH_A_HAND = composed(FR3_JOINTS, FINGERS)
+ON_A_BASE = composed(FR3_JOINTS, BASE, GRIPPER_AXIS)
 
 
 def to_openings(values: np.ndarray, hand: Sequence[Axis]) -> np.ndarray:

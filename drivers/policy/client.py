@@ -15,7 +15,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
-from labctl.axes import GRIPPER, Axis, composed, hand_of, prefixed
+from labctl.axes import GRIPPER, Axis, composed, hand_of, prefixed, twist_of
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.axes import action_problem
 from labctl.config.cell_schema import Cell
@@ -203,9 +203,13 @@ def _check_axes(card: Card, cell: Cell) -> None:
         own = declared_axes(robot.driver, robot.options)
         if space == "axes" and own is None:
             raise InputError(f"the card names axes, and {robot.driver} declares none; use joint_position and a gripper")
-        if space != "axes" and own is not None and hand_of(own) != (Axis(GRIPPER, "opening", "m", hand=True),):
+        hands = [(axis.name, axis.kind) for axis in hand_of(own or ())]
+        if space != "axes" and own is not None and hands != [(GRIPPER, "opening")]:
             hand = ", ".join(f"{axis.name} [{axis.unit}]" for axis in hand_of(own))
             text = f"the card's {space} ends in one opening; the hand of {robot.driver} has {hand}"
+            raise InputError(f'{text}: say space = "axes" and name them')
+        if "joint" in space and twist_of(own or ()):
+            text = f"the card's {space} does not say which numbers are speeds, and {robot.driver} has a base"
             raise InputError(f'{text}: say space = "axes" and name them')
         every.append(prefixed(name, own or ()) if name else own or ())
     if space == "axes" and (problem := action_problem(card.action.axis, composed(*every), drivers)):

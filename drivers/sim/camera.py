@@ -65,9 +65,9 @@ class Item:
 class Scene:
     """An observation made ready to draw.
 
-    q: joint angles; tip and turn: the TCP's place and its axes as columns; extent: an item's size (m);
-    side: 1 for the left shoulder, -1 for the right; lid: middle (3,) and size (3,) of the target tote's lid, and where
-    its handle is (3,), None where it has none.
+    q: joint angles of the arm; stands: x, y (m) and yaw (rad) of what it is mounted on; tip and turn: the TCP's place
+    and its axes as columns; extent: an item's size (m); side: 1 for the left shoulder, -1 for the right; lid: middle
+    (3,) and size (3,) of the target tote's lid, and where its handle is (3,), None where it has none.
     """
 
     q: np.ndarray
@@ -78,6 +78,7 @@ class Scene:
     extent: np.ndarray
     side: float = 1.0
     lid: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None
+    stands: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
 def build(options: SimCameraOptions, *, cell: Cell, fixture: Fixture) -> SimCamera:
@@ -114,7 +115,10 @@ class SimCamera:
             self._start_ns = now_ns
 
     def sense(self, observation: Mapping[str, np.ndarray]) -> None:
-        """The robot's latest observation: q, tcp, gripper, items (n, 8), object (4,), as simulated arms publish it."""
+        """The robot's latest observation: q, tcp, gripper, items (n, 8), object (4,), as simulated arms publish it. One
+        of other axes says what is drawn of it besides: links (6,) or (7,), the arm's joints; fingers (1,), m; stands
+        (3,), where the arm is mounted: x, y in m, yaw in rad.
+        """
         self._observation = observation if self.part is None or not observation else self.part(observation)
 
     def grab(self, now_ns: int) -> Frame | None:
@@ -176,6 +180,15 @@ def joint_points(chain: Chain, q: np.ndarray) -> np.ndarray:
     return np.array(kept)
 
 
+def _stood(points: np.ndarray, stands: tuple[float, float, float]) -> np.ndarray:
+    """Points (n, 3) of an arm in the frame that it is drawn in."""
+    if not any(stands):
+        return points
+    (x, y, yaw), turn = stands, np.eye(3)
+    turn[:2, :2] = [[np.cos(yaw), -np.sin(yaw)], [np.sin(yaw), np.cos(yaw)]]
+    return points @ turn.T + (x, y, 0.0)
+
+
 def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
     tcp = np.asarray(seen["tcp"], dtype=float)
     turn = rotations.matrix(tcp[None, 3:7])[0]
@@ -185,9 +198,11 @@ def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
         Item(row[:3], float(row[3]), bool(row[7]), kind) for row, kind in zip(rows, kinds, strict=True) if row[4]
     )
     side = float(seen["camera_side"][0]) if "camera_side" in seen else 1.0
-    opening, extent = float(seen["gripper"][0]), np.asarray(seen["object"][:3])
+    opening, extent = float(seen.get("fingers", seen["gripper"])[0]), np.asarray(seen["object"][:3])
     lid = _lid(np.asarray(seen["target_tote"]), np.asarray(seen["lid"])) if "lid" in seen else None
-    return Scene(np.asarray(seen["q"]), tcp[:3], turn, opening, items, extent, side, lid)
+    x, y, yaw = (float(value) for value in seen.get("stands", np.zeros(3)))
+    q = np.asarray(seen.get("links", seen["q"]))
+    return Scene(q, tcp[:3], turn, opening, items, extent, side, lid, (x, y, yaw))
 
 
 def _lid(tote: np.ndarray, lid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -256,7 +271,7 @@ class _Painter:
             self._draw_hand(canvas, camera, scene)
         draw.draw_seen(canvas, camera, mount.seen, mount.before)
         self._draw_lid(canvas, camera, scene)
-        points = joint_points(_CHAINS[len(scene.q)], scene.q)
+        points = _stood(joint_points(_CHAINS[len(scene.q)], scene.q), scene.stands)
         draw.draw_tube(canvas, camera, points, np.linspace(0.066, 0.042, len(points)).tolist(), _WHITE)
         draw.draw_joints(canvas, camera, points[1:-1], 0.030, _JOINT)
         if not inside:

@@ -12,7 +12,7 @@ from labctl.config.options import CameraOptions, Options, SensorOptions, Wrapped
 from labctl.config.values import Lax, Text, Texts
 from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
 from labctl.drivers.common.scale import scale_stream
-from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
+from labctl.drivers.common.simulated_axes import ON_A_BASE, ON_A_RAIL, WITH_A_HAND
 from labctl.streams import StreamSpec
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -72,6 +72,21 @@ class SimRailOptions(SimFr3Options):
 
     def axes(self) -> Sequence[RobotAxis]:
         return ON_A_RAIL
+
+
+class SimBaseOptions(SimFr3Options):
+    """A simulated FR3 on a base that drives in every direction."""
+
+    near_m: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.02, description="an episode begins with the base no farther from its place"
+    )
+    near_rad: Annotated[float, Field(gt=0, le=1)] = Field(0.03, description="nor turned by more than this")
+    put_back_s: Annotated[float, Field(ge=0, le=600)] = Field(
+        5.0, description="how long the simulated person takes who puts it in its place"
+    )
+
+    def axes(self) -> Sequence[RobotAxis]:
+        return ON_A_BASE
 
 
 class SimHandOptions(SimFr3Options):

@@ -237,5 +237,5 @@ def _hand_of(cell: Cell) -> tuple[Axis, ...]:
     return tuple(
         Axis(axis.name, axis.kind, axis.unit, upper=1.0 if axis.kind == "vacuum" else CURLED_RAD, hand=True)
         for axis in cell.robot.axis
-        if axis.hand
+        if axis.hand and axis.kind != "opening"
     )

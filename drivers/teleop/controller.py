@@ -68,7 +68,7 @@ class Teleop:
 
     @property
     def slides(self) -> bool:
-        """Whether its device drives a rail."""
+        """Whether its device drives a rail or a base."""
         return self._others is not None and len(self._others.columns) > 0
 
     def load(self) -> None:
@@ -152,13 +152,14 @@ class Teleop:
         return q if self._others is None else q[self._others.joints]
 
     def _whole(self, q: np.ndarray, turning: np.ndarray) -> np.ndarray:
-        """All of the arm's axes: what a leader does not lead stays where it was when it was asked first."""
+        """All of the arm's axes: what a leader does not lead stays where it was when asked first; a base rests."""
         if self._others is None:
             return turning
         if self._q is None:
             self._q = q.copy()
         target = self._q.copy()
         target[self._others.joints] = turning
+        target[self._others.twist] = 0.0
         return target
 
     def _new_grip(self) -> HandGrip | OpeningGrip:

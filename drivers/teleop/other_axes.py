@@ -1,6 +1,7 @@
-"""Axes of a robot that are neither joints nor one opening, led by a device: a rail, a vacuum, fingers. Pure.
+"""Axes of a robot that are neither joints nor one opening, led by a device: a rail, a base, a vacuum, fingers. Pure.
 
-May not: read a device or a clock, or move two things with one deflection: while a rail is pushed the tool rests.
+May not: read a device or a clock, or move two things with one deflection: while a rail or a base is pushed the tool
+rests.
 
 A hand of several axes goes from `closed` to `open` all at once, as far as the device's own grip is open: nobody has
 five fingers' worth of buttons. Until the person takes it over, it stays as it was asked for, axis by axis.
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labctl.axes import Axis
+from labctl.axes import Axis, twist_of
 from labctl.config.cell_schema import TeleopTable
 from labctl.drivers.teleop.gate import AXES
 from labctl.drivers.teleop.grip import Grip
@@ -25,6 +26,7 @@ NEAR = 0.075  # of the way from closed to open: as near as 6 mm of a gripper's 8
 class OtherAxes:
     """joints: the columns of q that turn. columns, slides (k, 6), speeds (k,): what else of q the device leads, by
     which of its axes, how fast at full deflection, per s. closed, open (h,): the hand's axes as the device has them.
+    twist: the columns that are speeds of a base, which nothing but the device's own push asks for.
     """
 
     joints: np.ndarray
@@ -33,6 +35,7 @@ class OtherAxes:
     speeds: np.ndarray
     closed: np.ndarray
     open: np.ndarray
+    twist: np.ndarray
 
 
 def other_axes(table: TeleopTable, axes: Sequence[Axis]) -> OtherAxes:
@@ -51,6 +54,7 @@ def other_axes(table: TeleopTable, axes: Sequence[Axis]) -> OtherAxes:
         speeds=np.array([float(axis.speed or 0.0) for _, axis in driven]),
         closed=np.array([float(given[axis.name].closed or 0.0) for axis in hand]),
         open=np.array([float(given[axis.name].open or 0.0) for axis in hand]),
+        twist=np.array(twist_of(axes), int),
     )
 
 

@@ -16,7 +16,8 @@ DEVICE_AXES = ("x", "y", "z", "rx", "ry", "rz")  # of a device in a hand
 
 class AxisTable(Table):
     """[[robot.axis]]: limits of an axis that velocity_rad_s does not speak of, in its own unit: a rail, a vacuum, the
-    axes of a hand. An axis of kind prismatic is the arm's, any other its hand's.
+    axes of a hand, a base's speeds. An axis of kind prismatic or twist is the arm's, any other its hand's. One of kind
+    twist is a speed: velocity is the most of it either way, acceleration how much of it may come or go in a second.
     """
 
     name: Text
@@ -30,7 +31,7 @@ class AxisTable(Table):
     @property
     def hand(self) -> bool:
         """Whether it is one of the hand's."""
-        return self.kind != "prismatic"
+        return self.kind not in ("prismatic", "twist")
 
     def narrowed(self, axis: Axis) -> Axis:
         """The robot's axis with the limits of the cell."""
@@ -41,8 +42,8 @@ class AxisTable(Table):
 
 class TeleopAxis(Table):
     """[[teleop.axis]]: how a person's device leads an axis that is neither a joint nor an opening. closed, open: where
-    an axis of the hand is when the device closes and opens. by, speed: which axis of the device drives a rail (- turns
-    it round), and how fast at full deflection. All in the axis's unit.
+    an axis of the hand is when the device closes and opens. by, speed: which axis of the device drives a rail or a
+    base (- turns it round), and how fast at full deflection. All in the axis's unit.
     """
 
     name: Text
@@ -63,17 +64,25 @@ def check_axes(document: Document, key: str, axes: Sequence[AxisTable]) -> None:
     """Refuse, at its line, what one [[robot.axis]] alone can break; key: of the robot's table. Raises InputError."""
     for index, axis in enumerate(axes):
         at = (key, "axis", index)
-        if axis.kind == "twist":
-            text = f"axis {axis.name!r} is of kind twist: labctl does not drive an axis that has no position yet"
-            raise document.refusal((*at, "kind"), f"{text}; fix the base, and leave the axis out")
         if axis.unit not in UNITS[axis.kind]:
-            text = (
-                f"unit of axis {axis.name!r} is {axis.unit!r}; an axis of kind {axis.kind} is in {UNITS[axis.kind][0]}"
-            )
+            allowed = " or ".join(UNITS[axis.kind])
+            text = f"unit of axis {axis.name!r} is {axis.unit!r}; an axis of kind {axis.kind} is in {allowed}"
             raise document.refusal((*at, "unit"), text)
+        if axis.kind == "twist":
+            _check_speed(document, at, axis)
         if axis.lower is not None and axis.upper is not None and axis.lower >= axis.upper:
             text = f"lower {axis.lower:g} is not below upper {axis.upper:g}"
             raise document.refusal((*at, "upper"), f"axis {axis.name!r}: {text}")
+
+
+def _check_speed(document: Document, at: Location, axis: AxisTable) -> None:
+    if axis.acceleration is None:
+        text = f"axis {axis.name!r} of kind twist has no acceleration; say how much of its speed may come or go"
+        raise document.refusal((*at, "kind"), f"{text} in a second, {axis.unit} per s: a base comes to rest by it too")
+    for key, value in (("lower", axis.lower), ("upper", axis.upper)):
+        if value is not None:
+            text = f"axis {axis.name!r} is a speed and has no ends; velocity limits it either way"
+            raise document.refusal((*at, key), f"{text}, take {key} out")
 
 
 def check_declared(
@@ -170,7 +179,8 @@ def _check_leading(document: Document, at: Location, axis: TeleopAxis, found: Ax
         text = f"unknown axis {axis.by!r} of the device; axes are {', '.join(DEVICE_AXES)}, with - to turn one round"
         raise document.refusal((*at, "by"), text)
     if axis.speed is not None and axis.speed > found.velocity:
-        text = f"speed of axis {axis.name!r} is {axis.speed:g}; the cell allows {found.velocity:g} {found.unit}/s"
+        unit = found.unit if found.kind == "twist" else f"{found.unit}/s"
+        text = f"speed of axis {axis.name!r} is {axis.speed:g}; the cell allows {found.velocity:g} {unit}"
         raise document.refusal((*at, "speed"), f"{text}: say so much or less")
 
 

@@ -134,6 +134,11 @@ def check_second(document: Document, robot: RobotTable, second: SecondRobot) -> 
     if second.control_hz != robot.control_hz:
         text = f"control_hz is {second.control_hz:g}, the first robot's {robot.control_hz:g}"
         raise document.refusal((at, "control_hz"), f"{text}; both are led by one row of setpoints: say the same")
+    for key, one in (("robot", robot), (at, second)):
+        for index, axis in enumerate(one.axis):
+            if axis.kind == "twist":
+                text = f"axis {axis.name!r} is of kind twist, and in a cell of two robots no base drives"
+                raise document.refusal((key, "axis", index, "kind"), f"{text}: where both stand is fixed by base_m")
     gap = boxes_apart(robot, second)
     if gap < 0 and second.keep_apart_m is None:
         text = f"the boxes of {second.first_name} and {second.name} overlap by {-gap:.2f} m, and nothing parts them"

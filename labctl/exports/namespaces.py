@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from labctl.plain import Json
-from labctl.streams import STATE, StreamSpec, robot_states
+from labctl.streams import STATE, StreamSpec, placed_axes, robot_states
 
 JOINT_PARTS = {"q": "position", "dq": "velocity", "tau": "effort"}
 
@@ -18,7 +18,8 @@ JOINT_PARTS = {"q": "position", "dq": "velocity", "tau": "effort"}
 @dataclass(frozen=True, slots=True)
 class Namespace:
     """topic: before the names of its topics, "" where there is one robot; base, tool: its frames; gripper: the column
-    of its opening; own: what its columns' names begin with, "" where there is one robot; joints: in order.
+    of its opening; own: what its columns' names begin with, "" where there is one robot; joints: in order, without the
+    speeds of a base, which are no positions.
     """
 
     topic: str
@@ -39,11 +40,11 @@ class Namespace:
 
 def namespaces(specs: Sequence[StreamSpec]) -> Mapping[str, Namespace]:
     """Of each stream that is a robot's states."""
-    by_name = {spec.name: spec.columns for spec in specs}
+    by_name, placed = {spec.name: spec.columns for spec in specs}, {spec.name: placed_axes(spec) for spec in specs}
     states = robot_states(by_name)
     found: dict[str, Namespace] = {}
     for stream in states:
-        joints = tuple(column.removeprefix("q.") for column in by_name[stream] if column.startswith("q."))
+        joints = placed[stream]
         if len(states) < 2:
             return {stream: Namespace("", "base", "tcp", "gripper", "", joints)}
         name = joints[0].split(".")[0] if stream == STATE else stream.partition("/")[0]

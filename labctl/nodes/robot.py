@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from labctl.axes import axes_of, hand_of
+from labctl.axes import axes_of, hand_of, twist_of
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
 from labctl.core.rollout import ACTION, LEASES
@@ -77,7 +77,8 @@ class RobotNode:
         self._hand = len(hand_of(axes_of(robot)))
         declared = getattr(robot, "axes", None)
         self._axes = None if declared is None else [[axis.name, axis.unit] for axis in declared]
-        self._targets = Targets(robot.dof, self._hand)
+        self._twist = list(twist_of(axes_of(robot)))
+        self._targets = Targets(robot.dof, self._hand, self._twist)
         # a sample waits at most for its collection and its chunk: together one chunk's length
         self._collect_ns = chunk_ns // 4
         self.sender = TraceSender(
@@ -218,21 +219,30 @@ class RobotNode:
                 self._targets.step(at_ns, row, expires_ns, self._held)
         else:
             self._targets.replace(t_ns, joined, expires_ns, now_ns, self._held)
+        self._targets.drive(t_ns, joined, target.dt_ns)
 
     def _joints(self, target: Target, t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads."""
+        """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads. Actions
+        of the tool ask no speed of a base.
+        """
         space = target.space
         if space == "joint_position":
             return values
         if space == "tcp_pose":
-            return self._robot.to_joints(values, self._held[: self._robot.dof])
+            return self._led(values, self._held[: self._robot.dof])
         begin_ns = int(t_ns[0]) - target.dt_ns
         path = self._targets
         start = (path.sample(np.array([begin_ns]))[0] if len(path.t_ns) else self._held)[: self._robot.dof]
         if space == "joint_velocity":
-            return integrated_joints(t_ns, values, target.dt_ns, start)
+            return integrated_joints(t_ns, values, target.dt_ns, start, self._twist)
         poses = integrated_poses(t_ns, values, target.dt_ns, self._robot.to_pose(start))
-        return self._robot.to_joints(poses, start)
+        return self._led(poses, start)
+
+    def _led(self, poses: np.ndarray, start: np.ndarray) -> np.ndarray:
+        q = self._robot.to_joints(poses, start)
+        if self._twist:
+            q[:, self._twist] = 0.0
+        return q
 
     def _must_stop(self, now_ns: int) -> bool:
         return self._moving and not self._may_move(now_ns)

@@ -1,9 +1,11 @@
-"""Timed targets of one lease epoch, and the path through them.
+"""Timed targets of one lease epoch, the path through them, and the speeds of a base that drives.
 
 May not: know a robot, a lease or a clock; times come in with targets and grids.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -13,16 +15,50 @@ from labctl.clock import SECOND
 POSE = 7  # numbers of a tool's pose
 
 
+class Speeds:
+    """Speeds of a base, (k,): each holds for the step that ends at its time, and no longer. Where no step is, they are
+    zero: a place may be held, a speed would drive on.
+    """
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self.clear()
+
+    def clear(self) -> None:
+        self._begins = self._ends = np.empty(0, np.int64)
+        self._values = np.empty((0, self._width))
+
+    def replace(self, t_ns: np.ndarray, values: np.ndarray, dt_ns: int) -> None:
+        """Steps (n, k) that last dt_ns at most and end at t_ns (n,); what was to be from the first on is dropped."""
+        begins = t_ns - dt_ns
+        begins[1:] = np.maximum(begins[1:], t_ns[:-1])
+        keep = (self._begins < begins[0]) & (self._ends > begins[0] - SECOND)
+        self._ends = np.concatenate([np.minimum(self._ends[keep], begins[0]), t_ns])
+        self._begins = np.concatenate([self._begins[keep], begins])
+        self._values = np.concatenate([self._values[keep], values])
+
+    def sample(self, grid_ns: np.ndarray) -> np.ndarray:
+        """What is to be driven at grid_ns (n,), (n, k)."""
+        found = np.zeros((len(grid_ns), self._width))
+        step = self._ends.searchsorted(grid_ns)
+        inside = step < len(self._ends)
+        inside[inside] = grid_ns[inside] > self._begins[step[inside]]
+        found[inside] = self._values[step[inside]]
+        return found
+
+
 class Targets:
     """Timed joint and gripper targets of one lease epoch: a smooth path through the knots, held at its end until stale.
 
     Joints follow a monotone cubic (Fritsch and Carlson 1980, harmonic-mean slopes), so that a chunk asks for no jump in
     velocity and the path never leaves the span of two knots: a tool sent to 5 mm above the tote's floor stays above
-    it. The hand's axes go in straight lines.
+    it. The hand's axes go in straight lines. twist: the columns that are speeds of a base, which `drive` is told; they
+    are never held (`Speeds`).
     """
 
-    def __init__(self, dof: int, hand: int = 1) -> None:
+    def __init__(self, dof: int, hand: int = 1, twist: Sequence[int] = ()) -> None:
         self._dof, self._width = dof, dof + hand
+        self._twist, self._speeds = list(twist), Speeds(len(twist))
         self.clear()
 
     def clear(self) -> None:
@@ -32,6 +68,12 @@ class Targets:
         self._spans = self.t_ns
         self._still = True
         self.expires_ns = 0
+        self._speeds.clear()
+
+    def drive(self, t_ns: np.ndarray, values: np.ndarray, dt_ns: int) -> None:
+        """What targets (n, dof + hand), each the end of a step of dt_ns at most, ask of a base."""
+        if self._twist:
+            self._speeds.replace(t_ns, values[:, self._twist], dt_ns)
 
     def replace(self, t_ns: np.ndarray, values: np.ndarray, expires_ns: int, now_ns: int, held: np.ndarray) -> None:
         """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the
@@ -64,7 +106,15 @@ class Targets:
         self.replace(np.array([at_ns - 1, at_ns]), np.stack([before, value]), expires_ns, at_ns, held)
 
     def sample(self, grid_ns: np.ndarray) -> np.ndarray:
-        """Values (n, dof + hand) on the grid; before the first and after the last knot the end values hold."""
+        """Values (n, dof + hand) on the grid; before the first and after the last knot the end values hold, of a base
+        none.
+        """
+        values = self._path(grid_ns)
+        if self._twist:
+            values[:, self._twist] = self._speeds.sample(grid_ns)
+        return values
+
+    def _path(self, grid_ns: np.ndarray) -> np.ndarray:
         if self._still or grid_ns[0] >= self.t_ns[-1]:
             return np.tile(self.values[-1], (len(grid_ns), 1))
         before = self.t_ns.searchsorted(grid_ns, side="right") - 1
@@ -79,10 +129,16 @@ class Targets:
         return self.values[before] + s * (self._rise[before] + rest * bend)
 
 
-def integrated_joints(t_ns: np.ndarray, speeds: np.ndarray, dt_ns: int, start: np.ndarray) -> np.ndarray:
-    """Joint angles (n, dof) reached at t_ns (n,) by joint speeds (n, dof) in rad/s held from dt_ns before each on."""
+def integrated_joints(
+    t_ns: np.ndarray, speeds: np.ndarray, dt_ns: int, start: np.ndarray, twist: Sequence[int] = ()
+) -> np.ndarray:
+    """Joint angles (n, dof) reached at t_ns (n,) by joint speeds (n, dof) in rad/s held from dt_ns before each on. The
+    columns `twist` are speeds of a base, and stay so.
+    """
     spans = np.diff(t_ns, prepend=t_ns[0] - dt_ns) / SECOND
-    return start + np.cumsum(speeds * spans[:, None], axis=0)
+    reached = start + np.cumsum(speeds * spans[:, None], axis=0)
+    reached[:, list(twist)] = speeds[:, list(twist)]
+    return reached
 
 
 def integrated_poses(t_ns: np.ndarray, twists: np.ndarray, dt_ns: int, start: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from labctl.messages.body_parts import SwitchEntry
 from labctl.reporting.times.recorded import POLICY, read_stream
 from labctl.store.campaign import Campaign
 from labctl.store.read_once import Samples
-from labctl.streams import robot_states
+from labctl.streams import placed_axes, robot_states
 
 if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the statistics
     from labctl.analysis.episodes.adaptability import Watched
@@ -138,8 +138,8 @@ def traces_of(store: Samples, record: Record, *, without: Collection[str]) -> li
             one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
         actions = read_stream(store, episode.id, ACTION)
         if actions is not None:
-            states = [name for stream in robot_states(specs) for name in specs[stream]]
-            arm = {f"sent.{name.removeprefix('q.')}" for name in states if name.startswith("q.")}
+            states = [spec for spec in store.streams(episode.id) if spec.name in robot_states(specs)]
+            arm = {f"sent.{name}" for spec in states for name in placed_axes(spec)}
             joints = [i for i, name in enumerate(specs[ACTION]) if name in arm]
             one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
         found.append(one)

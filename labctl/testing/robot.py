@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from labctl.axes import axes_of, hand_of
+from labctl.axes import axes_of, hand_of, twist_of
 from labctl.clock import SECOND
 from labctl.devices import Robot
 from labctl.streams import robot_states
@@ -256,7 +256,8 @@ class FollowingConformance(OfARobot):
     ) -> None:
         """The last joint, there and back. A robot may allow less speed the nearer a joint is to its end."""
         robot = rig.robot
-        way = np.linspace(0.0, 3.5, round(3.5 / 1.5 * robot.control_hz))[:, None] * np.eye(robot.dof)[-1]
+        last = max(i for i in range(robot.dof) if i not in twist_of(axes_of(robot)))
+        way = np.linspace(0.0, 3.5, round(3.5 / 1.5 * robot.control_hz))[:, None] * np.eye(robot.dof)[last]
         way += robot.observe()["q"]
         for path in (way, way[::-1]):
             rig.follow(path)

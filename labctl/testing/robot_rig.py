@@ -36,18 +36,23 @@ class RobotRig:
 
     @property
     def fastest(self) -> np.ndarray:
-        """The highest speed of each axis that is led (dof,), by the cell, in its unit per second."""
+        """How much of each axis that is led may come or go in a second (dof,), by the cell: its highest speed, of a
+        base's speed its highest acceleration.
+        """
         return self._limits("velocity", self.cell.robot.limits.velocity_rad_s)
 
     @property
     def hardest(self) -> np.ndarray:
-        """The highest acceleration of each (dof,)."""
+        """The highest acceleration of each (dof,); of a base's speed there is nothing beyond its acceleration."""
         return self._limits("acceleration", self.cell.robot.limits.acceleration_rad_s2)
 
     def _limits(self, what: str, of_joints: Sequence[float]) -> np.ndarray:
         if self.cell.second_robot is not None:
             of_joints = [value for one in self.cell.robots for value in getattr(one.limits, f"{what}_{UNITS[what]}")]
         joints, others = iter(of_joints), {axis.name: getattr(axis, what) for axis in self.cell.robot.axis}
+        for axis in self.cell.robot.axis:
+            if axis.kind == "twist":
+                others[axis.name] = axis.acceleration if what == "velocity" else np.inf
         led = [axis for axis in axes_of(self.robot) if not axis.hand]
         return np.array([next(joints) if axis.kind == "revolute" else others[axis.name] for axis in led], float)
 

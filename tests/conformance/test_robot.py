@@ -14,6 +14,7 @@ from support.robots.cells import cell_named
 from support.robots.emulators import Emulators
 
 from labctl.clock import SECOND
+from labctl.testing.driving import DrivingConformance
 from labctl.testing.given import FIXTURE
 from labctl.testing.options import Driver, OptionsConformance
 from labctl.testing.robot import FollowingConformance, HomingConformance, RobotConformance, RobotRig, SlowedConformance
@@ -25,6 +26,7 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sim_ur5": ("sim_ur5", "sim_ur5", {}),
     "sim_rail": ("sim_rail", "sim_rail", {}),
     "sim_hand": ("sim_hand", "sim_hand", {}),
+    "sim_base": ("sim_base", "sim_base", {}),
     "pair": ("pair", "sim_pair", {}),
     "faults": ("faults", "sim_fr3", {"driver": "sim_fr3", **QUIET}),
     "replay": ("replay", "sim_fr3", {"arm": "fr3", "file": "recorded.npz"}),
@@ -129,6 +131,11 @@ class TestRobotsWithASlider(OurRobots, SlowedConformance):
 
         yield slide
         emulator.clear()
+
+
+@pytest.mark.parametrize("rig", ["sim_base"], indirect=True)
+class TestRobotsThatDrive(OurRobots, DrivingConformance):
+    pass
 
 
 class TestOptions(OptionsConformance):

@@ -32,7 +32,7 @@ PURE_MODULES = (
 PURE_BESIDES = {"labctl/errors.py": ("sys",)}  # which Python it is, for what can be installed on it
 REACHES_OUT = ("open", "print", "input", "exec", "eval", "__import__")  # of what needs no import
 OF_NUMPY = ("random", "load", "loadtxt", "save", "savez", "savez_compressed", "savetxt", "fromfile", "memmap")
-SUITES = ("__init__", "camera", "controller", "gripper", "hand", "options", "robot", "sensor")
+SUITES = ("__init__", "camera", "controller", "driving", "gripper", "hand", "options", "robot", "sensor")
 DATABASE = tuple(f"labctl/store/{name}.py" for name in ("database_backend", "journal", "traces"))
 # Only the files named may import the library; a driver is one file, a gripper another.
 VENDORS = {

@@ -167,13 +167,16 @@ class AxesRobot(SimRobot):
         return Batch(inner.stream, inner.t_ns, values)
 
     def observe(self) -> dict[str, np.ndarray]:
-        """As `SimRobot`, of all of the led axes: q, dq (dof,); tcp (7,) in the base frame; gripper (h,)."""
+        """As `SimRobot`, of all of the led axes: q, dq (dof,); tcp (7,) in the base frame; gripper (h,); and what
+        `SimCamera.sense` draws.
+        """
         seen = super().observe()
         tcp = seen["tcp"].copy()
         tcp[1] += self._rail.at.sum()
         q = np.concatenate([self._rail.at, seen["q"]])
         dq = np.concatenate([self._rail.move * self.control_hz, seen["dq"]])
-        return {**seen, "q": q, "dq": dq, "tcp": tcp, "gripper": self._hand.at.copy()}
+        drawn = {"links": seen["q"], "fingers": seen["gripper"], "stands": np.array([0.0, self._rail.at.sum(), 0.0])}
+        return {**seen, **drawn, "q": q, "dq": dq, "tcp": tcp, "gripper": self._hand.at.copy()}
 
     def _still(self) -> bool:
         return super()._still() and self._rail.still and self._hand.still

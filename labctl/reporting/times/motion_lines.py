@@ -14,7 +14,7 @@ from labctl.core.rollout import ACTION
 from labctl.errors import LabctlError
 from labctl.reporting.times.recorded import POLICY, SENSOR, read_stream
 from labctl.store.read_once import Samples
-from labctl.streams import STATE, robot_states
+from labctl.streams import STATE, placed_axes, robot_states
 
 DEVICE = "arm/device"
 LEAST_RAD = 0.01  # an action that asks for less than this in every joint says nothing of a gain
@@ -59,12 +59,15 @@ def device_lines(store: Samples, episodes: Sequence[str]) -> dict[str, str]:
 
 def _asked(store: Samples, episode: str) -> np.ndarray:
     """(n, 3): what each action asked of each joint, rad, what it had of that at its end, and how long it was, s."""
-    specs = {spec.name: spec.columns for spec in store.streams(episode)}
-    return np.concatenate([_asked_of(store, episode, specs, stream) for stream in robot_states(specs)])
+    declared = store.streams(episode)
+    specs, placed = {spec.name: spec.columns for spec in declared}, {spec.name: placed_axes(spec) for spec in declared}
+    rows = [_asked_of(store, episode, specs, stream, placed[stream]) for stream in robot_states(specs)]
+    return np.concatenate(rows)
 
 
-def _asked_of(store: Samples, episode: str, specs: Mapping[str, Sequence[str]], state: str) -> np.ndarray:
-    joints = [name.removeprefix("q.") for name in specs[state] if name.startswith("q.")]
+def _asked_of(
+    store: Samples, episode: str, specs: Mapping[str, Sequence[str]], state: str, joints: Sequence[str]
+) -> np.ndarray:
     t_ns, q = store.read(episode, state)
     q = q[:, [specs[state].index(f"q.{joint}") for joint in joints]]
     asked_ns, requested = store.read(episode, ACTION)

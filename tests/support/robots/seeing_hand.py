@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from labctl.axes import Axis, hand_of
+from labctl.axes import Axis, hand_of, twist_of
 from labctl.clock import ManualClock
 from labctl.config.cell_schema import Cell, Fixture
 from labctl.config.options import NoOptions
@@ -23,11 +23,12 @@ from labctl.drivers.sim.legs import CLEAR_M
 from labctl.drivers.teleop.controller import Teleop
 from labctl.drivers.teleop.gate import Reading, axis_map
 from labctl.drivers.teleop.other_axes import other_axes
-from support.robots.item_movers import ROUGH_M, Arrays, Held, Leg, MoveTo, Person
+from support.robots.item_movers import BAND, ROUGH_M, Arrays, Held, Leg, MoveTo, Person
 from support.robots.virtual_hand import SHUT
 
 ANSWER_S = 0.002
 FAR_M, BESIDE_M = 0.10, 0.02  # the rail is led where the tool is to go more than so far beside its middle, and to there
+STOP, STOP_NEAR_M = (0.08, 0.06), 0.01  # where a base is driven to, m from where it was staged
 
 SURE_M = 0.01  # at each of ten looks a second: a cup that draws holds nothing yet, and a person waits until it does
 
@@ -63,15 +64,20 @@ class Onlooker(Person):
         assert cell.teleop is not None
         super().__init__(hand, linear_m_s=cell.teleop.linear_m_s, angular_rad_s=cell.teleop.angular_rad_s)
         self._fingers, self._sure_m = hand_of(axes), sure_m
-        self._on_a_rail = axes[0].kind == "prismatic"
+        self._on_a_rail, self._on_a_base = axes[0].kind == "prismatic", bool(twist_of(axes))
+        self._arrived = False
         self._sliding, self._seen_m = False, OPEN_M
 
     def __call__(self, seen: Arrays) -> None:
-        opening = float(to_openings(np.ravel(seen["gripper"])[None, :], self._fingers)[0])
+        hand = np.ravel(seen["gripper"])
+        plain = self._fingers[0].kind == "opening"
+        opening = float(hand[0]) if plain else float(to_openings(hand[None, :], self._fingers)[0])
         self._seen_m += float(np.clip(opening - self._seen_m, -self._sure_m, self._sure_m))
         super().__call__({**seen, "gripper": np.array([self._seen_m])})
         if self._on_a_rail and self._way:
             self._slide(self._way[0][0][1] - float(seen["q"][0]))
+        if self._on_a_base and self._way:
+            self._roll(np.asarray(seen["odometry"]))
 
     def _pick(self, here: MoveTo, items: np.ndarray) -> list[Leg]:
         """Over the totes' walls first."""
@@ -86,6 +92,14 @@ class Onlooker(Person):
         self._sliding = abs(beside_m) > (BESIDE_M if self._sliding else FAR_M)
         if self._sliding:
             self._hand.drive((0.0, 0.0, 0.0, 0.0, float(np.clip(4 * beside_m, -1, 1)), 0.0))
+
+    def _roll(self, place: np.ndarray) -> None:
+        """Drive the base to STOP before anything else, once in an episode, and nothing else meanwhile."""
+        way = np.array(STOP) - place[:2]
+        self._arrived = np.abs(way).max() < STOP_NEAR_M or (self._arrived and np.hypot(*place[:2]) > 2 * STOP_NEAR_M)
+        if not self._arrived:
+            x, y = np.clip(6 * way, -1, 1) + np.sign(way) * BAND
+            self._hand.drive((0.0, 0.0, 0.0, float(-y), float(x), 0.0))
 
 
 class SeeingTeleop(Teleop):

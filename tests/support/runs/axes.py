@@ -18,7 +18,12 @@ HAND = "".join(
     f'[[robot.axis]]\nname = "hand.{finger}"\nkind = "revolute"\nunit = "rad"\nvelocity = 3.0\n'
     for finger in ("thumb", "index", "middle", "ring", "little")
 )
-AXES = {"sim_rail": RAIL, "sim_hand": HAND}
+BASE = "".join(
+    f'[[robot.axis]]\nname = "base.{name}"\nkind = "twist"\nunit = "{unit}"\nvelocity = {most}\nacceleration = {kick}\n'
+    for name, unit, most, kick in (("vx", "m/s", 0.3, 0.6), ("vy", "m/s", 0.3, 0.6), ("wz", "rad/s", 0.6, 1.2))
+)
+GRIPPER = '[[robot.axis]]\nname = "gripper"\nkind = "opening"\nunit = "m"\nvelocity = 0.2\n'
+AXES = {"sim_rail": RAIL, "sim_hand": HAND, "sim_base": BASE + GRIPPER}
 
 
 def cell_of(driver: str) -> dict[str, str]:
@@ -39,7 +44,21 @@ HAND_BY_HAND = "".join(
     f'[[teleop.axis]]\nname = "hand.{finger}"\nclosed = {closed}\nopen = 0.0\n'
     for finger, closed in (("thumb", 1.4), ("index", 1.4), ("middle", 1.4), ("ring", 1.4), ("little", 1.4))
 )
-BY_HAND = {"sim_rail": RAIL_BY_HAND, "sim_hand": HAND_BY_HAND}
+# The stick's x and y lead the tool, what turns about them the base, which this device does not turn.
+BASE_BY_HAND = """[[teleop.axis]]
+name = "base.vx"
+by = "ry"
+speed = 0.2
+[[teleop.axis]]
+name = "base.vy"
+by = "-rx"
+speed = 0.2
+[[teleop.axis]]
+name = "gripper"
+closed = 0.0
+open = 0.08
+"""
+BY_HAND = {"sim_rail": RAIL_BY_HAND, "sim_hand": HAND_BY_HAND, "sim_base": BASE_BY_HAND}
 
 
 def teleop(device: str, driver: str) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from support.runs.axes import teleop
 
-from labctl.axes import Axis, axes_of, composed, hand_of, prefixed
+from labctl.axes import Axis, axes_of, composed, hand_of, prefixed, twist_of
 from labctl.config.axes import NamedAxis, action_problem
 from labctl.config.cell_schema import parse_cell
-from labctl.drivers.common.simulated_axes import FR3_JOINTS, ON_A_RAIL, RAIL, WITH_A_HAND
+from labctl.drivers.common.simulated_axes import FR3_JOINTS, ON_A_BASE, ON_A_RAIL, RAIL, WITH_A_HAND
 from labctl.errors import InputError
 from labctl.store.driver_options import check_cell_options
 
@@ -54,7 +54,7 @@ def test_the_shipped_cell_of_a_robot_on_a_rail_says_what_it_has() -> None:
         (
             'kind = "vacuum"\nunit = "1"',
             'kind = "twist"\nunit = "m/s"',
-            "does not drive an axis that has no position yet",
+            "axis 'vacuum' of kind twist has no acceleration; say how much of its speed may come or go in a second",
         ),
         (
             "[lease]",
@@ -66,6 +66,56 @@ def test_the_shipped_cell_of_a_robot_on_a_rail_says_what_it_has() -> None:
 def test_what_the_robot_has_otherwise_is_refused_at_its_line(old: str, new: str, told: str) -> None:
     assert old in CELL
     assert told in refused(CELL.replace(old, new, 1))
+
+
+BASE = (ROOT / "hw_configs" / "sim_base.toml").read_text("utf-8")
+
+
+def test_the_shipped_cell_of_a_base_that_drives_says_what_it_has() -> None:
+    cell = parse_cell(BASE, "cell.toml")
+    check_cell_options(cell)
+    assert (cell.joints, cell.hand) == (10, 1), "its three speeds are led with the joints"
+    assert twist_of(ON_A_BASE) == (7, 8, 9) and not twist_of(ON_A_RAIL)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ('unit = "m/s"', 'unit = "m"', "unit of axis 'base.vx' is 'm'; an axis of kind twist is in m/s or rad/s"),
+        ('unit = "m/s"', 'unit = "rad/s"', "axis 'base.vx' of sim_base is twist in m/s, found twist in rad/s"),
+        (
+            "velocity = 0.3 ",
+            "velocity = 0.3\nlower = -0.1 ",
+            "is a speed and has no ends; velocity limits it either way",
+        ),
+        ("velocity = 0.3 ", "velocity = 0.9 ", "velocity of axis 'base.vx' is 0.9; sim_base allows 0 to 0.5 m/s"),
+        (
+            "acceleration = 0.6 ",
+            "acceleration = 6.0 ",
+            "acceleration of axis 'base.vx' is 6; sim_base allows 0 to 1 m/s",
+        ),
+        ("acceleration = 0.6 ", "# ", "axis 'base.vx' of kind twist has no acceleration"),
+        ('name = "base.wz"', 'name = "base.vz"', "sim_base has no axis 'base.vz'; did you mean"),
+    ],
+)
+def test_what_cannot_be_of_a_bases_speed_is_refused_at_its_line(old: str, new: str, told: str) -> None:
+    assert old in BASE
+    assert told in refused(BASE.replace(old, new, 1))
+
+
+def test_a_device_leads_a_base_no_faster_than_the_cell_lets_it() -> None:
+    led = BASE.replace("[lease]", f"{teleop('gamepad', 'sim_base')}\n[lease]", 1)
+    check_cell_options(parse_cell(led, "cell.toml"))
+    told = "speed of axis 'base.vx' is 0.4; the cell allows 0.3 m/s: say so much or less"
+    assert told in refused(led.replace("speed = 0.2", "speed = 0.4", 1))
+
+
+def test_in_a_cell_of_two_robots_no_base_drives() -> None:
+    pair = (ROOT / "hw_configs" / "sim_pair.toml").read_text("utf-8")
+    axis = '[[second_robot.axis]]\nname = "base.vx"\nkind = "twist"\nunit = "m/s"\nvelocity = 0.3\nacceleration = 0.6\n'
+    assert "in a cell of two robots no base drives: where both stand" in refused(
+        pair.replace("[lease]", f"{axis}[lease]", 1)
+    )
 
 
 LED = CELL.replace("[lease]", f"{teleop('gamepad', 'sim_rail')}\n[lease]", 1)

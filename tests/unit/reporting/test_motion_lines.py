@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from labctl.clock import SECOND
 from labctl.errors import BrokenRecord
 from labctl.nodes.policy_stream import POLICY
 from labctl.reporting.times.motion_lines import device_lines, motion_lines
+from labctl.streams import StreamSpec
 
 STEP_NS = SECOND // 10
 STATE, ACTION = ("q.a", "q.b", "dq.a"), ("requested.a", "requested.b", "requested.gripper")
@@ -39,7 +39,7 @@ class Store:
         }
 
     def streams(self, episode: str) -> list[Any]:
-        return [SimpleNamespace(name=name, columns=table[0]) for name, table in self.tables.items()]
+        return [StreamSpec(name, tuple(table[0]), "", 100.0) for name, table in self.tables.items()]
 
     def read(self, episode: str, name: str) -> tuple[np.ndarray, np.ndarray]:
         if self.broken:

@@ -16,13 +16,13 @@ from support.runs.campaigns import HUMAN, make_campaign
 from labctl.axes import Axis, hand_of
 from labctl.config.policy_card import Card
 from labctl.devices import load
-from labctl.drivers.common.simulated_axes import ON_A_RAIL, WITH_A_HAND
+from labctl.drivers.common.simulated_axes import ON_A_BASE, ON_A_RAIL, WITH_A_HAND
 from labctl.drivers.policy import actions as table
 from labctl.errors import InputError
 from labctl.nodes.playing import chunk_problem
 from labctl.testing.given import FIXTURE
 
-ROBOTS = {"sim_rail": ON_A_RAIL, "sim_hand": WITH_A_HAND}
+ROBOTS = {"sim_rail": ON_A_RAIL, "sim_hand": WITH_A_HAND, "sim_base": ON_A_BASE}
 
 
 def card_of(axes: tuple[Axis, ...], **units: str) -> dict[str, Any]:
@@ -49,6 +49,18 @@ def test_numbers_go_to_the_axes_that_the_card_names_as_they_are(driver: str) -> 
     together = np.column_stack([chunk.values, chunk.gripper])
     assert together.tolist() == rows.tolist()
     loaded(driver, card_of(axes)).close()
+
+
+def test_a_card_of_joints_leaves_open_which_numbers_are_speeds_and_one_of_the_tool_lets_the_base_rest() -> None:
+    made = card("callable")
+    made["action"] |= {"space": "joint_position", "rotation": None, "relative_to": None}
+    with pytest.raises(
+        InputError, match="joint_position does not say which numbers are speeds, and sim_base has a base"
+    ):
+        loaded("sim_base", made)
+    of_tool = {"space": "tcp_pose", "rotation": "quaternion_xyzw", "frame": "base"}
+    made["action"] |= of_tool
+    loaded("sim_base", made).close()
 
 
 def test_another_unit_order_or_space_is_refused_in_one_line() -> None:

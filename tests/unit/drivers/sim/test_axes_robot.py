@@ -1,9 +1,10 @@
-"""A simulated robot on a rail: what still moves is not at rest."""
+"""Simulated robots of other axes: what still moves is not at rest, and cameras draw what there is."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named
 from support.runs.axes import cell_of
 from support.runs.campaigns import ROOT
 
@@ -13,6 +14,7 @@ from labctl.devices import Robot, Setpoints, load
 from labctl.drivers.common.robot_tables import FR3
 from labctl.errors import DeviceRefused
 from labctl.testing.given import FIXTURE
+from labctl.testing.robot_rig import SCENE
 
 PERIOD_NS = SECOND // 100
 
@@ -44,3 +46,31 @@ def test_a_rail_that_still_moves_refuses_to_recover_though_the_joints_stand(rail
     assert railed.observe()["dq"][0] == 0.0
     railed.recover()
     assert railed.status().mode == "idle"
+
+
+@pytest.mark.parametrize("name", ["sim_rail", "sim_hand", "sim_base"])
+def test_the_shipped_cells_cameras_draw_a_robot_of_other_axes_and_where_it_has_gone(name: str) -> None:
+    """A camera knows arms of six and seven joints with two fingers; a rail made it stop at its first picture."""
+    cell = cell_named(name)
+    robot = load(name, {}, cell=cell, fixture=FIXTURE)
+    robot.connect(0)
+    robot.stage(SCENE, 1, 0)
+    robot.drain(0)
+
+    def pictures() -> list[np.ndarray]:
+        found = []
+        for table in cell.camera:
+            made = load(table.driver, table.given, cell=cell, fixture=FIXTURE)
+            made.connect(0)
+            made.sense(robot.observe())
+            found.append(made.grab(SECOND).image)
+        return found
+
+    before = pictures()
+    q, opened = np.tile(robot.observe()["q"], (100, 1)), np.tile(robot.observe()["gripper"], (100, 1))
+    led = {"sim_rail": 0, "sim_hand": 0, "sim_base": 8}[name]  # the rail, the first joint, a base's vy
+    q[:, led] += 0.25
+    hand = opened[:, 0] if opened.shape[1] == 1 else opened
+    robot.follow(Setpoints((1 + np.arange(100)) * PERIOD_NS, q, hand))
+    changed = [np.abs(now.astype(int) - then).max(axis=2) > 30 for now, then in zip(pictures(), before, strict=True)]
+    assert changed[0].mean() > 0.005, "the arm is drawn elsewhere"

@@ -66,6 +66,30 @@ def test_letting_go_of_the_clutch_stops_the_rail_and_keeps_what_the_cup_holds() 
     assert let_go.space == "tcp_velocity" and not let_go.values.any() and let_go.gripper[0] == 1.0
 
 
+AT_REST = np.array([0.0, -0.8, 0.0, -2.4, 0.0, 1.6, 0.8, 0.0, 0.0, 0.0])  # joints, then a base's speeds
+
+
+def test_a_push_along_the_axes_that_the_cell_names_drives_the_base_and_letting_go_asks_for_no_speed() -> None:
+    person = Person("sim_base")
+    person.asks(AT_REST, np.full(1, 0.08))
+    pushed = person.asks(AT_REST, np.full(1, 0.08), axes=np.array([0, 0, 0, 1.0, 0.5, 0]))
+    assert pushed.space == "joint_velocity" and pushed.values.shape == (5, 10)
+    assert pushed.values[0] == pytest.approx([*7 * [0.0], 0.2 * (0.5 - 0.05) / 0.95, -0.2, 0.0])
+    assert len(pushed.values) * pushed.dt_s == pytest.approx(0.1), "and for no longer than a tenth of a second"
+    rolling = AT_REST + np.array([*7 * [0.0], 0.1, -0.2, 0.0])
+    for now in ({"engaged": False}, {"engaged": True, "axes": np.zeros(6)}):
+        left = person.asks(rolling, np.full(1, 0.08), **now)
+        assert left.space == "tcp_velocity" and not left.values.any()
+
+
+def test_a_leader_that_takes_over_a_base_under_way_does_not_keep_its_speed() -> None:
+    person = Person("sim_base", leader=True)
+    rolling = AT_REST + np.array([*7 * [0.0], 0.1, -0.2, 0.3])
+    for _ in range(2):
+        asked = person.asks(rolling, np.full(1, 0.08), joints=rolling[:7], axes=None)
+        assert asked.space == "joint_position" and not asked.values[:, 7:].any()
+
+
 def test_a_leader_of_seven_joints_leads_those_that_turn_and_the_rail_stays() -> None:
     person = Person("sim_rail", leader=True)
     joints = Q[1:] + 0.1
