@@ -15,6 +15,7 @@ BASE = (
     "devices",
     "errors",
     "logs",
+    "loopback",
     "extras",
     "realtime",
     "rotations",
