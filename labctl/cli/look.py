@@ -6,7 +6,7 @@ is).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -215,7 +215,7 @@ def episodes(
         return
     columns = ["episode", "trial", "block", "condition", "state", "ended", "void", "sealed", "gaps"]
     columns += [name for name in ("switched", "arm") if name in found[0]]
-    shown = [{**entry, "block": entry["block"] + 1} for entry in found]  # JSON and tables count from 0
+    shown = [{**entry, "block": entry["block"] + 1, "ended": _ended(entry)} for entry in found]  # JSON counts from 0
     print_table(columns, [[_cell(entry[column]) for column in columns] for entry in shown])
     if clocks:
         for entry in found:
@@ -242,6 +242,11 @@ def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified
         print_json({"schema": "labctl.page/1", "file": str(page), "bytes": size, "masked": masked})
         return
     click.echo(f"page: {page} ({size / 1e6:.1f} MB with its videos)")
+
+
+def _ended(entry: Mapping[str, Any]) -> str | None:
+    """Why it ended, and by whom where a person ended it."""
+    return f"{entry['ended']}, by {entry['ended_by']}" if "ended_by" in entry else entry["ended"]
 
 
 def _cell(value: object) -> str:

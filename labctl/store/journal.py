@@ -104,6 +104,7 @@ _EVENTS = (
     "SELECT seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, hash FROM event "
     "WHERE campaign = :campaign AND seq > :after ORDER BY seq"
 )
+_DONE = "SELECT seq FROM command WHERE campaign = :campaign AND command_id = :command"
 _LAST = "SELECT seq, hash FROM event WHERE campaign = :campaign ORDER BY seq DESC LIMIT 1"
 
 
@@ -217,6 +218,10 @@ class Journal:
         if earlier is not None:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
+
+    def carried_out(self, command_id: str) -> bool:
+        """Whether an entry was written by this command. Raises StorageError."""
+        return bool(self._database.rows(_DONE, int, campaign=self.campaign, command=command_id))
 
     def events(self, after: int = 0) -> list[Event]:
         """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
