@@ -81,6 +81,7 @@ def _head(seq: int, own: str) -> tuple[int, str]:
     return seq, own
 
 
+_DONE = "SELECT seq FROM command WHERE campaign = :campaign AND command_id = :command"
 NOT_NEXT = "append-only: not the next entry of the chain"
 # A BEFORE INSERT trigger runs before OR REPLACE deletes the row it would replace: it is the one that stops replacing.
 _GUARDS: Sequence[str] = (
@@ -104,7 +105,6 @@ _EVENTS = (
     "SELECT seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, hash FROM event "
     "WHERE campaign = :campaign AND seq > :after ORDER BY seq"
 )
-_DONE = "SELECT seq FROM command WHERE campaign = :campaign AND command_id = :command"
 _LAST = "SELECT seq, hash FROM event WHERE campaign = :campaign ORDER BY seq DESC LIMIT 1"
 
 
@@ -209,6 +209,10 @@ class Journal:
         self._head = (event.seq, event.hash)
         return event
 
+    def carried_out(self, command_id: str) -> bool:
+        """Whether an entry was written by this command. Raises StorageError."""
+        return bool(self._database.rows(_DONE, int, campaign=self.campaign, command=command_id))
+
     def _claim(self, writer: Connection, command_id: str, seq: int) -> None:
         from sqlalchemy import select
 
@@ -218,10 +222,6 @@ class Journal:
         if earlier is not None:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
-
-    def carried_out(self, command_id: str) -> bool:
-        """Whether an entry was written by this command. Raises StorageError."""
-        return bool(self._database.rows(_DONE, int, campaign=self.campaign, command=command_id))
 
     def events(self, after: int = 0) -> list[Event]:
         """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
