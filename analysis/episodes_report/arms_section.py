@@ -11,7 +11,7 @@ from labctl.analysis import numerals
 from labctl.analysis.episodes_report.claims import level
 from labctl.analysis.episodes_report.drawing import SMALL, Dot, dots, name_lines, steps
 from labctl.analysis.episodes_table.result import ArmOfEpisodes, EpisodesResult
-from labctl.analysis.episodes_table.words import arms_in_order, rank
+from labctl.analysis.episodes_table.words import arms_in_order, rank, succeeded
 from labctl.analysis.report.figures import RULE, Figure, Look, make, to_csv
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -30,7 +30,7 @@ def main_table(result: EpisodesResult) -> Table:
     each = level(result)
     columns: list[tuple[Column, str | None, Callable[[ArmOfEpisodes], str]]] = [
         (ARM, None, lambda arm: arm["arm"]),
-        (Column("Succeeded / episodes"), "rate", _succeeded),
+        (Column("Succeeded / episodes"), "rate", succeeded),
         (Column(f"Success % [{each} %]"), "rate", lambda a: numerals.estimate(a["rate"], a["rate_ci"], scale=100)),
         (Column(f"Score [{each} %]"), "score", lambda arm: numerals.estimate(arm["score"], arm["score_ci"], digits=3)),
         (Column("Rank [all at once]"), "rank", rank),
@@ -67,10 +67,11 @@ def void_table(result: EpisodesResult, after_go: Mapping[str, int]) -> Table | N
     rows = []
     for arm in arms_in_order(result):
         voids = after_go.get(arm["arm"], 0)
-        share = arm["episodes"] / (arm["episodes"] + voids)
         cells = []
         for key, _ in measures:
             value, scale, digits = arm[key], *((100.0, 1) if key == "rate" else (1.0, 3))
+            counted = arm["judged"] if key == "rate" else arm["episodes"]
+            share = counted / max(1, counted + voids)
             known = [None, None] if value is None else [scale * value, scale * value * share]
             cells += [numerals.number(one, digits) for one in known]
         rows.append((arm["arm"], numerals.count(voids), *cells))
@@ -82,12 +83,6 @@ def void_table(result: EpisodesResult, after_go: Mapping[str, int]) -> Table | N
 
 def _given(result: EpisodesResult, key: str) -> bool:
     return any(arm.get(key) is not None for arm in result["arms"])
-
-
-def _succeeded(arm: ArmOfEpisodes) -> str:
-    if arm["successes"] is None or not arm["rate"]:
-        return numerals.MISSING if arm["successes"] is None else f"0 / {arm['episodes']}"
-    return f"{arm['successes']} / {round(arm['successes'] / arm['rate'])}"
 
 
 def means(result: EpisodesResult, looks: Looks) -> Section:

@@ -74,4 +74,5 @@ def _row(cohort: Cohort, arm: str, times: Times, plan: Plan) -> ArmOfEpisodes:
         "hrt": when.hrt,
         "hrt_ci": bounds(when.hrt_interval),
         "curve": when.curve,
+        "judged": judged,
     }

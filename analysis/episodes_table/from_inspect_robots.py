@@ -60,6 +60,7 @@ def from_inspect_robots(paths: Sequence[Path], arms: Sequence[str] = (), scorer:
     values = [_value(trial.scores[taken], f"{trial.at}.{taken}", trial.where) for trial in scored]
     measure = "success" if all(value in (0, 1) for value in values) else "score"
     rows: list[Row] = []
+    lines: list[str] = []
     made: Counter[tuple[str, Value]] = Counter()
     for trial, arm in trials:
         scene = trial.row["block"]
@@ -67,10 +68,11 @@ def from_inspect_robots(paths: Sequence[Path], arms: Sequence[str] = (), scorer:
         if trial.scores:
             row = {**trial.row, "arm": arm, "block": f"{scene} #{made[arm, scene]}"}
             rows.append({**row, measure: values[len(rows)]})
+            lines.append(f"{trial.where}: {trial.at}")
     errors = len(trials) - len(scored)
     notes = ["the n-th trials of one scene are taken as a block: that holds if they began from one set-up"]
     notes += [f"{counted(errors, 'trial')} left out, ended in an error and without a score"] * bool(errors)
-    return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), tuple(notes))
+    return Imported(str(paths[0]), rows, lines, tuple(notes))
 
 
 def _log(path: Path) -> Document:

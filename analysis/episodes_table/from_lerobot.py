@@ -33,27 +33,29 @@ def from_lerobot(paths: Sequence[Path], arms: Sequence[str] = ()) -> Imported:
     """
     names = arm_names(arms, [path.resolve().parent.name for path in paths], [str(path) for path in paths])
     rows: list[Row] = []
+    lines: list[str] = []
     first: dict[tuple[str, str], Path] = {}
     seeded = True
     for path, arm in zip(paths, names, strict=True):
         found, own = _episodes(mapped(read_json(path), "the document", str(path)), str(path))
         seeded &= own
-        for row in found:
+        for at, row in found:
             block = str(row["block"])
             if (arm, block) in first:
                 text = f"{block} of {arm!r} stands {_where(first[arm, block], path)} already"
-                raise TableError(str(path), f"{text}; one episode of it: give other runs another --arm")
+                raise TableError(f"{path}: {at}", f"{text}; one episode of it: give other runs another --arm")
             first[arm, block] = path
-        rows += [{**row, "arm": arm} for row in found]
-    return Imported(str(paths[0]), rows, list(range(1, len(rows) + 1)), () if seeded else (SAME_SEED,))
+        rows += [{**row, "arm": arm} for _, row in found]
+        lines += [f"{path}: {at}" for at, _ in found]
+    return Imported(str(paths[0]), rows, lines, () if seeded else (SAME_SEED,))
 
 
 def _where(path: Path, here: Path) -> str:
     return "in this file" if path == here else f"in {path}"
 
 
-def _episodes(document: Document, where: str) -> tuple[list[Row], bool]:
-    """The rows, and whether their blocks are by seed."""
+def _episodes(document: Document, where: str) -> tuple[list[tuple[str, Row]], bool]:
+    """The rows, each with its place in the document, and whether their blocks are by seed."""
     if "per_task" in document:
         tasks = [
             mapped(task, f"per_task[{i}]", where)
@@ -68,21 +70,23 @@ def _episodes(document: Document, where: str) -> tuple[list[Row], bool]:
         for i, e in enumerate(listed(document["per_episode"], "per_episode", where))
     ]
     seeded = all(isinstance(e.get("seed"), int) and not isinstance(e["seed"], bool) for e in episodes)
-    rows: list[Row] = []
+    rows: list[tuple[str, Row]] = []
     for i, episode in enumerate(episodes):
+        at = f"per_episode[{i}]"
         number = word(episode.get("episode_ix"))
         block = f"seed {episode['seed']}" if seeded else f"episode {number or i}"
-        rows.append({"block": block, "success": _success(episode.get("success"), f"per_episode[{i}].success", where)})
+        rows.append((at, {"block": block, "success": _success(episode.get("success"), f"{at}.success", where)}))
     return rows, seeded
 
 
-def _of_task(task: Document, at: str, where: str) -> list[Row]:
+def _of_task(task: Document, at: str, where: str) -> list[tuple[str, Row]]:
     name = f"{word(task.get('task_group')) or 'task'}/{word(task.get('task_id')) or 0}"
     metrics = mapped(task.get("metrics"), f"{at}.metrics", where)
     successes = listed(metrics.get("successes"), f"{at}.metrics.successes", where)
+    places = [f"{at}.metrics.successes[{i}]" for i in range(len(successes))]
     return [
-        {"block": f"{name} episode {i}", "task": name, "success": _success(done, f"{at}.metrics.successes[{i}]", where)}
-        for i, done in enumerate(successes)
+        (place, {"block": f"{name} episode {i}", "task": name, "success": _success(done, place, where)})
+        for i, (place, done) in enumerate(zip(places, successes, strict=True))
     ]
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
-from labctl.analysis.episodes_table.table import EpisodesTable, table_from_lines
+from labctl.analysis.episodes_table.table import EpisodesTable, Line, place, table_from_lines
 from labctl.analysis.episodes_table.values import is_printable, text
 from labctl.analysis.reading import contents
 from labctl.analysis.results import Plain
@@ -29,13 +29,13 @@ LONGEST_SHOWN = 60  # characters of a value in a message
 
 @dataclass(frozen=True)
 class Imported:
-    """Rows by the columns of an episodes table, the line of the source that each is from, and what was left out or
-    taken in another way than it stands there.
+    """Rows by the columns of an episodes table, the line that each is from (of the source; of JSON "FILE: PLACE"), and
+    what was left out or taken in another way than it stands there.
     """
 
     source: str
     rows: list[Row]
-    lines: list[int]
+    lines: Sequence[Line]
     notes: tuple[str, ...] = ()
 
     def checked(self) -> EpisodesTable:
@@ -46,7 +46,7 @@ class Imported:
             for column, value in row.items():
                 if any("\ud800" <= letter <= "\udfff" for letter in text(value)):
                     found = f"{column} is {shortened(value)}, half of a character that no file can hold"
-                    raise TableError(f"{self.source}:{line}", f"{found}; write it out anew")
+                    raise TableError(place(self.source, line), f"{found}; write it out anew")
         return table_from_lines(zip(self.lines, self.rows, strict=True), self.source)
 
     def columns(self) -> list[str]:

@@ -61,7 +61,9 @@ class SuccessCurve(TypedDict):
 
 
 class ArmOfEpisodes(TypedDict):
-    """One arm. Intervals are at 1 - alpha each; `rank_ci` and `letters` hold for all arms at once."""
+    """One arm. Intervals are at 1 - alpha each; `rank_ci` and `letters` hold for all arms at once. judged: of how many
+    of its episodes it is known whether they succeeded; `successes` and `rate` are of those.
+    """
 
     arm: str
     episodes: int
@@ -79,6 +81,7 @@ class ArmOfEpisodes(TypedDict):
     hrt: float | None
     hrt_ci: Bounds
     curve: SuccessCurve | None
+    judged: int
 
 
 class Sequence(TypedDict):

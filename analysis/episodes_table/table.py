@@ -20,7 +20,9 @@ from labctl.errors import TableError
 
 TIE = "tie"
 SPLITS = ("train", "test", "")
-Lines = Iterable[tuple[int, Row]]
+Line = int | str
+"""Where a row is: the line of its source, or of a row from one of several files what says which, "FILE: PLACE"."""
+Lines = Iterable[tuple[Line, Row]]
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class EpisodesTable:
     number: Mapping[str, Floats]
     stage_s: Floats
     words: Mapping[str, tuple[str, ...]]
-    lines: tuple[int, ...]
+    lines: tuple[Line, ...]
     voids: Mapping[str, int]
 
     def has(self, column: str) -> bool:
@@ -76,11 +78,11 @@ def table_from_rows(rows: Iterable[Row], *, source: str = "table", extra: bool =
 
 
 def table_from_lines(lines: Lines, source: str) -> EpisodesTable:
-    """The table of (line number, row) pairs whose columns were already checked."""
-    kept: list[tuple[int, Row]] = []
+    """The table of (line, row) pairs whose columns were already checked."""
+    kept: list[tuple[Line, Row]] = []
     voided: dict[tuple[str, str], int] = {}
     for line, row in lines:
-        where = f"{source}:{line}"
+        where = place(source, line)
         key = (_named(row, "block", where), _named(row, "arm", where))
         if is_void(row):
             voided[key] = voided.get(key, 0) + 1
@@ -89,7 +91,7 @@ def table_from_lines(lines: Lines, source: str) -> EpisodesTable:
     if not kept:
         remedy = "give one row for each episode" if not voided else "give those that are not void as well"
         raise TableError(source, f"no episode that counts below the header; {remedy}")
-    places = [f"{source}:{line}" for line, _ in kept]
+    places = [place(source, line) for line, _ in kept]
     rows = [row for _, row in kept]
     block = [text(row["block"]) for row in rows]
     arm = [text(row["arm"]) for row in rows]
@@ -105,6 +107,15 @@ def table_from_lines(lines: Lines, source: str) -> EpisodesTable:
     _check_rows(table)
     _check_bases(table)
     return table
+
+
+def place(source: str, line: Line) -> str:
+    """A row's place as an error names it."""
+    return f"{source}:{line}" if isinstance(line, int) else line
+
+
+def _in(line: Line) -> str:
+    return f"in line {line}" if isinstance(line, int) else f"in {line}"
 
 
 def _places(names: Sequence[str], of: Sequence[str]) -> Ints:
@@ -139,25 +150,25 @@ def _stage_times(rows: Sequence[Row], places: Sequence[str]) -> Floats:
 def _check_blocks(table: EpisodesTable, voided: set[tuple[str, str]]) -> None:
     """One row an arm, one place an arm, and what a block shares."""
     first: dict[int, int] = {}
-    here: dict[tuple[int, int], int] = {}
-    taken: dict[tuple[int, int], int] = {}
+    here: dict[tuple[int, int], Line] = {}
+    taken: dict[tuple[int, int], Line] = {}
     for i, (at, arm, line) in enumerate(zip(table.block.tolist(), table.arm.tolist(), table.lines, strict=True)):
-        where, name = f"{table.where}:{line}", table.blocks[at]
+        where, name = place(table.where, line), table.blocks[at]
         if (at, arm) in here:
-            found = f"block {name!r} has arm {table.arms[arm]!r} here and in line {here[at, arm]}"
+            found = f"block {name!r} has arm {table.arms[arm]!r} here and {_in(here[at, arm])}"
             raise TableError(where, f"{found}; at most one row an arm in a block: rename the block, or mark one void")
         here[at, arm] = line
         position = table.number["position"][i]
         if np.isfinite(position):
             if (at, int(position)) in taken:
-                found = f"block {name!r} has position {position:g} here and in line {taken[at, int(position)]}"
+                found = f"block {name!r} has position {position:g} here and {_in(taken[at, int(position)])}"
                 raise TableError(where, f"{found}; each episode of a block has a place of its own, 1 the first")
             taken[at, int(position)] = line
         known = first.setdefault(at, i)
         for column in OF_BLOCK:
             a, b = table.words[column][known], table.words[column][i]
             if a != b:
-                found = f"block {name!r} has {column} {b!r} here and {a!r} in line {table.lines[known]}"
+                found = f"block {name!r} has {column} {b!r} here and {a!r} {_in(table.lines[known])}"
                 raise TableError(where, f"{found}; a block has one {column}: correct one or rename the block")
     for at, i in first.items():
         _check_preference(table, at, i, voided)
@@ -165,7 +176,7 @@ def _check_blocks(table: EpisodesTable, voided: set[tuple[str, str]]) -> None:
 
 def _check_preference(table: EpisodesTable, at: int, i: int, voided: set[tuple[str, str]]) -> None:
     """That a preference is of two episodes of its block that count, in the order they ran."""
-    where, name = f"{table.where}:{table.lines[i]}", table.blocks[at]
+    where, name = place(table.where, table.lines[i]), table.blocks[at]
     compared, preferred = table.words["compared"][i], table.words["preferred"][i]
     if not compared:
         if preferred:
@@ -196,7 +207,7 @@ def _check_rows(table: EpisodesTable) -> None:
     stages = table.stage_s.shape[1]
     last = np.max(np.where(np.isfinite(table.stage_s), np.arange(1, stages + 1), 0), axis=1) if stages else None
     for i, line in enumerate(table.lines):
-        where = f"{table.where}:{line}"
+        where = place(table.where, line)
         success, score, time, budget = (number[c][i] for c in ("success", "score", "time_s", "budget_s"))
         if math.isnan(success) and math.isnan(score):
             raise TableError(where, "success and score are both empty; say how the episode went, or mark it void")
@@ -222,7 +233,7 @@ def _check_bases(table: EpisodesTable) -> None:
     base = {c: b for c, b in zip(table.words["condition"], table.words["base"], strict=True) if b}
     known = {*table.words["condition"]} - {""}
     for i, (condition, under) in enumerate(zip(table.words["condition"], table.words["base"], strict=True)):
-        where = f"{table.where}:{table.lines[i]}"
+        where = place(table.where, table.lines[i])
         if under and under not in known:
             listed = ", ".join(sorted(known)) or "none: the column condition is empty"
             raise TableError(where, f"base {under!r} is no condition of this table; its conditions are {listed}")

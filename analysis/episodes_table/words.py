@@ -33,10 +33,13 @@ def level(result: EpisodesResult) -> str:
 def arms(result: EpisodesResult) -> Shown:
     """Every arm, best first, with the columns that the table can fill."""
     each = level(result)
+    in_part = any(arm["judged"] < arm["episodes"] for arm in result["arms"])
     columns: list[tuple[str, str | None, Callable[[ArmOfEpisodes], str]]] = [
         ("arm", None, lambda arm: arm["arm"]),
         ("episodes", None, lambda arm: numerals.count(arm["episodes"])),
-        ("succeeded", "rate", lambda arm: numerals.count(arm["successes"])),
+        ("succeeded / judged", "rate", succeeded)
+        if in_part
+        else ("succeeded", "rate", lambda arm: numerals.count(arm["successes"])),
         (f"success % [{each}]", "rate", lambda arm: numerals.estimate(arm["rate"], arm["rate_ci"], scale=100)),
         (f"score [{each}]", "score", lambda arm: numerals.estimate(arm["score"], arm["score_ci"], digits=3)),
         ("rank [all at once]", "rank", rank),
@@ -52,6 +55,11 @@ def arms(result: EpisodesResult) -> Shown:
 def arms_in_order(result: EpisodesResult) -> list[ArmOfEpisodes]:
     """The arms, best first by the measure; those without a rank last."""
     return sorted(result["arms"], key=lambda arm: (arm["rank"] is None, arm["rank"], arm["arm"]))
+
+
+def succeeded(arm: ArmOfEpisodes) -> str:
+    """How many of its judged episodes did all of the task: "0 / 12"."""
+    return numerals.MISSING if arm["successes"] is None else f"{arm['successes']} / {arm['judged']}"
 
 
 def rank(arm: ArmOfEpisodes) -> str:

@@ -18,6 +18,10 @@ from labctl.errors import QuestionError
 
 LARGEST_LISTED = 400
 """Trials per arm up to which the outcomes of two arms are listed one by one."""
+LARGEST_PAIRS = 10_000
+"""Pairs up to which the outcomes of McNemar's test are listed one by one."""
+MOST = 10**12
+"""Trials beyond which no size is named."""
 _RATES = np.linspace(0.0, 1.0, 401)[1:-1]
 """Common success rates over which the size of Boschloo's test is maximised."""
 
@@ -31,8 +35,10 @@ def wilson_half_width(trials: float, rate: float = 0.5, level: float = 0.95) -> 
 def wilson_trials(half_width: float, rate: float = 0.5) -> int:
     """The fewest trials whose 95 % Wilson interval at an observed rate reaches no further than `half_width` either way.
 
-    320 for 5 points at a rate of .7, 381 at .5.
+    320 for 5 points at a rate of .7, 381 at .5. Raises QuestionError beyond `MOST`.
     """
+    if wilson_half_width(MOST, rate) > half_width:
+        raise QuestionError(f"a half-width of {half_width:g} {_TOO_FINE}; ask for a wider one")
     return _fewest(lambda n: wilson_half_width(n, rate) <= half_width, 1)
 
 
@@ -40,12 +46,13 @@ def connor_pairs(discordant: float, difference: float, power: float = 0.8, alpha
     """Pairs for McNemar's test when a share `discordant` of pairs disagrees and the rates differ by `difference`.
 
     R. J. Connor, Biometrics 43 (1987) 207: ((z_a sqrt(psi) + z_b sqrt(psi - d^2)) / d)^2, an approximation; see
-    `mcnemar_power` for the exact power. Raises QuestionError unless 0 < difference <= discordant <= 1.
+    `mcnemar_power` for the exact power. Raises QuestionError unless 0 < difference <= discordant <= 1, and beyond
+    `MOST`.
     """
     check_discordance(discordant, difference)
     z_a, z_b = float(stats.norm.isf(alpha / 2)), float(stats.norm.ppf(power))
     reach = z_a * math.sqrt(discordant) + z_b * math.sqrt(discordant - difference**2)
-    return math.ceil((reach / difference) ** 2 - 1e-9)
+    return math.ceil(_squared(reach, difference) - 1e-9)
 
 
 def check_discordance(discordant: float, difference: float) -> None:
@@ -64,9 +71,11 @@ def mcnemar_power(
 
     That is the mid-p form, or the exact one where most pairs disagree. The number of discordant pairs is
     Binomial(pairs, discordant); of these the first arm wins a share (1 + difference / discordant) / 2. At difference 0
-    this is the size of the test. Raises QuestionError.
+    this is the size of the test. Raises QuestionError, for more than `LARGEST_PAIRS` too.
     """
     check_discordance(discordant, difference)
+    if pairs > LARGEST_PAIRS:
+        raise QuestionError(f"{pairs} pairs; exact power is listed up to {LARGEST_PAIRS}")
     if discordant == 0:
         return 0.0
     wins = (1 + difference / discordant) / 2
@@ -89,22 +98,26 @@ def boschloo_rejects(first: int, second: int, alpha: float = 0.05) -> NDArray[np
 
 
 def boschloo_power(first: int, second: int, rate_1: float, rate_2: float, alpha: float = 0.05) -> float:
-    """Power of Boschloo's test for two independent arms by listing every outcome; at equal rates its size."""
+    """Power of Boschloo's test for two independent arms by listing every outcome; at equal rates its size. Raises
+    QuestionError.
+    """
+    rejected = boschloo_rejects(first, second, alpha)
     distribution = np.outer(
         stats.binom.pmf(np.arange(first + 1), first, rate_1), stats.binom.pmf(np.arange(second + 1), second, rate_2)
     )
-    return float(distribution[boschloo_rejects(first, second, alpha)].sum())
+    return float(distribution[rejected].sum())
 
 
 def normal_trials(rate_1: float, rate_2: float, power: float = 0.8, alpha: float = 0.05) -> int:
     """Trials per arm for two independent rates by the normal approximation; where to start an exact search.
 
-    J. L. Fleiss, Statistical Methods for Rates and Proportions (1981), formula 3.14.
+    J. L. Fleiss, Statistical Methods for Rates and Proportions (1981), formula 3.14. Raises QuestionError beyond
+    `MOST`.
     """
     mean, z_a, z_b = (rate_1 + rate_2) / 2, float(stats.norm.isf(alpha / 2)), float(stats.norm.ppf(power))
     unequal = rate_1 * (1 - rate_1) + rate_2 * (1 - rate_2)
     reach = z_a * math.sqrt(2 * mean * (1 - mean)) + z_b * math.sqrt(unequal)
-    return math.ceil((reach / (rate_1 - rate_2)) ** 2)
+    return math.ceil(_squared(reach, rate_1 - rate_2))
 
 
 def smallest_trials(power_at: Callable[[int], float], target: float, start: int, largest: int) -> int | None:
@@ -189,6 +202,16 @@ def _rejects_above(first: int, second: int, level: float) -> NDArray[np.bool_]:
     out = np.zeros(len(order), dtype=bool)
     out[order] = size[last_alike] <= level
     return out.reshape(first + 1, second + 1)
+
+
+_TOO_FINE = f"takes more than {MOST:.0e} trials"
+
+
+def _squared(reach: float, difference: float) -> float:
+    """(reach / difference)^2. Raises QuestionError beyond `MOST`."""
+    if reach > abs(difference) * math.sqrt(MOST):
+        raise QuestionError(f"a difference of {abs(difference):g} {_TOO_FINE}; ask for a larger one")
+    return (reach / difference) ** 2
 
 
 def _fewest(enough: Callable[[int], bool], low: int) -> int:

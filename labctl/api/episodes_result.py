@@ -34,7 +34,9 @@ class Stage:
 
 @dataclass(frozen=True)
 class ArmOfEpisodes:
-    """One arm: rates and scores as fractions, times in s. `rank_ci` and `letters` hold for all arms at once."""
+    """One arm: rates and scores as fractions, times in s. `rank_ci` and `letters` hold for all arms at once; judged: of
+    how many of its episodes it is known whether they succeeded, of which `successes` and `rate` are.
+    """
 
     __pydantic_config__ = STRICT
 
@@ -54,6 +56,7 @@ class ArmOfEpisodes:
     hrt_ci: Interval | None
     stages: tuple[Stage, ...] = field(repr=False)
     curve: dict[str, tuple[float, ...]] | None = field(repr=False)
+    judged: int
 
 
 @dataclass(frozen=True)
@@ -136,7 +139,10 @@ class EpisodesAnalysis:
 
     def __repr__(self) -> str:
         arms = ", ".join(
-            f"{arm.arm} {shown(arm.rate if arm.score is None else arm.score)} of {arm.episodes}" for arm in self.arms
+            f"{arm.arm} {shown(arm.score)} of {arm.episodes}"
+            if arm.score is not None
+            else f"{arm.arm} {shown(arm.rate)} of {arm.judged}"
+            for arm in self.arms
         )
         return f"EpisodesAnalysis({arms}; {len(self.pairs)} pairs, {len(self.warnings)} warnings)"
 

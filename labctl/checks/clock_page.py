@@ -1,6 +1,7 @@
 """A page on loopback that shows a number for every picture of the screen, and says when each one was shown.
 
-May not: listen beyond 127.0.0.1, or trust the browser's clock: how it runs beside the host's is asked again and again.
+May not: listen beyond 127.0.0.1, answer another host's name or another site's page, or trust the browser's clock: how
+it runs beside the host's is asked again and again.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from typing import Any
 
 from labctl.clock import MILLISECOND, Clock
 from labctl.errors import InputError
+from labctl.loopback import LOOPBACK, refusal
 
-LOOPBACK = "127.0.0.1"
 KEPT = 20_000  # numbers shown last, some five minutes of them
 ASKED = 60  # exchanges of time that are kept; the quickest of them counts
 LARGEST = 1_000_000  # bytes of what a page may send at once
@@ -64,7 +65,8 @@ class ClockPage:
             text = f"port {port} cannot be served on ({error.strerror}); leave it out for a free one"
             raise InputError(text) from error
         self._server.daemon_threads = True
-        self.url = f"http://{LOOPBACK}:{self._server.server_address[1]}/"
+        self.port = int(self._server.server_address[1])
+        self.url = f"http://{LOOPBACK}:{self.port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="clock-page", daemon=True)
 
     @property
@@ -115,12 +117,16 @@ def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
+            if self._refused():
+                return
             if self.path == "/":
                 self._answer(200, "text/html; charset=utf-8", text)
             else:
                 self._answer(404, "text/plain", b"")
 
         def do_POST(self) -> None:
+            if self._refused():
+                return
             try:
                 length = int(self.headers["Content-Length"])
                 if self.path != "/told" or not 0 < length <= LARGEST:
@@ -131,6 +137,14 @@ def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
                 self._answer(400, "text/plain", b"")
                 return
             self._answer(200, "application/json", json.dumps(answer).encode())
+
+        def _refused(self) -> bool:
+            said = self.headers.get
+            why = refusal(page.port, said("Host"), said("Origin"), said("Sec-Fetch-Site"))
+            if why is not None:
+                self.close_connection = True
+                self._answer(403, "text/plain", f"{why}\n".encode())
+            return why is not None
 
         def _answer(self, status: int, kind: str, body: bytes) -> None:
             self.send_response(status)

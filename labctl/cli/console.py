@@ -23,6 +23,7 @@ import click
 from labctl.cli.options import LABCTL, campaign_argument, example, has_terminal, lab_option, need_terminal, who_option
 from labctl.clock import SECOND, MonotonicClock
 from labctl.errors import InputError, MissingExtra, StateError
+from labctl.loopback import LOOPBACK
 from labctl.people.acting import acting
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, lab_settings
 from labctl.times import local
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 EPILOG = example("labctl console first --who p07", "labctl console first --read-only", "labctl console first --web")
 START_S = 60
-LOOPBACK = "127.0.0.1"
 
 
 @click.command(epilog=EPILOG)

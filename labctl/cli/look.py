@@ -215,7 +215,10 @@ def episodes(
         return
     columns = ["episode", "trial", "block", "condition", "state", "ended", "void", "sealed", "gaps"]
     columns += [name for name in ("switched", "arm") if name in found[0]]
-    shown = [{**entry, "block": entry["block"] + 1} for entry in found]  # JSON and tables count from 0
+    shown = [  # JSON and tables count from 0
+        {**entry, "block": entry["block"] + 1, "ended": _ended(entry["ended"], entry.get("ended_by"))}
+        for entry in found
+    ]
     print_table(columns, [[_cell(entry[column]) for column in columns] for entry in shown])
     if clocks:
         for entry in found:
@@ -242,6 +245,11 @@ def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified
         print_json({"schema": "labctl.page/1", "file": str(page), "bytes": size, "masked": masked})
         return
     click.echo(f"page: {page} ({size / 1e6:.1f} MB with its videos)")
+
+
+def _ended(reason: str | None, by: str | None) -> str | None:
+    """Why it ended, and by whom where a person ended it."""
+    return reason if by is None else f"{reason}, by {by}"
 
 
 def _cell(value: object) -> str:

@@ -68,17 +68,27 @@ _ALSO: Mapping[tuple[str, str], Mapping[str, Any]] = {
 
 
 def schema_of_file(kind: str) -> Schema:
-    """The JSON Schema (draft 2020-12) of a kind of file, one of FILES: every table written out where it stands, with a
-    sentence for each key.
+    """The JSON Schema (draft 2020-12) of a kind of file, one of FILES."""
+    return schema_of(kind, FILES[kind])
+
+
+def schema_of(kind: str, document: type[Document]) -> Schema:
+    """The JSON Schema of a kind of file that has MEANINGS, by the type that reads it: every table written out where it
+    stands, with a sentence for each key.
     """
-    raw = FILES[kind].model_json_schema()
+    raw = document.model_json_schema()
     whole = _with_meanings(_written_out(raw, raw.get("$defs", {})), kind, "")
     return {"$schema": DRAFT, "title": f"labctl: a {kind} file", **whole}
 
 
 def schema_text(kind: str) -> str:
     """The same as the text of a file."""
-    return json.dumps(schema_of_file(kind), indent=2, ensure_ascii=False) + "\n"
+    return text_of(schema_of_file(kind))
+
+
+def text_of(schema: Schema) -> str:
+    """A schema as the text of a file."""
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
 
 
 def _written_out(schema: Schema, known: Mapping[str, Schema]) -> Schema:

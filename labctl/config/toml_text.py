@@ -28,6 +28,7 @@ PATTERNS: Mapping[str, str] = {
     "^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, `.`, `_` and `-`, first a letter or digit",
     r"^[^/\s]([^/]*[^/\s])?$": "no slash, no blank at either end",
     "^[0-9a-f]{64}$": "64 digits of a SHA-256",
+    "^[a-f0-9]{64}$": "64 digits of a key, as `labctl submit key` writes them",
     r"^https?://[^\s/]+\S*$": "an address that begins with http:// or https://",
     "^[A-Za-z_][A-Za-z0-9_]*$": "the name of an environment variable",
     "^[a-z][a-z0-9_]*$": "small letters, digits and `_`",

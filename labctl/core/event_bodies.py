@@ -203,11 +203,14 @@ class InstructionSwitched(TypedDict):
 
 
 class EpisodeEnded(TypedDict):
-    """The motion ended. reason: an `EndReason`; cause: of one that a sensor ended, which sensor and why."""
+    """The motion ended. reason: an `EndReason`; cause: of one that a sensor ended, which sensor and why; by: who ended
+    it, of one that a person ended.
+    """
 
     reason: str
     end_ns: int
     cause: NotRequired[str]
+    by: NotRequired[str]
 
 
 class RecordingSealed(TypedDict):

@@ -60,13 +60,13 @@ class HandStop:
 class Episode:
     """One attempt at a trial, from the reveal of its arm. Times are host ns; an `Anchor` is when an entry was written.
 
-    operators: of the session open at its start; counts: the operator's tally (moved so far, t_ns) in order;
-    reached_ns: when each stage was seen reached, as it happened; reviewed: the operations as an assessor left them;
-    confirmed_by: who went over its outcome since it was last corrected; stands: the outcome as last recorded; judged:
-    (who, what a second assessor said of it); judged_against: what stood when the first of these did; witnessed: (what a
-    model said of it, what stood then) in order; knows: who said or confirmed something of its outcome; scored_by: who
-    counted last; hands: what it took of people at consoles; guesses: (who, which arm they took it for) in order;
-    events: its own entries, as journalled.
+    operators: of the session open at its start; ended_by: the person who ended it, where one did; counts: the
+    operator's tally (moved so far, t_ns) in order; reached_ns: when each stage was seen reached, as it happened;
+    reviewed: the operations as an assessor left them; confirmed_by: who went over its outcome since it was last
+    corrected; stands: the outcome as last recorded; judged: (who, what a second assessor said of it); judged_against:
+    what stood when the first of these did; witnessed: (what a model said of it, what stood then) in order; knows: who
+    said or confirmed something of its outcome; scored_by: who counted last; hands: what it took of people at consoles;
+    guesses: (who, which arm they took it for) in order; events: its own entries, as journalled.
     """
 
     id: str
@@ -82,6 +82,7 @@ class Episode:
     ended: Anchor | None = None
     end_ns: int | None = None
     end_reason: str | None = None
+    ended_by: str | None = None
     stop: HandStop | None = None
     operations: tuple[OperationRecorded, ...] = ()
     counts: tuple[tuple[int, int], ...] = ()

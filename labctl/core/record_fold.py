@@ -259,8 +259,8 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
         case Kind.EPISODE_ENDED:
             end = body_of(event, bodies.EpisodeEnded)
             cut = tuple(touch.cut(int(end["end_ns"])) for touch in before.interventions)
-            reason = end["reason"]
-            return replace(before, ended=_at(event), end_ns=end["end_ns"], end_reason=reason, interventions=cut)
+            known = replace(before, end_reason=end["reason"], ended_by=end.get("by"))
+            return replace(known, ended=_at(event), end_ns=end["end_ns"], interventions=cut)
         case Kind.GAP:
             return replace(before, gaps=(*before.gaps, body_of(event, bodies.GapBody)))
         case Kind.RECORDING_SEALED:

@@ -251,7 +251,7 @@ def _words(event: Event) -> str:
         case Kind.INSTRUCTION_SWITCHED:
             return _switch_text(body["name"], body["instruction"])
         case Kind.EPISODE_ENDED:
-            return f"ended: {str(body['reason']).replace('_', ' ')}"
+            return f"ended: {str(body['reason']).replace('_', ' ')}" + (f", by {body['by']}" if "by" in body else "")
         case Kind.GAP:
             return f"gap in {body.get('stream')}{_because(body.get('why'))}"
         case Kind.EPISODE_VOIDED:

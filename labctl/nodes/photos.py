@@ -90,7 +90,7 @@ class ScenePhotos:
         body, task = message.body, self._task
         if "error" not in body:
             self._tell(body["result"], step)
-        elif task is not None and task.trial is not None:
+        elif task is not None and task.trial is not None and body["tag"] == str(task.round):  # of another scene else
             failed = Compared(self._camera, task.trial, task.round, now_ns, problem=body["error"])
             step.out.append(failed.to("run"))
 
@@ -121,7 +121,8 @@ class ScenePhotos:
                 self._compare_ns = frame.host_ns + self._compare_every_ns
             took = MODELLED_NS if due else 0
             frames = [one for one in self._frames if frame.host_ns - one.host_ns <= AVERAGE_NS]
-            step.work.append(Work(lambda: self._show(frames, task, due), "looked", lambda result: took))
+            tag = str(task.round)
+            step.work.append(Work(lambda: self._show(frames, task, due), "looked", lambda result: took, tag))
 
     def _keep(self, frames: Sequence[Frame], photo: TakePhoto) -> Kept:
         """Write the photo, the mean of these frames, and compare it; beside the node."""

@@ -21,9 +21,9 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from labctl.errors import InputError, LabctlError, StateError
+from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, LOOPBACK, own_host, refusal
 from labctl.plain import Json
 
-LOOPBACK = "127.0.0.1"
 COOKIE = "labctl-page"
 LARGEST = 1_000_000  # bytes of what a page may send at once
 START_S = 30.0
@@ -109,16 +109,13 @@ class Site:
 
     def _refusal(self, request: web.Request) -> web.Response | None:
         """Why this is not answered; None if it is."""
-        names = [f"{name}:{self._port}" for name in (LOOPBACK, "localhost")]
-        if request.host not in names:
-            return web.Response(status=403, text="ask for 127.0.0.1\n")  # another site's name that leads here
-        if request.path == "/":
-            return None
-        origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "same-origin")
-        foreign = origin is not None and origin != f"http://{request.host}"
+        if request.path == "/":  # a link on another page may lead to it, with an invitation
+            return None if own_host(request.host, self._port) else web.Response(status=403, text=f"{FOREIGN_HOST}\n")
+        origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
         unsaid = request.method != "GET" and origin is None
-        if foreign or unsaid or site not in ("same-origin", "none"):
-            return web.Response(status=403, text="another page may not ask here\n")
+        foreign = refusal(self._port, request.host, origin, site) or (FOREIGN_PAGE if unsaid else None)
+        if foreign is not None:
+            return web.Response(status=403, text=f"{foreign}\n")
         if not secrets.compare_digest(request.cookies.get(COOKIE, "").encode(), self._secret.encode()):
             return web.Response(status=403, text=REFUSED)
         return None

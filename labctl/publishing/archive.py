@@ -30,7 +30,8 @@ def write_archive(folder: Path, path: Path) -> None:
     """Pack a published folder into `path`, whole or not at all. Raises StorageError."""
     with file_errors(str(folder)):
         files = sorted(one for one in folder.rglob("*") if one.is_file())
-    with file_in_one_step(path, durable=False) as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as packed:
+    replaced = file_in_one_step(path, durable=False, large=True, as_before=True)
+    with replaced as part, zipfile.ZipFile(part, "w", zipfile.ZIP_STORED) as packed:
         for one in files:
             info = zipfile.ZipInfo(one.relative_to(folder).as_posix(), EPOCH)
             info.external_attr = (stat.S_IFREG | 0o644) << 16

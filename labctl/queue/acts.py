@@ -257,7 +257,7 @@ def _write_arm(protocol: Path, sealed: Sealed, endpoint: str) -> None:
     card = protocol.parent / named
     card.parent.mkdir(exist_ok=True)
     replace_file(card, sealed.asked.card.encode(), mode=OWNER_ONLY)
-    replace_file(protocol, after.encode(), mode=OWNER_ONLY)
+    replace_file(protocol, after.encode())
 
 
 def _unblinded(lab: Path, alias: str) -> bool:

@@ -193,7 +193,7 @@ def _beginning(lab: Path) -> str:
 def _replace(path: Path, before: str, more: str) -> None:
     text = before if before.endswith("\n") else f"{before}\n"
     parse(Keys, text + more, str(path))
-    replace_file(path, (text + more).encode(), mode=OWNER_ONLY)
+    replace_file(path, (text + more).encode(), mode=None if path.is_file() else OWNER_ONLY)
 
 
 def _quoted(text: str) -> str:

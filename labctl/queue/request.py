@@ -53,7 +53,7 @@ def _moment(text: str) -> str:
 Words = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_printable)]
 Short = Annotated[Name, StringConstraints(max_length=80)]
 Moment = Annotated[str, StringConstraints(max_length=40), AfterValidator(_moment)]
-Public = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+Public = Annotated[str, StringConstraints(pattern=r"^[a-f0-9]{64}$")]
 Image = Annotated[
     str,
     StringConstraints(pattern=r"^[a-z0-9][a-z0-9._/:-]{0,200}@sha256:[0-9a-f]{64}$"),

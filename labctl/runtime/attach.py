@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import threading
 from pathlib import Path
 from typing import NotRequired, TypedDict
@@ -39,7 +40,7 @@ class Attachment:
         self.folder = folder
         self.read_only = read_only
         self._sent = 0
-        self._name = f"console-{os.getpid()}-{id(self):x}"
+        self._name = f"console-{os.getpid()}-{secrets.token_hex(6)}"  # no other console ever has it: ids begin with it
         self._stop_lock = threading.Lock()
         self._join(_contact(folder))
 

@@ -69,13 +69,13 @@ class Orders(RecordedOrders):
         return self._writer.state.last_seq if trial is None else trial.version
 
     def obey(self, message: Message, now_ns: int, step: Step) -> bool:
-        """Do what a command asks: verb, who, role, id, version, args. True when it waits for photos (`settle`).
+        """Do what a command asks, once: verb, who, role, id, version, args. True when it waits for photos (`settle`).
 
         Raises StateError when it is not allowed now, StaleCommand when its screen was old, InputError for what makes no
         sense, DuplicateCommand when it was carried out before.
         """
-        command = command_from(message.body)
-        if self._scene.request is not None and self._scene.request.command.body.get("id") == command.id:
+        command, request = self.once(command_from(message.body)), self._scene.request
+        if request is not None and command.id is not None and request.command.body.get("id") == command.id:
             return True  # asked again for what is under way
         self._writer.hands.pressed(command.keys)
         order = ORDERS.get(command.verb)
@@ -84,7 +84,8 @@ class Orders(RecordedOrders):
         if command.verb not in OF_ANYBODY:
             check_person(self.people, command.who)
             self.second.heard(message.sender, command.who)
-        return order.carry_out(self, Given(message, command, now_ns, step))
+        waits = order.carry_out(self, Given(message, command, now_ns, step))
+        return waits or self.done(command)
 
     def settle(self, request: Request, now_ns: int, step: Step) -> bool:
         """Do what waited for photos, now that they are there or will not come. Raises StateError, and writes nothing
@@ -100,7 +101,7 @@ class Orders(RecordedOrders):
             self._scene.set_reference(request, reason, command.who)
         else:
             self._commit(trial, request, Given(request.command, command, now_ns, step))
-        return False
+        return self.done(command)
 
     def _reference(self, args: commands.Reference, given: Given) -> bool:
         """A person takes the view of a camera, as it is now, for the reference from here on."""
@@ -264,7 +265,7 @@ class Orders(RecordedOrders):
             )
         if rollout is None or not rollout.moving:
             raise StateError("no episode is running")
-        self._sequencer.end(reason, given.now_ns, given.now_ns, given.step)
+        self._sequencer.end(reason, given.now_ns, given.now_ns, given.step, by=given.command.who)
 
     def _void(self, trial: Trial, args: commands.Void, given: Given) -> None:
         reason, allowed_reasons = args.reason, self._writer.opened["void_reasons"]

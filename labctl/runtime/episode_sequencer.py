@@ -295,12 +295,12 @@ class EpisodeSequencer:
         self.next_lease_ns = now_ns + self.lease_ns // LEASE_RENEWALS
         step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
-    def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, *, cause: str = "") -> None:
-        """End the motion: journal it, let the lease go, close the recording. cause: what a sensor said."""
+    def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, **about: str) -> None:
+        """End the motion: journal it, let the lease go, close. about: the cause that a sensor gave; by which person."""
         rollout = self._current
         rollout.end(reason, int(end_ns), now_ns)
-        because = {"cause": cause} if cause else {}
-        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **because})
+        said = {name: text for name, text in about.items() if text}
+        self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **said})
         step.out.append(Lease(rollout.epoch, rollout.episode, 0).to("@lease"))
         step.out.append(Stop(rollout.epoch).to("arm"))
         self._close(step)

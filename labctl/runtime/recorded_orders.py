@@ -25,6 +25,7 @@ from labctl.messages.body_parts import PersonEntry
 from labctl.people.practised import practice_from
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.store.campaign import Campaign
+from labctl.store.journal import DuplicateCommand
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,28 @@ class RecordedOrders:
 
     def __init__(self, writer: CampaignWriter) -> None:
         self._writer = writer
+        self._done: dict[str, tuple[str, str]] = {}  # command id -> its verb and who gave it, of this run
+
+    def once(self, command: Command) -> Command:
+        """The command, where none was carried out by its id, in this run or with an entry in one before; a stop by any
+        id. Raises DuplicateCommand, InputError for an id that another order has.
+        """
+        if command.id is None:
+            return command
+        known = self._done.get(command.id)
+        if known is None and not self._writer.campaign.journal.carried_out(command.id):
+            return command
+        if command.verb == commands.STOP:
+            return command.model_copy(update={"id": None})
+        if known not in (None, (command.verb, command.who)):
+            raise InputError(f"id {command.id!r} is that of another order, {known[0]}; each order has an id of its own")
+        raise DuplicateCommand(f"command {command.id} was carried out already")
+
+    def done(self, command: Command) -> bool:
+        """Remember that it was carried out. False: it waits for nothing."""
+        if command.id is not None:
+            self._done[command.id] = (command.verb, command.who)
+        return False
 
     @property
     def people(self) -> People:

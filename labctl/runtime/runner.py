@@ -341,7 +341,7 @@ class RunNode:
         self._staging.give_up("shutdown", step)
         rollout = self._sequencer.rollout
         if rollout is not None and rollout.moving:
-            self._sequencer.end(EndReason.SHUTDOWN, now_ns, now_ns, step)
+            self._sequencer.end(EndReason.SHUTDOWN, now_ns, now_ns, step, by=self._ended_by)
         elif rollout is not None and rollout.phase == Phase.ARMING:
             self._sequencer.void_unstarted(RUN_LEFT, step, who=self._ended_by or None)
 

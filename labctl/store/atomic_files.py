@@ -9,6 +9,7 @@ import errno
 import glob
 import os
 import shutil
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,14 +39,24 @@ def _remedy(error: OSError) -> str:
 
 
 @contextmanager
-def file_in_one_step(path: Path, *, durable: bool = True) -> Generator[Path, None, None]:
+def file_in_one_step(
+    path: Path, *, durable: bool = True, large: bool = False, as_before: bool = False
+) -> Generator[Path, None, None]:
     """A file beside `path` to write, which takes its place when the block ends well and is gone otherwise. durable: its
-    name is on the disk then; its bytes are for the block to force there. Raises StorageError.
+    name is on the disk then; its bytes are for the block to force there. large: it takes a while, and what killed
+    processes left of it is removed first. as_before: it gets the permissions of the file that it replaces. Raises
+    StorageError.
     """
     temporary = path.parent / f".{path.name}.{os.getpid()}.part"
     with file_errors(str(path)):
+        kept = _permissions(path) if as_before else None
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*.part") if large else ():
+            if _of_nobody(left) and left.is_file():
+                left.unlink(missing_ok=True)
         try:
             yield temporary
+            if kept is not None:
+                temporary.chmod(kept)
             temporary.replace(path)
         except BaseException:
             temporary.unlink(missing_ok=True)
@@ -54,15 +65,29 @@ def file_in_one_step(path: Path, *, durable: bool = True) -> Generator[Path, Non
             sync_folder(path.parent)
 
 
-def replace_file(path: Path, content: bytes, *, mode: int = 0o644, durable: bool = True) -> None:
-    """Write a file beside its place, force it to disk (durable), then put it there in one step. Raises StorageError."""
+def replace_file(path: Path, content: bytes, *, mode: int | None = None, durable: bool = True) -> None:
+    """Write a file beside its place, force it to disk (durable), then put it there in one step. mode: of its
+    permissions [those of the file that it replaces, of a new one 0o644 less the umask]. Raises StorageError.
+    """
     with file_in_one_step(path, durable=durable) as temporary:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        kept = _permissions(path) if mode is None else None
+        first = 0o644 if mode is None and kept is None else mode or kept or 0
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, first)
         with os.fdopen(descriptor, "wb") as file:
+            if kept is not None:
+                os.fchmod(descriptor, kept)  # whatever the umask
             file.write(content)
             file.flush()
             if durable:
                 os.fsync(file.fileno())
+
+
+def _permissions(path: Path) -> int | None:
+    """Of a file that is there, who may read and write it."""
+    try:
+        return stat.S_IMODE(path.stat().st_mode) & 0o777
+    except FileNotFoundError:
+        return None
 
 
 def detach(path: Path, *, durable: bool = True) -> None:

@@ -81,6 +81,7 @@ def _head(seq: int, own: str) -> tuple[int, str]:
     return seq, own
 
 
+_DONE = "SELECT seq FROM command WHERE campaign = :campaign AND command_id = :command"
 NOT_NEXT = "append-only: not the next entry of the chain"
 # A BEFORE INSERT trigger runs before OR REPLACE deletes the row it would replace: it is the one that stops replacing.
 _GUARDS: Sequence[str] = (
@@ -207,6 +208,10 @@ class Journal:
                 ) from error
         self._head = (event.seq, event.hash)
         return event
+
+    def carried_out(self, command_id: str) -> bool:
+        """Whether an entry was written by this command. Raises StorageError."""
+        return bool(self._database.rows(_DONE, int, campaign=self.campaign, command=command_id))
 
     def _claim(self, writer: Connection, command_id: str, seq: int) -> None:
         from sqlalchemy import select

@@ -58,6 +58,7 @@ def recorded(record: Record) -> list[dict[str, Any]]:
             "condition": trial.condition,
             "state": "voided" if episode.void else str(trial.state),
             "ended": episode.end_reason,
+            **({} if episode.ended_by is None else {"ended_by": episode.ended_by}),
             "void": episode.void.reason if episode.void else None,
             "sealed": episode.sealed is not None,
             "gaps": len(episode.gaps),

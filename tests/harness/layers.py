@@ -15,6 +15,7 @@ BASE = (
     "devices",
     "errors",
     "logs",
+    "loopback",
     "extras",
     "realtime",
     "rotations",
@@ -92,7 +93,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("reporting.clips", "reporting.times", "store", "store.media", "store.verifying"),
     ),
     "reporting.clips": (*BASE, *MEASURES, *CORE, "store", "store.media", "store.verifying"),
-    "reporting.cells": (*BASE, *MEASURES, "config", *CORE, "people", "reporting", "store", "store.verifying"),
+    "reporting.cells": (
+        *(*BASE, *MEASURES, "config", *CORE, "people", "reporting", "reporting.clips", "store"),
+        "store.verifying",
+    ),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),
     "exports": (
         *(*BASE, "pieces", "processes", "config", *CORE, "reporting", "store", "store.media", "store.verifying"),

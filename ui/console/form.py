@@ -13,7 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import Blur, Click, Focus, Key
+from textual.events import Blur, Click, Focus, Key, Paste
 from textual.geometry import Region
 from textual.message import Message
 from textual.screen import ModalScreen
@@ -25,6 +25,7 @@ from labctl.ui.console.link import Json
 Answer = dict[str, Json]
 LOW = 36  # rows below which a form leaves out its frames: all of it is on the screen
 NUMBERS = 9  # choices that have a key of their own
+FIRST_LINE = "of pasted text the first line is here, and no more"
 
 
 class Unfit(ValueError):
@@ -51,6 +52,10 @@ class Line(Input):
     def takes_words(self) -> bool:
         """Is SPACE a blank here? In a number it is not."""
         return self.type == "text"
+
+    def _on_paste(self, event: Paste) -> None:  # beside Input's own, which textual calls too
+        if len(event.text.splitlines()) > 1 and isinstance(self.screen, Form):
+            self.screen.say_of_pasted(FIRST_LINE)
 
     async def _on_key(self, event: Key) -> None:
         if event.key in self._EDITS:
@@ -169,6 +174,7 @@ class Form(ModalScreen[Answer | None]):
     began: tuple[str | None, ...] = ()
     draft: Mapping[str, str] = {}
     _said = Message()  # of the moment in which the foot was written last
+    _of_pasted = False  # it says what became of pasted text, until a key comes by itself
 
     def compose(self) -> ComposeResult:
         with Vertical(id="form"):
@@ -252,7 +258,11 @@ class Form(ModalScreen[Answer | None]):
     @on(Options.Changed)
     def forget_wrong(self, event: Message) -> None:
         """What was wrong may be right now; but not what was said after this change had been made."""
-        if event.time >= self._said.time and not self.query_one("#wrong", Label).has_class("told"):
+        if (
+            event.time >= self._said.time
+            and not self._of_pasted
+            and not self.query_one("#wrong", Label).has_class("told")
+        ):
             self.say("")
 
     def say(self, text: str, *, wrong: bool = True) -> None:
@@ -261,6 +271,15 @@ class Form(ModalScreen[Answer | None]):
         label = self.query_one("#wrong", Label)
         label.update(text)
         label.set_class(not wrong, "told")
+
+    def say_of_pasted(self, text: str) -> None:
+        """Say what became of pasted text: the rest of it, which is typed behind, does not take that away."""
+        self.say(text)
+        self._of_pasted = True
+
+    def key_came(self, *, pasted: bool) -> None:
+        """A key, by itself or among others that came all at once."""
+        self._of_pasted = self._of_pasted and pasted
 
     @on(Button.Pressed, "#back")
     def action_leave(self) -> None:

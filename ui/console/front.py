@@ -109,8 +109,9 @@ class Front(App[str]):
     def _taken_by_form(self, form: Form, event: Key) -> bool:
         key, focused = event.key, form.focused
         accepts = key == "ctrl+s" or (key == "enter" and isinstance(focused, (Line, Button)))
+        form.key_came(pasted=self.press.pasted)
         if why := self.press.refusal(order=True) if accepts else "":
-            form.say(why)
+            (form.say_of_pasted if self.press.pasted else form.say)(why)
             return True
         return form.take(event)
 

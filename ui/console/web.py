@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from textual_serve.server import Server
 
 from labctl.clock import MonotonicClock, moment
+from labctl.loopback import FOREIGN_HOST, own_name
 
 COOKIE = "labctl"
 EARLY_S, VALID_S = 3600, 2 * 86400  # of a certificate, which is made anew at every start
@@ -83,7 +84,11 @@ class TokenServer(Server):
         return answer
 
     async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
-        """What a browser without the token is answered; None for one that has it."""
+        """What a browser without the token is answered, or one that was led here by another name; None for one that
+        has it.
+        """
+        if not own_name(request.host, str(ipaddress.ip_address(self.host))):
+            return web.Response(status=403, text=f"{FOREIGN_HOST}\n")
         given = request.query.get("token")
         if given is not None and secrets.compare_digest(given.encode(), self.token.encode()):
             return self._with_token(request, request.path)
@@ -120,7 +125,7 @@ class PairedServer(TokenServer):
         self._one_at_a_time = asyncio.Lock()
 
     async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
-        if request.path == "/pair" and request.method == "POST":
+        if request.path == "/pair" and request.method == "POST":  # by any name: another site has no such certificate
             return await self._pair(request)
         if self._has_token(request):
             return None

@@ -16,7 +16,8 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-LOOPBACK = "127.0.0.1"
+from labctl.loopback import FOREIGN_HOST, LOOPBACK, own_host
+
 PATIENCE_S = 30.0
 _HANDED_ON = ("Content-Type", "Content-Encoding", "Content-Length", "Cache-Control")
 _ASKED_FOR = ("Accept", "Accept-Encoding")
@@ -34,7 +35,6 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
 
     Raises OSError when the port is taken.
     """
-    names = {f"{name}:{page_port}" for name in (LOOPBACK, "localhost")}
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -46,8 +46,8 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
             self._answer(body=False)
 
         def _answer(self, *, body: bool) -> None:
-            if self.headers.get("Host") not in names:
-                self.send_error(403, "ask for 127.0.0.1")  # another site's name that leads here
+            if not own_host(self.headers.get("Host"), page_port):
+                self.send_error(403, FOREIGN_HOST)
                 return
             headers = {name: self.headers[name] for name in _ASKED_FOR if name in self.headers}
             with (

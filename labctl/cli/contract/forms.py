@@ -89,7 +89,7 @@ class Status(Document):
 
 
 class RecordedEpisode(TypedDict):
-    """One episode; its arm after unblinding only. block counts from 0."""
+    """One episode; its arm after unblinding only. block counts from 0; ended_by: the person who ended it."""
 
     episode: str
     trial: str
@@ -97,6 +97,7 @@ class RecordedEpisode(TypedDict):
     condition: str
     state: str
     ended: str | None
+    ended_by: NotRequired[str]
     void: str | None
     sealed: bool
     gaps: int

@@ -28,14 +28,14 @@ def schema(kind: str, out: Path | None) -> None:
     """What a kind of file may say, or what --json prints, as a JSON Schema (draft 2020-12).
 
     \b
-    FILE      protocol, cell, fixture, lab, card: editors complete and check TOML by it
+    FILE      protocol, cell, fixture, lab, card, queue-keys, shifts: editors complete and check TOML by it
     DOCUMENT  a name that stands in a document's "schema", such as status or labctl.status/2; `all` lists them
 
     A TOML file names its schema in its first line, `#:schema` and the schema's path from there; `labctl new` writes
     both. docs/configuration.md has the same for people. docs/json.md says what can be relied on in a document.
     """
     from labctl.cli.contract.documents import DOCUMENTS, NAMES, document_text
-    from labctl.config.reference import FILES, schema_text
+    from labctl.cli.contract.files import FILES, schema_text
 
     if kind == "all":
         for name in DOCUMENTS:

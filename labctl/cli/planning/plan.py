@@ -24,7 +24,7 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.cells import planned_cells, print_cells
-from labctl.cli.planning.printed import fitting, print_facts, print_hours
+from labctl.cli.planning.printed import EVENINGS, LONGEST_S, fitting, print_facts, print_hours
 from labctl.errors import InputError
 from labctl.plain import count
 from labctl.store.lab_folder import read_plan
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from labctl.config.protocol_schema import TrialRules
     from labctl.reporting.times.lab_times import Disk
 
-SECONDS = FiniteRange(min=0)
+SECONDS = FiniteRange(0, LONGEST_S)
+MINUTES = FiniteRange(1, LONGEST_S)
 SHARE = FiniteRange(0, 0.9)
 EPILOG = example(
     "labctl plan protocols/first.toml",
@@ -51,7 +52,7 @@ EPILOG = example(
 @file_argument("protocol", "PROTOCOL.toml")
 @click.option(
     "--evenings",
-    type=FiniteRange(0, min_open=True),
+    type=EVENINGS,
     help="What so many evenings can tell apart.",
 )
 @click.option("--staging-s", type=SECONDS, help="Seconds to reset and stage a scene [default: as measured, or 90].")
@@ -59,7 +60,7 @@ EPILOG = example(
 @click.option("--review-s", default=30.0, show_default=True, type=SECONDS, help="Seconds to review one afterwards.")
 @click.option("--run-s", type=SECONDS, help="Seconds an episode takes [default: as measured, or its budget].")
 @click.option("--void-share", type=SHARE, help="Share of episodes that end void [default: as measured, or 0.05].")
-@click.option("--break-every-min", default=60.0, show_default=True, type=FiniteRange(1), help="Minutes between breaks.")
+@click.option("--break-every-min", default=60.0, show_default=True, type=MINUTES, help="Minutes between breaks.")
 @click.option("--break-min", default=10.0, show_default=True, type=SECONDS, help="Minutes of a break.")
 @click.option("--session-h", default=3.0, show_default=True, type=FiniteRange(0.1, 24), help="Hours of an evening.")
 @click.option(
@@ -126,7 +127,7 @@ def plan(
     blocks = seen.blocks
     if evenings is not None:
         trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
-        blocks = fitting(trials, evenings, seen.arms, "two blocks")
+        blocks = fitting(trials, evenings, seen.arms, "two blocks", 10_000)
     resolved = interim_design.resolution(
         blocks,
         seen.items_staged,

@@ -23,13 +23,14 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
-from labctl.cli.planning.printed import fitting
+from labctl.cli.planning.printed import EVENINGS, LONGEST_S, fitting
 from labctl.errors import InputError
 from labctl.plain import Json, count
 from labctl.store.lab_folder import read_plan
 
 SCHEMA = "labctl.power/1"
 SHARE = FiniteRange(0, 1, min_open=True, max_open=True)
+LASTING = FiniteRange(0, LONGEST_S, min_open=True)
 EPILOG = example(
     "labctl power --half-width 0.05 --rate 0.7                  # trials for a success rate to +-5 points",
     "labctl power --rates 0.85,0.70 --n 20,40,80                # two arms, unpaired",
@@ -67,9 +68,9 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 @click.option("--n", "sizes", metavar="N,N,…", help="Trials per arm; for times per arm and object.")
 @click.option("--target", type=SHARE, default=0.8, show_default=True, help="The power wanted.")
 @click.option("--alpha", type=SHARE, help="Level before Holm's correction [default: the protocol's, or 0.05].")
-@click.option("--tau", type=FiniteRange(0, min_open=True), help="Times: horizon in s.")
+@click.option("--tau", type=LASTING, help="Times: horizon in s.")
 @click.option("--items", type=click.IntRange(1, 100), help="Times: items staged per episode.")
-@click.option("--budget-s", type=FiniteRange(0, min_open=True), help="Times: budget of an episode.")
+@click.option("--budget-s", type=LASTING, help="Times: budget of an episode.")
 @click.option("--objects", type=click.IntRange(1, 50), help="Times: how many objects. [default: 1]")
 @click.option("--reference", metavar="ARM", help="Times: the arm HRT refers to [default: human, if named].")
 @click.option("--lost", metavar="SHARE,…", help="Times: share of items lost, one or one per arm.")
@@ -95,13 +96,13 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Same seed, same numbers.")
 @click.option(
     "--evenings",
-    type=FiniteRange(0, min_open=True),
+    type=EVENINGS,
     help="N: what so many evenings have time for.",
 )
 @click.option("--session-h", type=FiniteRange(0.4, 24), default=3.0, show_default=True, help="Hours of an evening.")
 @click.option(
     "--trial-s",
-    type=FiniteRange(0, min_open=True),
+    type=FiniteRange(0.1, LONGEST_S),
     help="Seconds of a whole trial, reset to score [default: as measured, else staging and budget].",
 )
 @times_of_option
@@ -145,7 +146,7 @@ def _rates(given: Given) -> None:
     arms = 1 if given["half_width"] is not None else 2
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
-        sizes = [fitting(trials, given["evenings"], arms, "two of each arm")]
+        sizes = [fitting(trials, given["evenings"], arms, "two of each arm", 1_000_000)]
     if given["half_width"] is not None:
         found = _one_rate(given["half_width"], given["rate"], sizes)
     elif given["rates"] is not None:
@@ -235,8 +236,9 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
     from labctl.analysis.planning import power
 
     connor = power.connor_pairs(share, difference, target, alpha)
-    most = 10 * connor + 100
-    needed = power.smallest_trials(lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, most)
+    most, needed = min(10 * connor + 100, power.LARGEST_PAIRS), None
+    if connor <= most:
+        needed = power.smallest_trials(lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, most)
     pairs = f"more than {most} pairs" if needed is None else count(needed, "pair")
     found = [
         {

@@ -85,7 +85,7 @@ def times(given: Given) -> None:
     sizes = numbers(given["sizes"], "--n", 10_000) or list(design.sizes)
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
-        sizes = [fitting(trials, given["evenings"], each, "two episodes of each arm and object")]
+        sizes = [fitting(trials, given["evenings"], each, "two episodes of each arm and object", 10_000)]
     request = answers.Request(
         tau_s=tau,
         sizes=tuple(sizes),

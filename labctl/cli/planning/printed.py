@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import print_table
+from labctl.cli.options import FiniteRange, print_table
 from labctl.errors import InputError
 from labctl.plain import count
 
@@ -29,10 +29,19 @@ PARTS = {
 }
 
 
-def fitting(trials: int, evenings: float, each: int, two: str) -> int:
+EVENINGS = FiniteRange(0, 100_000, min_open=True)
+LONGEST_S = 1e6  # of an episode, a trial or a step of one: eleven days
+
+
+def fitting(trials: int, evenings: float, each: int, two: str, most: int) -> int:
     """How many times `each` trials go into the `trials` that evenings have time for. Raises InputError for less than
-    twice, which `two` names.
+    twice, which `two` names, and for more than `most` times.
     """
+    if trials // each > most:
+        raise InputError(
+            f"{count(evenings, 'evening')} have time for {trials // each} of each arm; at most {most} are planned: "
+            "give fewer evenings, or the time that a trial really takes"
+        )
     if trials < 2 * each:
         raise InputError(f"time for {count(trials, 'trial')} in {count(evenings, 'evening')}, and {two} are {2 * each}")
     return trials // each

@@ -170,4 +170,22 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "gr00t": "For the dialect gr00t alone.",
         "gr00t.convention": "How the server is called; auto asks it, and one that does not say needs the word here.",
     },
+    "queue-keys": {
+        "lab": "What requests call this lab.",
+        "networks": "The lab's own networks, such as 10.20.0.0/24, at which a policy may answer without encryption.",
+        "key": "A key whose requests are taken, as `labctl queue trust` writes it.",
+        "key.public": "The public key.",
+        "key.who": "Whose it is; for the lab alone.",
+        "key.contact": "How they are reached.",
+        "revoked": "A key whose requests are not taken any more, as `labctl queue revoke` writes it.",
+        "revoked.public": "Its public key.",
+        "revoked.since": "From when on (ISO 8601).",
+        "revoked.why": "Why; whoever sends a request with it is told.",
+    },
+    "shifts": {
+        "shift": "When who operates; in any order, none beside another.",
+        "shift.from": "Its beginning, in the lab's own time or with an offset.",
+        "shift.to": "Its end, after its beginning.",
+        "shift.who": "Opaque ids of those who operate then; at least one.",
+    },
 }

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.analysis.report.lab_facts import Counts, Flow, Lab
+from labctl.analysis.report.lab_facts import Clip, Counts, Flow, Lab
 from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -21,6 +21,7 @@ from labctl.errors import InputError, StateError
 from labctl.messages.joint import JointPart
 from labctl.people.qualifications import calibrated, qualifications
 from labctl.reporting.campaign_report import opened_seal
+from labctl.reporting.clips.cutting import clips
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations
@@ -70,8 +71,22 @@ def report_cells(
     plan = plan_of(analysis, analysis.alpha, rows, (), (boot, perm, seed))
     plan["design"] = _design(parts)
     title = first.joint["name"]
-    say("2/4 clips are not cut of several cells")
-    return write_report(rows, out, joined(parts), title, plan, ways_of_table(rows), analysis.random_factors, say=say)
+    say("2/4 clips are cut")
+    lab = joined(parts)
+    lab["clips"] = _clips(folders, parts)
+    files = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
+    ways, factors = ways_of_table(rows), analysis.random_factors
+    return write_report(rows, out, lab, title, plan, ways, factors, lambda: files, say)
+
+
+def _clips(folders: Sequence[Path], parts: Sequence[_Part]) -> list[Clip]:
+    """Clips of episodes that are chosen among those of all cells; each is cut where it was recorded."""
+    every = [entry for part in parts for entry in part.lab.get("episodes", [])]
+    found: list[Clip] = []
+    for folder, part in zip(folders, parts, strict=True):
+        others = [entry["episode"] for entry in every if entry["episode"] not in part.record.episodes]
+        found += clips(folder, every, without=others)
+    return sorted(found, key=lambda clip: clip["file"])  # its number is that of the choice
 
 
 def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:

@@ -45,12 +45,13 @@ def make_labs(
     blocks: int = 4,
     address: str = "",
     durable: bool = False,
+    cameras: bool = False,
     arming: float = 4.0,
 ) -> Labs:
     """The labs, and the joint campaign sealed from SECRET. address: where cells find its host [a free port]."""
-    host, labs = _lab(root / "host", "host", cells, blocks, arming, durable=durable), {}
+    host, labs = _lab(root / "host", "host", cells, blocks, arming, durable=durable, cameras=cameras), {}
     for cell in cells:
-        labs[cell] = _lab(root / cell, f"cell-{cell}", cells, blocks, arming, durable=durable)
+        labs[cell] = _lab(root / cell, f"cell-{cell}", cells, blocks, arming, durable=durable, cameras=cameras)
     where = address or f"tcp://127.0.0.1:{free_port()}"
     made = make_joint(
         host / "protocols/two.toml", host, address=where, entropy=SECRET, anchor=MonotonicClock().anchor(), who="lee"
@@ -58,7 +59,9 @@ def make_labs(
     return Labs(host, labs, made)
 
 
-def _lab(lab: Path, cell: str, cells: Sequence[str], blocks: int, arming: float, *, durable: bool) -> Path:
+def _lab(
+    lab: Path, cell: str, cells: Sequence[str], blocks: int, arming: float, *, durable: bool, cameras: bool
+) -> Path:
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(parents=True)
     (lab / "lab.toml").touch()
@@ -68,7 +71,7 @@ def _lab(lab: Path, cell: str, cells: Sequence[str], blocks: int, arming: float,
     text += arms_toml((HUMAN, policy("policy-a", skill="swift")))
     named = ", ".join(f'"{name}"' for name in cells)
     (lab / "protocols/two.toml").write_text(f"{text}\n[cells]\nnames = [{named}]\n", "utf-8")
-    text = cell_toml(cameras=False, durable=durable, name=cell)
+    text = cell_toml(cameras=cameras, durable=durable, name=cell)
     for old, new in {**PROMPT, **NEVER_HELD}.items():
         text = text.replace(old, new)
     (lab / "cells/cell.toml").write_text(text, "utf-8")

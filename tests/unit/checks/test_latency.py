@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import urllib.error
 import urllib.request
@@ -138,6 +139,27 @@ def test_the_page_is_served_on_loopback_and_answers_nothing_else(page: ClockPage
         refused.value.close()
     body = json.dumps({"load": 1, "sent": 1.0, "shown": [], "before": None}).encode()
     assert set(json.loads(opener.open(page.url + "told", data=body).read())) == {"host_ns", "say"}
+
+
+def test_another_sites_name_and_another_sites_page_are_not_answered(page: ClockPage) -> None:
+    """A name of another site may lead to 127.0.0.1 (DNS rebinding); a page of another site may post without asking."""
+    body = json.dumps({"load": 1, "sent": 1.0, "shown": [[1, 2.0]], "before": None}).encode()
+    for headers, status in (
+        ({"Host": f"evil.example:{page.port}"}, 403),
+        ({"Host": f"localhost:{page.port}"}, 200),
+        ({"Host": "127.0.0.1"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Origin": f"http://127.0.0.1:{page.port}", "Sec-Fetch-Site": "same-origin"}, 200),
+    ):
+        for method, path, data in (("GET", "/", None), ("POST", "/told", body)):
+            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
+            connection.request(method, path, body=data, headers=headers)
+            answer = connection.getresponse()
+            text = answer.read()
+            connection.close()
+            assert answer.status == status, (headers, method)
+            assert status == 200 or (b"<canvas>" not in text and b"host_ns" not in text)
 
 
 def test_a_port_that_is_taken_is_one_line(page: ClockPage) -> None:

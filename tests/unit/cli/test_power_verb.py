@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from labctl import cli
+from labctl.analysis.planning.power import connor_pairs
 from labctl.cli.planning import power_times
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -75,6 +76,16 @@ def test_times_are_simulated_from_a_pilot(capsys: pytest.CaptureFixture[str]):
 RMST = ["--rmst", "77,99", "--tau", "240", "--items", "8", "--budget-s", "240"]
 
 
+@pytest.mark.parametrize("share", ["1e-6", "0.5"])
+def test_more_pairs_than_can_be_listed_are_named_by_the_formula(share: str, capsys: pytest.CaptureFixture[str]):
+    """Hundreds of millions of pairs were listed one by one."""
+    difference = {"1e-6": "1e-7", "0.5": "0.01"}[share]
+    code, out, _ = typed("--discordant", share, "--difference", difference, capsys=capsys)
+    connor = connor_pairs(float(share), float(difference))
+    said = f"needs more than 10000 pairs by listing every outcome ({connor} by Connor's formula)"
+    assert code == 0 and said in out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -101,8 +112,20 @@ RMST = ["--rmst", "77,99", "--tau", "240", "--items", "8", "--budget-s", "240"]
         ([*RMST, "--reference", "human"], "no arm 'human' to refer to; the arms are A, B"),
         ([*RMST, "--perm", "19", "--alpha", "0.01"], "--perm 99"),
         (["--pilot", "none.csv"], "none.csv: cannot be read"),
+        (["--half-width", "1e-300"], "a half-width of 1e-300 takes more than 1e+12 trials; ask for a wider one"),
+        (["--discordant", "0.5", "--difference", "1e-9"], "a difference of 1e-09 takes more than 1e+12 trials"),
+        (["--discordant", "0.5", "--difference", "1e-300"], "ask for a larger one"),
+        (["--rates", "0,1e-300"], "ask for a larger one"),
+        (["--rates", "0.1,0.2", "--n", "100000"], "per arm 100000 trials; exact power is listed up to 400"),
+        (["--discordant", "0.5", "--difference", "0.3", "--n", "1000000"], "exact power is listed up to 10000"),
+        (["--rates", "0.5,0.6", "--evenings", "1e300", "--trial-s", "100"], "'--evenings': 1e+300 is not in the range"),
+        (["--rates", "0.5,0.6", "--evenings", "10", "--trial-s", "1e-300"], "'--trial-s': 1e-300 is not in the range"),
+        (["--half-width", "0.1", "--evenings", "100000", "--trial-s", "0.1", "--session-h", "24"],
+         "of each arm; at most 1000000 are planned: give fewer evenings"),
+        ([*RMST, "--evenings", "100000", "--trial-s", "1"], "of each arm; at most 10000 are planned"),
+        ([*RMST, "--tau", "1e308", "--budget-s", "1e308"], "is not in the range"),
     ],
-)
+)  # fmt: skip
 def test_a_mistake_is_one_line(words: list[str], said: str, capsys: pytest.CaptureFixture[str]):
     code, out, err = typed(*words, capsys=capsys)
     assert code == 2 and out == ""

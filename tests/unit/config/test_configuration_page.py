@@ -17,12 +17,13 @@ import jsonschema
 import pytest
 from click.testing import CliRunner
 
+from labctl.cli.contract.files import FILES, schema_of_file
 from labctl.cli.contract.schema import schema as schema_verb
 from labctl.config.cell_schema import parse_cell, parse_fixture, parse_lab
 from labctl.config.meanings import MEANINGS
 from labctl.config.policy_card import STATES, parse_card
 from labctl.config.protocol_schema import parse_protocol
-from labctl.config.reference import FILES, STATE, Schema, is_table, schema_of_file
+from labctl.config.reference import STATE, Schema, is_table
 from labctl.config.toml_text import PATTERNS
 from labctl.errors import InputError
 from labctl.store.lab_folder import new_lab
@@ -31,10 +32,12 @@ ROOT = Path(__file__).resolve().parents[3]
 PAGE = ROOT / "docs" / "configuration.md"
 HEAD = (
     "# What the files of a lab may say\n\n"
-    "Every key of a protocol, a cell, a fixture, `lab.toml` and a policy card. An unknown key is refused with the "
+    "Every key of a protocol, a cell, a fixture, `lab.toml`, a policy card and the two files of a "
+    "[queue](queue.md). An unknown key is refused with the "
     "file, the line and the known ones. A unit is the end of a name. A key without a default that is not *must be "
     "there* is nothing when it is left out. What `options` tables hold is each driver's own: [drivers](drivers.md).\n\n"
-    "`labctl schema protocol` (or `cell`, `fixture`, `lab`, `card`) prints the same as a JSON Schema, by which an "
+    "`labctl schema protocol` (or `cell`, `fixture`, `lab`, `card`, `queue-keys`, `shifts`) prints the same as a JSON "
+    "Schema, by which an "
     "editor completes keys, explains them and marks what is wrong. `labctl new` writes the schemas into the lab's "
     "folder `schemas/` and a first line `#:schema ...` into its files; taplo and VS Code's Even Better TOML read that "
     "line. Rules across keys (tau beyond the budget, an unknown object) are for `labctl plan` and `labctl doctor`.\n\n"
@@ -46,6 +49,8 @@ TITLES = {
     "fixture": "A fixture",
     "lab": "lab.toml",
     "card": "A policy card",
+    "queue-keys": "queue-keys.toml",
+    "shifts": "shifts.toml",
 }
 PARSERS = {
     "protocol": parse_protocol,
@@ -130,6 +135,16 @@ def tables_of_file(kind: str) -> list[TableOf]:
     return list(_tables(schema_of_file(kind), ""))
 
 
+def keys_above(kind: str) -> list[Key]:
+    """The keys of a kind of file that stand in no table."""
+    schema = schema_of_file(kind)
+    return [
+        key(name, part, name in schema.get("required", ()))
+        for name, part in schema["properties"].items()
+        if not (is_table(part) or (part.get("type") == "array" and is_table(part.get("items", {}))))
+    ]
+
+
 def _tables(schema: Schema, at: str) -> Iterator[TableOf]:
     for name, part in schema["properties"].items():
         several = part.get("type") == "array" and is_table(part.get("items", {}))
@@ -160,6 +175,8 @@ def _kind(schema: Schema) -> str:
     if schema.get("type") == "array":
         part = schema.get("items") or schema["prefixItems"][0]
         return f"list of {_kind(part).replace('list of ', 'lists of ')}"
+    if schema.get("format") == "date-time":
+        return "time"
     if "type" not in schema:
         return _KINDS["string"] if isinstance(schema["enum"][0], str) else _KINDS["integer"]
     return _KINDS[schema["type"]]
@@ -209,17 +226,31 @@ def _toml(value: object) -> str:
 
 def page() -> str:
     """The page as the schemas have it now."""
-    return HEAD + "".join(f"\n## {TITLES[kind]}\n" + "".join(map(section, tables_of_file(kind))) for kind in FILES)
+    return HEAD + "".join(f"\n## {TITLES[kind]}\n" + above(kind) + tables(kind) for kind in FILES)
+
+
+def tables(kind: str) -> str:
+    return "".join(map(section, tables_of_file(kind)))
+
+
+def above(kind: str) -> str:
+    """The keys that stand in no table, "" where there are none."""
+    own = keys_above(kind)
+    return f"\n{rows_of(own)}" if own else ""
 
 
 def section(table: TableOf) -> str:
     needed = " Must be there." if table.needed else ""
+    return f"\n### `{table.heading}`\n{table.meaning}{needed}\n\n{rows_of(table.keys)}"
+
+
+def rows_of(keys: Sequence[Key]) -> str:
     rows = [
         f"| `{one.name}` | {one.kind} | {one.unit} | {_default(one)} | {_cell(one.allowed)} | {_cell(one.meaning)} |"
-        for one in table.keys
+        for one in keys
     ]
     head = "| key | is | unit | default | allowed | means |\n|---|---|---|---|---|---|\n" if rows else ""
-    return f"\n### `{table.heading}`\n{table.meaning}{needed}\n\n{head}" + "".join(f"{row}\n" for row in rows)
+    return head + "".join(f"{row}\n" for row in rows)
 
 
 def _default(one: Key) -> str:
@@ -281,6 +312,11 @@ def test_a_rule_of_several_keys_that_a_schema_can_say_is_in_it(alerts: str):
     with pytest.raises(InputError):
         parse_lab(alerts, "lab.toml")
     assert problems("lab", alerts)
+
+
+def test_a_key_that_stands_in_no_table_is_on_the_page_too():
+    assert [one.name for one in keys_above("lab")] == ["people", "timezone"]
+    assert [one.name for one in keys_above("queue-keys")] == ["lab", "networks"]
 
 
 ARM = '[[arm]]\nname = "Ana"\nkind = "human"\ncontroller = "sim_human"\n'

@@ -205,11 +205,24 @@ def test_what_no_comparison_foresees_is_a_problem_and_the_next_look_goes_on(came
     camera.watch(camera.keep(REFERENCE))
     camera.see(SAME, work=False)
     step = Step()
-    camera.photos.hear(Message("camera:shoulder", "looked", {"error": "TypeError: x", "tag": ""}), 7, step)
+    camera.photos.hear(Message("camera:shoulder", "looked", {"error": "TypeError: x", "tag": "1"}), 7, step)
     (told,) = step.out
     assert (told.kind, told.body["round"], told.body["problem"]) == ("compared", 1, "TypeError: x")
     camera.see(SAME, after_ns=2 * SECOND)
     assert "problem" not in camera.of("compared")[0].body
+
+
+def test_what_went_wrong_at_a_look_at_one_scene_is_not_said_of_the_next(camera):
+    """A look that began before the next trial was staged, and failed after."""
+    camera.watch(camera.keep(REFERENCE))
+    (late,) = [work.tag for work in camera.see(SAME, work=False).work]
+    camera.watch(camera.keep(REFERENCE), round_=2)
+    step = Step()
+    camera.photos.hear(Message("camera:shoulder", "looked", {"error": "TypeError: x", "tag": late}), 7, step)
+    assert not step.out
+    camera.see(SAME)
+    (told,) = camera.of("compared")
+    assert told.body["round"] == 2 and "problem" not in told.body, "and the next look goes on"
 
 
 def test_without_scikit_image_there_is_a_photo_a_ghost_the_cameras_place_and_the_pip_line(camera, monkeypatch):

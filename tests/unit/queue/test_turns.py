@@ -151,6 +151,21 @@ def test_an_arm_is_written_once_though_its_writer_was_killed_before_the_entry(th
     assert found.submission(id).entered == "trial-run" and found.entries == ()
 
 
+def test_a_protocol_and_the_keys_keep_their_permissions_when_labctl_writes_into_them(theirs: Outside) -> None:
+    """The group of a rig could not read its protocol any more, once an arm was written into it."""
+    make_campaign(theirs.lab)
+    id, protocol, keys = theirs.taken_in(), theirs.lab / "protocols/p.toml", theirs.lab / lab_files.KEYS
+    passed(theirs, id)
+    acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+    protocol.chmod(0o664)
+    acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
+    (card,) = (protocol.parent / "cards").glob("arm-*.toml")
+    assert (protocol.stat().st_mode & 0o777, card.stat().st_mode & 0o777) == (0o664, 0o600)
+    keys.chmod(0o640)
+    lab_files.revoke(theirs.lab, theirs.public[:8], "stolen", theirs.clock.anchor().wall)
+    assert keys.stat().st_mode & 0o777 == 0o640
+
+
 def test_a_backup_has_the_queue_and_its_seal(theirs: Outside, tmp_path: Path) -> None:
     id = theirs.taken_in()
     repository = Repository.made(tmp_path / "backups", of=theirs.lab)

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from labctl.errors import StorageError
-from labctl.store.atomic_files import append_line, file_errors, folder_in_one_step, whole_lines
+from labctl.store.atomic_files import (
+    append_line,
+    file_errors,
+    file_in_one_step,
+    folder_in_one_step,
+    replace_file,
+    whole_lines,
+)
 
 
 def test_the_name_of_a_file_that_its_first_line_made_is_on_the_disk_too(
@@ -33,6 +40,30 @@ def test_what_may_not_be_read_is_not_said_to_be_for_writing() -> None:
 
 
 NOBODY = 2**22 + 1  # no process has this number
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o444])
+def test_a_file_that_is_replaced_keeps_its_permissions_unless_others_are_asked_for(tmp_path: Path, mode: int) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("one")
+    path.chmod(mode)
+    replace_file(path, b"two")
+    assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"two", mode)
+    replace_file(path, b"three", mode=0o600)
+    assert path.stat().st_mode & 0o777 == 0o600
+    with file_in_one_step(path, as_before=True) as part:
+        part.write_text("four")
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("four", 0o600)
+
+
+def test_what_a_killed_process_left_of_a_large_file_is_removed_by_the_next(tmp_path: Path) -> None:
+    others = {f".out.zip.{os.getppid()}.part", ".out.zip.x.part", f".other.zip.{NOBODY}.part"}
+    for name in {f".out.zip.{NOBODY}.part", *others}:
+        (tmp_path / name).write_text("half")
+    (tmp_path / f".out.zip.{NOBODY + 1}.part").mkdir()
+    with pytest.raises(KeyError), file_in_one_step(tmp_path / "out.zip", large=True):
+        raise KeyError("refused")
+    assert {path.name for path in tmp_path.iterdir()} == {*others, f".out.zip.{NOBODY + 1}.part"}
 
 
 def fill(to: Path, text: str, *, replacing: bool = False) -> None:

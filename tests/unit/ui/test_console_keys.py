@@ -277,6 +277,31 @@ def test_pasted_text_never_acts_marked_as_such_or_not(bench):
     at_console(bench, play)
 
 
+def test_a_form_says_what_became_of_keys_that_came_all_at_once_until_one_comes_by_itself(bench):
+    """What was typed behind the ENTER that did nothing took the words away at once: nobody saw why half was missing."""
+
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter", "n")
+        desk.let(SECOND)
+        for key in ("l", "a", "enter", "m", "p"):
+            desk.app.post_message(Key(key, key if len(key) == 1 else None))
+        await desk.settle()
+        await desk.draw()
+        assert desk.asked() and "lamp" in desk.text() and not bench.events(Kind.NOTE)
+        assert "pasted text never acts" in desk.text()
+        await desk.press("s")
+        assert "lamps" in desk.text() and "pasted" not in desk.text()
+        desk.app.post_message(Paste(" out\nreplaced\n"))
+        await desk.settle()
+        await desk.draw()
+        assert "lamps out" in desk.text() and "replaced" not in desk.text()
+        assert "of pasted text the first line is here, and no more" in desk.text()
+        await desk.press("enter")
+        assert [event.body["text"] for event in bench.events(Kind.NOTE)] == ["lamps out"]
+
+    at_console(bench, play)
+
+
 def test_the_second_e_that_ends_an_episode_is_a_press_of_its_own(bench):
     async def play(desk: Desk) -> None:
         await desk.running()

@@ -106,6 +106,29 @@ def test_a_token_of_other_characters_is_refused_as_any_wrong_one_is():
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1"])
+def test_the_console_on_loopback_answers_no_other_sites_name_even_with_the_token(host: str):
+    """A tunnel (ssh -L) may begin at another port; the name is loopback's all the same."""
+
+    async def play() -> None:
+        server = TokenServer("true", host, free_port(host), "first", lambda line: None)
+        runner = web.AppRunner(await server._make_app())
+        await runner.setup()
+        try:
+            await web.TCPSite(runner, host, server.port).start()
+            own = f"[{host}]" if ":" in host else host
+            async with aiohttp.ClientSession() as session:
+                for name, status in (("evil.example", 403), (own, 303), ("localhost", 303), ("[", 403)):
+                    at = f"http://{own}:{server.port}/?token={server.token}"
+                    headers = {"Host": f"{name}:9000"}
+                    async with session.get(at, headers=headers, allow_redirects=False) as asked:
+                        assert asked.status == status, name
+        finally:
+            await runner.cleanup()
+
+    asyncio.run(play())
+
+
 def test_nothing_is_served_without_tls_and_the_certificate_is_for_this_address_with_the_fingerprint_printed():
     said: list[str] = []
 

@@ -211,7 +211,7 @@ def test_arms_that_were_judged_by_different_scorers_are_not_one_table(tmp_path: 
         ("lerobot", '{"per_episode": [{"seed": ' + "9" * 5000 + "}]}", "a.json: holds a number too long to be read"),
         ("lerobot", '{"per_episode": [], "per_episode": []}', "the key 'per_episode' stands twice in one object"),
         ("lerobot", '{"per_episode": [{"success": true, "seed": 1}, {"success": 0, "seed": 1}]}',
-         "a.json: seed 1 of 'x' stands in this file already"),
+         "a.json: per_episode[1]: seed 1 of 'x' stands in this file already"),
         ("lerobot", '{"per_task": [{"task_group": "\\ud800", "metrics": {"successes": [1]}}]}',
          "half of a character that no file can hold"),
         ("inspect-robots", '{"version": 2, "samples": []}', "is no log that is known: version is 2; expected a log of"),
@@ -227,6 +227,24 @@ def test_a_document_of_another_kind_is_one_line(tmp_path: Path, verb: str, docum
     (tmp_path / "a.json").write_text(document)
     line = told(run(verb, tmp_path / "a.json", "--arm", "x", "--out", tmp_path / "t.csv"))
     assert said in line and len(line) < 300 + len(str(tmp_path))
+    assert not (tmp_path / "t.csv").exists()
+
+
+@pytest.mark.parametrize("letter", ["\ud800", "\x00"])
+def test_what_is_wrong_in_the_second_of_two_files_is_said_of_that_one_and_where_in_it(
+    tmp_path: Path, letter: str
+) -> None:
+    """The first file was named, with a number that is no line of either."""
+    for name, task in (("a", "t"), ("b", f"t{letter}")):
+        tasks = [{"task_group": task, "task_id": 0, "metrics": {"successes": [True, False]}}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"per_task": tasks}))
+        trials = [{"scene_id": task, "epochs": [{"operator": 1}, {"operator": 0}]}]
+        (tmp_path / f"log-{name}.json").write_text(json.dumps({**LOG, "samples": trials}))
+    rest = ("--arm", "x", "--arm", "y", "--out", tmp_path / "t.csv")
+    line = told(run("lerobot", tmp_path / "a.json", tmp_path / "b.json", *rest))
+    assert f"{tmp_path}/b.json: per_task[0].metrics.successes[0]: block is 't" in line
+    line = told(run("inspect-robots", tmp_path / "log-a.json", tmp_path / "log-b.json", *rest))
+    assert f"{tmp_path}/log-b.json: samples[0].epochs[0]: " in line and "log-a.json" not in line
     assert not (tmp_path / "t.csv").exists()
 
 

@@ -11,6 +11,8 @@ from scipy import stats
 from labctl.analysis.binary.paired import mcnemar
 from labctl.analysis.blocks.means import Draws, mean_over_units
 from labctl.analysis.blocks.swaps import sign_flip_p
+from labctl.analysis.episodes_report import arms_section
+from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze, block_row
 from labctl.analysis.episodes_table.cohort import Plan, cohort_of
 from labctl.analysis.episodes_table.order import order_of
@@ -121,6 +123,29 @@ def test_who_wins_counts_a_tie_one_half_and_the_verdict_names_who_is_better() ->
     assert pair["p"]["success"] is None and pair["p"]["mcnemar"] is None and result["arms"][0]["rate"] is None
 
 
+def test_an_arm_says_of_how_many_judged_episodes_its_successes_are() -> None:
+    """Five episodes each, of which it is known of three and of five whether they succeeded; none and two did."""
+    rows = [{"block": f"b{i}", "arm": "x", "score": 0.5, "success": [0, 0, 0, None, None][i]} for i in range(5)]
+    rows += [{"block": f"b{i}", "arm": "y", "score": 0.5, "success": [0, 1, 0, 1, 0][i]} for i in range(5)]
+    result = analyze(table_from_rows(rows), QUICK)
+    of = {arm["arm"]: arm for arm in result["arms"]}
+    assert [(of[a]["episodes"], of[a]["judged"], of[a]["successes"]) for a in "xy"] == [(5, 3, 0), (5, 5, 2)]
+    shown = words.arms(result)
+    column = shown.headings.index("succeeded / judged")
+    assert {row[0]: row[column] for row in shown.rows} == {"x": "0 / 3", "y": "2 / 5"}
+    table = arms_section.main_table(result)
+    at = [head.label for head in table.columns].index("Succeeded / episodes")
+    assert {row[0]: row[at] for row in table.rows} == {"x": "0 / 3", "y": "2 / 5"}
+    voids = arms_section.void_table(result, {"y": 3})
+    assert voids is not None
+    assert {row[0]: row[2:4] for row in voids.rows} == {"x": ("0.0", "0.0"), "y": ("40.0", "25.0")}, "2 of 5, of 8"
+
+
+def test_where_every_episode_is_judged_the_table_has_no_further_column() -> None:
+    headings = words.arms(analyze(table({"x": [1, 0], "y": [0, 0]}, "success"), QUICK)).headings
+    assert "succeeded" in headings and not [head for head in headings if "judged" in head]
+
+
 def test_a_pair_without_a_shared_block_says_nothing() -> None:
     result = analyze(table({"x": [1, None], "y": [None, 0]}, "success"), QUICK)
     (pair,) = result["pairs"]
@@ -202,7 +227,7 @@ def test_the_same_seed_gives_the_same_bytes_and_every_key_is_there() -> None:
     further = "measure reference tau order families cliffs compositions tasks enough"
     assert {*result} == {*fixed.split(), *further.split()}
     keys = "arm episodes successes rate rate_ci score score_ci rank rank_ci letters stages rmst rmst_ci hrt hrt_ci"
-    assert list(result["arms"][0]) == [*keys.split(), "curve"]
+    assert list(result["arms"][0]) == [*keys.split(), "curve", "judged"]
     keys = "a b blocks score_difference score_ci success_difference success_ci win win_ci p p_error p_holm p_holm_error"
     assert list(result["pairs"][0]) == [*keys.split(), "adjusted_ci", "stop_block", "sequence", "verdict"]
 
