@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 from support.fuzzing.holding import finds, held, inputs
-from support.fuzzing.targets import TARGETS, Target
+from support.fuzzing.target import Target
+from support.fuzzing.targets import TARGETS
 
 FEW = 60
 
