@@ -244,7 +244,9 @@ class Journal:
         except (ValueError, TypeError, RecursionError) as error:
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
         if type(body) is not dict:
-            raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is no JSON object")
+            raise BrokenRecord(
+                f"edited entry: {self._where} seq {seq} ({kind}): it cannot be read: its body is no object"
+            )
         return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
 
     def head(self) -> tuple[int, str]:
