@@ -26,6 +26,8 @@ TRIED = Path(__file__).parent / "support" / "fuzzing" / "tried.json"
 """How many inputs each parser has had and how long it took, in all runs whose table was committed. After a change of a
 parser they still count: what it was tried with before says less then.
 """
+PAGE = Path(__file__).parents[1] / "docs" / "fuzzing.md"
+MADE, END = "<!-- made by: python -P tests/fuzz.py --page -->", "<!-- end -->"
 
 
 class Had(TypedDict):
@@ -44,7 +46,7 @@ def count(name: str, inputs: int, cpu_s: float) -> None:
         fcntl.flock(file, fcntl.LOCK_EX)
         tried: dict[str, Had] = json.load(file)
         had = tried.get(name, NOTHING)
-        tried[name] = Had(inputs=had["inputs"] + inputs, cpu_s=round(had["cpu_s"] + cpu_s, 1))
+        tried[name] = Had(inputs=had["inputs"] + inputs, cpu_s=round(had["cpu_s"] + cpu_s, 3))
         file.seek(0)
         file.write(json.dumps(tried, indent=1, sort_keys=True) + "\n")
         file.truncate()
@@ -55,6 +57,20 @@ def table() -> str:
     tried: dict[str, Had] = json.loads(TRIED.read_text("utf-8"))
     had = [(tried.get(name, NOTHING), name) for name in TARGETS]
     return "\n".join(f"{one['inputs']:>10,}  {one['cpu_s']:>7,.0f} s  {name}" for one, name in had)
+
+
+def write_page() -> None:
+    """Put the table into the documentation's page."""
+    tried: dict[str, Had] = json.loads(TRIED.read_text("utf-8"))
+    rows = [
+        f"| {name} | {one['inputs']:,} | {one['cpu_s']:,.0f} |"
+        for name in TARGETS
+        for one in [tried.get(name, NOTHING)]
+    ]
+    before, made, rest = PAGE.read_text("utf-8").partition(MADE)
+    end = rest.index(END)
+    text = "\n".join(["", "| parser | inputs | s of CPU |", "|---|--:|--:|", *rows, ""])
+    PAGE.write_text(before + made + text + rest[end:], "utf-8")
 
 
 def run(name: str, seed: int, least_inputs: int, least_s: float) -> dict[str, bytes]:
@@ -89,7 +105,11 @@ def main() -> int:
     asked.add_argument("--inputs", type=int, default=100_000, help="for a parser, at least [100000]")
     asked.add_argument("--seed", type=int, default=int(time.time()), help="of the draw [the time]")
     asked.add_argument("--tried", action="store_true", help="print what each parser has had, and end")
+    asked.add_argument("--page", action="store_true", help="write that into docs/fuzzing.md, and end")
     given = asked.parse_args()
+    if given.page:
+        write_page()
+        return 0
     if given.tried:
         print(table())
         return 0
