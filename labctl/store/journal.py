@@ -243,7 +243,7 @@ class Journal:
             body = json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
-        if type(body) is not dict:
+        if not str(text).lstrip().startswith("{"):
             raise BrokenRecord(
                 f"edited entry: {self._where} seq {seq} ({kind}): it cannot be read: its body is no object"
             )
