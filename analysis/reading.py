@@ -128,8 +128,9 @@ def _read_parquet(file: Path) -> Columns:
         raise TableError(str(file), "Parquet needs pyarrow: pip install 'labctl[parquet]', or save as CSV") from e
     try:
         read = parquet.ParquetFile(file).read()
+        names, rows = read.column_names, read.to_pylist()
     except OSError as e:
         raise TableError(str(file), "cannot be read as Parquet; give the path of a Parquet or CSV file") from e
-    except arrow.ArrowException as e:
+    except (arrow.ArrowException, ValueError) as e:  # ValueError: text in it that is no UTF-8
         raise TableError(str(file), "is not a Parquet file; give the path of a Parquet or CSV file") from e
-    return Columns(str(file), str(file), read.column_names, enumerate(read.to_pylist(), start=1))
+    return Columns(str(file), str(file), names, enumerate(rows, start=1))

@@ -103,6 +103,6 @@ def _check(header: Sequence[str], by: Sequence[str], where: str) -> None:
 
 def _count(row: Mapping[str, str], name: str, where: str) -> int:
     text = str(row[name]).strip()
-    if not (text.isascii() and text.isdigit()):
+    if not (text.isascii() and text.isdigit() and len(text) < 16):
         raise TableError(where, f"{name} is {text!r}; allowed is a whole number, 0 or more")
     return int(text)

@@ -37,7 +37,7 @@ def check_folder(out: Path) -> None:
 def _is_report(record: Path) -> bool:
     try:
         found = json.loads(record.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return isinstance(found, dict) and found.get("schema") == SCHEMA
 

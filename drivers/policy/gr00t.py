@@ -26,7 +26,7 @@ from labctl.drivers.policy.client import PolicyClient, card_for
 from labctl.drivers.policy.codec import ANSWER_BYTES, pack_npy, unpack_npy
 from labctl.drivers.policy.options import Gr00tOptions
 from labctl.drivers.policy.websocket import last_line
-from labctl.errors import DeviceLost, DeviceRefused
+from labctl.errors import DeviceLost, DeviceRefused, in_words
 
 SLICE_MS = 100  # how soon a waiting call hears that it is no longer wanted
 PING_S = 2.0
@@ -198,6 +198,13 @@ def misfit(described: Mapping[str, Mapping[str, Any]], card: Card) -> str | None
 
     described: {part: {modality_keys, delta_indices}} of a server; a part it does not describe is not compared.
     """
+    try:
+        return _misfit(described, card)
+    except (TypeError, ValueError, AttributeError) as error:  # a number where a list of names belongs
+        return f"the server's description of itself is not of GR00T's form ({in_words(error)})"
+
+
+def _misfit(described: Mapping[str, Mapping[str, Any]], card: Card) -> str | None:
     inputs = card.input
     for part, prefixes in (("video", ("video.",)), ("state", ("state.",)), ("language", ("language.", "annotation."))):
         if "modality_keys" not in described.get(part, {}):

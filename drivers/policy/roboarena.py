@@ -19,7 +19,7 @@ from labctl.config.policy_card import Card
 from labctl.drivers.policy.client import PolicyClient, card_for
 from labctl.drivers.policy.options import WebsocketOptions
 from labctl.drivers.policy.websocket import PolicySocket, last_line, refuse_traceback
-from labctl.errors import DeviceRefused
+from labctl.errors import DeviceRefused, in_words
 from labctl.plain import count
 
 # What the wire calls an action space -> what a card calls it; the rotation of its cartesian ones is DROID's.
@@ -49,7 +49,8 @@ class RoboArenaLink:
         problem = misfit(metadata, self._card)
         if problem is not None:
             raise DeviceRefused(problem)
-        self._needs_session = bool(metadata.get("needs_session_id"))
+        needs = metadata.get("needs_session_id")
+        self._needs_session = not isinstance(needs, np.ndarray) and bool(needs)
         return metadata
 
     def ask(self, observation: Mapping[str, Any], timeout_s: float) -> Mapping[str, Any]:
@@ -80,6 +81,13 @@ class RoboArenaLink:
 
 def misfit(needs: Mapping[str, Any], card: Card) -> str | None:
     """Why a card does not give a server what it says it needs, or does not read its answers as it states them."""
+    try:
+        return _misfit(needs, card)
+    except (TypeError, ValueError) as error:  # a table where a word belongs, an array where a number does
+        return f"what the server says it needs is not of RoboArena's form ({in_words(error)})"
+
+
+def _misfit(needs: Mapping[str, Any], card: Card) -> str | None:
     space = needs.get("action_space")
     if space is None:
         return "the server states no action space, as RoboArena's do; for openpi's dialect use policy_openpi"

@@ -105,7 +105,7 @@ def _decoded(message: CompressedImage) -> np.ndarray:
     try:
         with Pictures.open(io.BytesIO(bytes(message.data))) as picture:
             return np.asarray(picture.convert("RGB"))
-    except (UnidentifiedImageError, OSError) as error:
+    except (UnidentifiedImageError, OSError, SyntaxError, ValueError, Pictures.DecompressionBombError) as error:
         raise DeviceRefused(f"a picture of format {message.format!r} cannot be read ({error})") from error
 
 

@@ -44,13 +44,14 @@ class ControlLink:
                 self._rest = b""
             self._socket.sendall(json.dumps(request).encode() + b"\n")
             answer = json.loads(self._line())
-        except (OSError, ValueError) as error:
+            refused = None if answer.pop("ok") else str(answer["error"])
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self.close()
             raise DeviceLost(
                 f"no emulator answers on {self._host}:{PORT} ({error}); start one: labctl emulate … --host {self._host}"
             ) from error
-        if not answer.pop("ok"):
-            raise DeviceRefused(f"emulator on {self._host}: {answer['error']}")
+        if refused is not None:
+            raise DeviceRefused(f"emulator on {self._host}: {refused}")
         return answer
 
     def _line(self) -> bytes:

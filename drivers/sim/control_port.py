@@ -93,5 +93,5 @@ def _answer(verbs: Mapping[str, Verb], line: bytes) -> dict[str, Any]:
         return {"ok": True, **(verb(body) or {})}
     except LabctlError as error:
         return {"ok": False, "error": str(error)}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         return {"ok": False, "error": f"not a request that is understood: {type(error).__name__}: {error}"}

@@ -7,6 +7,7 @@ The recording is an .npz with t_ns (n,), values (n, m) and columns of a recorded
 
 from __future__ import annotations
 
+import struct
 import threading
 import zlib
 from collections.abc import Mapping
@@ -30,6 +31,11 @@ from labctl.errors import InputError
 from labctl.plain import RobotAbout
 
 ROBOT_MODELS: Mapping[str, RobotModel] = {"fr3": FR3, "ur5": UR5, "ur5e": UR5E}
+
+
+# What reading a file of numpy's can raise: its zip's and its header's own words, and a size that no memory has.
+UNREADABLE = (OSError, EOFError, ValueError, LookupError, TypeError, SyntaxError, RuntimeError, ArithmeticError,
+              MemoryError, BadZipFile, zlib.error, struct.error)  # fmt: skip
 
 
 class ReplayRobot:
@@ -164,7 +170,7 @@ def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayRobot:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as recording:
             t_ns, values, columns = recording["t_ns"], recording["values"], [str(c) for c in recording["columns"]]
-    except (OSError, EOFError, ValueError, KeyError, TypeError, BadZipFile, zlib.error) as error:
+    except UNREADABLE as error:
         why = f"replay: {path} is not a recording ({error}); write one with: labctl export … --to npz"
         raise InputError(why) from error
     if t_ns.ndim != 1 or values.shape != (len(t_ns), len(columns)):

@@ -94,14 +94,15 @@ class RobotApi:
                 connection.request(method, target, text, head)
                 answer = connection.getresponse()
                 status, place, data = answer.status, answer.getheader("Location"), answer.read(MOST_BYTES)
-            except (OSError, http.client.HTTPException) as error:
+            except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
                 why = f"the Robot API does not answer on port {self._port} ({' '.join(str(error).split())})"
                 raise DeviceRefused(f"{why}: do it at the pendant, then acknowledge") from error
             finally:
                 connection.close()
             if status not in MOVED or not place:
                 return status, _table(data)
-            target = urlsplit(place)._replace(scheme="", netloc="").geturl()
+            with contextlib.suppress(ValueError):  # a place that is none: asked there again, until MOST_MOVES
+                target = urlsplit(place)._replace(scheme="", netloc="").geturl()
         raise DeviceRefused(f"the Robot API sends on and on from {BASE + path}: do it at the pendant, then acknowledge")
 
 

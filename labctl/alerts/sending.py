@@ -79,7 +79,7 @@ def _post(address: str, body: bytes, headers: Mapping[str, str], token: str | No
         raise StateError(f"it cannot be reached ({_named(error.reason)})") from None
     except HTTPException as error:  # its words are not repeated
         raise StateError(f"what answers there speaks no HTTP ({type(error).__name__})") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:  # the last of a size that no memory has
         raise StateError(f"it cannot be reached ({_named(error)})") from None
 
 

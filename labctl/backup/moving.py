@@ -209,7 +209,7 @@ def _finished(lab: Path, to: Path) -> Moved:
     try:
         said = json.loads((lab / MOVED).read_text("utf-8"))
         where, heads, listed = str(said["to"]), dict(said["heads"]), str(said["digest"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BrokenRecord(f"{lab / MOVED} cannot be read: {in_words(error)}") from error
     if where != str(to.resolve()) or not (to / ARRIVING).is_file():
         raise StateError(f"{lab} was moved to {where}; go on there")

@@ -166,7 +166,7 @@ def _toml(read: Callable[[], str], drop: Collection[str] = ()) -> Json:
     """A file's tables, without some and without what says where a device is."""
     try:
         tables = tomllib.loads(read())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return {"cannot be read": type(error).__name__}
     return _bare({key: value for key, value in tables.items() if key not in drop})
 

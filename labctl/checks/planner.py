@@ -84,7 +84,7 @@ class Planner:
             refused = isinstance(error, urllib.error.HTTPError)
             why = f"answered {error.code}" if refused else f"does not answer: {error}"
             raise DeviceLost(f"model {self.model} at {self.url} {why}; is it up, with {PATH}?") from error
-        except (ValueError, KeyError, IndexError, TypeError, RecursionError) as error:
+        except (ValueError, KeyError, IndexError, TypeError, RecursionError, OverflowError) as error:
             raise DeviceLost(
                 f"model {self.model} at {self.url} did not answer as an OpenAI-compatible endpoint does "
                 "(no text at choices[0].message.content)"

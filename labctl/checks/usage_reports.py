@@ -33,5 +33,5 @@ def _rerun(environment: Mapping[str, str], home: Path) -> bool:
     settings = Path(environment.get("XDG_CONFIG_HOME") or home / ".config") / "rerun" / "analytics.json"
     try:
         return json.loads(settings.read_text("utf-8")).get("analytics_enabled") is not False
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError, AttributeError, RecursionError):
         return True

@@ -26,8 +26,8 @@ EPILOG = example(
     "labctl compare --counts counts.csv --between arm --within axis --json",
 )
 Count = tuple[int, int]
-_COUNT = re.compile(r"^(\d+)/(\d+)$", re.ASCII)
-_PAIR = re.compile(r"^\s*(\d+)\s*,\s*(\d+)\s*$", re.ASCII)
+_COUNT = re.compile(r"^(\d{1,9})/(\d{1,9})$", re.ASCII)
+_PAIR = re.compile(r"^\s*(\d{1,9})\s*,\s*(\d{1,9})\s*$", re.ASCII)
 
 
 @click.command(epilog=EPILOG)

@@ -215,7 +215,7 @@ def numbers(text: str | None, option: str, largest: int = 1_000_000) -> list[int
     if text is None:
         return []
     parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and 1 <= int(part) <= largest for part in parts):
+    if not all(part.isascii() and part.isdigit() and len(part) < 20 and 1 <= int(part) <= largest for part in parts):
         raise InputError(f"{option} is {text!r}; allowed are whole numbers from 1 on, such as 10,20,40")
     return sorted({int(part) for part in parts})
 

@@ -49,7 +49,7 @@ GRIPPERS = (
 TURNED = ("tcp_pose", "tcp_delta")  # spaces whose rotation has to be named
 DELTAS = ("joint_delta", "tcp_delta")  # spaces that have to say from where they count
 DROID_HZ = 15.0  # DROID's unit is "per step of 15 Hz" (droid, RobotIKSolver.control_hz)
-EXTERIOR = re.compile(r"^observation/exterior_image_(\d+)_left$")
+EXTERIOR = re.compile(r"^observation/exterior_image_(\d{1,4})_left$")
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]

@@ -20,6 +20,7 @@ from labctl.plain import Json
 
 Location = tuple[str | int, ...]
 _UNIT = re.compile(r"_(ns|us|ms|s|sec|seconds|min|mm|cm|m|hz|khz|rad|deg|n|gb|mb)(?=_|$)")
+_ENDLESS = re.compile(r"\d(_?\d){4000}")
 _SYNTAX_LINE = re.compile(r"^(?P<what>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
 
 
@@ -80,6 +81,9 @@ def parse(schema: type[D], text: str, where: str) -> D:
         raw = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _syntax_error(str(error), text, where) from None
+    except ValueError:  # a whole number of more digits than Python reads
+        line = next((at for at, one in enumerate(text.split("\n"), 1) if _ENDLESS.search(one)), 1)
+        raise InputError("a number is too long; none means so much here", where=f"{where}:{line}") from None
     except RecursionError:
         text = "tables or lists stand in each other too deeply; no key needs more than three"
         raise InputError(text, where=where) from None

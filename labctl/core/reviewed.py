@@ -31,6 +31,7 @@ VERDICTS: Mapping[Judged, str] = {
     "unknown": "cannot tell",
 }
 ORDERED = "ordered"  # how the edge of a candidate begins that was ordered and is in no hold
+_FAR_NS = 10**9 * SECOND  # what is further away is said to be so far
 NEAR_NS = SECOND // 2  # a candidate this near to an operation is taken for the same
 
 
@@ -338,7 +339,8 @@ def checked(trial: Trial, operations: Sequence[OperationRecorded]) -> list[Opera
         if op["result"] not in RESULTS:
             raise InputError(f"unknown result {op['result']!r}; results are {', '.join(RESULTS)}")
         if not trial.go_ns <= op["t_ns"] <= trial.end_ns:
-            at, length = (op["t_ns"] - trial.go_ns) / SECOND, (trial.end_ns - trial.go_ns) / SECOND
+            far_ns = max(-_FAR_NS, min(op["t_ns"] - trial.go_ns, _FAR_NS))
+            at, length = far_ns / SECOND, (trial.end_ns - trial.go_ns) / SECOND
             raise InputError(f"an operation at {at:.2f} s lies outside the episode of {length:.2f} s")
         found.append({"op_index": number, "result": op["result"], "t_ns": int(op["t_ns"]), "cause": op.get("cause")})
         if (robot := op.get("robot")) is not None:

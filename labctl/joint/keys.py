@@ -20,6 +20,7 @@ from labctl.plain import Json
 from labctl.store.atomic_files import file_errors, replace_file
 
 PRIVATE = 0o600
+_PORT = re.compile(r"[1-9][0-9]{0,4}")
 _KEY = re.compile(r"[0-9A-Za-z.:+=^!/*?&<>()\[\]{}@%$#-]{40}")  # Z85 (ZeroMQ RFC 32) of 32 bytes
 HOST_KEYS = "keys.toml"
 
@@ -106,7 +107,7 @@ def check_address(address: str, where: str) -> None:
     """Raises InputError for what is no tcp://HOST:PORT."""
     scheme, _, rest = address.partition("://")
     host, _, port = rest.rpartition(":")
-    if scheme != "tcp" or not host or not port.isdecimal() or not 0 < int(port) < 65536:
+    if scheme != "tcp" or not host or not _PORT.fullmatch(port) or int(port) > 65535:
         raise InputError(f"{where}: address {address!r}; give tcp://HOST:PORT")
 
 
@@ -120,7 +121,7 @@ def _read(path: Path) -> dict[str, Json]:
         raise InputError(f"{path}: other accounts may read this key; {remedy}")
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a TOML file: {error}") from None
 
 

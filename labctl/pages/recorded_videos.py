@@ -56,7 +56,7 @@ class RecordedVideos:
         for one that is not as it was kept, StorageError.
         """
         photos = [anchor.get("picture") for anchor in task.rubric] if task else []
-        photo = photos[int(place)] if place.isdecimal() and int(place) < len(photos) else None
+        photo = next((one for number, one in enumerate(photos) if str(number) == place), None)
         if photo is None:
             raise InputError(f"no anchor {place!r} of the rubric has a picture; load the page again")
         return encode_png(load_photo(self._folder, photo))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from labctl.errors import ReportError
 from labctl.plain import Json, count
-from labctl.publishing.check import Checked, refuse_unless_it_holds
+from labctl.publishing.check import Checked, reading_a_strangers, refuse_unless_it_holds
 from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
 from labctl.store.linking import pair_up
@@ -62,7 +62,8 @@ def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda li
     if out.resolve().is_relative_to(folder.resolve()):
         raise ReportError(f"--out {out} lies in the published folder, which nobody changes; give another")
     checked = refuse_unless_it_holds(folder)
-    page = made_report(checked.admitted.record, checked.admitted.manifest, out, folder / "report", say)
+    with reading_a_strangers(folder):
+        page = made_report(checked.admitted.record, checked.admitted.manifest, out, folder / "report", say)
     return held_against(checked, page)
 
 
@@ -82,7 +83,8 @@ def report_linked_published(folders: Sequence[Path], out: Path, say: Callable[[s
         raise ReportError("one folder is given twice; name the two of linked campaigns")
     pairing = pair_up(list(by_record))
     later, earlier = by_record[pairing.later], by_record[pairing.earlier]
-    return made_report(pairing.later, later, out, out, say, pairing=pairing, earlier=earlier)
+    with reading_a_strangers(pairing.later):
+        return made_report(pairing.later, later, out, out, say, pairing=pairing, earlier=earlier)
 
 
 def held_against(checked: Checked, page: Path) -> Again:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.core.events import Event, Kind
-from labctl.errors import BrokenRecord, in_words
+from labctl.errors import BrokenRecord, LabctlError, in_words
 from labctl.plain import Json, count
 from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.guard import Admitted, admit
@@ -91,6 +92,27 @@ def refuse_unless_it_holds(folder: Path, say: Callable[[str], None] = lambda lin
     if checked.problems:
         raise BrokenRecord(f"{checked.problems[0]}; nothing is shown of it; see: labctl verify {folder}")
     return checked
+
+
+@contextmanager
+def reading_a_strangers(folder: Path) -> Generator[None, None, None]:
+    """While what a published record says is worked on: its chain may hold, whatever stands in it. What only an entry
+    that labctl never wrote can lead to is BrokenRecord; labctl's own errors pass through.
+    """
+    try:
+        yield
+    except LabctlError:
+        raise
+    except _NEVER_WRITTEN as error:
+        why = f"{type(error).__name__}: {in_words(error)[:200]}"
+        text = f"{folder}: no report can be made of its record: an entry says what no labctl writes ({why})"
+        raise BrokenRecord(text) from error
+
+
+_NEVER_WRITTEN = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError),
+    *(TypeError, ValueError),
+)
 
 
 def _refuse_names(admitted: Admitted) -> None:

@@ -29,6 +29,7 @@ LONGEST = 240  # of a path
 TEXTS = (".json", ".jsonl", ".toml", ".csv", ".log", ".md", ".txt", ".yaml", ".html")
 FOLDERS = ("campaigns", "cards", "eval_results", "recordings", "report", "tables")
 AT_THE_ROOT = ("README.md", "LICENSE.txt", "croissant.json")
+FILLED = 1 << 30  # bytes: a file beyond it is on the disk for a hundredth at least, whatever compresses it there
 PIECE = 1 << 20
 
 
@@ -134,6 +135,11 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
                     raise BrokenRecord(
                         f"{shown!r} has {count(found.st_nlink, 'name')} (hard links), by which it could be another's; "
                         "copy the folder file by file"
+                    )
+                if found.st_size > FILLED and 512 * found.st_blocks < found.st_size // 100:
+                    raise BrokenRecord(
+                        f"{shown!r} says {found.st_size} bytes and has {512 * found.st_blocks} on the disk: "
+                        "holes, which would be read for hours; get the folder anew"
                     )
                 yield name, found.st_size
 

@@ -136,10 +136,10 @@ def _salts(folder: Path, keys: Sequence[str]) -> dict[str, str]:
     if not keys:
         return found
     with file_errors(str(path)):
-        text = path.read_text("utf-8") if path.is_file() else "{}"
+        text = path.read_text("utf-8", errors="replace") if path.is_file() else "{}"
     try:
         found = {str(key): bytes.fromhex(salt).hex() for key, salt in json.loads(text).items()}
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BrokenRecord(
             f"{path} cannot be read; what was withheld before cannot be told by it: restore it"
         ) from error

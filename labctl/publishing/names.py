@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from labctl.clock import wall_ns
 from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.errors import LabctlError
@@ -26,12 +27,25 @@ def name_problems(events: Sequence[Event]) -> list[Problem]:
             found.append(
                 Problem("no plain name", "journal.db", f"{what} {name[:60]!r}: letters, digits, '.', '_', '-'")
             )
+    for event in events:
+        if not _is_time(event.wall):
+            text = f"entry {event.seq} was written at {event.wall[:60]!r}: a time has a date and an offset"
+            found.append(Problem("no time", "journal.db", text))
+            break
     for name in dict.fromkeys(_files(events)):
         try:
             check_path(name, "its journal names")
         except LabctlError as error:
             found.append(Problem("a file elsewhere", "journal.db", str(error)))
     return found
+
+
+def _is_time(wall: str) -> bool:
+    try:
+        wall_ns(wall)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _names(events: Sequence[Event]) -> Iterator[tuple[str, str]]:

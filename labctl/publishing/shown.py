@@ -15,7 +15,7 @@ from labctl.analysis.table import Row
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError
-from labctl.publishing.check import Checked, refuse_unless_it_holds
+from labctl.publishing.check import Checked, reading_a_strangers, refuse_unless_it_holds
 from labctl.publishing.leaving_out import sealed_episodes
 from labctl.publishing.manifest import Manifest, by_episode, withheld_of
 from labctl.publishing.publish import made_report
@@ -76,25 +76,26 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
         raise InputError(
             f"{folder}: another campaign of a site is called {manifest.campaign} too; a site has each name once"
         )
-    made_report(at, manifest, report, report, say, linked=False)
-    with verified_but(at, withheld=withheld_of(manifest.withheld)) as (campaign, events, _):
-        record = record_of(events)
-        protocol = protocol_of(campaign)
-        assert record.unblinding is not None, "what holds as a publication is unblinded"
-        links = opened_links(campaign.opened, record.unblinding)
-    document = json.loads((report / "report.json").read_text("utf-8"))
-    return Shown(
-        checked,
-        report,
-        document["result"],
-        record,
-        operations(record),
-        links,
-        frozenset(event.hash for event in events),
-        frozenset(arm.name for arm in protocol.arm if arm.kind == "human"),
-        protocol.analysis.tau_s,
-        protocol.analysis.estimator,
-        protocol.analysis.alpha,
-        not by_episodes(record.state.opened),
-        sealed_episodes(events),
-    )
+    with reading_a_strangers(folder):
+        made_report(at, manifest, report, report, say, linked=False)
+        with verified_but(at, withheld=withheld_of(manifest.withheld)) as (campaign, events, _):
+            record = record_of(events)
+            protocol = protocol_of(campaign)
+            assert record.unblinding is not None, "what holds as a publication is unblinded"
+            links = opened_links(campaign.opened, record.unblinding)
+        document = json.loads((report / "report.json").read_text("utf-8"))
+        return Shown(
+            checked,
+            report,
+            document["result"],
+            record,
+            operations(record),
+            links,
+            frozenset(event.hash for event in events),
+            frozenset(arm.name for arm in protocol.arm if arm.kind == "human"),
+            protocol.analysis.tau_s,
+            protocol.analysis.estimator,
+            protocol.analysis.alpha,
+            not by_episodes(record.state.opened),
+            sealed_episodes(events),
+        )

@@ -192,9 +192,12 @@ def run_of(folder: Path) -> Contact | None:
     """
     try:
         found = json.loads((folder / CONTACT).read_text("utf-8"))
-    except (OSError, ValueError):
+        pid = int(found["pid"])
+        named = isinstance(found.get("sockets", ""), str)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
-    pid = int(found["pid"])
+    if not 0 < pid < 2**31 or not named:  # no process; a signal to 0 or below goes to many
+        return None
     another = "began" in found and found["began"] != began(pid)  # which has the id of a run that was killed
     gone = "sockets" in found and not Path(found["sockets"]).is_dir()
     return None if another or gone or not is_there(pid) else found

@@ -20,7 +20,7 @@ from labctl.store.journal import chain_problems
 from labctl.store.problem import Problem
 
 HEADS = "heads.log"
-_LINE = re.compile(r"(\d+) ([0-9a-f]{64}) (\S+)")
+_LINE = re.compile(r"([0-9]{1,18}) ([0-9a-f]{64}) (\S+)")
 _NOTED = re.compile(r"(?:([1-9][0-9]{0,17})(?:\s*:\s*|\s+))?([0-9a-f]{16,64})")
 _DIGITS = re.compile(r"[0-9a-f]{16,64}")
 NOT_CHECKED = "not checked against an outside head: whoever can write its folder can make all of it anew"

@@ -230,7 +230,7 @@ def _opened(path: Path, flags: str, *first: str) -> sqlite3.Connection:
     try:
         for statement in first:
             raw.execute(statement).close()
-    except sqlite3.Error:
+    except BaseException:
         raw.close()
         raise
     return raw
@@ -324,6 +324,8 @@ def storage_errors(where: str) -> Generator[None, None, None]:
     try:
         with file_errors(where):
             yield
+    except UnicodeDecodeError as error:  # of what SQLite says: it quotes the file
+        raise StorageError(f"{where}: the database file is damaged; restore it from a copy ({error.reason})") from error
     except Exception as error:
         if not isinstance(error, (sqlite3.DatabaseError, *_raised_by_sqlalchemy())):
             raise

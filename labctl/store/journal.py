@@ -241,10 +241,17 @@ class Journal:
         prev: str,
         own: str,
     ) -> Event:
+        texts = (kind, boot, wall, who, prev, own, trial or "", episode or "")  # SQLite holds no column to its type
+        if type(seq) is not int or type(at_ns) is not int or not all(type(one) is str for one in texts):
+            raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): a column is not of its type")
         try:
             body = json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
+        if not str(text).lstrip().startswith("{"):
+            raise BrokenRecord(
+                f"edited entry: {self._where} seq {seq} ({kind}): it cannot be read: its body is no object"
+            )
         return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
 
     def head(self) -> tuple[int, str]:

@@ -74,7 +74,7 @@ def refuse_moved(folder: Path) -> None:
     for place in (folder, *folder.parents):
         if (place / MOVED).is_file():
             where = ""
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
                 where = f" to {json.loads((place / MOVED).read_text('utf-8'))['to']}"
             raise StateError(f"{place}: this lab was moved{where} ({MOVED}); go on there")
         if (place / MARK).is_file():
@@ -140,7 +140,7 @@ def admit_zone(lab: Path | None) -> None:
     if lab is not None:
         with suppress(OSError, ValueError, RecursionError):
             named = tomllib.loads((lab / MARK).read_text("utf-8")).get("timezone")
-    times.use(named if isinstance(named, str) else None)
+    times.use(named if isinstance(named, str) and named.isprintable() else None)
 
 
 def lab_with(folder: Path) -> Path | None:

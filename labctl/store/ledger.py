@@ -120,8 +120,12 @@ class Ledger:
 
     def protocol_text(self) -> str:
         """The protocol as it was frozen; it names arms and endpoints, so it stays in the seal."""
-        with file_errors(str(self._seal)):
-            return (self._seal / PROTOCOL).read_text(encoding="utf-8")
+        path = self._seal / PROTOCOL
+        try:
+            with file_errors(str(self._seal)):
+                return path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            raise BrokenRecord(f"broken seal: {path} cannot be read; restore it from a copy of the campaign") from None
 
     def cards(self) -> dict[str, str]:
         """The policy cards as they were frozen: name in the protocol -> text. {} when it names none.

@@ -204,7 +204,7 @@ def rows_of(folder: Path, opened: CampaignOpened) -> list[Mapping[str, str]]:
     if "historical" not in opened:
         return []
     with file_errors(str(folder / HISTORICAL)):
-        text = (folder / HISTORICAL).read_text("utf-8")
+        text = (folder / HISTORICAL).read_text("utf-8", errors="replace")  # as it is digested
     return list(csv.DictReader(text.splitlines()))
 
 

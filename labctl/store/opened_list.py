@@ -48,9 +48,10 @@ def opened_in(lab: Path) -> list[OpenedOnce]:
         digest, _, text = line.partition(" ")
         try:
             entry = OpenedOnce(**json.loads(text))
+            own = entry.hash
         except (ValueError, TypeError, RecursionError):
             raise _broken(lab, number, "it cannot be read") from None
-        if entry.hash != digest:
+        if own != digest:
             raise _broken(lab, number, "it was changed")
         if entry.prev != (found[-1].hash if found else GENESIS):
             raise _broken(lab, number, "a line before it is gone or was changed")

@@ -86,6 +86,14 @@ class _Chunk(NamedTuple):
     payload: bytes = b""
 
 
+def _chunk(stream: str, seq: int, t0_ns: int, t1_ns: int, n: int, sha256: str, payload: bytes = b"") -> _Chunk:
+    """SQLite holds no column to its type. Raises BrokenRecord for a row that labctl did not write."""
+    texts, numbers = type(stream) is str and type(sha256) is str, (seq, t0_ns, t1_ns, n)
+    if not texts or type(payload) is not bytes or not all(type(one) is int for one in numbers):
+        raise BrokenRecord(f"changed trace index: stream {stream!s:.60} chunk {seq!s:.20}: a column is not of its type")
+    return _Chunk(stream, seq, t0_ns, t1_ns, n, sha256, payload)
+
+
 _MINE = "WHERE campaign = :campaign AND episode = :episode"
 _IN_ORDER = "ORDER BY stream, seq"
 _ENTRIES = f"SELECT stream, seq, t0_ns, t1_ns, n, sha256 FROM chunk {_MINE} {_IN_ORDER}"
@@ -194,7 +202,7 @@ class TraceStore:
             sealed = self.seal(episode)[stream]
             which += " AND (seq % :every = 0 OR t1_ns = :last)"
             values_of |= {"every": max(1, -(-sealed["n"] // most_rows)), "last": sealed.get("t1_ns") or 0}
-        for row in self._rows(f"{_STORED} {which} {_IN_ORDER}", _Chunk, **values_of):
+        for row in self._rows(f"{_STORED} {which} {_IN_ORDER}", _chunk, **values_of):
             if hashlib.sha256(row.payload).hexdigest() != row.sha256:
                 where = f"{self._where} episode {episode} stream {stream} chunk {row.seq}"
                 raise BrokenRecord(f"changed trace chunk: {where}: its bytes do not match its digest")
@@ -207,7 +215,7 @@ class TraceStore:
 
     def last_sample_ns(self, episode: str) -> int | None:
         """Time of the newest sample of any stream of the episode, None without samples."""
-        newest = self._rows(f"SELECT coalesce(max(t1_ns), -1) FROM chunk {_MINE}", int, episode=episode)
+        newest = self._rows(f"SELECT coalesce(max(t1_ns), -1) FROM chunk {_MINE}", _time, episode=episode)
         return last if (last := max(newest)) >= 0 else None
 
     def seal(self, episode: str) -> dict[str, StreamEntry]:
@@ -216,7 +224,7 @@ class TraceStore:
         root = sha256 over the chunks' sha256 (raw bytes) in order of seq; spec = sha256 of the declaration's canonical
         JSON.
         """
-        rows = self._rows(_ENTRIES, _Chunk, episode=episode)
+        rows = self._rows(_ENTRIES, _chunk, episode=episode)
         specs = self._spec_digests(episode)
         found = {name: summary(()) for name in specs}
         for name in dict.fromkeys(row.stream for row in rows):
@@ -230,7 +238,7 @@ class TraceStore:
         """
         found: list[ChunkGap] = []
         stream, expected, last = None, 0, None
-        for row in self._rows(_ENTRIES, _Chunk, episode=episode):
+        for row in self._rows(_ENTRIES, _chunk, episode=episode):
             if row.stream != stream:
                 stream, expected, last = row.stream, 0, None
             for seq in range(expected, row.seq):
@@ -248,7 +256,7 @@ class TraceStore:
         """
         found, read = self._check_declarations(episode, sealed), {} if read is None else read
         seen: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in sealed}
-        for row in self._rows(f"{_STORED} {_IN_ORDER}", _Chunk, episode=episode):
+        for row in self._rows(f"{_STORED} {_IN_ORDER}", _chunk, episode=episode):
             where = f"{self._where} episode {episode} stream {row.stream} chunk {row.seq}"
             sha256 = hashlib.sha256(row.payload).hexdigest()
             seen.setdefault(row.stream, []).append((row.t0_ns, row.t1_ns, row.n, sha256))
@@ -355,4 +363,12 @@ def sealed_url(url: str) -> str:
 
 
 def _pair(name: str, text: str) -> tuple[str, str]:
+    if type(name) is not str or type(text) is not str:
+        raise BrokenRecord(f"changed stream declaration: {name!s:.60}: a column is not of its type")
     return name, text
+
+
+def _time(newest: int) -> int:
+    if type(newest) is not int:
+        raise BrokenRecord("changed trace index: the time of the newest sample is no whole number")
+    return newest

@@ -282,6 +282,8 @@ def frame_times(path: Path) -> np.ndarray:
                     places.append(packet.pts)
         except av.error.InvalidDataError:  # as in `_decoded`
             pass
+        except (av.error.FFmpegError, ValueError) as error:
+            raise _not_ours(path, error) from error
     if base != TIME_BASE or None in places:
         places = [place_us(place, base) for place in places]
     return np.array(places, dtype=np.int64)
@@ -326,6 +328,12 @@ def _decoded(path: Path, pixels: str, only: Container[int] | None = None) -> Ite
                     yield pts_us, frame.to_ndarray(format=pixels)
         except av.error.InvalidDataError:  # the fragment that was being written when its writer died
             return
+        except (av.error.FFmpegError, ValueError) as error:
+            raise _not_ours(path, error) from error
+
+
+def _not_ours(path: Path, error: Exception) -> StorageError:
+    return StorageError(f"{path} cannot be read as a video: {error}")
 
 
 def place_us(pts: int | None, time_base: Fraction | None) -> int:
@@ -341,8 +349,8 @@ def open_video(path: Path) -> InputContainer:
 
     try:
         container = av.open(str(path))
-    except (OSError, av.error.FFmpegError) as error:
-        raise StorageError(f"{path} cannot be read as a video: {error}") from error
+    except (OSError, ValueError, av.error.FFmpegError) as error:  # ValueError: words in it that are no UTF-8
+        raise _not_ours(path, error) from error
     if not container.streams.video:
         container.close()
         raise StorageError(f"{path} holds no video")

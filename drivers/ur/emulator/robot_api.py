@@ -73,7 +73,7 @@ class RobotApiServer:
             return HTTPStatus.NOT_FOUND, _why(f"no {path}")
         try:
             verb = known[json.loads(body)["action"]]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return HTTPStatus.BAD_REQUEST, _why(f"action: one of {', '.join(known)}")
         if self._dashboard.answer("is in remote control") != "true":
             return HTTPStatus.FORBIDDEN, _why("the robot is in local control")
@@ -93,7 +93,7 @@ def request_end(text: str) -> int:
         return 0
     lines = [line.partition(":") for line in head.lower().split("\r\n")]
     size = next((value.strip() for name, _, value in lines if name == "content-length"), "0")
-    end = len(head) + len(found) + (int(size) if size.isdigit() else 0)
+    end = len(head) + len(found) + (int(size) if size.isascii() and size.isdigit() and len(size) < 10 else 0)
     return end if len(text) >= end else 0
 
 

@@ -7,6 +7,7 @@ May not: write anything, move a robot, or loosen a kit.
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -54,11 +55,15 @@ def read_columns(path: Path, columns: Sequence[str]) -> Sequence[Row]:
             text = path.read_text(encoding="utf-8-sig")
         except UnicodeDecodeError:
             raise InputError(f"{path} is no UTF-8 text; save it as CSV in UTF-8") from None
-    reader = csv.DictReader(text.splitlines())
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        read = [(reader.line_num, row) for row in reader]
+    except csv.Error as error:
+        raise InputError(f"{path}:{reader.line_num + 1}: no CSV: {error}; check its quotes") from None
     lacking = [name for name in columns if name not in (reader.fieldnames or ())]
     if lacking:
         raise InputError(f"{path}:1: column {lacking[0]} is missing; it needs {', '.join(columns)}")
-    rows = [(reader.line_num, {name: (row.get(name) or "").strip() for name in columns}) for row in reader]
+    rows = [(line, {name: (row.get(name) or "").strip() for name in columns}) for line, row in read]
     if not rows:
         raise InputError(f"{path}: no rows below the header")
     return rows

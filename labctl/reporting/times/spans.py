@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
 from labctl.clock import SECOND, wall_ns
@@ -80,7 +81,7 @@ def send(data: bytes, url: str) -> None:
     try:
         with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
             answer.read(1 << 16)
-    except (OSError, ValueError) as error:  # HTTPError and URLError are OSErrors
+    except (OSError, ValueError, OverflowError, HTTPException) as error:  # HTTPError is an OSError
         said = f"status {error.code}" if isinstance(error, urllib.error.HTTPError) else in_words(error)
         raise Unreachable(f"the collector at {whole} did not take it: {said}; is its OTLP/HTTP receiver on?") from error
 

@@ -121,7 +121,7 @@ def _ask(authority: Authority, question: bytes, clock: Clock) -> bytes:
                     raise StateError(f"no timestamp: {authority.address} answers with more than {LARGEST} bytes")
                 if clock.now_ns() > until_ns:
                     raise TimeoutError("timed out")
-    except (OSError, ValueError, http.client.HTTPException) as error:
+    except (OSError, ValueError, OverflowError, http.client.HTTPException) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()  # it holds the connection
         raise Unreachable(f"no timestamp: {authority.address}: {error}; later: labctl stamp") from None

@@ -141,7 +141,7 @@ def _rtde() -> list[bytes]:
     return [start + outputs + inputs + message(rtde_wire.START, b"") + data, outputs, inputs + data]
 
 
-def _served(read: Callable[[socket.socket], object], data: bytes, other: socket.socket, own: socket.socket) -> None:
+def served(read: Callable[[socket.socket], object], data: bytes, other: socket.socket, own: socket.socket) -> None:
     """What a client sent, in two pieces, to a server that looks after each; and the client goes."""
     with other:
         other.setblocking(False)
@@ -163,7 +163,7 @@ def _rtde_server(data: bytes, folder: Path) -> None:
     own.setblocking(False)
     session.controls = False
     server.sessions.append(session)
-    _served(server.read, data, other, own)
+    served(server.read, data, other, own)
 
 
 def gripper_client(data: bytes, folder: Path) -> object:
@@ -200,7 +200,7 @@ def _hand(data: bytes, folder: Path) -> None:
     hand = FciHand.__new__(FciHand)
     hand.__dict__.update(plant=_Plant(), _listener=None, _udp=None, _tcp=own, _host="h", _rest=b"")
     hand.__dict__.update(_peer=None, _job=None, _ms=0)
-    _served(hand.read, data, other, own)
+    served(hand.read, data, other, own)
 
 
 class _Fingers:
@@ -280,7 +280,7 @@ def _cdr(data: bytes, folder: Path) -> None:
                 raise
 
 
-class _Answering:
+class Answering:
     """A server on loopback that answers each request with the same bytes and goes."""
 
     def __init__(self) -> None:
@@ -301,8 +301,8 @@ class _Answering:
 
 
 @cache
-def _server() -> _Answering:
-    return _Answering()
+def _server() -> Answering:
+    return Answering()
 
 
 def _alert(data: bytes, folder: Path) -> None:

@@ -16,6 +16,7 @@ WORDS = (
     *(b"9223372036854775808", b"-9223372036854775809", b"1" * 400, b"0x10", b"1_000", b"true", b"null", b"[]", b"{}"),
     *(b'""', b"'", b'"', b'"""', b"\x00", b"\xff\xfe", b"\xef\xbb\xbf", b"\r\n", b"\n", b"\r", b"\t", b",", b";", b"="),
     *("é".encode(), "\u202e".encode(), "\ud7ff".encode(), b"\xed\xa0\x80", b"../..", b"/dev/zero", b"%s%n", b"${x}"),
+    *(b"1" * 5000, "\u00b2".encode(), "\u0663".encode(), b"\\ud800", b'"\\u0000"', b"0.1e-400", b"-", b"1" * 19),
     *(b"<script>", b"__class__", b"[" * 3000, b"{" * 3000, b"(" * 200, b'{"a":' * 500, b"a" * 5000, b"# \n" * 500),
 )
 """What takes the place of a piece: extremes, ends of types, quotes, odd text, depth and length."""

@@ -11,9 +11,8 @@ import importlib
 import json
 import tempfile
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
@@ -56,20 +55,11 @@ from labctl.store.chain_heads import read_heads
 from labctl.store.chunks import decode_chunk, encode_chunk
 from labctl.streams import StreamSpec
 from support.foreign_results import EPISODES, LOG, SESSIONS
+from support.fuzzing.further_targets import of_devices, of_records, of_strangers
+from support.fuzzing.target import Parse, Target, one_line
 
 ROOT = Path(__file__).resolve().parents[3]
 KEPT = ROOT / "tests" / "releases" / "before-0.1"
-Parse = Callable[[bytes, Path], object]
-
-
-@dataclass(frozen=True)
-class Target:
-    """A parser: good inputs, how it is called with bytes and an empty folder, and what else it may raise."""
-
-    samples: Callable[[], Sequence[bytes]]
-    parse: Parse
-    raises: tuple[type[Exception], ...] = field(default=(LabctlError,))
-    refused: bool = False  # its good input too, as it stands alone there
 
 
 def files(*patterns: str) -> Callable[[], list[bytes]]:
@@ -234,12 +224,6 @@ def _invitation(data: bytes, folder: Path) -> object:
     return read_invitation(path)
 
 
-def one_line(error: BaseException) -> None:
-    """Whatever is refused is refused in one line that says something."""
-    said = str(error)
-    assert said.strip() and "\n" not in said and "\r" not in said, f"not one line: {said[:200]!r}"
-
-
 CSV_MAP = {"block": "block", "arm": "arm", "success": "success", "score": "score"}
 TARGETS: dict[str, Target] = {
     "protocol": Target(files("protocols/*.toml", "labctl/templates/first.toml"), text(parse_protocol)),
@@ -299,40 +283,7 @@ TARGETS: dict[str, Target] = {
     "joint answer": Target(_joint_answers, _joint_answer),
     "invitation": Target(_invitations, _invitation),
     "fr3 command": Target(lambda: [bytes(COMMAND.size)], lambda data, _: read_command(data)),
+    **of_strangers(),
+    **of_devices(),
+    **of_records(),
 }
-
-
-def _further() -> dict[str, Target]:
-    from support.fuzzing import further as f
-
-    device = (LabctlError,)
-    return {
-        "journal file": Target(f._journals, f._journal),
-        "traces file": Target(f._traces, f._trace),
-        "manifest": Target(lambda: [(f.PUBLISHED / "published.json").read_bytes()], f._manifest, refused=True),
-        "archive": Target(f._archives, f._archive),
-        "rtde client": Target(f._rtde, f._rtde_server, ()),
-        "hand client": Target(f._hand_requests, f._hand, ()),
-        "rtu client": Target(f._frames, f._rtu, ()),
-        "gripper client": Target(
-            lambda: [b"GET POS", b"SET ACT 1 GTO 1", b"SET POS 255 SPE 3"],
-            f.gripper_client,
-            (),
-        ),
-        "gripper": Target(
-            lambda: [b"ACT 1\nSTA 3\nOBJ 3\nFLT 0\nPOS 12\n", b"ACT 1\nSTA 3\nOBJ ?\nFLT 0\nPOS 12\n"],
-            f._gripper_answers,
-            device,
-        ),
-        "policy answer": Target(f._policy_answers, f._policy),
-        "sensor lines": Target(
-            lambda: [b"1.25 -3e-2", b"OVER 0.1", b"+.5,7"],
-            f.sensor_line,
-            (),
-        ),
-        "ros 2 message": Target(f._samples_of_messages, f._cdr, ()),
-        "alert's answer": Target(lambda: list(f.HTTP), f._alert),
-    }
-
-
-TARGETS |= _further()

@@ -11,11 +11,14 @@ import sys
 import zipfile
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from labctl.core.events import GENESIS, Event, canonical, event_hash
 from labctl.publishing.leaving_out import Choice
 from labctl.publishing.publish import Request, publish
+from labctl.store.journal import events_of
 from support.machine.processes import end_with_parent
 from support.runs.campaigns import unblinded_copy
 
@@ -88,3 +91,27 @@ def alone(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [LABCTL, *words], cwd=home, env=environment, capture_output=True, text=True, preexec_fn=end_with_parent
     )
+
+
+def forged(folder: Path, change: Callable[[Event], Event]) -> None:
+    """Change entries of the journal and make all that follows from them anew, as its publisher can: chain, heads, the
+    lines of JSON, the manifest.
+    """
+    prev, made = GENESIS, list[Event]()
+    for event in map(change, events_of(folder / AT)):
+        linked = replace(event, prev=prev, hash="")
+        made.append(replace(linked, hash=event_hash(linked)))
+        prev = made[-1].hash
+    rows = [
+        (e.kind, e.at_ns, e.wall, e.who, e.trial, e.episode, canonical(e.body).decode(), e.prev, e.hash, e.seq)
+        for e in made
+    ]
+    with closing(sqlite3.connect(folder / AT / "journal.db")) as raw, raw:
+        to = "kind = ?, at_ns = ?, wall = ?, who = ?, trial = ?, episode = ?, body = ?, prev = ?, hash = ?"
+        raw.executemany(f"UPDATE event SET {to} WHERE seq = ?", rows)
+    last = made[-1]
+    (folder / AT / "heads.log").write_text(f"{last.seq} {last.hash} {last.wall}\n", "utf-8")
+    lines = b"".join(canonical(asdict(event)) + b"\n" for event in made)
+    (folder / "tables/journal.jsonl").write_bytes(lines)
+    listed(folder, f"{AT}/journal.db", f"{AT}/heads.log", "tables/journal.jsonl")
+    rewrite(folder, lambda manifest: manifest.update(head=f"{last.seq}:{last.hash}"))

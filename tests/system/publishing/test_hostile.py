@@ -6,14 +6,16 @@ import os
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.runs.published import AT, altered, listed, manifest_of, rewrite, zipped
+from support.runs.published import AT, altered, forged, listed, manifest_of, rewrite, zipped
 from support.runs.recordings import copied
 
 from labctl.cli import call
+from labctl.core.events import Event, Kind
 from labctl.errors import LabctlError
 from labctl.publishing.again import held_against
 from labctl.publishing.archive import unpacked, write_archive
@@ -64,6 +66,19 @@ def bytes_of(name: str, change: Callable[[bytes], bytes]) -> Spoil:
         listed(folder, name)
 
     return spoil
+
+
+def said_in(kind: Kind, **more: Any) -> Callable[[Event], Event]:
+    """Entries of this kind say something else."""
+    return lambda event: replace(event, body={**event.body, **more}) if event.kind == kind else event
+
+
+def hollow(folder: Path) -> None:
+    """A file that the manifest lists with its own size, of which nothing is on the disk."""
+    (folder / "recordings").mkdir(exist_ok=True)
+    with (folder / "recordings/e.rrd").open("wb") as file:
+        file.truncate(1 << 40)
+    entry("recordings/e.rrd", 1 << 40)(folder)
 
 
 def in_journal(old: str, new: str) -> Spoil:
@@ -148,6 +163,7 @@ WEAPONS: dict[str, tuple[Spoil, str]] = {
     "a pipe": (replaced("README.md", os.mkfifo), "is no plain file"),
     "folders without end": (lambda folder: (folder / "/".join("abcdefghijk")).mkdir(parents=True), "deeper than 8"),
     "a size of petabytes": (entry("tables/x.csv", 1 << 60), "bytes; 2199023255552 are the most"),
+    "a terabyte of holes": (hollow, "holes, which would be read for hours"),
     "a size below nothing": (entry("tables/x.csv", -5), "are the most"),
     "a manifest of other fields": (says("files", [1]), "no manifest of labctl"),
     "a manifest of brackets": (
@@ -204,6 +220,27 @@ def test_a_weapon_is_named_in_one_line(weapon: str, mine: Path) -> None:
     assert str(refused.value).isprintable()
 
 
+FORGED: dict[str, tuple[Callable[[Event], Event], str]] = {
+    "a time that is none": (lambda event: replace(event, wall="soon"), "was written at 'soon'"),
+    "a time of nowhere": (lambda event: replace(event, wall="2026-01-01T00:00:00"), "a time has a date and an offset"),
+    "a schedule of one word": (said_in(Kind.CAMPAIGN_OPENED, schedule="x"), "illegal history"),
+    "software that is a list": (said_in(Kind.RUN_STARTED, pins=[1]), "what no labctl writes"),
+}
+
+
+@pytest.mark.parametrize("weapon", FORGED)
+def test_a_record_that_was_chained_anew_is_no_bug_of_labctl_whatever_stands_in_it(
+    weapon: str, mine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The chain holds, the manifest lists all of it: only what stands in the entries is what labctl never wrote."""
+    change, expected = FORGED[weapon]
+    forged(mine, change)
+    code = call(["report", str(mine), "--out", str(mine.parent / "r")])
+    said = capsys.readouterr().err
+    assert code == 65 and expected in said and len(said.splitlines()) == 1, said
+    assert not (mine.parent / "r").exists()
+
+
 def test_the_command_line_says_it_without_a_traceback(mine: Path, capsys: pytest.CaptureFixture[str]) -> None:
     entry("../../.bashrc")(mine)
     assert call(["verify", str(mine)]) == 65
@@ -211,6 +248,50 @@ def test_the_command_line_says_it_without_a_traceback(mine: Path, capsys: pytest
     said = capsys.readouterr()
     assert said.out == "" and len(said.err.splitlines()) == 2
     assert not (mine.parent / "r").exists()
+
+
+def twice(path: Path) -> Path:
+    """The second name is the first's too, in both of its places."""
+    path.write_bytes(path.read_bytes().replace(b"README.mx", b"README.md"))
+    return path
+
+
+def _directory(path: Path, change: Callable[[bytearray, int], None]) -> Path:
+    """Change each entry of an archive's directory, by where it begins."""
+    data = bytearray(path.read_bytes())
+    at = data.find(b"PK\x01\x02")
+    while at >= 0:
+        change(data, at)
+        at = data.find(b"PK\x01\x02", at + 4)
+    path.write_bytes(data)
+    return path
+
+
+def said_small(path: Path) -> Path:
+    """Its directory says 100 bytes, unpacked."""
+
+    def change(data: bytearray, at: int) -> None:
+        data[at + 24 : at + 28] = (100).to_bytes(4, "little")
+
+    return _directory(path, change)
+
+
+def overlapping(path: Path) -> Path:
+    """Each entry of its directory leads to the first file."""
+
+    def change(data: bytearray, at: int) -> None:
+        data[at + 42 : at + 46] = bytes(4)
+
+    return _directory(path, change)
+
+
+def locked(path: Path) -> Path:
+    """Its directory says that a password is needed."""
+
+    def change(data: bytearray, at: int) -> None:
+        data[at + 8] |= 1
+
+    return _directory(path, change)
 
 
 ARCHIVES: dict[str, tuple[Callable[[Path], Path], str]] = {
@@ -221,6 +302,17 @@ ARCHIVES: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda at: zipped(at, {"README.md": bytes(30 << 20)}, method=zipfile.ZIP_DEFLATED),
         "more than 200 for one is a bomb",
     ),
+    "a name twice": (lambda at: twice(zipped(at, {"README.md": b"a", "README.mx": b"b"})), "twice"),
+    "a path with backslashes": (lambda at: zipped(at, {"a\\..\\x": b""}), "which does not lie in the folder"),
+    "a bomb that says it is small": (
+        lambda at: said_small(zipped(at, {"README.md": bytes(30 << 20)}, method=zipfile.ZIP_DEFLATED)),
+        "not a sound zip archive|longer than",
+    ),
+    "files that overlap": (
+        lambda at: overlapping(zipped(at, {f"{n}.md": b"a" * 1000 for n in range(4)})),
+        "overlap|not a sound zip archive",
+    ),
+    "a locked file": (lambda at: locked(zipped(at, {"README.md": b"a" * 100})), "not a sound zip archive"),
     "no archive": (lambda at: at.write_bytes(b"PK" * 100) and at, "not a sound zip archive"),
 }
 

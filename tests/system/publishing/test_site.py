@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 from support.json_documents import judged
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
-from support.runs.published import FEW, altered, listed, request
+from support.runs.published import FEW, altered, forged, listed, request
 from support.runs.recordings import Recordings, copied, digests
 
 from labctl.cli import call
+from labctl.core.events import Event, Kind
 from labctl.errors import BrokenRecord, InputError
 from labctl.publishing.publish import publish
 from labctl.publishing.site import make_site
@@ -137,6 +140,46 @@ def test_html_in_every_string_is_text(tmp_path: Path) -> None:
     assert "alert(2)" in Reader((tmp_path / "s/index.html").read_text()).text, "it is there, as text"
     for card in (tmp_path / "p/README.md", tmp_path / "p/report/report.md"):
         assert not re.search(r"(?<!\\)<(img|script)", card.read_text()), card
+    ElementTree.parse(tmp_path / "s/feed.xml")
+
+
+TEXTS = {
+    *("question", "notes", "reason", "handover", "client", "model", "labctl", "python", "code", "commit", "setter"),
+    *("operator", "arm_mode", "text", "why", "driver", "software", "format", "source", "serial"),
+}
+"""Keys of entries that hold words for people: none of them decides what is done."""
+WORDS_OF = {"reason": ("RunStopped", "CampaignClosed", "CampaignFrozen")}
+
+
+def with_html(value: Any, kind: str) -> Any:
+    """What an entry says, with HTML in each of its words for people."""
+    if isinstance(value, dict):
+        words = {
+            key: HTML if isinstance(one, str) and key in TEXTS and kind in WORDS_OF.get(key, (kind,)) else one
+            for key, one in value.items()
+        }
+        words |= {"packages": {HTML: HTML, **value["packages"]}} if "packages" in value else {}
+        return {key: with_html(one, kind) for key, one in words.items()}
+    return [with_html(one, kind) for one in value] if isinstance(value, list) else value
+
+
+def spoilt(event: Event) -> Event:
+    """But for the opened seal, whose values have digests in other entries."""
+    body = event.body if event.kind == Kind.CAMPAIGN_UNBLINDED else with_html(event.body, event.kind)
+    return replace(event, who=HTML, body=body)
+
+
+def test_html_in_every_word_of_a_journal_that_was_chained_anew_is_text(mine: Path, tmp_path: Path) -> None:
+    forged(mine, spoilt)
+    made = make_site([mine], tmp_path / "s")
+    pages = [*(tmp_path / "s").rglob("*.html")]
+    assert made and len(pages) > 2
+    for page in pages:
+        read = Reader(page.read_text("utf-8"))
+        assert not [of for _, of in read.tags if "onerror" in of or of.get("src") == "x"], page
+        assert "alert(2)</script>" not in page.read_text("utf-8"), page
+    assert any("alert(2)" in Reader(page.read_text("utf-8")).text for page in pages), "it is there, as text"
+    assert not re.search(r"(?<!\\)<(img|script)", (tmp_path / "s/reports/trial-run/report.md").read_text("utf-8"))
     ElementTree.parse(tmp_path / "s/feed.xml")
 
 

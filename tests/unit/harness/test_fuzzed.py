@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import nullcontext
 from itertools import islice
 from pathlib import Path
 
 import pytest
-from support.fuzzing.holding import finds, held, inputs
-from support.fuzzing.targets import TARGETS, Target
+from support.fuzzing.holding import finds, held, inputs, shortened
+from support.fuzzing.target import Target
+from support.fuzzing.targets import TARGETS
 
 FEW = 60
+PAGE = Path(__file__).parents[3] / "docs" / "fuzzing.md"
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -22,6 +25,20 @@ def test_good_input_is_taken_and_spoilt_input_is_taken_or_refused_in_one_line(na
             target.parse(data, tmp_path / str(number))
     for data in (*(path.read_bytes() for path in finds(name)), *islice(inputs(name, 1), FEW)):
         held(target, data)
+
+
+def test_each_parser_has_its_row_on_the_page_of_what_was_tried_and_found() -> None:
+    rows = re.findall(r"^\| (.+?) \| [\d,]+ \| [\d,]+ \|$", PAGE.read_text("utf-8"), re.M)
+    assert rows == [*TARGETS], "python -P tests/fuzz.py --page"
+
+
+def test_an_input_that_fails_is_made_shorter_and_fails_as_it_did() -> None:
+    def parse(data: bytes, folder: Path) -> object:
+        return {}[data] if b"needle" in data else None
+
+    target = Target(lambda: [b""], parse, ())
+    assert shortened(target, b"hay " * 50 + b"a needle" + b" hay" * 50) == b"needle"
+    assert shortened(target, b"hay") == b"hay", "what does not fail stays as it is"
 
 
 @pytest.mark.parametrize(

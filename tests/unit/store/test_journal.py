@@ -195,6 +195,19 @@ def test_a_body_that_is_no_longer_json_is_named(journal, url):
         journal.events()
 
 
+@pytest.mark.parametrize("edit", ["prev = x'00'", "at_ns = 'soon'", "trial = x'00'", "body = '[]'"])
+def test_an_entry_whose_column_is_not_of_its_type_is_named(journal: Journal, url: str, edit: str) -> None:
+    """SQLite takes any value in any column; a stranger's file had an entry without the hash before it."""
+    add(journal)
+    raw = sqlite3.connect(url.removeprefix("sqlite:///"))
+    raw.execute("DROP TRIGGER event_no_update")
+    raw.execute(f"UPDATE event SET {edit}")
+    raw.commit()
+    raw.close()
+    with pytest.raises(BrokenRecord, match=r"edited entry: .* seq 1"):
+        journal.events()
+
+
 @given(n=st.integers(1, 12), data=st.data())
 def test_any_edit_of_any_entry_is_named_at_its_place(n, data):
     events = chain(n)

@@ -204,6 +204,23 @@ def test_each_change_of_the_traces_is_named(store, url):
     assert [p.what for p in store.check("e-1", sealed)] == ["missing or added trace chunk"]
 
 
+@pytest.mark.parametrize("value", ["payload = 'text'", "t1_ns = 'late'", "sha256 = x'00'"])
+def test_a_chunk_whose_column_is_not_of_its_type_is_named(store: TraceStore, url: str, value: str) -> None:
+    """SQLite takes any value in any column."""
+    store.write("e-1", [chunk(0)])
+    sealed = store.seal("e-1")
+    edit(url, f"UPDATE chunk SET {value}")
+    for look in (lambda: store.check("e-1", sealed), lambda: store.read("e-1", "robot")):
+        with pytest.raises(BrokenRecord, match="changed trace index: stream robot chunk 0"):
+            look()
+
+
+def test_a_declaration_whose_text_is_none_is_named(store: TraceStore, url: str) -> None:
+    edit(url, "UPDATE stream SET spec = x'00' WHERE name = 'robot'")
+    with pytest.raises(BrokenRecord, match="changed stream declaration: robot"):
+        store.streams("e-1")
+
+
 def test_a_chunk_replaced_together_with_its_digest_is_still_named(store, url):
     store.write("e-1", [chunk(0)])
     sealed = store.seal("e-1")
