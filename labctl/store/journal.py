@@ -6,11 +6,11 @@ May not: read a clock, decide what an event means, or know how a database is ope
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labctl.clock import Anchor
 from labctl.core.events import GENESIS, Event, canonical, event_hash
@@ -218,12 +218,22 @@ class Journal:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
 
-    def events(self, after: int = 0) -> list[Event]:
-        """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
-        return self._database.rows(_EVENTS, self._event, campaign=self.campaign, after=after)
+    def events(self, after: int = 0, known: Sequence[Event] = ()) -> list[Event]:
+        """Events with seq > `after`, in order. known: those that were read before, from there on; what is in its place
+        and still the same is that one itself, so that a long journal is in memory once. Raises BrokenRecord for a body
+        that is not JSON, StorageError.
+        """
+        once, before = dict[str, str]().setdefault, iter(known)  # a text that entries share is kept once
+
+        def made(*columns: Any) -> Event:
+            event, read = self._event(once, *columns), next(before, None)
+            return read if read is not None and read == event else event
+
+        return self._database.rows(_EVENTS, made, campaign=self.campaign, after=after)
 
     def _event(
         self,
+        once: Callable[[str, str], str],
         seq: int,
         kind: str,
         at_ns: int,
@@ -240,6 +250,8 @@ class Journal:
             body = json.loads(text)
         except (ValueError, TypeError, RecursionError) as error:
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
+        kind, boot, who, prev, own = (once(word, word) for word in (kind, boot, who, prev, own))
+        trial, episode = (None if word is None else once(word, word) for word in (trial, episode))
         return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
 
     def head(self) -> tuple[int, str]:
