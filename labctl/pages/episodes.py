@@ -175,9 +175,9 @@ def page_files(
     return files
 
 
-def _size(folder: Path, known: Sequence[Event]) -> int:
+def _size(folder: Path, journal: Sequence[Event]) -> int:
     with file_errors(str(folder)):
-        return sum(path.stat().st_size for path in (folder / "video").rglob("*.mp4")) + bytes_elsewhere(folder, known)
+        return sum(path.stat().st_size for path in (folder / "video").rglob("*.mp4")) + bytes_elsewhere(folder, journal)
 
 
 def _rows(record: Record, masked: bool, *, explore: bool = False) -> Iterator[Mapping[str, Value]]:

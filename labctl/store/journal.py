@@ -102,8 +102,9 @@ BEGIN SELECT RAISE(ABORT, 'append-only: {verb} of {table} refused'); END"""
 )
 _EVENTS = (
     "SELECT seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, hash FROM event "
-    "WHERE campaign = :campaign AND seq > :after ORDER BY seq"
+    "WHERE campaign = :campaign AND seq > :after ORDER BY seq LIMIT :most"
 )
+_EVERY = -1  # of a LIMIT of SQLite
 _LAST = "SELECT seq, hash FROM event WHERE campaign = :campaign ORDER BY seq DESC LIMIT 1"
 
 
@@ -218,10 +219,10 @@ class Journal:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
 
-    def events(self, after: int = 0, known: Sequence[Event] = ()) -> list[Event]:
-        """Events with seq > `after`, in order. known: those that were read before, from there on; what is in its place
-        and still the same is that one itself, so that a long journal is in memory once. Raises BrokenRecord for a body
-        that is not JSON, StorageError.
+    def events(self, after: int = 0, known: Sequence[Event] = (), *, most: int = _EVERY) -> list[Event]:
+        """Events with seq > `after`, in order, the first `most` of them. known: those that were read before, from there
+        on; what is in its place and still the same is that one itself, so that a long journal is in memory once. Raises
+        BrokenRecord for a body that is not JSON, StorageError.
         """
         once, before = dict[str, str]().setdefault, iter(known)  # a text that entries share is kept once
 
@@ -229,7 +230,7 @@ class Journal:
             event, read = self._event(once, *columns), next(before, None)
             return read if read is not None and read == event else event
 
-        return self._database.rows(_EVENTS, made, campaign=self.campaign, after=after)
+        return self._database.rows(_EVENTS, made, campaign=self.campaign, after=after, most=most)
 
     def _event(
         self,
@@ -309,14 +310,14 @@ def refuse_no_campaign(folder: Path) -> None:
         raise InputError(f"{folder} is no campaign: it holds no journal.db")
 
 
-def events_of(folder: Path) -> list[Event]:
-    """Every event of the one campaign in this folder. Raises BrokenRecord, StorageError."""
+def events_of(folder: Path, *, most: int = _EVERY) -> list[Event]:
+    """Every event of the one campaign in this folder, or the first `most`. Raises BrokenRecord, StorageError."""
     url = journal_url(folder)
     names = campaigns_in(url)
     if len(names) != 1:
         raise BrokenRecord(f"{folder / 'journal.db'} holds {len(names)} campaigns, not one")
     journal = Journal.open(url, names[0], readonly=True)
     try:
-        return journal.events()
+        return journal.events(most=most)
     finally:
         journal.close()
