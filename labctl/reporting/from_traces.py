@@ -1,7 +1,7 @@
 """What a report says of a campaign from its traces: how fast each arm was answered, how its motion lease was renewed,
 what it got of the motion that it asked for, what the robot's controller said, what sensors measured, stress measures.
 
-May not: be asked before unblinding, read a recording that is lost, or keep the samples of more than one episode.
+May not: be asked before unblinding, read a recording that is lost, or keep states and actions of more than one episode.
 """
 
 from __future__ import annotations
@@ -78,7 +78,9 @@ def add_measured(
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What a report keeps of an episode's traces: of the samples themselves nothing that grows with its joints."""
+    """What a report keeps of an episode's traces. Of the samples themselves: what a controller said of itself, as the
+    medians of a campaign need it, and nothing of states and actions.
+    """
 
     questions: np.ndarray | None
     renewals: np.ndarray | None
