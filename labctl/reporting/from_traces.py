@@ -68,8 +68,9 @@ def add_measured(
         arms = [arm.name for arm in protocol.arm]
         stress = [found for episode in scored if episode in kept and (found := kept[episode].stress) is not None]
         lab["stress"] = stress_of(campaign, stress, record, arms, rows, human)
-        lab["answer_times"], measured = _timing(kept, went, arms, record)
-        for entry in lab["answer_times"]:
+        answers, measured = _timing(kept, went, arms, record)
+        lab["answer_times"] = answers
+        for entry in answers:
             entry["by_hand"] = entry["arm"] in human
         provenance.update(measured)
 

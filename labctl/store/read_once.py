@@ -63,7 +63,8 @@ class ReadOnce:
 
     def _turn_to(self, episode: str) -> None:
         if episode != self._episode:
-            self._episode, self._streams, self._read, self._held = episode, None, {}, 0
+            self._episode, self._held, self._streams = episode, 0, None
+            self._read.clear()
 
 
 def _size(read: Read) -> int:
