@@ -6,11 +6,11 @@ May not: read a clock, decide what an event means, or know how a database is ope
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labctl.clock import Anchor
 from labctl.core.events import GENESIS, Event, canonical, event_hash
@@ -224,17 +224,14 @@ class Journal:
         on; what is in its place and still the same is that one itself, so that a long journal is in memory once. Raises
         BrokenRecord for a body that is not JSON, StorageError.
         """
-        once, before = dict[str, str]().setdefault, iter(known)  # a text that entries share is kept once
-
-        def made(*columns: Any) -> Event:
-            event, read = self._event(once, *columns), next(before, None)
-            return read if read is not None and read == event else event
-
+        once = dict[str, str]().setdefault  # a text that entries share is kept once
+        made = partial(self._event, once, iter(known))
         return self._database.rows(_EVENTS, made, campaign=self.campaign, after=after, most=most)
 
     def _event(
         self,
         once: Callable[[str, str], str],
+        known: Iterator[Event],
         seq: int,
         kind: str,
         at_ns: int,
@@ -253,7 +250,8 @@ class Journal:
             raise BrokenRecord(f"edited entry: {self._where} seq {seq} ({kind}): its body is not JSON") from error
         kind, boot, who, prev, own = (once(word, word) for word in (kind, boot, who, prev, own))
         trial, episode = (None if word is None else once(word, word) for word in (trial, episode))
-        return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
+        event, before = Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own), next(known, None)
+        return event if before is None or before != event else before
 
     def head(self) -> tuple[int, str]:
         """(seq, hash) of the last entry; (0, GENESIS) when there is none."""
