@@ -35,7 +35,7 @@ class ReadOnce:
 
     def __init__(self, store: Samples, most_bytes: int = MOST_BYTES) -> None:
         self._store, self._most, self._held = store, most_bytes, 0
-        self._episode = ""
+        self._episode: str = ""
         self._streams: Sequence[StreamSpec] | None = None
         self._read: dict[str, Read] = {}
 
@@ -63,7 +63,9 @@ class ReadOnce:
 
     def _turn_to(self, episode: str) -> None:
         if episode != self._episode:
-            self._episode, self._held, self._streams = episode, 0, None
+            self._episode = episode
+            self._held = 0
+            self._streams = None
             self._read.clear()
 
 
