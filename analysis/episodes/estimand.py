@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.table import Row, Value
 
 Made: TypeAlias = "dict[str, Value]"
+Given = TypeVar("Given", bound="Row")
 CRASH = "controller_lost"
 AS_RECORDED = "as_recorded"  # of a bare table, which no protocol declared: what its rows say, no choice among others
 
@@ -42,25 +43,22 @@ class Alternative:
 
     key: str
     value: str
-    rows: list[Made]
+    rows: list[Row]
     episodes: dict[str, int]
 
 
-def counted(rows: Sequence[Row], how: Estimand) -> list[Made]:
-    """The rows as `how` counts them. rows: of the interface, void episodes among them where any is known.
+def counted(rows: Sequence[Given], how: Estimand) -> list[Given | Made]:
+    """The rows as `how` counts them, those that it does not change as they are given. rows: of the interface, void
+    episodes among them where any is known.
 
     An episode without success is one censored row of its whole budget, or of its length where the budget is unknown.
     """
     return [row for own in _episodes(rows).values() for row in _counted(own, how)]
 
 
-def without_success(rows: Sequence[Row], names: Collection[str]) -> list[Made]:
+def without_success(rows: Sequence[Given], names: Collection[str]) -> list[Given | Made]:
     """The rows with each of these episodes as one in which nothing moved in all its budget."""
-    return [
-        row
-        for name, own in _episodes(rows).items()
-        for row in (_no_success(own) if name in names else [dict(row) for row in own])
-    ]
+    return [row for name, own in _episodes(rows).items() for row in (_no_success(own) if name in names else own)]
 
 
 def alternatives(rows: Sequence[Row], how: Estimand) -> list[Alternative]:
@@ -68,6 +66,8 @@ def alternatives(rows: Sequence[Row], how: Estimand) -> list[Alternative]:
     found, primary = [], _episodes(counted(rows, how))
     for key, values in CHOICES.items():
         for value in values:
+            if value == getattr(how, key):
+                continue  # the way it is counted
             other = counted(rows, replace(how, **{key: value}))
             own = _episodes(other)
             changed = [name for name, before in primary.items() if _differ(before, own[name])]
@@ -94,23 +94,23 @@ def affected(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
     return found
 
 
-def _counted(own: Sequence[Row], how: Estimand) -> list[Made]:
+def _counted(own: Sequence[Given], how: Estimand) -> Sequence[Given | Made]:
     last = own[-1]
     cause, kind = str(last.get("cause") or ""), str(last["kind"])
     crashed = cause == CRASH and kind != "success"
     if _void(own[0]):
         counts = how.crash == "failure" if crashed else how.voids == "no_success"
-        return _no_success(own) if counts else [dict(row) for row in own]
+        return _no_success(own) if counts else own
     if how.help == "no_success" and _touches(own[0]) > 0:
         return _no_success(own)
-    rows = [dict(row) for row in own]
     if crashed and how.crash == "void":
-        return [{**row, "void": 1} for row in rows]
+        return [{**row, "void": 1} for row in own]
+    changed: Made = {}
     if crashed and how.crash in ("failure", "ended") and last.get("time_s") not in (None, ""):
-        rows[-1]["kind"] = "ghost" if how.crash == "failure" else "censored"
+        changed["kind"] = "ghost" if how.crash == "failure" else "censored"
     if kind == "censored" and cause in ("operator", "futility") and how.early_ends != "by_reason":
-        rows[-1]["cause"] = "futility" if how.early_ends == "carried" else "operator"
-    return rows
+        changed["cause"] = "futility" if how.early_ends == "carried" else "operator"
+    return [*own[:-1], {**last, **changed}] if changed else own
 
 
 def _no_success(own: Sequence[Row]) -> list[Made]:
@@ -127,17 +127,17 @@ def _differ(one: Sequence[Row], two: Sequence[Row]) -> bool:
     """Whether an episode counts another way; what both leave out is the same."""
     if _void(one[0]) and _void(two[0]):
         return False
-    return [dict(row) for row in one] != [dict(row) for row in two]
+    return len(one) != len(two) or any(a is not b and dict(a) != dict(b) for a, b in zip(one, two, strict=True))
 
 
-def _episodes(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
+def _episodes(rows: Sequence[Given]) -> dict[str, list[Given]]:
+    found: dict[str, list[Given]] = {}
     for row in rows:
         found.setdefault(str(row["episode"]), []).append(row)
     return {name: _in_order(own) for name, own in found.items()}
 
 
-def _in_order(own: list[Row]) -> list[Row]:
+def _in_order(own: list[Given]) -> list[Given]:
     if any(row.get("op_index") in (None, "") for row in own):
         return own
     return sorted(own, key=lambda row: _number(row["op_index"]))

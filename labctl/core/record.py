@@ -198,11 +198,15 @@ class Record:
     frozen_wall: str | None = None
     frozen_by: str = ""
     unblinding: bodies.CampaignUnblinded | None = None
+    _arms: Mapping[str, str] | None = field(default=None, init=False, repr=False, compare=False)  # once it was asked
 
     @property
-    def arms(self) -> dict[str, str]:
+    def arms(self) -> Mapping[str, str]:
         """The arm of every trial; empty before unblinding."""
-        return {slot["trial"]: slot["arm"] for slot in self.unblinding["schedule"]} if self.unblinding else {}
+        if self._arms is None:
+            schedule = self.unblinding["schedule"] if self.unblinding else ()
+            object.__setattr__(self, "_arms", {slot["trial"]: slot["arm"] for slot in schedule})
+        return self._arms or {}
 
     @property
     def stops_count(self) -> list[str] | None:

@@ -6,7 +6,7 @@ May not: check an event (`trial` does), or keep what nobody reads.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from labctl.clock import SECOND, Anchor
 from labctl.core import evening_bodies
@@ -36,12 +36,22 @@ def record_of(events: Iterable[Event], state: CampaignState | None = None) -> Re
     return found.record(fold(events) if state is None else state)
 
 
+@dataclass(slots=True)
+class _Growing:
+    """What of an episode has an entry for each item, or more: put together once, at the end."""
+
+    events: list[Event] = field(default_factory=list[Event])
+    operations: list[bodies.OperationRecorded] = field(default_factory=list[bodies.OperationRecorded])
+    counts: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+
 class _Fold:
     """The record as of the last event noted."""
 
     def __init__(self) -> None:
         self._whole = Record()  # but for what is collected below
-        self._episodes: dict[str, Episode] = {}
+        self._episodes: dict[str, Episode] = {}  # but for what is growing
+        self._growing: dict[str, _Growing] = {}
         self._scenes: list[Scene] = []
         self._sessions: dict[str, Session] = {}
         self._practice: list[Practice] = []
@@ -59,7 +69,7 @@ class _Fold:
         return replace(
             self._whole,
             state=state,
-            episodes=self._episodes,
+            episodes={name: self._grown(episode) for name, episode in self._episodes.items()},
             scenes=tuple(self._scenes),
             sessions=self._sessions,
             practice=tuple(self._practice),
@@ -68,13 +78,33 @@ class _Fold:
             spent=tuple(self._hours.spent),
         )
 
+    def _grown(self, episode: Episode) -> Episode:
+        own = self._growing[episode.id]
+        events, operations, counts = tuple(own.events), tuple(own.operations), tuple(own.counts)
+        return replace(episode, events=events, operations=operations, counts=counts)
+
+    def _note_of(self, episode: str, event: Event) -> None:
+        if episode not in self._episodes:
+            trial = event.trial or ""
+            staged, scene = self._staged.get(trial), self._committed.get(trial)
+            self._episodes[episode] = Episode(episode, trial, _at(event), staged, scene)
+            self._growing[episode] = _Growing()
+        growing = self._growing[episode]
+        growing.events.append(event)
+        match event.kind:
+            case Kind.OPERATION_RECORDED:
+                growing.operations.append(body_of(event, bodies.OperationRecorded))
+            case Kind.ITEM_COUNTED:
+                count = body_of(event, bodies.ItemCounted)
+                growing.counts.append((count["moved"], count["t_ns"]))
+            case _:
+                self._episodes[episode] = _episode(self._episodes[episode], event, self._open)
+
     def note(self, event: Event) -> None:
         trial = event.trial or ""
         self._hours.note(event, self._open.operators if self._open else ())
         if event.episode:
-            new = Episode(event.episode, trial, _at(event), self._staged.get(trial), self._committed.get(trial))
-            before = self._episodes.get(event.episode, new)
-            self._episodes[new.id] = _episode(replace(before, events=(*before.events, event)), event, self._open)
+            self._note_of(event.episode, event)
         match event.kind:
             case Kind.CAMPAIGN_OPENED:
                 self._whole = replace(self._whole, opened_wall=event.wall)
@@ -232,7 +262,7 @@ def _at(event: Event) -> Anchor:
 
 
 def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
-    """An episode after an event about it."""
+    """An episode after an event about it, but for what `_Growing` has."""
     match event.kind:
         case Kind.EPISODE_STARTED:
             start = body_of(event, bodies.EpisodeStarted)
@@ -240,11 +270,6 @@ def _episode(before: Episode, event: Event, session: Session | None) -> Episode:
             return replace(before, session=where, operators=who, started=_at(event), start=start)
         case Kind.GO:
             return replace(before, go_ns=body_of(event, bodies.Go)["go_ns"])
-        case Kind.OPERATION_RECORDED:
-            return replace(before, operations=(*before.operations, body_of(event, bodies.OperationRecorded)))
-        case Kind.ITEM_COUNTED:
-            count = body_of(event, bodies.ItemCounted)
-            return replace(before, counts=(*before.counts, (count["moved"], count["t_ns"])))
         case Kind.STAGE_REACHED:
             return replace(before, reached_ns=reached_after(before.reached_ns, body_of(event, bodies.StageReached)))
         case Kind.INTERVENTION_BEGAN:

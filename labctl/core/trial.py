@@ -147,7 +147,9 @@ def _step(state: CampaignState, trials: dict[str, Trial], episodes: set[str], ev
         _about_a_trial(state, trials, event)
         if event.kind == Kind.ARM_REVEALED and event.episode is not None:
             episodes.add(event.episode)
-        state = replace(state, finished=_finished(state, trials), alike=_alike(state.alike, event))
+        finished, alike = _finished(state, trials), _alike(state.alike, event)
+        if (finished, alike) != (state.finished, state.alike):
+            state = replace(state, finished=finished, alike=alike)
     return replace(state, trials=trials, episodes=episodes, last_seq=event.seq, head=event.hash)
 
 

@@ -15,7 +15,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
+from labctl.core.events import Event
 from labctl.core.record import Episode, Record
 from labctl.errors import BrokenRecord, Unreachable
 from labctl.pages.playable import played
@@ -120,6 +122,7 @@ def page_files(
     masked: bool = False,
     unverified: bool = False,
     sure: bool = False,
+    known: Mapping[Path, Sequence[Event]] = MappingProxyType({}),
     without: Collection[str] = (),
     cameras: int | None = None,
     beside: Sequence[Grid] = (),
@@ -129,23 +132,24 @@ def page_files(
     put: Callable[[str, bytes], None] | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, bytes]:
-    """The page and its videos by their names below the folder `out`. sure: who asks has verified the campaigns;
-    without: episodes whose recordings are not looked at; cameras: so many of each episode, of the cell's first.
-    explore: with object and axes in columns of their own; up: another page, and what it is called; views: (campaign,
-    episode) -> address of another view of it; put: takes each video as it is read, so that none is kept in memory.
+    """The page and its videos by their names below the folder `out`. sure: who asks has verified the campaigns; known:
+    what of their journals it has read (see `Journal.events`); without: episodes whose recordings are not looked at;
+    cameras: so many of each episode, of the cell's first. explore: with object and axes in columns of their own; up:
+    another page, and what it is called; views: (campaign, episode) -> address of another view of it; put: takes each
+    video as it is read, so that none is kept in memory.
 
     Where the videos are more than COPIED_BYTES in all the page leads to those in the campaigns' folders, unless `put`
     takes them.
     """
     files: dict[str, bytes] = {}
     shown = []
-    size = sum(_size(folder) for folder in folders)
+    size = sum(_size(folder, known.get(folder, ())) for folder in folders)
     copies = put is not None or size <= COPIED_BYTES
     take = put or files.__setitem__
     for folder in folders:
         with ExitStack() as opened:
             if sure:
-                campaign, broken = opened.enter_context(in_passing(folder)), None
+                campaign, broken = opened.enter_context(in_passing(folder, known.get(folder, ()))), None
             else:
                 found = opened.enter_context(verified(folder, unverified=unverified))
                 campaign, broken = found.campaign, found.broken
@@ -171,9 +175,9 @@ def page_files(
     return files
 
 
-def _size(folder: Path) -> int:
+def _size(folder: Path, journal: Sequence[Event]) -> int:
     with file_errors(str(folder)):
-        return sum(path.stat().st_size for path in (folder / "video").rglob("*.mp4")) + bytes_elsewhere(folder)
+        return sum(path.stat().st_size for path in (folder / "video").rglob("*.mp4")) + bytes_elsewhere(folder, journal)
 
 
 def _rows(record: Record, masked: bool, *, explore: bool = False) -> Iterator[Mapping[str, Value]]:

@@ -31,8 +31,7 @@ from labctl.reporting.from_traces import add_measured
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
-from labctl.reporting.measures import stress_of
-from labctl.reporting.operations_table import operations
+from labctl.reporting.operations_table import operations, recorded, that_count
 from labctl.reporting.other_ways import ways_of
 from labctl.reporting.policy_software import changes_of_policies
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
@@ -92,7 +91,8 @@ def report_campaign(
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
         stream = label_facts(labels, witnesses(record))
-        rows = operations(record, labels=labels)
+        made = recorded(record, labels=labels)
+        rows = that_count(made, record)
         protocol = protocol_of(campaign)
         lab = _lab(campaign, protocol, record, published.read_at or out, missing, rows, published)
         say("2/4 clips are cut")
@@ -100,10 +100,9 @@ def report_campaign(
         # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
         cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
         cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(unseen))
-        recorded = samples_of(campaign, held=True)
-        at_end.callback(recorded.close)
-        samples = ReadOnce(recorded)
-        measure = add_measured(lab, samples, campaign, protocol, record, unheard, rows, boot=boot, seed=seed)
+        traces = samples_of(campaign, held=True)
+        at_end.callback(traces.close)
+        measure = add_measured(lab, ReadOnce(traces), campaign, protocol, record, unheard, rows, boot=boot, seed=seed)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
@@ -128,14 +127,15 @@ def report_campaign(
         tasks = by_episodes(record.state.opened)
         if tasks:  # whose figures are drawn here
             page = cutter.submit(page).result
+        else:
+            page = partial(page, known=events)
 
         def files() -> dict[str, bytes]:
             """What is read from recordings."""
             measure()
-            lab["stress"] = stress_of(campaign, samples, record, names, rows, human, unheard)
             episodes = page()
-            made = lab["clips"] = cutting.result()
-            return {**{clip["file"]: clip.pop("data", b"") for clip in made}, **episodes}
+            cut = lab["clips"] = cutting.result()
+            return {**{clip["file"]: clip.pop("data", b"") for clip in cut}, **episodes}
 
         plan = plan_of(analysis, alpha, rows, unblinding["schedule"], (boot, perm, seed))
         if tasks:
@@ -147,7 +147,7 @@ def report_campaign(
             return report_tasks(record, rows, out, folder, of_episodes, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
-        further, ways = analysis.random_factors, ways_of(record, labels)
+        further, ways = analysis.random_factors, ways_of(record, made)
         return write_report(rows, out, lab, folder.name, plan, ways, further, files, say, every, beside)
 
 

@@ -1,28 +1,33 @@
 """What a report says of a campaign from its traces: how fast each arm was answered, how its motion lease was renewed,
-what it got of the motion that it asked for, what the robot's controller said, and what sensors measured.
+what it got of the motion that it asked for, what the robot's controller said, what sensors measured, stress measures.
 
-May not: be asked before unblinding, or read a recording that is lost.
+May not: be asked before unblinding, read a recording that is lost, or keep states and actions of more than one episode.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab, SensorColumn
 from labctl.config.protocol_schema import Protocol
 from labctl.core.record import Record
+from labctl.core.trial import Trial
 from labctl.reporting.historical import printed
+from labctl.reporting.measures import Stressed, stress_of, stressed
 from labctl.reporting.policy_software import policy_software, start_ups
-from labctl.reporting.times.answer_times import answer_times
-from labctl.reporting.times.lease_times import lease_lines
-from labctl.reporting.times.motion_lines import device_lines, motion_lines
-from labctl.reporting.times.sensor_times import sensor_columns
+from labctl.reporting.times.answer_times import answer_times, questions_of
+from labctl.reporting.times.lease_times import lease_lines, renewals_of
+from labctl.reporting.times.motion_lines import Moved, Said, device_lines, device_said, motion_lines, moved_in
+from labctl.reporting.times.sensor_times import curves_of, sensor_columns
 from labctl.store.campaign import Campaign
 from labctl.store.opened_body import format_facts
 from labctl.store.read_once import Samples
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from labctl.analysis.table import Row
 
 SOFTWARE, LEASE = "software of policies", "motion lease"
@@ -54,31 +59,63 @@ def add_measured(
         provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
 
     def fill() -> None:
-        lab["answer_times"], lab["sensors"], measured = _timing(samples, protocol, record, lost)
+        scored = {episode.id: trial for trial, episode in record.scored}
+        of, trials = record.arms, record.state.trials.values()
+        went = {episode: of[trial.id] for trial in trials for episode in trial.episodes if episode not in lost}
+        kept = {episode: _kept(samples, record, scored.get(episode), episode, arm) for episode, arm in went.items()}
+        lab["sensors"] = sensor_columns(kept[episode].curves for episode in record.episodes if episode in kept)
+        human = {arm.name for arm in protocol.arm if arm.kind == "human"}
+        arms = [arm.name for arm in protocol.arm]
+        stress = [found for episode in scored if episode in kept and (found := kept[episode].stress) is not None]
+        lab["stress"] = stress_of(campaign, stress, record, arms, rows, human)
+        answers, measured = _timing(kept, went, arms, record)
+        lab["answer_times"] = answers
+        for entry in answers:
+            entry["by_hand"] = entry["arm"] in human
         provenance.update(measured)
 
     return fill
 
 
-def _timing(
-    samples: Samples, protocol: Protocol, record: Record, lost: Collection[str]
-) -> tuple[list[AnswerTimes], list[SensorColumn], dict[str, dict[str, str] | None]]:
-    """How fast each arm started and was answered, and by what they are about: how its motion lease was renewed, what it
-    got of the motion that it asked for, what the robot's controller said, what sensors measured; over every episode,
-    scored or not, whose recording is there.
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What a report keeps of an episode's traces. Of the samples themselves: what a controller said of itself, as the
+    medians of a campaign need it, and nothing of states and actions.
     """
-    arms = [arm.name for arm in protocol.arm]
-    of = record.arms
-    went = {episode: of[t.id] for t in record.state.trials.values() for episode in t.episodes if episode not in lost}
-    people = {arm.name for arm in protocol.arm if arm.kind == "human"}
-    answers = answer_times(samples, went, arms, start_ups(record))
-    for entry in answers:
-        entry["by_hand"] = entry["arm"] in people
-    lines = {SOFTWARE: policy_software(record, arms), LEASE: lease_lines(samples, went, arms)}
-    lines[MOTION] = motion_lines(samples, went, arms)
-    lines[CONTROLLER] = device_lines(samples, list(went))
-    return (
-        answers,
-        sensor_columns(samples, went, record.episodes),
-        {about: found or None for about, found in lines.items()},
+
+    questions: np.ndarray | None
+    renewals: np.ndarray | None
+    moved: Moved | None
+    said: Said
+    curves: Sequence[SensorColumn]
+    stress: Stressed | None
+
+
+def _kept(samples: Samples, record: Record, scored: Trial | None, episode: str, arm: str) -> _Kept:
+    """Everything that a report reads of one episode, so that each stream is read once. scored: its trial, where it is
+    the episode that counts.
+    """
+    own = record.episodes[episode]
+    return _Kept(
+        questions_of(samples, episode),
+        renewals_of(samples, episode),
+        moved_in(samples, episode),
+        device_said(samples, episode),
+        curves_of(samples, own, arm),
+        None if scored is None else stressed(samples, record, scored, own),
     )
+
+
+def _timing(
+    kept: Mapping[str, _Kept], went: Mapping[str, str], arms: Sequence[str], record: Record
+) -> tuple[list[AnswerTimes], dict[str, dict[str, str] | None]]:
+    """How fast each arm started and was answered, and by what they are about: how its motion lease was renewed, what it
+    got of the motion that it asked for, what the robot's controller said; over every episode, scored or not, whose
+    recording is there.
+    """
+    answers = answer_times({name: one.questions for name, one in kept.items()}, went, arms, start_ups(record))
+    lines = {SOFTWARE: policy_software(record, arms)}
+    lines[LEASE] = lease_lines({name: one.renewals for name, one in kept.items()}, went, arms)
+    lines[MOTION] = motion_lines({name: one.moved for name, one in kept.items()}, went, arms)
+    lines[CONTROLLER] = device_lines(one.said for one in kept.values())
+    return answers, {about: found or None for about, found in lines.items()}

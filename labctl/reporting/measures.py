@@ -6,15 +6,16 @@ May not: be asked before unblinding (every part is by arm), or count an episode 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labctl.analysis.episode_facts import Adaptability, Stress
+from labctl.analysis.episode_facts import Adaptability, EpisodeStress, Stress
 from labctl.clock import SECOND
-from labctl.core.record import Record
+from labctl.core.record import Episode, Record
 from labctl.core.rollout import ACTION
+from labctl.core.trial import Trial
 from labctl.errors import StateError
 from labctl.messages.body_parts import SwitchEntry
 from labctl.reporting.times.recorded import POLICY, read_stream
@@ -40,22 +41,39 @@ def success_times(rows: Sequence[Row]) -> dict[str, list[float]]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class Stressed:
+    """What is kept of an episode's traces: its measures, and its traces without the targets."""
+
+    measured: EpisodeStress
+    traces: Traces
+
+
+def stressed(store: Samples, record: Record, trial: Trial, episode: Episode) -> Stressed | None:
+    """Of a scored episode; None where `traces_of` has none. Raises StateError before unblinding."""
+    from labctl.analysis.episodes import stress
+
+    traces = traces_of(store, record, trial, episode)
+    if traces is None:
+        return None
+    nothing = stress.Traces(*(getattr(traces, name) for name in ("episode", "arm", "object", "go_ns", "end_ns")))
+    return Stressed(stress.episode_stress(traces), replace(nothing, request_ns=traces.request_ns.copy()))
+
+
 def stress_of(
     campaign: Campaign,
-    store: Samples,
+    found: Sequence[Stressed],
     record: Record,
     arms: Sequence[str],
     rows: Sequence[Row],
     human: Collection[str],
-    lost: Collection[str],
 ) -> Stress:
-    """Stress measures by arm and by episode, from the traces of scored episodes; adaptability where the protocol
-    switches something. human: the arms that people drive; lost: episodes whose traces are not to be read.
+    """Stress measures by arm and by episode; adaptability where the protocol switches something. found: of the scored
+    episodes, in schedule order; human: the arms that people drive.
     """
     from labctl.analysis.episodes import stress
 
-    found = traces_of(store, record, without=lost)
-    episodes = [stress.episode_stress(one) for one in found]
+    episodes = [one.measured for one in found]
     made: Stress = {
         "rate_hz": stress.RATE_HZ,
         "arms": stress.arm_stress(episodes, arms),
@@ -67,7 +85,10 @@ def stress_of(
         from labctl.analysis.episodes import adaptability as adapt
 
         names = [switch["name"] for switch in switches]
-        after = [adapt.after_switches(one, names) for one in watched(found, record, rows, human, switches)]
+        after = [
+            adapt.after_switches(one, names)
+            for one in watched([one.traces for one in found], record, rows, human, switches)
+        ]
         entries = [one for episode in after for one in episode]
         switched: Adaptability = {
             "switches": [{**one} for one in switches],
@@ -113,9 +134,8 @@ def watched(
     ]
 
 
-def traces_of(store: Samples, record: Record, *, without: Collection[str]) -> list[Traces]:
-    """Questions and sent targets of every scored episode that got to go. Episodes that a person took over are left out,
-    and so are those `without` a recording.
+def traces_of(store: Samples, record: Record, trial: Trial, episode: Episode) -> Traces | None:
+    """Questions and sent targets of a scored episode; None of one that never got to go, or that a person took over.
 
     Raises StateError before unblinding: timing tells arms apart. Streams that are not there, or hold a damaged chunk,
     are left empty.
@@ -124,23 +144,20 @@ def traces_of(store: Samples, record: Record, *, without: Collection[str]) -> li
 
     if record.unblinding is None:
         raise StateError(f"the campaign is {record.state.phase}; stress measures tell arms apart, unblind it first")
-    found: list[Traces] = []
-    of = record.arms
-    for trial, episode in record.scored:
-        if episode.go_ns is None or episode.end_ns is None or episode.taken_over or episode.id in without:
-            continue
-        one = Traces(episode.id, of[trial.id], trial.condition.split("/")[0], episode.go_ns, episode.end_ns)
-        specs = {spec.name: spec.columns for spec in store.streams(episode.id)}
-        asked = read_stream(store, episode.id, POLICY)
-        if asked is not None and all(name in specs[POLICY] for name in QUESTION):
-            capture, request, first, executed = (asked[1][:, specs[POLICY].index(name)] for name in QUESTION)
-            first = np.where(executed > 0, first, -1)
-            one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
-        actions = read_stream(store, episode.id, ACTION)
-        if actions is not None:
-            states = [spec for spec in store.streams(episode.id) if spec.name in robot_states(specs)]
-            arm = {f"sent.{name}" for spec in states for name in placed_axes(spec)}
-            joints = [i for i, name in enumerate(specs[ACTION]) if name in arm]
-            one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
-        found.append(one)
-    return found
+    if episode.go_ns is None or episode.end_ns is None or episode.taken_over:
+        return None
+    arm = record.arms[trial.id]
+    one = Traces(episode.id, arm, trial.condition.split("/")[0], episode.go_ns, episode.end_ns)
+    specs = {spec.name: spec.columns for spec in store.streams(episode.id)}
+    asked = read_stream(store, episode.id, POLICY)
+    if asked is not None and all(name in specs[POLICY] for name in QUESTION):
+        capture, request, first, executed = (asked[1][:, specs[POLICY].index(name)] for name in QUESTION)
+        first = np.where(executed > 0, first, -1)
+        one = replace(one, capture_ns=capture, request_ns=request, first_ns=first)
+    actions = read_stream(store, episode.id, ACTION)
+    if actions is not None:
+        states = [spec for spec in store.streams(episode.id) if spec.name in robot_states(specs)]
+        sent = {f"sent.{name}" for spec in states for name in placed_axes(spec)}
+        joints = [i for i, name in enumerate(specs[ACTION]) if name in sent]
+        one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
+    return one

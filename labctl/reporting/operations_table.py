@@ -65,8 +65,12 @@ def operations(record: Record, *, labels: str = "best", all_stops: bool = False)
     """The rows that count, as `recorded` makes them and the protocol's `[estimand]` has them; void episodes are there
     only where they count.
     """
-    rows = counted(recorded(record, labels=labels, all_stops=all_stops), Estimand(**record.estimand))
-    return [row for row in rows if not row["void"]]
+    return that_count(recorded(record, labels=labels, all_stops=all_stops), record)
+
+
+def that_count(rows: Sequence[Row], record: Record) -> list[Row]:
+    """Of the rows that were `recorded`, those that count, as the protocol's `[estimand]` has them."""
+    return [row for row in counted(rows, Estimand(**record.estimand)) if not row["void"]]
 
 
 def recorded(record: Record, *, labels: str = "best", all_stops: bool = False) -> list[Row]:

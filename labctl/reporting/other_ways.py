@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, TypedDict
 
 from labctl.analysis.report.lab_facts import Reviewed
 from labctl.core.record import Record
-from labctl.reporting.operations_table import recorded
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.resample import Design
@@ -48,12 +47,12 @@ class Ways:
     reviewed: frozenset[str] = frozenset()
 
 
-def ways_of(record: Record, labels: str) -> Ways:
-    """Those of a campaign; reviewed only where some episodes were and some were not."""
+def ways_of(record: Record, rows: Sequence[Row]) -> Ways:
+    """Those of a campaign, whose rows were `recorded`; reviewed only where some episodes were and some were not."""
     reviewed = frozenset(episode.id for _, episode in record.scored if episode.reviewed is not None)
     some = len(reviewed) < len(record.scored)
     declared = "estimand" in record.state.opened
-    return Ways(recorded(record, labels=labels), record.estimand, declared, reviewed if some else frozenset())
+    return Ways(rows, record.estimand, declared, reviewed if some else frozenset())
 
 
 def ways_of_table(rows: Sequence[Row]) -> Ways:

@@ -56,9 +56,9 @@ class Opened:
 class Campaign:
     """A campaign folder, attached. Use as a context manager; only a writer has `ledger` and `protocol`."""
 
-    def __init__(self, folder: Path, journal: Journal, ledger: Ledger | None) -> None:
+    def __init__(self, folder: Path, journal: Journal, ledger: Ledger | None, known: Sequence[Event] = ()) -> None:
         self.folder, self.journal, self._ledger = folder, journal, ledger
-        events = journal.events()
+        events = journal.events(known=known)
         self._read = events if ledger is None else None
         check_format(body_of(events[0], CampaignOpened), folder.name)
         if ledger is not None:
@@ -69,8 +69,9 @@ class Campaign:
         self.opened = self.state.opened
 
     @classmethod
-    def open(cls, folder: Path, *, writer: bool = False) -> Self:
+    def open(cls, folder: Path, *, writer: bool = False, known: Sequence[Event] = ()) -> Self:
         """Attach to a campaign. A writer holds the campaign's lock first (`locks.campaign_lock`); readers need none.
+        known: its entries as they were read before (see `Journal.events`).
 
         Raises StateError for a writer where the lab was moved away from, StorageError when the folder is no campaign,
         BrokenRecord when its journal or seal contradicts itself or, for a writer, when the chain does not hold.
@@ -84,7 +85,7 @@ class Campaign:
         ledger = Ledger.open(folder, durable=durable) if writer else None
         journal = Journal.open(url, name, readonly=not writer, durable=durable)
         try:
-            return cls(folder, journal, ledger)
+            return cls(folder, journal, ledger, known)
         except StateError as error:
             journal.close()
             raise BrokenRecord(f"{folder.name}: its journal contradicts itself: {error}; see: labctl verify") from error

@@ -97,7 +97,8 @@ class Reader:
             except IndexError:
                 raw = _open_reader(self._file)
             try:
-                found = raw.execute(question, values).fetchall()  # one question, one state of the database
+                with uncollected():  # one question, one state of the database; a row goes when it was made into one
+                    found = [make(*row) for row in raw.execute(question, values)]
             except BaseException:
                 raw.close()
                 raise
@@ -105,8 +106,7 @@ class Reader:
                 self._idle.append(raw)
             else:
                 raw.close()
-        with uncollected():
-            return [make(*row) for row in found]
+        return found
 
     def close(self) -> None:
         """Close the held connections. Idempotent; the next statement connects again."""

@@ -6,9 +6,9 @@ May not: read a clock, decide what an event means, or know how a database is ope
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -103,8 +103,9 @@ BEGIN SELECT RAISE(ABORT, 'append-only: {verb} of {table} refused'); END"""
 )
 _EVENTS = (
     "SELECT seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, hash FROM event "
-    "WHERE campaign = :campaign AND seq > :after ORDER BY seq"
+    "WHERE campaign = :campaign AND seq > :after ORDER BY seq LIMIT :most"
 )
+_EVERY = -1  # of a LIMIT of SQLite
 _LAST = "SELECT seq, hash FROM event WHERE campaign = :campaign ORDER BY seq DESC LIMIT 1"
 
 
@@ -223,12 +224,19 @@ class Journal:
             raise DuplicateCommand(f"command {command_id} was carried out already, as entry {earlier}")
         writer.execute(_inserts()[1], {"campaign": self.campaign, "command_id": command_id, "seq": seq})
 
-    def events(self, after: int = 0) -> list[Event]:
-        """Events with seq > `after`, in order. Raises BrokenRecord for a body that is not JSON, StorageError."""
-        return self._database.rows(_EVENTS, self._event, campaign=self.campaign, after=after)
+    def events(self, after: int = 0, known: Sequence[Event] = (), *, most: int = _EVERY) -> list[Event]:
+        """Events with seq > `after`, in order, the first `most` of them. known: those that were read before, from there
+        on; what is in its place and still the same is that one itself, so that a long journal is in memory once. Raises
+        BrokenRecord for a body that is not JSON, StorageError.
+        """
+        once = dict[str, str]().setdefault  # a text that entries share is kept once
+        made = partial(self._event, once, iter(known))
+        return self._database.rows(_EVENTS, made, campaign=self.campaign, after=after, most=most)
 
     def _event(
         self,
+        once: Callable[[str, str], str],
+        known: Iterator[Event],
         seq: int,
         kind: str,
         at_ns: int,
@@ -252,7 +260,10 @@ class Journal:
             raise BrokenRecord(
                 f"edited entry: {self._where} seq {seq} ({kind}): it cannot be read: its body is no object"
             )
-        return Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own)
+        kind, boot, who, prev, own = (once(word, word) for word in (kind, boot, who, prev, own))
+        trial, episode = (None if word is None else once(word, word) for word in (trial, episode))
+        event, before = Event(seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, own), next(known, None)
+        return event if before is None or before != event else before
 
     def head(self) -> tuple[int, str]:
         """(seq, hash) of the last entry; (0, GENESIS) when there is none."""
@@ -309,14 +320,14 @@ def refuse_no_campaign(folder: Path) -> None:
         raise InputError(f"{folder} is no campaign: it holds no journal.db")
 
 
-def events_of(folder: Path) -> list[Event]:
-    """Every event of the one campaign in this folder. Raises BrokenRecord, StorageError."""
+def events_of(folder: Path, *, most: int = _EVERY) -> list[Event]:
+    """Every event of the one campaign in this folder, or the first `most`. Raises BrokenRecord, StorageError."""
     url = journal_url(folder)
     names = campaigns_in(url)
     if len(names) != 1:
         raise BrokenRecord(f"{folder / 'journal.db'} holds {len(names)} campaigns, not one")
     journal = Journal.open(url, names[0], readonly=True)
     try:
-        return journal.events()
+        return journal.events(most=most)
     finally:
         journal.close()

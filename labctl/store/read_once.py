@@ -1,7 +1,7 @@
-"""A campaign's samples for whoever asks for the same streams again and again, as the parts of a report do: what was
-read a moment ago is not read again.
+"""A campaign's samples for whoever asks for the same streams again and again, as the parts of a report do, one episode
+after the other: what was read of an episode is not read again.
 
-May not: write, or keep more than `MOST_BYTES`.
+May not: write, or keep anything of an episode before, or more than `MOST_BYTES`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from labctl.streams import StreamSpec
 
-MOST_BYTES = 256_000_000  # some hours of a robot
+MOST_BYTES = 256_000_000  # some minutes of two robots at 1 kHz
 
 Read = tuple[np.ndarray, np.ndarray]
 
@@ -29,34 +29,44 @@ class Samples(Protocol):
 class ReadOnce:
     """Samples of a store that is not written to meanwhile. The arrays it returns are read-only.
 
-    When a stream does not fit, the one that was read longest ago is dropped: reports read in the order of episodes.
+    When another episode is asked for, the one before is let go. When a stream does not fit, the one that was read
+    longest ago is dropped.
     """
 
     def __init__(self, store: Samples, most_bytes: int = MOST_BYTES) -> None:
         self._store, self._most, self._held = store, most_bytes, 0
-        self._streams: dict[str, Sequence[StreamSpec]] = {}
-        self._read: dict[tuple[str, str], Read] = {}
+        self._episode: str = ""
+        self._streams: Sequence[StreamSpec] | None = None
+        self._read: dict[str, Read] = {}
 
     def streams(self, episode: str) -> Sequence[StreamSpec]:
         """As `TraceStore.streams`."""
-        if episode not in self._streams:
-            self._streams[episode] = self._store.streams(episode)
-        return self._streams[episode]
+        self._turn_to(episode)
+        if self._streams is None:
+            self._streams = self._store.streams(episode)
+        return self._streams
 
     def read(self, episode: str, stream: str) -> Read:
         """As `TraceStore.read`. A stream that could not be read is read again."""
-        key = (episode, stream)
-        found = self._read.pop(key, None)
+        self._turn_to(episode)
+        found = self._read.pop(stream, None)
         if found is None:
             found = self._store.read(episode, stream)
             self._held += _size(found)
             for array in found:
                 array.flags.writeable = False
-        self._read[key] = found
+        self._read[stream] = found
         while self._held > self._most:
             longest_ago = next(iter(self._read))
             self._held -= _size(self._read.pop(longest_ago))
         return found
+
+    def _turn_to(self, episode: str) -> None:
+        if episode != self._episode:
+            self._episode = episode
+            self._held = 0
+            self._streams = None
+            self._read.clear()
 
 
 def _size(read: Read) -> int:

@@ -18,7 +18,7 @@ from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
 def part_of(folder: Path) -> JointPart | None:
     """Which part of a joint campaign a folder is; None for a campaign by itself, or what cannot be read."""
     try:
-        return body_of(events_of(folder)[0], CampaignOpened).get("joint")
+        return body_of(events_of(folder, most=1)[0], CampaignOpened).get("joint")
     except (LabctlError, IndexError):
         return None
 

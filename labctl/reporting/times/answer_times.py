@@ -31,13 +31,13 @@ class StartUp(TypedDict):
 
 
 def answer_times(
-    store: Samples,
+    found: Mapping[str, np.ndarray | None],
     episodes: Mapping[str, str],
     arms: Sequence[str],
     start_ups: Mapping[str, StartUp] | None = None,
 ) -> list[AnswerTimes]:
-    """One entry per arm that was asked anything. episodes: episode -> arm, of every episode that was revealed.
-    start_ups: by episode, of controllers that became ready.
+    """One entry per arm that was asked anything. episodes: episode -> arm, of every episode that was revealed; found:
+    the `questions_of` each; start_ups: by episode, of controllers that became ready.
 
     questions; late: answers that came after their deadline; unanswered; answers_per_s: while it was being asked.
     answer_s: from question to answer, of all answers; command_s: from the capture of the robot's state to the first
@@ -48,9 +48,9 @@ def answer_times(
     """
     rows: dict[str, list[np.ndarray]] = {}
     for episode, arm in episodes.items():
-        found = _questions(store, episode)
-        if found is not None and len(found):
-            rows.setdefault(arm, []).append(found)
+        questions = found.get(episode)
+        if questions is not None and len(questions):
+            rows.setdefault(arm, []).append(questions)
     made: list[AnswerTimes] = []
     for arm in arms:
         if arm in rows:
@@ -62,7 +62,7 @@ def answer_times(
     return made
 
 
-def _questions(store: Samples, episode: str) -> np.ndarray | None:
+def questions_of(store: Samples, episode: str) -> np.ndarray | None:
     """The questions of an episode as rows of NEEDED and LATER; None when they are not recorded or cannot be read."""
     spec = next((spec for spec in store.streams(episode) if spec.name == POLICY), None)
     read = read_stream(store, episode, POLICY)

@@ -5,7 +5,10 @@ Only after unblinding: how a policy asks for motion shows here. May not: be aske
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,35 +23,67 @@ DEVICE = "arm/device"
 LEAST_RAD = 0.01  # an action that asks for less than this in every joint says nothing of a gain
 
 
-def motion_lines(store: Samples, episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
-    """arm -> one line, of the arms whose episodes recorded questions to a policy. episodes: episode -> arm.
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What the actions of an episode came to, over all of them and all joints: the sums of asked x had and of asked x
+    asked, rad^2, and how often an action was so long, s.
+    """
+
+    asked_had: float = 0.0
+    asked_asked: float = 0.0
+    spans: Counter[float] = field(default_factory=Counter[float])
+
+
+def moved_in(store: Samples, episode: str) -> Moved | None:
+    """Of an episode whose questions to a policy are recorded; None of another."""
+    if not {ACTION, POLICY, STATE} <= {spec.name for spec in store.streams(episode)}:
+        return None
+    try:
+        asked, had, span_s = _asked(store, episode).T
+    except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
+        return None
+    lengths, often = np.unique(span_s, return_counts=True)
+    spans = Counter(dict(zip(lengths.tolist(), often.tolist(), strict=True)))
+    return Moved(float(asked @ had), float(asked @ asked), spans)
+
+
+def motion_lines(found: Mapping[str, Moved | None], episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
+    """arm -> one line, of the arms whose episodes recorded questions to a policy. episodes: episode -> arm; found: what
+    was `moved_in` each.
 
     Gain: of what an action asked for, from the joints measured when it began to the setpoint at its end, the share that
     the joints had gone by then; a fit through all actions and joints.
     """
-    found: dict[str, list[np.ndarray]] = {}
+    of: dict[str, list[Moved]] = {}
     for episode, arm in episodes.items():
-        if {ACTION, POLICY, STATE} <= {spec.name for spec in store.streams(episode)}:
-            try:
-                found.setdefault(arm, []).append(_asked(store, episode))
-            except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
-                continue
-    return {f"{arm}:": _line(np.concatenate(found[arm])) for arm in arms if found.get(arm)}
+        if (moved := found.get(episode)) is not None:
+            of.setdefault(arm, []).append(moved)
+    return {f"{arm}:": _line(of[arm]) for arm in arms if arm in of}
 
 
-def device_lines(store: Samples, episodes: Sequence[str]) -> dict[str, str]:
-    """What the controller said of itself beside its states, column by column: its median and its ends, any arm's."""
+Said = Sequence[tuple[str, np.ndarray]]
+
+
+def device_said(store: Samples, episode: str) -> Said:
+    """What the controller said of itself beside its states: each column, and its values."""
+    found: list[tuple[str, np.ndarray]] = []
+    for spec in store.streams(episode):
+        if spec.name != DEVICE and (spec.name.startswith(SENSOR) or not spec.name.endswith("/device")):
+            continue
+        read = read_stream(store, episode, spec.name)
+        if read is None:
+            continue
+        of = "" if spec.name == DEVICE else f"{spec.name.partition('/')[0]}."
+        found += [(f"{of}{name}", column) for name, column in zip(spec.columns, read[1].T, strict=True)]
+    return found
+
+
+def device_lines(found: Iterable[Said]) -> dict[str, str]:
+    """Of what the controller said in each episode, column by column: its median and its ends, any arm's."""
     parts: dict[str, list[np.ndarray]] = {}
-    for episode in episodes:
-        for spec in store.streams(episode):
-            if spec.name != DEVICE and (spec.name.startswith(SENSOR) or not spec.name.endswith("/device")):
-                continue
-            read = read_stream(store, episode, spec.name)
-            if read is None:
-                continue
-            of = "" if spec.name == DEVICE else f"{spec.name.partition('/')[0]}."
-            for name, column in zip(spec.columns, read[1].T, strict=True):
-                parts.setdefault(f"{of}{name}", []).append(column)
+    for said in found:
+        for name, column in said:
+            parts.setdefault(name, []).append(column)
     rows = {name: np.concatenate(columns) for name, columns in parts.items()}
     return {
         f"{name}:": f"{np.median(row):.3g} in the median, from {row.min():.3g} to {row.max():.3g}"
@@ -76,26 +111,36 @@ def _asked_of(
     asked_ns, requested = asked_ns[known], requested[known]
     questions, columns = store.read(episode, POLICY)[1], list(specs[POLICY])
     executed, dt_ns, first_ns = (questions[:, columns.index(name)] for name in ("executed", "dt_ns", "first_ns"))
-    rows = []
-    for count, span, first in zip(executed.tolist(), dt_ns.tolist(), first_ns.tolist(), strict=True):
-        begins = first + span * np.arange(count, dtype=np.int64)
-        if not count or not len(asked_ns) or not len(t_ns):
-            continue
-        here, there = (t_ns.searchsorted(at).clip(0, len(t_ns) - 1) for at in (begins, begins + span))
-        goal = (asked_ns.searchsorted(begins + span) - 1).clip(0, len(asked_ns) - 1)
-        inside = (t_ns[0] <= begins) & (begins + span <= min(t_ns[-1], asked_ns[-1]))
-        wanted, went = requested[goal] - q[here], q[there] - q[here]
-        inside &= np.abs(wanted).max(axis=1) >= LEAST_RAD
-        asked, had = wanted[inside].ravel(), went[inside].ravel()
-        rows.append(np.column_stack([asked, had, np.full(len(asked), span / SECOND)]))
-    return np.concatenate(rows) if rows else np.empty((0, 3))
+    counts = executed.clip(0)
+    if not counts.any() or not len(asked_ns) or not len(t_ns):
+        return np.empty((0, 3))
+    nth = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)  # of its question's actions
+    spans = np.repeat(dt_ns, counts)
+    begins = np.repeat(first_ns, counts) + spans * nth
+    ends = begins + spans
+    here, there = (t_ns.searchsorted(at).clip(0, len(t_ns) - 1) for at in (begins, ends))
+    goal = (asked_ns.searchsorted(ends) - 1).clip(0, len(asked_ns) - 1)
+    inside = (t_ns[0] <= begins) & (ends <= min(t_ns[-1], asked_ns[-1]))
+    wanted, went = requested[goal] - q[here], q[there] - q[here]
+    inside &= np.abs(wanted).max(axis=1) >= LEAST_RAD
+    asked, had = wanted[inside].ravel(), went[inside].ravel()
+    return np.column_stack([asked, had, np.repeat(spans[inside] / SECOND, len(joints))])
 
 
-def _line(rows: np.ndarray) -> str:
-    if not len(rows):
+def _line(found: Sequence[Moved]) -> str:
+    spans = sum((moved.spans for moved in found), Counter[float]())
+    if not spans:
         return "no action asked for as much as a hundredth of a radian"
-    wanted, went, span_s = rows.T
-    gain = float(wanted @ went) / float(wanted @ wanted)
-    rate = gain / float(np.median(span_s))
+    gain = math.fsum(moved.asked_had for moved in found) / math.fsum(moved.asked_asked for moved in found)
+    rate = gain / _median(spans)
     text = f"{gain:.2f} of the way an action asks for is covered when it ends"
     return f"{text}, {rate:.1f} rad/s for each radian it asks for"
+
+
+def _median(often: Mapping[float, int]) -> float:
+    """Of values that occur so often."""
+    values = sorted(often)
+    below = np.cumsum([often[value] for value in values])
+    middle = ((below[-1] - 1) // 2, below[-1] // 2)
+    low, high = (values[int(place)] for place in below.searchsorted(middle, side="right"))
+    return (low + high) / 2

@@ -6,7 +6,7 @@ May not: be asked before unblinding.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -21,34 +21,40 @@ POINTS = 160  # of an episode's curve
 MOST = 6  # columns of a sensor that are drawn: those of a tactile array are in the exports
 
 
-def sensor_columns(store: Samples, episodes: Mapping[str, str], records: Mapping[str, Episode]) -> list[SensorColumn]:
-    """One entry per column of each sensor, with a curve per episode, in the order in which they ran. episodes: episode
-    -> arm.
-    """
-    found: dict[tuple[str, str], SensorColumn] = {}
-    for episode, went in records.items():
-        if episode not in episodes or went.go_ns is None or went.end_ns is None:
+def curves_of(store: Samples, went: Episode, arm: str) -> list[SensorColumn]:
+    """One entry per column of each sensor, with the curve of this episode; none where it never got to go."""
+    found: list[SensorColumn] = []
+    if went.go_ns is None or went.end_ns is None:
+        return found
+    for spec in store.streams(went.id):
+        if not spec.name.startswith(SENSOR):
             continue
-        for spec in store.streams(episode):
-            if not spec.name.startswith(SENSOR):
-                continue
-            nothing = np.empty(0, np.int64), np.empty((0, len(spec.columns)))
-            t_ns, values = read_stream(store, episode, spec.name) or nothing
-            inside = (t_ns >= went.go_ns) & (t_ns <= went.end_ns)
-            seconds, rows = (t_ns[inside] - went.go_ns) / SECOND, values[inside]
-            for i, (column, unit) in enumerate(zip(spec.columns, spec.units, strict=True)):
-                name = spec.name.removeprefix(SENSOR)
-                first: SensorColumn = {
-                    "sensor": name,
+        nothing = np.empty(0, np.int64), np.empty((0, len(spec.columns)))
+        t_ns, values = read_stream(store, went.id, spec.name) or nothing
+        inside = (t_ns >= went.go_ns) & (t_ns <= went.end_ns)
+        seconds, rows = (t_ns[inside] - went.go_ns) / SECOND, values[inside]
+        for i, (column, unit) in enumerate(zip(spec.columns, spec.units, strict=True)):
+            t_s, shown = _thinned(seconds, rows[:, i].astype(float))
+            found.append(
+                {
+                    "sensor": spec.name.removeprefix(SENSOR),
                     "column": column,
                     "unit": unit,
                     "drawn": i < MOST,
-                    "curves": [],
+                    "curves": [{"arm": arm, "episode": went.id, "t_s": t_s, "value": shown}],
                 }
-                entry = found.setdefault((name, column), first)
-                t_s, shown = _thinned(seconds, rows[:, i].astype(float))
-                entry["curves"].append({"arm": episodes[episode], "episode": episode, "t_s": t_s, "value": shown})
-    return list(found.values())
+            )
+    return found
+
+
+def sensor_columns(found: Iterable[Sequence[SensorColumn]]) -> list[SensorColumn]:
+    """The `curves_of` episodes, in the order in which these ran: one entry per column of each sensor, with them all."""
+    every: dict[tuple[str, str], SensorColumn] = {}
+    for columns in found:
+        for one in columns:
+            first = every.setdefault((one["sensor"], one["column"]), {**one, "curves": []})
+            first["curves"].extend(one["curves"])
+    return list(every.values())
 
 
 def _thinned(t_s: np.ndarray, values: np.ndarray) -> tuple[list[float], list[float]]:

@@ -111,8 +111,8 @@ def media_of(folder: Path, events: Sequence[Event]) -> tuple[frozenset[str], lis
     return found.trimmed, [f"of {len(rows)} media files {summary(rows)}{also}"]
 
 
-def bytes_elsewhere(folder: Path) -> int:
-    """How large the videos are that were removed here."""
-    found = held(events_of(folder))
+def bytes_elsewhere(folder: Path, known: Sequence[Event] = ()) -> int:
+    """How large the videos are that were removed here. known: the journal, where whoever asks has read it."""
+    found = held(known or events_of(folder))
     sizes = {digest: copy.bytes for (digest, _), copy in found.stored.items() if digest in found.trimmed}
     return sum(sizes.get(file.sha256, 0) for file in found.files if not (folder / file.file).is_file())

@@ -76,7 +76,7 @@ def verified(
     """A campaign to read from, once `refuse_unless_it_holds` has let it pass, whose terms and errors these are."""
     looked = verify_campaign(folder, recordings=recordings)
     broken = _why_broken(folder, looked.problems, unverified=unverified)
-    with in_passing(folder) as campaign:
+    with in_passing(folder, looked.events) as campaign:
         _as_verified(campaign, looked.events)
         yield Verified(campaign, broken, unverified)
 
@@ -89,15 +89,17 @@ def verified_but(
     published, its events, and what is wrong with each of those lost. Errors as `verify.read_all_but`.
     """
     events, missing = read_all_but(folder, lost, noted, withheld)
-    with in_passing(folder) as campaign:
+    with in_passing(folder, events) as campaign:
         _as_verified(campaign, events)
         yield campaign, events, missing
 
 
-def in_passing(folder: Path) -> Campaign:
-    """A campaign as it is, not verified: for what was verified a moment ago, and for what shows nothing of a record."""
+def in_passing(folder: Path, known: Sequence[Event] = ()) -> Campaign:
+    """A campaign as it is, not verified: for what was verified a moment ago, and for what shows nothing of a record.
+    known: as `Campaign.open` has it.
+    """
     with uncollected():
-        return Campaign.open(folder)
+        return Campaign.open(folder, known=known)
 
 
 def samples_of(campaign: Campaign, *, held: bool = False) -> TraceStore:

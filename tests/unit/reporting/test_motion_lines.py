@@ -10,7 +10,7 @@ import pytest
 from labctl.clock import SECOND
 from labctl.errors import BrokenRecord
 from labctl.nodes.policy_stream import POLICY
-from labctl.reporting.times.motion_lines import device_lines, motion_lines
+from labctl.reporting.times.motion_lines import _asked, device_lines, device_said, motion_lines, moved_in
 from labctl.streams import StreamSpec
 
 STEP_NS = SECOND // 10
@@ -49,7 +49,7 @@ class Store:
 
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_the_share_of_each_action_that_is_gone_at_its_end(share: float) -> None:
-    lines = motion_lines(Store(0.2, share), {"e": "p"}, ["p", "q"])
+    lines = motion_lines({"e": moved_in(Store(0.2, share), "e")}, {"e": "p"}, ["p", "q"])
     assert lines == {
         "p:": f"{share:.2f} of the way an action asks for is covered when it ends, {10 * share:.1f} rad/s for "
         "each radian it asks for"
@@ -57,13 +57,47 @@ def test_the_share_of_each_action_that_is_gone_at_its_end(share: float) -> None:
 
 
 def test_actions_that_ask_for_nothing_say_so_and_a_damaged_recording_says_nothing() -> None:
-    lines = motion_lines(Store(0.001, 1.0), {"e": "p"}, ["p"])
+    lines = motion_lines({"e": moved_in(Store(0.001, 1.0), "e")}, {"e": "p"}, ["p"])
     assert lines == {"p:": "no action asked for as much as a hundredth of a radian"}
     broken: Any = Store(0.2, 1.0, broken=True)
-    assert motion_lines(broken, {"e": "p"}, ["p"]) == {} == device_lines(broken, ["e"])
+    assert (
+        motion_lines({"e": moved_in(broken, "e")}, {"e": "p"}, ["p"]) == {} == device_lines([device_said(broken, "e")])
+    )
 
 
 def test_what_the_controller_said_is_summed_up_column_by_column() -> None:
-    found = device_lines(Store(0.2, 0.5), ["e"])
+    found = device_lines([device_said(Store(0.2, 0.5), "e")])
     assert found["control_command_success_rate:"] == "0.95 in the median, from 0.9 to 1"
     assert found["tau_ext.a:"] == "1 in the median, from 0 to 2"
+
+
+def test_episodes_of_an_arm_are_summed_up_as_if_all_actions_were_of_one() -> None:
+    """20 actions of 0.2 rad of which half is gone, and 20 of 0.1 rad that are gone whole: least squares through all of
+    them is (20 x 0.2 x 0.1 + 20 x 0.1 x 0.1) / (20 x 0.2^2 + 20 x 0.1^2) = 0.6.
+    """
+    found = {"e1": moved_in(Store(0.2, 0.5), "e1"), "e2": moved_in(Store(0.1, 1.0), "e2")}
+    (line,) = motion_lines(found, {"e1": "p", "e2": "p"}, ["p"]).values()
+    assert line.startswith("0.60 of the way") and "6.0 rad/s" in line
+
+
+def test_actions_of_several_questions_are_those_of_each_in_turn() -> None:
+    """Questions answered by 5, none, and 7 actions of different lengths: what was asked, and had, of each action by
+    itself, worked out one by one.
+    """
+    store = Store(0.2, 0.5)
+    columns, _, question = store.tables["policy"]
+    questions = np.repeat(question, 3, axis=0)
+    questions[:, [4, 5, 7]] = [[5, STEP_NS, SECOND], [0, STEP_NS, -1], [7, 2 * STEP_NS, SECOND + 6 * STEP_NS]]
+    store.tables["policy"] = (columns, np.full(3, SECOND), questions)
+    (_, t_ns, state), (_, at_ns, wanted) = store.tables["arm/state"], store.tables["arm/action"]
+    known = np.isfinite(wanted[:, :2]).all(axis=1)
+    at_ns, wanted, one_by_one = at_ns[known], wanted[known][:, :2], []
+    for count, span, first in [(5, STEP_NS, SECOND), (7, 2 * STEP_NS, SECOND + 6 * STEP_NS)]:
+        for number in range(count):
+            begins, ends = first + number * span, first + (number + 1) * span
+            here, there = np.flatnonzero(t_ns == begins)[0], np.flatnonzero(t_ns == ends)[0]
+            asked = wanted[np.flatnonzero(at_ns < ends)[-1]] - state[here, :2]
+            one_by_one += [
+                [a, h, span / SECOND] for a, h in zip(asked, state[there, :2] - state[here, :2], strict=True)
+            ]
+    assert np.array_equal(_asked(store, "e"), np.array(one_by_one))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -41,9 +43,20 @@ def test_what_was_read_a_moment_ago_is_not_read_again() -> None:
 def test_what_was_read_longest_ago_goes_when_there_is_no_room() -> None:
     store = Store()
     once = ReadOnce(store, most_bytes=3 * 1600)
-    for episode in ("e1", "e2", "e3", "e1", "e4", "e1", "e2"):
-        once.read(episode, "policy")
-    assert [episode for episode, _ in store.asked] == ["e1", "e2", "e3", "e4", "e2"]
+    for stream in ("a", "b", "c", "a", "d", "a", "b"):
+        once.read("e1", stream)
+    assert [stream for _, stream in store.asked] == ["a", "b", "c", "d", "b"]
+
+
+def test_an_episode_is_let_go_when_the_next_is_read() -> None:
+    store = Store()
+    once = ReadOnce(store)
+    times = weakref.ref(once.read("e1", "policy")[0])
+    once.streams("e1")
+    once.read("e2", "policy")
+    assert times() is None
+    once.read("e1", "policy")
+    assert store.asked == [("e1", "policy"), ("e1", ""), ("e2", "policy"), ("e1", "policy")]
 
 
 def test_a_stream_larger_than_the_room_is_given_out_all_the_same() -> None:

@@ -46,6 +46,29 @@ def test_an_appended_event_is_read_back_equal_and_chained(journal):
     assert chain_problems(journal.events()) == []
 
 
+def test_the_first_entries_alone_can_be_read(journal):
+    first, _, _ = (add(journal) for _ in range(3))
+    assert journal.events(most=1) == [first]
+
+
+def test_entries_that_were_read_before_are_the_same_ones_and_a_changed_one_is_as_it_is_now(journal, url):
+    add(journal)
+    add(journal)
+    before = journal.events()
+    later = add(journal)
+    again = journal.events(known=before)
+    assert all(one is two for one, two in zip(again, before, strict=False)) and again[2] == later
+    forged = [before[0], replace(before[1], body={"text": "another"})]
+    assert journal.events(known=forged)[1] == before[1], "what is in the journal counts, not what was read"
+
+
+def test_texts_that_entries_share_are_in_memory_once(journal):
+    add(journal, trial="t-1")
+    add(journal, trial="t-1")
+    one, two = journal.events()
+    assert one.who is two.who and one.trial is two.trial and one.kind is two.kind and two.prev is one.hash
+
+
 def test_a_committed_event_is_seen_by_another_connection_at_once(journal, url):
     event = add(journal)
     reader = Journal.open(url, "c", readonly=True)
