@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
-from support.robots.emulators import Emulators
+from support.robots.emulators import Emulators, busy_with
 
 from labctl.clock import SECOND
 from labctl.testing.given import FIXTURE
@@ -50,8 +50,10 @@ TWICE = (
     "ur5e_over_ros2",
     "ur5e_over_ros2_by_action",
 )
-LIVE_MARKS = [pytest.mark.real_time, pytest.mark.busy]
-MARKS = {name: [*LIVE_MARKS, *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE}
+MARKS = {
+    name: [pytest.mark.real_time, busy_with(ROBOTS[name][1]), *([pytest.mark.thorough] if name in TWICE else [])]
+    for name in LIVE
+}
 RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in ROBOTS]
 MOVED = [rig for rig in RIGS if rig.values != ("replay",)]  # a replay has its own way
 
