@@ -1,5 +1,5 @@
-"""Workers that compute leave live tests to the others; a test that hangs or kills its worker is named and run once; what
-takes long begins first.
+"""Workers that compute leave live tests to the others; a test that hangs or kills its worker is named and run once;
+what takes long begins first.
 """
 
 from __future__ import annotations
