@@ -1,5 +1,5 @@
-"""`labctl` as processes that begin at once: forked from one that has imported what a run needs, for tests that start it
-dozens of times. Importing is four fifths of such a run's processor time, and is what no such test asks about.
+"""`labctl`, or what else is named, as processes that begin at once: forked from one that has imported it all, for tests
+that start dozens. Importing is most of such a run's processor time, and is what no such test asks about.
 
 May not: be taken for how a process starts; that is tested where it is started as a person does.
 """
@@ -19,7 +19,7 @@ from typing import Any
 from support.machine.processes import end_with_parent
 
 TESTS = Path(__file__).parents[2]
-FIRST = ("labctl.cli.run", "labctl.cli.run_display", "labctl.runtime.campaign_run")
+FIRST = ("labctl.cli", "labctl.cli.run", "labctl.cli.run_display", "labctl.runtime.campaign_run")
 
 
 class Forked:
@@ -40,7 +40,9 @@ class Forked:
 
 
 class Warm:
-    """The process that forks them; they end with it."""
+    """The process that forks them; they end with it. modules: of which the first one's `main` gets their words; the
+    others are imported beforehand too.
+    """
 
     def __init__(self, modules: Sequence[str] = FIRST) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), os.environ.get("PYTHONPATH", "")])}
@@ -52,7 +54,7 @@ class Warm:
         self._heard()
 
     def start(self, words: Sequence[str], log: Path) -> Forked:
-        """`labctl WORDS…` in a process of its own; what it prints is added to a file."""
+        """With these words, in a process of its own; what it prints is added to a file."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"words": list(words), "log": str(log)}).encode() + b"\n")
         self._process.stdin.flush()
@@ -88,9 +90,9 @@ class Warm:
 
 
 @contextlib.contextmanager
-def warmed() -> Iterator[Warm]:
-    """One for a test."""
-    warm = Warm()
+def warmed(*modules: str) -> Iterator[Warm]:
+    """One for a test, of `labctl` unless other modules are named."""
+    warm = Warm(modules or FIRST)
     try:
         yield warm
     finally:
@@ -148,6 +150,4 @@ if __name__ == "__main__":
         importlib.import_module(module)
     given = serve()
     if given is not None:
-        from labctl.cli import main
-
-        main(given)
+        importlib.import_module(sys.argv[1]).main(given)
