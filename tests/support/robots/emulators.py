@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import itertools
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -39,6 +40,15 @@ def busy_with(name: str) -> pytest.MarkDecorator:
     times a second and keep a core busy, 0.6 of one in a campaign; on a UR, by RTDE or ROS 2, it is a quarter of one.
     """
     return pytest.mark.busy("core" if "fr3" in name else "share")
+
+
+def network_is_read() -> bool:
+    """May this user open raw sockets, where an FR3's driver reads? Who may not has the states of its client."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).close()
+    except OSError:
+        return False
+    return True
 
 
 def leave_out_without_client(name: str) -> None:
