@@ -6,7 +6,8 @@ one worker's, but each live campaign of tests/system stands for itself. Of live 
 `busy`) there is never more than one at a time: the first worker that is not nice runs them all, and the second one
 those that take a share of it (`busy("share")`), one at a time too.
 
-What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once.
+What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once. It is
+made anew of what `--costs FILE` wrote down: `.venv/bin/python -P tests/harness/pools.py FILE… > tests/harness/costs.tsv`.
 
 May not: decide what is run. Without pytest-xdist nothing here is asked.
 """
@@ -16,7 +17,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Collection, Mapping
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from xdist.scheduler.loadscope import LoadScopeScheduling
 
 LIVE = "@"  # before the scope of what goes by the clock
 LANES = {"core": "@@core@", "share": "@@share@"}  # and of what keeps a core busy meanwhile, or a share of one
+LONG_S = 12.0
 COSTS = Path(__file__).with_name("costs.tsv")  # of one case of a test: s, CPU s, its id without the case
 WHERE = "harness_scopes"  # in a worker's input: the file in which it writes scopes down
 
@@ -43,6 +46,19 @@ def known_costs(path: Path = COSTS) -> dict[str, tuple[float, float]]:
     """Seconds and CPU seconds of a case of a test, by its id without the case; of those that are worth a line."""
     rows = (line.split("\t") for line in path.read_text("utf-8").splitlines())
     return {test: (float(wall), float(cpu)) for wall, cpu, test in rows}
+
+
+def worth_a_line(files: Iterable[Path]) -> Iterator[str]:
+    """The lines of costs.tsv: what all cases of a test took in a run, where that is long, by the number of cases."""
+    cases: dict[str, dict[str, tuple[float, float]]] = {}
+    for path in files:
+        for line in path.read_text("utf-8").splitlines():
+            wall, cpu, nodeid = line.split("\t")
+            cases.setdefault(nodeid.partition("[")[0], {})[nodeid] = float(wall), float(cpu)
+    for test, taken in sorted(cases.items()):
+        wall, cpu = (sum(one[by] for one in taken.values()) for by in (0, 1))
+        if wall >= LONG_S or cpu >= LONG_S / 3:
+            yield f"{wall / len(taken):.1f}\t{cpu / len(taken):.1f}\t{test}"
 
 
 def longest_first(scopes: Mapping[str, Collection[str]], costs: Mapping[str, tuple[float, float]]) -> list[str]:
@@ -172,3 +188,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         draft = Path(f"{where}.{os.getpid()}")
         draft.write_text(json.dumps({item.nodeid: scope_of(item) for item in session.items}))
         draft.replace(where)
+
+
+if __name__ == "__main__":
+    print(*worth_a_line(map(Path, sys.argv[1:])), sep="\n")

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness.pools import known_costs, longest_first
+from harness.pools import known_costs, longest_first, worth_a_line
 
 TESTS = Path(__file__).resolve().parents[2]
 PURE = """
@@ -118,6 +118,13 @@ def test_what_takes_long_begins_first_by_the_clock_or_by_the_processor() -> None
     }
     costs = {"short.py::test_a": (9.0, 3.0), "waits.py::test_a": (5.0, 1.0), "long.py::test_a": (2.0, 2.0)}
     assert longest_first(scopes, costs) == ["@waits.py", "long.py", "short.py", "unknown.py", "other.py"]
+
+
+def test_costs_are_those_of_a_case_of_what_is_long_in_all(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("30.00\t2.00\ta.py::test_long[1]\n10.00\t1.00\ta.py::test_long[2]\n")
+    (tmp_path / "other").write_text("3.00\t2.50\tb.py::test_short\n2.00\t5.00\tb.py::test_that_computes\n")
+    found = list(worth_a_line([tmp_path / "one", tmp_path / "other"]))
+    assert found == ["20.0\t1.5\ta.py::test_long", "2.0\t5.0\tb.py::test_that_computes"]
 
 
 def test_every_test_whose_cost_is_known_is_there() -> None:
