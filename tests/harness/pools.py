@@ -6,8 +6,8 @@ one worker's, but each live campaign of tests/system stands for itself. Of live 
 `busy`) there is never more than one at a time: the first worker that is not nice runs them all, and the second one
 those that take a share of it (`busy("share")`), one at a time too.
 
-What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once. It is
-made anew of what `--costs FILE` wrote down: `.venv/bin/python -P tests/harness/pools.py FILE… > tests/harness/costs.tsv`.
+What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once. Anew, of
+what `--costs FILE` wrote down: `.venv/bin/python -P tests/harness/pools.py FILE… > tests/harness/costs.tsv`.
 
 May not: decide what is run. Without pytest-xdist nothing here is asked.
 """
