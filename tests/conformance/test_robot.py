@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
-from support.robots.emulators import Emulators
+from support.robots.emulators import Emulators, busy_with, network_is_read
 
 from labctl.clock import SECOND
 from labctl.testing.driving import DrivingConformance
@@ -42,9 +42,10 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "ur5e_over_rtde": ("emulated", "emulated_ur5e", {}),
 }
-LIVE = [name for name, (driver, *_) in ROBOTS.items() if driver == "emulated"]
-# Who may not open raw sockets reads the client in fr3_over_fci too, the UR5 is the UR5e with other dimensions, and what
-# is ROS 2's own is in tests/emulators/test_ros2.py.
+# Who may not open raw sockets reads the client in fr3_over_fci too.
+TRIED = [name for name in ROBOTS if name != "fr3_states_of_the_client" or network_is_read()]
+LIVE = [name for name in TRIED if ROBOTS[name][0] == "emulated"]
+# The UR5 is the UR5e with other dimensions, and what is ROS 2's own is in tests/emulators/test_ros2.py.
 TWICE = (
     "fr3_states_of_the_client",
     "fr3_under_impedance",
@@ -52,9 +53,11 @@ TWICE = (
     "ur5e_over_ros2",
     "ur5e_over_ros2_by_action",
 )
-LIVE_MARKS = [pytest.mark.real_time, pytest.mark.busy]
-MARKS = {name: [*LIVE_MARKS, *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE}
-RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in ROBOTS]
+MARKS = {
+    name: [pytest.mark.real_time, busy_with(ROBOTS[name][1]), *([pytest.mark.thorough] if name in TWICE else [])]
+    for name in LIVE
+}
+RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in TRIED]
 MOVED = [rig for rig in RIGS if rig.values != ("replay",)]  # a replay has its own way
 
 

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
-from support.robots.emulators import NAMES, Emulator
+from support.robots.emulators import NAMES, Emulator, busy_with, network_is_read
 
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import PATIENCE_NS
 
-pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 
 MODES = [(name, servo) for name in ("emulated_fr3", "emulated_ur5e") for servo in ("joint", "cartesian", "velocity")]
 MODES.remove(("emulated_fr3", "joint"))  # the FR3 is not given joints: see the driver
@@ -29,7 +29,14 @@ BESIDES = {"": {}, "states of the client": {"states": "client"}, "an FER": {"mod
 PAUSE_US = 150_000  # longer than the FR3's driver lets a speed hold, shorter than the watchdog on the UR
 
 
-@pytest.fixture(scope="module", params=MODES, ids="-".join)
+TRIED = [
+    pytest.param((name, servo), id=f"{name}-{servo}", marks=busy_with(name))
+    for name, servo in MODES
+    if "of the client" not in servo or network_is_read()  # who may not takes them from there in any case
+]
+
+
+@pytest.fixture(scope="module", params=TRIED)
 def robot_of(request: pytest.FixtureRequest) -> Iterator[RobotRig]:
     """A robot with a load, driven in one of its modes."""
     name, servo = request.param

@@ -3,7 +3,11 @@
 A campaign in real time waits most of its time for robots, and a computation for nothing. Side by side they fill the
 machine, and as the kernel lets a process that is not `nice` go first, a robot hardly meets its neighbour. A file is
 one worker's, but each live campaign of tests/system stands for itself. Of live tests that keep a core busy (marker
-`busy`) there is never more than one at a time: the first worker that is not nice runs them all.
+`busy`) there is never more than one at a time: the first worker that is not nice runs them all, and the second one
+those that take a share of it (`busy("share")`), one at a time too.
+
+What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once. Anew, of
+what `--costs FILE` wrote down: `.venv/bin/python -P tests/harness/pools.py FILE… > tests/harness/costs.tsv`.
 
 May not: decide what is run. Without pytest-xdist nothing here is asked.
 """
@@ -13,13 +17,18 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what keeps a core busy meanwhile
+LIVE = "@"  # before the scope of what goes by the clock
+LANES = {"core": "@@core@", "share": "@@share@"}  # and of what keeps a core busy meanwhile, or a share of one
+LONG_S = 12.0
+COSTS = Path(__file__).with_name("costs.tsv")  # of one case of a test: s, CPU s, its id without the case
 WHERE = "harness_scopes"  # in a worker's input: the file in which it writes scopes down
 
 
@@ -28,8 +37,40 @@ def scope_of(item: pytest.Item) -> str:
     file = item.nodeid.partition("::")[0]
     if item.get_closest_marker("real_time") is None:
         return file
-    lane = LIVE if item.get_closest_marker("busy") is None else BUSY
+    busy = item.get_closest_marker("busy")
+    lane = LIVE if busy is None else LANES[busy.args[0] if busy.args else "core"]
     return lane + (item.nodeid if file.startswith("tests/system/") else file)
+
+
+def known_costs(path: Path = COSTS) -> dict[str, tuple[float, float]]:
+    """Seconds and CPU seconds of a case of a test, by its id without the case; of those that are worth a line."""
+    rows = (line.split("\t") for line in path.read_text("utf-8").splitlines())
+    return {test: (float(wall), float(cpu)) for wall, cpu, test in rows}
+
+
+def worth_a_line(files: Iterable[Path]) -> Iterator[str]:
+    """The lines of costs.tsv: what all cases of a test took in a run, where that is long, by the number of cases."""
+    cases: dict[str, dict[str, tuple[float, float]]] = {}
+    for path in files:
+        for line in path.read_text("utf-8").splitlines():
+            wall, cpu, nodeid = line.split("\t")
+            cases.setdefault(nodeid.partition("[")[0], {})[nodeid] = float(wall), float(cpu)
+    for test, taken in sorted(cases.items()):
+        wall, cpu = (sum(one[by] for one in taken.values()) for by in (0, 1))
+        if wall >= LONG_S or cpu >= LONG_S / 3:
+            yield f"{wall / len(taken):.1f}\t{cpu / len(taken):.1f}\t{test}"
+
+
+def longest_first(scopes: Mapping[str, Collection[str]], costs: Mapping[str, tuple[float, float]]) -> list[str]:
+    """Scopes by what their tests take: the clock's time where they go by it, the processor's otherwise. Those of which
+    nothing is known come last, as they were.
+    """
+
+    def takes(scope: str) -> float:
+        by = 0 if scope.startswith(LIVE) else 1
+        return sum(costs.get(nodeid.partition("[")[0], (0.0, 0.0))[by] for nodeid in scopes[scope])
+
+    return sorted(scopes, key=takes, reverse=True)
 
 
 class Pools(LoadScopeScheduling):
@@ -37,13 +78,18 @@ class Pools(LoadScopeScheduling):
 
     def __init__(self, config: pytest.Config, log: Any, scopes: Path) -> None:
         super().__init__(config, log)
-        config.option.loadscopereorder = False  # as collected: whole campaigns before what is short
+        config.option.loadscopereorder = False  # the order is ours
         self._file = scopes
         self._scopes: dict[str, str] = {}
+        self._order: dict[str, int] = {}
 
     def schedule(self) -> None:
         if not self._scopes and self._file.exists():
             self._scopes = json.loads(self._file.read_text())
+            together: dict[str, list[str]] = {}
+            for nodeid, scope in self._scopes.items():
+                together.setdefault(scope, []).append(nodeid)
+            self._order = {scope: at for at, scope in enumerate(longest_first(together, known_costs()))}
         super().schedule()
 
     def _split_scope(self, nodeid: str) -> str:
@@ -53,12 +99,18 @@ class Pools(LoadScopeScheduling):
         """A scope for this worker: live ones for those that are not nice, who compute when no such is left."""
         eager = [other for other in self.nodes if not other.gateway.spec.nice and not other.shutting_down]
         live = [scope for scope in self.workqueue if scope.startswith(LIVE)]
-        if node in eager[1:]:
-            live = [scope for scope in live if not scope.startswith(BUSY)]
-        live.sort(key=lambda scope: not scope.startswith(BUSY))
-        if live and (node in eager or not eager):
-            return live[0]
-        return next((scope for scope in self.workqueue if not scope.startswith(LIVE)), None)
+        if node in eager or not eager:
+            mine = self._lanes_of(eager.index(node), len(eager)) if eager else tuple(LANES.values())
+            lanes = [scope for scope in live if scope.startswith(mine)]
+            if lanes or (live := [scope for scope in live if not scope.startswith(tuple(LANES.values()))]):
+                return min(lanes or live, key=self._order.__getitem__)
+        pure = (scope for scope in self.workqueue if not scope.startswith(LIVE))
+        return min(pure, key=self._order.__getitem__, default=None)
+
+    @staticmethod
+    def _lanes_of(place: int, eager: int) -> tuple[str, ...]:
+        """What this one of the workers that are not nice has to itself: all lanes, where there is no second one."""
+        return tuple(lane for at, lane in enumerate(LANES.values()) if place == min(at, eager - 1))
 
     def _assign_work_unit(self, node: Any) -> None:
         scope = self._next_for(node)
@@ -67,6 +119,8 @@ class Pools(LoadScopeScheduling):
             super()._assign_work_unit(node)
 
     def _reschedule(self, node: Any) -> None:
+        if self._pending_of(self.assigned_work[node]) > 2:  # as the original; it asks after each test
+            return
         if self._next_for(node) is not None:
             super()._reschedule(node)
         elif not node.shutting_down:
@@ -134,3 +188,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
         draft = Path(f"{where}.{os.getpid()}")
         draft.write_text(json.dumps({item.nodeid: scope_of(item) for item in session.items}))
         draft.replace(where)
+
+
+if __name__ == "__main__":
+    print(*worth_a_line(map(Path, sys.argv[1:])), sep="\n")

@@ -17,19 +17,24 @@ from support.joint.joint_labs import Labs
 from support.joint.relay import Relay, relay
 from support.machine.postgres import free_port
 from support.machine.processes import end_with_parent
+from support.machine.warm import FIRST, Forked, Warm
 
 LABCTL = str(Path(sys.executable).with_name("labctl"))
 PORT = 7441
+SERVED = (*FIRST, "labctl.cli.keeping.joint", "labctl.joint.door")
 
 
 @dataclass
 class Wires:
-    """within: words before a command of the host or a cell; relays: of each cell, on loopback."""
+    """within: words before a command of the host or a cell; relays: of each cell, on loopback; warm: what forks them
+    where nothing stands before a command.
+    """
 
     labs: Labs
     bind: str
     within: Mapping[str, Sequence[str]]
     relays: Mapping[str, Relay] = field(default_factory=dict[str, Relay])
+    warm: Warm | None = None
 
     def cut(self, cell: str) -> None:
         """Nothing passes between a cell and its seal host any more."""
@@ -44,16 +49,15 @@ class Wires:
         else:
             _ip("-n", _space("host"), "link", "set", f"to-{cell}", "up")
 
-    def serve(self) -> subprocess.Popen[bytes]:
+    def serve(self) -> subprocess.Popen[bytes] | Forked:
         """`labctl joint serve`, as its own process."""
-        words = [*self.within["host"], LABCTL, "joint", "serve", self.labs.made.folder.name, "--bind", self.bind]
-        return _start([*words, "--lab", str(self.labs.host)], self.labs.host / "serve.log")
+        words = ["joint", "serve", self.labs.made.folder.name, "--bind", self.bind, "--lab", str(self.labs.host)]
+        return self._start("host", words, self.labs.host / "serve.log")
 
-    def run(self, cell: str, folder: Path, *, live: bool) -> subprocess.Popen[bytes]:
+    def run(self, cell: str, folder: Path, *, live: bool) -> subprocess.Popen[bytes] | Forked:
         """`labctl run --headless` of a cell's part, as its own process."""
         time = "--real-time" if live else "--simulated-time"
-        words = [*self.within[cell], LABCTL, "run", str(folder), "--headless", time]
-        return _start(words, self.labs.cells[cell] / "run.log")
+        return self._start(cell, ["run", str(folder), "--headless", time], self.labs.cells[cell] / "run.log")
 
     def labctl(self, cell: str, *words: str) -> str:
         """What a verb prints at a cell or the host; it has to succeed."""
@@ -73,8 +77,15 @@ class Wires:
         self.labctl(cell, "joint", "join", *files, "--lab", str(lab))
         return lab / "campaigns" / f"two-{cell}"
 
+    def _start(self, where: str, words: Sequence[str], log: Path) -> subprocess.Popen[bytes] | Forked:
+        if self.warm is not None:
+            return self.warm.start(words, log)
+        typed = [*self.within[where], LABCTL, *words]
+        with log.open("ab") as out:
+            return subprocess.Popen(typed, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent)
 
-def kill(process: subprocess.Popen[bytes]) -> None:
+
+def kill(process: subprocess.Popen[bytes] | Forked) -> None:
     """kill -9 of a process and its children."""
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGKILL)
@@ -82,7 +93,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def by_relay(labs: Labs) -> Iterator[Wires]:
+def by_relay(labs: Labs, warm: Warm | None = None) -> Iterator[Wires]:
     """On loopback; `labs` were made with any address."""
     port, relays = free_port(), dict[str, Relay]()
     with ExitStack() as stack:
@@ -91,7 +102,7 @@ def by_relay(labs: Labs) -> Iterator[Wires]:
             relays[cell] = stack.enter_context(relay(("127.0.0.1", own), ("127.0.0.1", port), seed=seed))
             _readdress(labs, cell, f"tcp://127.0.0.1:{own}")
         nowhere: dict[str, Sequence[str]] = dict.fromkeys(("host", *labs.cells), ())
-        yield Wires(labs, f"tcp://127.0.0.1:{port}", nowhere, relays)
+        yield Wires(labs, f"tcp://127.0.0.1:{port}", nowhere, relays, warm)
 
 
 @contextmanager
@@ -122,11 +133,6 @@ def _space(name: str) -> str:
 
 def _ip(*words: str) -> None:
     subprocess.run(["ip", *words], check=True)
-
-
-def _start(words: Sequence[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("ab") as out:
-        return subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent)
 
 
 def _readdress(labs: Labs, cell: str, address: str) -> None:

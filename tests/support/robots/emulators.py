@@ -6,6 +6,7 @@ import copy
 import importlib.util
 import itertools
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -32,6 +33,22 @@ DOMAINS = 100  # of ROS 2, whose ports are below those that systems hand out
 _numbers = itertools.count(1)
 START_S = 60.0
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
+
+
+def busy_with(name: str) -> pytest.MarkDecorator:
+    """The marker of a test on an emulator of this name, or of this cell: an FR3's client and controller meet a thousand
+    times a second and keep a core busy, 0.6 of one in a campaign; on a UR, by RTDE or ROS 2, it is a quarter of one.
+    """
+    return pytest.mark.busy("core" if "fr3" in name else "share")
+
+
+def network_is_read() -> bool:
+    """May this user open raw sockets, where an FR3's driver reads? Who may not has the states of its client."""
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_UDP).close()
+    except OSError:
+        return False
+    return True
 
 
 def leave_out_without_client(name: str) -> None:

@@ -13,6 +13,7 @@ from labctl.clock import ManualClock, MonotonicClock
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign, Opened, close_campaign, freeze_campaign, open_campaign, unblind_campaign
 from support.machine.processes import end_with_parent
+from support.machine.warm import Forked, Warm
 from support.runs.recordings import copied
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -170,9 +171,11 @@ def events_of(folder: Path) -> list[Any]:
         return campaign.events()
 
 
-def start_run(folder: Path, *, live: bool, log: Path) -> subprocess.Popen[bytes]:
-    """`labctl run --headless` as its own process, its output in a file."""
-    time = "--real-time" if live else "--simulated-time"
-    words = [str(Path(sys.executable).with_name("labctl")), "run", str(folder), "--headless", time]
+def start_run(folder: Path, *, live: bool, log: Path, warm: Warm | None = None) -> subprocess.Popen[bytes] | Forked:
+    """`labctl run --headless` as its own process, its output in a file; warm: whose fork it is."""
+    words = ["run", str(folder), "--headless", "--real-time" if live else "--simulated-time"]
+    if warm is not None:
+        return warm.start(words, log)
+    words = [str(Path(sys.executable).with_name("labctl")), *words]
     with log.open("ab") as out:
         return subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent)

@@ -1,5 +1,5 @@
-"""Acts on a queue in a process that ends itself by kill -9 at one of its steps on the disk:
-`python -m support.submissions.killed_queue LAB STEP REQUEST…`. Each id that was acknowledged is printed.
+"""Acts on a queue in a process (`support.machine.warm`) that ends itself by kill -9 at one of its steps on the disk:
+LAB STEP REQUEST… are its words. Each id that was acknowledged is printed.
 
 STEP counts from 1: before and after each sealed file, each entry of the journal, each head and the folder's making.
 """
@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,8 +40,9 @@ class Steps:
         return done
 
 
-def main(lab: Path, last: int, requests: list[Path]) -> None:
+def main(words: Sequence[str]) -> None:
     """Take each request in, move, and withdraw the first."""
+    lab, last, requests = Path(words[0]), int(words[1]), [Path(word) for word in words[2:]]
     steps, clock = Steps(last), ManualClock(DAY_NS)
     book.replace_file = steps.around(book.replace_file)
     book.append_head = steps.around(book.append_head)
@@ -57,7 +57,3 @@ def main(lab: Path, last: int, requests: list[Path]) -> None:
     print("added", flush=True)
     steps.step()
     print("whole", flush=True)
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]), int(sys.argv[2]), [Path(word) for word in sys.argv[3:]])

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
-from support.robots.emulators import NAMES, Emulator
+from support.robots.emulators import NAMES, Emulator, busy_with
 from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import children, of_kind, running, wait_for
 
@@ -134,14 +134,20 @@ ROS2_FAULTS = {
 }
 
 
-@pytest.mark.busy
 @pytest.mark.parametrize(
     ("emulator", "faults"),
     [
-        ("emulated_fr3", [*FR3_FAULTS.items()]),
-        ("emulated_ur5e", [*UR_FAULTS.items()]),
-        ("emulated_ros2", [*ROS2_FAULTS.items()]),
-        pytest.param("emulated_fr3", [*FR3_FAULTS.items()] * 3, marks=pytest.mark.interop),  # takes four minutes
+        *(
+            pytest.param(cell, [*faults.items()], marks=busy_with(cell))
+            for cell, faults in (
+                ("emulated_fr3", FR3_FAULTS),
+                ("emulated_ur5e", UR_FAULTS),
+                ("emulated_ros2", ROS2_FAULTS),
+            )
+        ),
+        pytest.param(
+            "emulated_fr3", [*FR3_FAULTS.items()] * 3, marks=[busy_with("fr3"), pytest.mark.interop]
+        ),  # takes four minutes
     ],
     indirect=["emulator"],
     ids=["fr3", "ur5e", "ros2", "fr3-24-in-one-campaign"],
@@ -186,8 +192,11 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
     assert verify_campaign(folder).problems == []
 
 
-@pytest.mark.busy
-@pytest.mark.parametrize("emulator", ["emulated_fr3", "emulated_ur5e", "emulated_ros2"], indirect=True)
+@pytest.mark.parametrize(
+    "emulator",
+    [pytest.param(cell, marks=busy_with(cell)) for cell in ("emulated_fr3", "emulated_ur5e", "emulated_ros2")],
+    indirect=True,
+)
 def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator, tmp_path: Path) -> None:
     """Run frozen, controller killed, arm process frozen, arm process killed: each in an episode of its own. The stated
     times are the lease (0.3 s), the stale target (0.5 s), and the robot's own watch (0.2 s on the FCI, 0.25 s on RTDE;

@@ -21,7 +21,7 @@ from labctl.devices import Setpoints
 from labctl.store.verifying.verify import verify_campaign
 from labctl.testing.robot_rig import RobotRig
 
-pytestmark = [pytest.mark.real_time, pytest.mark.thorough, pytest.mark.alone, pytest.mark.limit(900)]
+pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough, pytest.mark.limit(900)]
 
 FIRST, SECOND_HOST = "127.0.0.6", "127.0.0.7"  # as the shipped cell says
 # Of both at rest after one of them began to stop itself: a visit of 20 ms, then each robot's own braking of some tenth

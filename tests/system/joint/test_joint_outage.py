@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 from support.joint.joint_labs import Labs, make_labs
-from support.joint.wires import Wires, by_namespaces, by_relay, kill
+from support.joint.wires import SERVED, Wires, by_namespaces, by_relay, kill
+from support.machine.warm import warmed
 from support.runs.campaigns import events_of
 from support.runs.live_campaign import CLOCK, of_kind, wait_for
 
@@ -24,6 +25,7 @@ from labctl.joint.state import JointKind
 from labctl.store.journal import events_of as every_event_of
 
 LONG = [pytest.mark.thorough, pytest.mark.limit(1500)]
+ROUNDS = 40
 
 
 def over(wires: Wires, folders: dict[str, Path]) -> None:
@@ -54,16 +56,17 @@ def _published_without_its_key(wires: Wires, cell: str, folder: Path) -> None:
     assert not [path for path in out.rglob("*") if path.is_file() and key in path.read_bytes()]
 
 
-@pytest.mark.parametrize("rounds", [pytest.param(12, marks=LONG), pytest.param(40, marks=LONG)])
-def test_whatever_link_and_processes_suffer_each_trial_is_run_once(tmp_path: Path, rounds: int) -> None:
-    labs, chance = make_labs(tmp_path, blocks=8 if rounds > 20 else 4), random.Random(rounds)
-    with by_relay(labs) as wires:
+@pytest.mark.thorough
+@pytest.mark.limit(1500)
+def test_whatever_link_and_processes_suffer_each_trial_is_run_once(tmp_path: Path) -> None:
+    labs, chance = make_labs(tmp_path, blocks=8), random.Random(ROUNDS)
+    with warmed(*SERVED) as warm, by_relay(labs, warm) as wires:
         host = wires.serve()
         folders = {cell: wires.join(cell) for cell in "ab"}
         runs = {cell: wires.run(cell, folder, live=False) for cell, folder in folders.items()}
         known: dict[Path, list[Event]] = {}
         try:
-            for _ in range(rounds):
+            for _ in range(ROUNDS):
                 CLOCK.sleep_until(CLOCK.now_ns() + chance.randrange(3000) * MILLISECOND)
                 act, cell = chance.choice(["host", "cell", "cut", "slow", "lossy", "join"]), chance.choice("ab")
                 if act == "host":

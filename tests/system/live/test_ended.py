@@ -122,7 +122,8 @@ def test_stop_lets_the_trial_that_runs_be_scored_and_at_once_ends_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], time: str
 ) -> None:
     """From another shell, which waits: when it is back, the campaign is free for the next verb."""
-    folder = campaign(tmp_path, time, items=2, budget=20.0)
+    lasts = {"items": 2, "budget": 20.0} if time == "--simulated-time" else {}
+    folder = campaign(tmp_path, time, **lasts)
     with run_on_a_terminal(folder, time) as (run, _):
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         assert call(["stop", str(folder), "--who", "lea"]) == 0

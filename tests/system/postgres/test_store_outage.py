@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from support.machine.postgres import Postgres, Relay, needs_server
 from support.machine.processes import end_with_parent
+from support.machine.warm import Warm, warmed
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import CLOCK, last_seq, of_kind, running, wait_for
 
@@ -156,6 +157,12 @@ def test_a_run_ends_with_a_line_where_the_server_never_answered(tmp_path: Path) 
     assert StoreCopy(folder).close() == "", "without [store] nothing is started and nothing said"
 
 
+@pytest.fixture
+def warm() -> Iterator[Warm]:
+    with warmed() as made:
+        yield made
+
+
 @contextmanager
 def following(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The process that copies, as a run starts it."""
@@ -174,7 +181,7 @@ def following(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
 @pytest.mark.limit(900)
 @pytest.mark.parametrize("rounds", [10])
 def test_run_copy_and_server_are_killed_anywhere_and_nothing_acknowledged_is_lost(
-    server: Postgres, tmp_path: Path, rounds: int
+    server: Postgres, tmp_path: Path, warm: Warm, rounds: int
 ) -> None:
     """The crash matrix of the journal, with a server: in each round the run is killed -9 at a random entry, and with it
     the server, the process that copies, both, or neither; then all go on.
@@ -192,7 +199,7 @@ def test_run_copy_and_server_are_killed_anywhere_and_nothing_acknowledged_is_los
         before = events_of(folder)
         reached = len(before) + draw.randint(1, 14)
         with following(folder) as copying:
-            run = start_run(folder, live=False, log=log)
+            run = start_run(folder, live=False, log=log, warm=warm)
             while run.poll() is None and last_seq(folder) < reached:
                 CLOCK.sleep_until(CLOCK.now_ns() + 2 * MILLISECOND)
             acknowledged = there(server, folder)
@@ -218,7 +225,7 @@ def test_run_copy_and_server_are_killed_anywhere_and_nothing_acknowledged_is_los
         trial = next_trial(fold(killed))
         hit[f"{victims}, {trial.state if trial else 'over'}"] += 1
     with following(folder) as copying:
-        assert start_run(folder, live=False, log=log).wait() == 0
+        assert start_run(folder, live=False, log=log, warm=warm).wait() == 0
         assert copying.stdin is not None
         copying.stdin.close()
         assert copying.wait(timeout=60) == 0, "it ends once all of it is there"

@@ -4,15 +4,12 @@ record holds, and the same acts go on from there.
 
 from __future__ import annotations
 
-import os
 import shutil
-import subprocess
-import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from support.machine.processes import end_with_parent
+from support.machine.warm import Warm, warmed
 from support.runs.campaigns import make_campaign
 from support.submissions.outside import outside
 
@@ -21,21 +18,27 @@ from labctl.queue import book
 from labctl.queue.acts import take_in
 from labctl.queue.entries import Step
 
-TESTS = Path(__file__).resolve().parents[2]
 MOST_STEPS = 80
 
 
-def killed_at(lab: Path, step: int, requests: list[Path]) -> list[str]:
+@pytest.fixture
+def warm() -> Iterator[Warm]:
+    with warmed("support.submissions.killed_queue") as made:
+        yield made
+
+
+def killed_at(warm: Warm, lab: Path, step: int, requests: list[Path]) -> list[str]:
     """What a process acknowledged that ended itself at this step."""
-    words = [sys.executable, "-m", "support.submissions.killed_queue", str(lab), str(step), *map(str, requests)]
-    environment = {**os.environ, "PYTHONPATH": str(TESTS)}
-    done = subprocess.run(words, capture_output=True, text=True, env=environment, preexec_fn=end_with_parent)
-    assert done.returncode in (0, -9), done.stderr
-    return done.stdout.split("\n")[:-1]
+    told = lab.parent / "told.txt"
+    code = warm.start([str(lab), str(step), *map(str, requests)], told).wait()
+    assert code in (0, -9), told.read_text()
+    return told.read_text().split("\n")[:-1]
 
 
 @pytest.mark.parametrize("steps", [(9,), pytest.param(range(1, MOST_STEPS), marks=[pytest.mark.thorough])])
-def test_what_was_acknowledged_is_there_once_and_the_record_holds(tmp_path: Path, steps: Sequence[int]) -> None:
+def test_what_was_acknowledged_is_there_once_and_the_record_holds(
+    warm: Warm, tmp_path: Path, steps: Sequence[int]
+) -> None:
     theirs = outside(tmp_path)
     make_campaign(theirs.lab)
     requests = [theirs.request() for _ in range(2)]
@@ -43,7 +46,7 @@ def test_what_was_acknowledged_is_there_once_and_the_record_holds(tmp_path: Path
     for step in steps:
         theirs.lab = lab = tmp_path / f"killed-{step}" / "lab"
         shutil.copytree(plain, lab)
-        told = killed_at(lab, step, requests)
+        told = killed_at(warm, lab, step, requests)
         assert book.verify(lab)[2] == [], f"killed at step {step}"
         found = book.read(lab).queue
         acknowledged = [line for line in told if line.startswith("s-")]

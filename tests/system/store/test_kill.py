@@ -7,12 +7,15 @@ from __future__ import annotations
 import os
 import random
 import signal
+import subprocess
 from collections import Counter
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
 import pytest
+from support.machine.warm import Forked, warmed
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import CLOCK, children, last_seq, of_kind, running, wait_for
 from support.sealed_recordings import assert_all_sealed
@@ -31,9 +34,8 @@ LOOKS_NS = 2 * MILLISECOND  # between looks at the journal: who only looks leave
 FIFTY = pytest.param(50, marks=[pytest.mark.thorough, pytest.mark.limit(1500)])
 
 
-def kill_at(folder: Path, log: Path, reached: Callable[[], bool]) -> bool:
-    """Start a run and kill it -9 once its journal has come that far; False when it ended by itself before."""
-    run = start_run(folder, live=False, log=log)
+def kill_at(run: subprocess.Popen[bytes] | Forked, reached: Callable[[], bool]) -> bool:
+    """Kill a run -9 once its journal has come that far; False when it ended by itself before."""
     while run.poll() is None:
         if reached():
             os.killpg(run.pid, signal.SIGKILL)
@@ -72,7 +74,7 @@ def check_recovered(folder: Path, before: list[Event], after: list[Event]) -> No
 @pytest.mark.parametrize("rounds", [10, FIFTY])
 def test_kills_anywhere_lose_nothing_acknowledged(tmp_path: Path, rounds: int) -> None:
     """One campaign is killed again and again at random entries of its journal, each fifth time as soon as an episode
-    runs, and then runs to its end.
+    runs, and then runs to its end. Ten runs are started as a person starts them, fifty are forked.
     """
     arms = [HUMAN, policy("policy-a", skill="swift"), policy("policy-b", skill="slow")]
     campaign = make_campaign(
@@ -81,17 +83,21 @@ def test_kills_anywhere_lose_nothing_acknowledged(tmp_path: Path, rounds: int) -
     folder, log = campaign.folder, tmp_path / "run.log"
     draw = random.Random(1)
     phases: Counter[str] = Counter()
-    for number in range(rounds):
-        before = events_of(folder)
-        kind, seq = (Kind.GO, len(before) + 1) if number % 5 == 2 else (None, len(before) + draw.randint(1, 14))
-        reached = partial(lambda kind, seq: last_seq(folder, kind) >= seq, kind, seq)
-        assert kill_at(folder, log, reached), "the campaign was over before its last kill"
+    with ExitStack() as stack:
+        warm = stack.enter_context(warmed()) if rounds >= 50 else None
+        begun = partial(start_run, folder, live=False, log=log, warm=warm)
         killed = events_of(folder)
-        check_recovered(folder, before, killed)
-        state = fold(killed)
-        trial = next_trial(state)
-        phases[str(trial.state) if trial else "over"] += 1
-    assert start_run(folder, live=False, log=log).wait() == 0
+        for number in range(rounds):
+            before = killed  # nobody writes between a kill and the next start
+            kind, seq = (Kind.GO, len(before) + 1) if number % 5 == 2 else (None, len(before) + draw.randint(1, 14))
+            reached = partial(lambda kind, seq: last_seq(folder, kind) >= seq, kind, seq)
+            assert kill_at(begun(), reached), "the campaign was over before its last kill"
+            killed = events_of(folder)
+            check_recovered(folder, before, killed)
+            state = fold(killed)
+            trial = next_trial(state)
+            phases[str(trial.state) if trial else "over"] += 1
+        assert begun().wait() == 0
     done = events_of(folder)
     assert len(phases) >= (5 if rounds >= 50 else 3), f"the kills hit only {dict(phases)}"
     assert next_trial(fold(done)) is None

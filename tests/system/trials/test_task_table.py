@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 from support.runs.task_table_campaign import open_table, run_to_table
 
+import labctl.cli.demo
 from labctl.cli.demo import demo
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
@@ -36,8 +37,23 @@ def test_stages_and_success_reach_the_table_as_devices_told_them(tmp_path):
 
 
 @pytest.mark.thorough
-@pytest.mark.limit(2400)
-def test_the_demo_of_tasks_goes_from_an_empty_folder_to_a_verified_record_and_its_analysis(tmp_path: Path):
+def test_the_demo_of_tasks_goes_from_an_empty_folder_to_a_verified_record_and_its_analysis(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """With three blocks of each condition instead of its eight, and otherwise as typed. That whole campaigns name the
+    weak axis is tests/system/reporting/test_four_axes.py.
+    """
+    fresh = labctl.cli.demo._fresh
+
+    def smaller(folder: Path) -> Path:
+        lab = fresh(folder)
+        protocol = lab / "protocols/demo_tasks.toml"
+        text = protocol.read_text("utf-8")
+        assert text.count("blocks_per_condition = 8 ") == 1
+        protocol.write_text(text.replace("blocks_per_condition = 8 ", "blocks_per_condition = 3 "), "utf-8")
+        return lab
+
+    monkeypatch.setattr(labctl.cli.demo, "_fresh", smaller)
     said = CliRunner().invoke(demo, ["--tasks", "--dir", str(tmp_path / "lab")])
     assert said.exit_code == 0, said.output
     assert "verified: chain, commitment, traces and videos hold" in said.output

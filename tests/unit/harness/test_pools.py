@@ -1,4 +1,6 @@
-"""Workers that compute leave live tests to the others; a test that hangs or kills its worker is named and run once."""
+"""Workers that compute leave live tests to the others; a test that hangs or kills its worker is named and run once;
+what takes long begins first.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from harness.pools import known_costs, longest_first, worth_a_line
 
 TESTS = Path(__file__).resolve().parents[2]
 PURE = """
@@ -47,10 +50,18 @@ import pytest
 
 pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
+def ran(name):
+    with open("ran", "a") as file:
+        print(name, os.nice(0), os.getpid(), file=file)
+
 @pytest.mark.parametrize("n", range(4))
 def test_busy(n):
-    with open("ran", "a") as file:
-        print("busy", os.nice(0), os.getpid(), file=file)
+    ran("busy")
+
+@pytest.mark.busy("share")
+@pytest.mark.parametrize("n", range(2))
+def test_part(n):
+    ran("part")
 """
 BASE = os.nice(0)
 NICE = min(BASE + 3, 19)  # 19 is the most there is
@@ -80,18 +91,49 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
 
 def test_live_tests_run_on_workers_that_are_not_nice(told: tuple[str, list[str]]) -> None:
     live = [line for line in told[1] if not line.startswith("pure")]
-    assert len(live) == 18 and {line.split()[1] for line in live} == {str(BASE)}
+    assert len(live) == 24 and {line.split()[1] for line in live} == {str(BASE)}
     assert f"pure {NICE}" in told[1], "and the nice one computed"
 
 
 def test_every_test_ran_once_though_one_took_its_worker_along(told: tuple[str, list[str]]) -> None:
     names = [line.split()[0] for line in told[1]]
-    assert sorted(names) == sorted(["pure"] * 8 + ["live"] * 4 + ["busy"] * 12 + ["hangs", "after"])
-    assert "1 failed, 25 passed" in told[0]
+    assert sorted(names) == sorted(["pure"] * 8 + ["live"] * 4 + ["busy"] * 12 + ["part"] * 6 + ["hangs", "after"])
+    assert "1 failed, 31 passed" in told[0]
 
 
-def test_what_keeps_a_core_busy_is_one_workers_alone(told: tuple[str, list[str]]) -> None:
-    assert len({line.split()[2] for line in told[1] if line.startswith("busy")}) == 1
+def test_what_keeps_a_core_busy_is_one_workers_alone_and_what_takes_a_part_of_one_is_anothers(
+    told: tuple[str, list[str]],
+) -> None:
+    busy, part = ({line.split()[2] for line in told[1] if line.startswith(name)} for name in ("busy", "part"))
+    assert len(busy) == len(part) == 1 and busy != part
+
+
+def test_what_takes_long_begins_first_by_the_clock_or_by_the_processor() -> None:
+    scopes = {
+        "unknown.py": ["unknown.py::test_a"],
+        "short.py": ["short.py::test_a[1]"],
+        "@waits.py": ["waits.py::test_a[1]", "waits.py::test_a[2]"],
+        "long.py": ["long.py::test_a[1]", "long.py::test_a[2]"],
+        "other.py": ["other.py::test_b"],
+    }
+    costs = {"short.py::test_a": (9.0, 3.0), "waits.py::test_a": (5.0, 1.0), "long.py::test_a": (2.0, 2.0)}
+    assert longest_first(scopes, costs) == ["@waits.py", "long.py", "short.py", "unknown.py", "other.py"]
+
+
+def test_costs_are_those_of_a_case_of_what_is_long_in_all(tmp_path: Path) -> None:
+    (tmp_path / "one").write_text("30.00\t2.00\ta.py::test_long[1]\n10.00\t1.00\ta.py::test_long[2]\n")
+    (tmp_path / "other").write_text("3.00\t2.50\tb.py::test_short\n2.00\t5.00\tb.py::test_that_computes\n")
+    found = list(worth_a_line([tmp_path / "one", tmp_path / "other"]))
+    assert found == ["20.0\t1.5\ta.py::test_long", "2.0\t5.0\tb.py::test_that_computes"]
+
+
+def test_every_test_whose_cost_is_known_is_there() -> None:
+    """A line that nothing answers to orders nothing, and nobody would see it."""
+    shipped = "".join(path.read_text("utf-8") for path in (TESTS.parent / "labctl/testing").glob("*.py"))
+    for test in known_costs():
+        file, *classes, name = test.split("::")
+        said = (TESTS.parent / file).read_text("utf-8") + (shipped if classes else "")
+        assert f"def {name}(" in said, f"{test}: take its line out of tests/harness/costs.tsv or correct it"
 
 
 def test_what_hung_is_named_with_where_it_hung(told: tuple[str, list[str]]) -> None:
