@@ -12,5 +12,5 @@ except ModuleNotFoundError as error:
 
     raise MissingExtra("test", "labctl.testing") from error
 
-SUITES = ("camera", "camera_rig", "controller", "gripper", "hand", "options", "robot", "robot_rig", "sensor")
+SUITES = ("camera", "camera_rig", "controller", "driving", "gripper", "hand", "options", "robot", "robot_rig", "sensor")
 pytest.register_assert_rewrite(*(f"{__name__}.{suite}" for suite in SUITES))  # a failure shows what was compared
