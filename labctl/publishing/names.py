@@ -29,7 +29,7 @@ def name_problems(events: Sequence[Event]) -> list[Problem]:
             )
     for event in events:
         if not _is_time(event.wall):
-            text = f"entry {event.seq} was written at {event.wall[:60]!r}: a time has a date and an offset"
+            text = f"entry {event.seq} was written at {event.wall!r:.60}: a time has a date and an offset"
             found.append(Problem("no time", "journal.db", text))
             break
     for name in dict.fromkeys(_files(events)):
