@@ -24,7 +24,7 @@ from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import tool_in_words
-from labctl.drivers.common.limits import limits_of, slowed
+from labctl.drivers.common.limits import limits_of, slowed, within_tool_speed
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import FER, FR3, RobotModel, with_tool
@@ -93,9 +93,14 @@ def tool_share(jacobian: np.ndarray, accelerations: np.ndarray) -> float:
     documentation, limits of the FR3); what a joint's jerk is to its acceleration, the tool's is too, so one share is
     for both.
     """
-    inverse = np.abs(np.linalg.pinv(np.vstack([jacobian, np.eye(7)[2]])))
+    inverse = np.abs(_elbow_kept(jacobian))
     most = inverse[:, :3].sum(axis=1) * TOOL_M_S2 + inverse[:, 3:6].sum(axis=1) * TOOL_RAD_S2
     return max(LEAST_SHARE, JOINT_SHARE / float((most / accelerations).max()))
+
+
+def _elbow_kept(jacobian: np.ndarray) -> np.ndarray:
+    """The joints' speeds (7, 7) for the tool's six and the elbow's; jacobian (6, 7)."""
+    return np.linalg.pinv(np.vstack([jacobian, np.eye(7)[2]]))
 
 
 class FrankaLink:
@@ -263,14 +268,15 @@ class FrankaLink:
         return franky.CartesianVelocityWaypointMotion([first, stop], relative_dynamics_factor=share)
 
     def _speed(self, q: np.ndarray, dq: np.ndarray, late_s: float) -> np.ndarray:
-        """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end once
-        it is taken up late_s later than it should be.
+        """The joints' speeds (7,) that lead through q with dq: none beyond its limit, nor the tool beyond the cell's, or
+        what is left near a joint's end once it is taken up late_s later than it should be.
         """
         now, ends = self._reading.present(), self._robot_model.ends
         speed = slowed(dq + CORRECT_PER_S * (q - now.q_d), self._fastest)
         if ends is not None:  # what is commanded is judged by one of the two, what is measured by the other
             speed = ends.within(ends.within(speed, now.q_d, ENDS_S + late_s), now.q, ENDS_S + late_s)
-        return speed
+        # last: where one joint alone is slowed, two that had cancelled each other at the tool may not any more
+        return within_tool_speed(self._robot_model, now.q_d, speed, self._limits.tool_speed)
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""
@@ -278,14 +284,19 @@ class FrankaLink:
         return franky.RelativeDynamicsFactor(1.0, share, share)
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The tool's velocities (3,) and (3,) that lead through a pose, tip (3,) and turn (3, 3), with a twist (6,)."""
-        at = self._reading.present().pose_c
+        """The tool's velocities (3,) and (3,) that lead through a pose, tip (3,) and turn (3, 3), with a twist (6,): the
+        tool within the cell's and the robot's limits, its joints within the cell's as the robot keeps its elbow.
+        """
+        now = self._reading.present()
+        at = now.pose_c
         delta = turn @ at[:3, :3].T
         skew = np.array([delta[2, 1] - delta[1, 2], delta[0, 2] - delta[2, 0], delta[1, 0] - delta[0, 1]])
         twist = twist + CORRECT_PER_S * np.concatenate([tip - at[:3, 3], skew / 2])
         tool = min(self._limits.tool_speed, float(self._robot.translation_velocity_limit.get()))
         turning = float(self._robot.rotation_velocity_limit.get())
-        share = max(1.0, float(np.linalg.norm(twist[:3])) / tool, float(np.linalg.norm(twist[3:])) / turning)
+        joints = _elbow_kept(kinematics.jacobian(self._robot_model.chain, now.q_d[None, :])[0][0])[:, :6] @ twist
+        fastest = float((np.abs(joints) / self._fastest).max())
+        share = max(1.0, fastest, float(np.linalg.norm(twist[:3])) / tool, float(np.linalg.norm(twist[3:])) / turning)
         return twist[:3] / share, twist[3:] / share
 
     def _move(self, motion: Any) -> None:
