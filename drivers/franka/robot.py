@@ -268,7 +268,7 @@ class FrankaLink:
         return franky.CartesianVelocityWaypointMotion([first, stop], relative_dynamics_factor=share)
 
     def _speed(self, q: np.ndarray, dq: np.ndarray, late_s: float) -> np.ndarray:
-        """The joints' speeds (7,) that lead through q with dq: none beyond its limit, nor the tool beyond the cell's, or
+        """The joints' speeds (7,) that lead through q with dq: neither they nor the tool beyond the limits, or
         what is left near a joint's end once it is taken up late_s later than it should be.
         """
         now, ends = self._reading.present(), self._robot_model.ends
@@ -284,7 +284,7 @@ class FrankaLink:
         return franky.RelativeDynamicsFactor(1.0, share, share)
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The tool's velocities (3,) and (3,) that lead through a pose, tip (3,) and turn (3, 3), with a twist (6,): the
+        """The tool's velocities (3,) and (3,) leading through a pose, tip (3,) and turn (3, 3), with a twist (6,): the
         tool within the cell's and the robot's limits, its joints within the cell's as the robot keeps its elbow.
         """
         now = self._reading.present()
