@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from labctl.drivers.common.about import joined
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import RobotModel
-from labctl.drivers.common.servo.following import HOME_RAD, Following, beside, jump
+from labctl.drivers.common.servo.following import HOME_RAD, Following, beside, jump, not_staged
 from labctl.drivers.common.servo.hand_opening import HandOpening
 from labctl.drivers.common.servo.limited_setpoints import LimitedSetpoints
 from labctl.drivers.common.servo.unrest import Unrest
@@ -79,7 +80,7 @@ class ServoedRobot:
         self._way: WayHome | None = None
         self._unrest = Unrest()
         self._still_ns = 0  # when the robot was last seen to stand, or began to have to
-        self._news: list[DeviceEvent] = []
+        self._news: deque[DeviceEvent] = deque()  # never another one: both threads add to it
         self.clipped = ""
 
     def connect(self, now_ns: int) -> None:
@@ -165,14 +166,13 @@ class ServoedRobot:
 
     def events(self) -> list[DeviceEvent]:
         """What happened since the last call, at its measured time."""
-        found, self._news = self._news, []
-        return found
+        return [self._news.popleft() for _ in range(len(self._news))]
 
     def status(self) -> RobotStatus:
         if self._lost:
             return RobotStatus("lost", self._lost)
-        if self._sound.mode != "idle":
-            return self._sound
+        if (sound := self._sound).mode != "idle":
+            return sound
         if self._stop.is_set():
             return RobotStatus("stopped", "stop was asked for")
         return RobotStatus("moving" if self._moving or self._homing else "idle")
@@ -183,12 +183,11 @@ class ServoedRobot:
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
         """Open the hand, then go home slowly, if the cell says where that is. Ends a stop. Raises as `recover`."""
         self._raise_if_lost()
-        if self._sound.mode != "idle":
-            raise DeviceRefused(self._sound.reason)
+        if (sound := self._sound).mode != "idle":
+            raise DeviceRefused(sound.reason)
         self._based, self._asked_recovery = False, False
         self._stop.clear()
         self._still_ns = self._clock.now_ns()
-        self._opening.begin(self._still_ns)
         self._staging = self._asked_home = True
 
     def staged(self) -> bool:
@@ -196,16 +195,16 @@ class ServoedRobot:
         self._raise_if_lost()
         if self._homeward() or self._stop.is_set() or self._sound.mode != "idle":
             return False
-        self._staging = bool(self._states.restless() or beside(self._measured(), self._home))
-        return not self._staging
+        self._staging = away = bool(self._states.restless() or beside(self._measured(), self._home))
+        return not away
 
     def _homeward(self) -> bool:
         return self._asked_home or self._homing  # this order: the servo thread sets the second and clears the first
 
     def stop(self) -> None:
         """The servo thread slows the robot down at its next cycle. Any thread; any number of times."""
+        self._stop.set()  # first: a robot that nobody sends home any more would be taken for staged
         self._asked_home = self._staging = False
-        self._stop.set()
         self._gripper.stop()
 
     def recover(self) -> None:
@@ -215,9 +214,11 @@ class ServoedRobot:
             raise DeviceRefused(f"the robot is still moving ({restless}): wait until it stands, then recover")
         if self._gripper.status().mode in ("fault", "lost"):
             self._gripper.recover()
-        if self._sound.mode != "idle":
+        if (sound := self._sound).mode != "idle":
             self._asked_recovery = True
-            raise DeviceRefused(self._refusal or self._sound.reason)
+            raise DeviceRefused(self._refusal or sound.reason)
+        if self._stop.is_set():
+            self._asked_home = False  # the stop may have come while it was asked for
         self._based = False
         self._stop.clear()
 
@@ -280,6 +281,7 @@ class ServoedRobot:
         reason = f"the robot did not reach home: {reason}" if self._homing else reason
         self._following.reset()
         self._moving = self._homing = self._staging = False
+        self._still_ns = now_ns
         until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
         self._look(now_ns)
         while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
@@ -293,6 +295,8 @@ class ServoedRobot:
         if self._stop.is_set() or self._sound.mode != "idle":
             self._setpoints.discard()
             halts = not self._halted and (self._moving or self._homing)
+            if not self._halted and self._stop.is_set():
+                self._gripper.stop()  # once more: this thread may have asked it to move after the stop
             self._halted = True
             self._moving = self._homing = False
             self._link.halt() if halts else self._link.keep_alive()
@@ -303,6 +307,7 @@ class ServoedRobot:
             if self._moving:
                 self._link.halt()
             self._halted, self._moving, self._way = False, False, None
+            self._opening.begin(now_ns)
             self._homing, self._asked_home = True, False  # in this order
         elif self._homing:
             self._go_home(now_ns)
@@ -316,7 +321,7 @@ class ServoedRobot:
             self._asked_recovery = False
             try:
                 if self._link.recover():
-                    self._latched = None
+                    self._latched, self._staging = None, False
                 self._refusal = ""
             except DeviceRefused as error:
                 self._refusal = str(error)
@@ -382,13 +387,9 @@ class ServoedRobot:
         held = self._gripper.status()
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
-        if self._staging and not self._homeward() and now_ns - self._still_ns > RESTLESS_NS:
-            reason = ""
-            if restless := self._states.restless():
-                reason = f"the robot is home, and does not come to rest: {restless}"
-            elif away := beside(self._measured(), self._home):
-                reason = f"the robot stands, and {away}: something holds it, or what it carries is not set as its load"
-            self._latched = RobotStatus("safety_stop", reason) if reason else self._latched
+        if self._staging and self._latched is None and not self._homeward() and now_ns - self._still_ns > RESTLESS_NS:
+            if reason := not_staged(self._states.restless(), beside(self._measured(), self._home)):
+                self._latched = RobotStatus("safety_stop", reason)
             self._staging = False
         if now.mode == "idle" and self._latched is not None:
             now = self._latched
