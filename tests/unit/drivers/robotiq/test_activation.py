@@ -103,7 +103,7 @@ def test_the_same_target_as_before_the_fault_is_given_once_it_is_asked_for_again
 
 
 def test_a_stop_between_two_looks_at_a_target_is_a_stop_and_no_fault() -> None:
-    """The worker saw that there was a target, and then read none: a lost gripper, with a driver's fault for a reason."""
+    """The worker saw a target, and then read none: a lost gripper, with a fault of its driver for a reason."""
     line = Line(ACTIVE)
     gripper = RobotiqGripper(line, SCALE)
     gripper.target(0.02)
