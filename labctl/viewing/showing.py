@@ -9,12 +9,16 @@ import os
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labctl.axes import OPENING, Axis, composed, hand_of, prefixed
 from labctl.clock import SECOND, MonotonicClock
+from labctl.config.cell_schema import Cell
+from labctl.devices import declared_axes
+from labctl.errors import LabctlError
 from labctl.runtime.attach import Attachment
 from labctl.store.verifying.verified import in_passing, refuse_unless_it_holds
 from labctl.viewing.episode import EpisodeView, find_episode, look_at, robot_model
@@ -165,5 +169,18 @@ def _live_cell(folder: Path) -> LiveCell:
     with in_passing(folder) as campaign:
         robot = campaign.cell.robot
         totes = {tote.name: (tote.centre_m, tote.size_m, False) for tote in campaign.fixture.tote}
-        cameras = [camera.name for camera in campaign.cell.camera]
-        return LiveCell(campaign.opened["campaign"], robot_model(robot.driver, robot.options), totes, cameras)
+        cameras, hand = [camera.name for camera in campaign.cell.camera], hand_axes(campaign.cell)
+        return LiveCell(campaign.opened["campaign"], robot_model(robot.driver, robot.options), totes, cameras, hand)
+
+
+def hand_axes(cell: Cell) -> Sequence[Axis]:
+    """The axes of its hand, of two robots those of both by their longer names; a driver that is not here has none that
+    are known, and is taken for one with an opening.
+    """
+    found = list[Sequence[Axis]]()
+    for name, robot in zip(cell.names, cell.robots, strict=True):
+        axes: Sequence[Axis] = OPENING
+        with suppress(LabctlError):
+            axes = declared_axes(robot.driver, robot.options) or OPENING
+        found.append(prefixed(name, hand_of(axes)) if name else hand_of(axes))
+    return composed(*found)
