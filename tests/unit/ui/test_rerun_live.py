@@ -123,10 +123,6 @@ def test_an_opening_is_in_millimetres_and_another_axis_of_a_hand_in_its_own_unit
         ("sim_pair", [("left.gripper", "m"), ("right.gripper", "m")]),
         ("sim_hand", None),
     ],
-        ("sim_fr3", [("gripper", "m")]),
-        ("sim_pair", [("left.gripper", "m"), ("right.gripper", "m")]),
-        ("sim_hand", None),
-    ],
 )
 def test_the_hand_is_what_the_cells_drivers_declare(cell: str, axes: list[tuple[str, str]] | None):
     found = [(axis.name, axis.unit) for axis in hand_axes(cell_named(cell))]
