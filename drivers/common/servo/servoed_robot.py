@@ -68,12 +68,11 @@ class ServoedRobot:
         self._stop, self._end = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._asked_home = self._asked_recovery = False  # of the servo thread, by the loop
-        self._staging = False  # until it stands where episodes begin
+        self._staging = self._based = False  # not where episodes begin yet; is the limiter where it stands?
         self._lost = self._refusal = ""
         self._recover_after_ns = self._cycled_ns = 0
         self._latched: RobotStatus | None = None
         self._sound = RobotStatus("idle")
-        self._based = False  # does the limiter stand where the robot stands?
         self._homing = self._moving = self._halted = self._rested = False
         self._home_rad_s, self._opening = home_rad_s, HandOpening(gripper)
         self._following = Following(self.takes_steps, link.coast_s)
@@ -281,8 +280,7 @@ class ServoedRobot:
         reason = f"the robot did not reach home: {reason}" if self._homing else reason
         self._following.reset()
         self._moving = self._homing = self._staging = False
-        self._still_ns = now_ns
-        until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
+        self._still_ns, until = now_ns, now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
         self._look(now_ns)
         while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
             self._clock.sleep_until(now_ns + MILLISECOND)
@@ -343,7 +341,8 @@ class ServoedRobot:
         if not self._way.ready():
             self._link.keep_alive()
         elif (step := self._way.step()) is not None:
-            self._lead(*step)
+            if not self._lead(*step):
+                self._way.again()
         elif self._link.hold(self._home):
             far = float(np.abs(self._home - self._link.start_q()).max())
             if far > HOME_RAD:
@@ -351,18 +350,18 @@ class ServoedRobot:
             self._following.reset()
             self._homing, self._still_ns = False, now_ns
 
-    def _lead(self, q: np.ndarray, before: np.ndarray) -> None:
-        """Give the setpoint after `before`; raises DeviceRefused for a robot that has gone elsewhere."""
+    def _lead(self, q: np.ndarray, before: np.ndarray) -> bool:
+        """Give the setpoint after `before`, if that can be. Raises DeviceRefused for a robot that went elsewhere."""
         dq = (q - before) * self.control_hz
-        self._link.send_setpoint(q, dq, by_joints=self._homing)
-        newest = self._states.newest
-        if newest is None:
-            return
+        given = self._link.send_setpoint(q, dq, by_joints=self._homing) is not False
+        if not given or (newest := self._states.newest) is None:
+            return given
         self._following.give(float(newest.device_s), q, dq)
         if wrong := self._following.wrong(newest.q):
             self._halted = True
             self._link.halt()
             raise DeviceRefused(wrong)
+        return True
 
     def _play(self, now_ns: int) -> None:
         before = self._setpoints.last

@@ -72,6 +72,7 @@ class Link:
         self.off, self.trembling = np.zeros(7), np.zeros(7)  # how it differs from what it is told
         self.by_joints: list[bool] = []
         self.states: States | None = None
+        self.ends_first = 0  # so many setpoints come before the motion under way has ended
         self.on_setpoint: Callable[[], object] | None = None  # what another thread does while one is given
 
     def open(self, states: States) -> None:
@@ -87,7 +88,10 @@ class Link:
     def start_q(self) -> np.ndarray:
         return self.q.copy()
 
-    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> bool:
+        if self.ends_first:
+            self.ends_first -= 1
+            return False
         self.by_joints.append(by_joints)
         if self.fail is not None:
             raise self.fail
@@ -96,6 +100,7 @@ class Link:
         self._tell()
         if self.on_setpoint is not None:
             self.on_setpoint()
+        return True
 
     def hold(self, q: np.ndarray) -> bool:
         self.rests += 1

@@ -119,7 +119,7 @@ def test_a_robot_whose_time_goes_slower_than_ours_is_given_its_own_to_arrive() -
     """An emulated one on a busy machine had a fifth of its second and a half, and stood 0.01 rad beside its home."""
     link, state = _link("velocity", _table()), SimpleNamespace(number=1000, q=FR3.home, q_d=FR3.home, dq=np.zeros(7))
     link._reading.newest = lambda: state
-    link._robot.is_in_control = True
+    link._robot.is_in_control, link._given = True, link._kind()
     given, ended = [], []
     link._give = lambda q, dq: given.append(q)
     link.halt = lambda: ended.append(state.number)
@@ -135,6 +135,31 @@ def test_a_robot_whose_time_goes_slower_than_ours_is_given_its_own_to_arrive() -
     link._robot.is_in_control, state.number = True, 10_000
     link.send_setpoint(goal, np.zeros(7))
     assert not link.hold(goal) and ended == [2502], "each way has its own"
+
+
+@pytest.mark.parametrize("verb", ["send_setpoint", "hold"])
+def test_a_motion_of_another_kind_ends_before_anything_is_given(verb: str) -> None:
+    """franky refuses it: "The type of motion cannot change during runtime". A robot sent home was stopped by that."""
+    import franky
+
+    link, given = _link("cartesian", _table()), list[Any]()
+    state = SimpleNamespace(number=1000, q=FR3.home, q_d=FR3.home, dq=np.zeros(7))
+    link._reading.newest = lambda: state
+    link._robot.is_in_control, link._given = True, franky.ControlSignalType.CartesianVelocities
+    link._give = lambda q, dq: given.append(q)
+    halts = list[int]()
+    link.halt = lambda: halts.append(state.number)
+    goal, link._by_joints = FR3.home + 0.1, True
+    for _ in range(3):
+        if verb == "hold":
+            assert link.hold(goal) is False
+        else:
+            assert link.send_setpoint(goal, np.zeros(7), by_joints=True) is False
+        state.number += 1000
+    assert not given and halts == [1000]
+    link._robot.is_in_control = False
+    link.hold(goal) if verb == "hold" else link.send_setpoint(goal, np.zeros(7), by_joints=True)
+    assert len(given) == 1 and link._given == franky.ControlSignalType.JointVelocities
 
 
 def _table() -> RobotTable:
