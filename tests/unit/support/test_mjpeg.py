@@ -27,9 +27,9 @@ def server() -> Iterator[MjpegServer]:
 class Client:
     """Reads parts of a multipart stream, the plain way."""
 
-    def __init__(self, server: MjpegServer) -> None:
+    def __init__(self, server: MjpegServer, timeout_s: float = 30.0) -> None:
         host, _, port = server.url.split("/")[2].partition(":")
-        self.link = http.client.HTTPConnection(host, int(port), timeout=0.5)
+        self.link = http.client.HTTPConnection(host, int(port), timeout=timeout_s)
         try:
             self.link.request("GET", "/stream.mjpg")
             self.answer = self.link.getresponse()
@@ -91,11 +91,13 @@ def test_a_slow_camera_sends_one_in_five(server: MjpegServer, client: Client) ->
     assert {number % 5 for number in numbers} == {0}
 
 
-def test_a_stalled_camera_keeps_the_link_and_a_closed_one_cuts_it(server: MjpegServer, client: Client) -> None:
+def test_a_stalled_camera_keeps_the_link_and_a_closed_one_cuts_it(server: MjpegServer) -> None:
+    waiting = Client(server, timeout_s=0.5)
     server.fault = "stall"
     with pytest.raises(TimeoutError):
         while True:
-            client.picture()
+            waiting.picture()
+    waiting.close()
     server.fault = "close"
     with pytest.raises((OSError, http.client.HTTPException)):
         Client(server)

@@ -1,4 +1,4 @@
-"""A run process to sit in front of."""
+"""A run process to sit in front of, and the patience of a busy machine."""
 
 from __future__ import annotations
 
@@ -8,8 +8,18 @@ from pathlib import Path
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
+from textual.pilot import Pilot
 
 from labctl.store.campaign import Campaign
+
+PATIENCE_S = 240.0
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual's pilot waits 30 s for widgets to have had their mail, which a very busy machine can take."""
+    assert Pilot._wait_for_screen.__defaults__ == (30.0,)
+    monkeypatch.setattr(Pilot._wait_for_screen, "__defaults__", (PATIENCE_S,))
 
 
 @pytest.fixture

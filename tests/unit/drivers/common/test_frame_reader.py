@@ -20,7 +20,7 @@ from labctl.errors import DeviceLost, DeviceRefused
 pytestmark = pytest.mark.real_time
 
 CLOCK = MonotonicClock()
-LONG_S = 10.0
+LONG_S = 60.0
 
 
 def picture(value: int) -> np.ndarray:
@@ -96,7 +96,7 @@ def test_a_caller_who_is_late_loses_the_oldest_and_the_numbers_say_so(source: Sc
 
 
 def until_lost(reader: FrameReader) -> None:
-    over_ns = CLOCK.now_ns() + SECOND * 10
+    over_ns = CLOCK.now_ns() + 60 * SECOND
     while reader.running:
         assert CLOCK.now_ns() < over_ns
         CLOCK.sleep_until(CLOCK.now_ns() + MILLISECOND)

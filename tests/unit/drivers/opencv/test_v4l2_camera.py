@@ -176,7 +176,7 @@ def test_an_unplugged_device_is_lost_and_may_come_back(device: Device) -> None:
     made.connect(0)
     frames(made, 2)
     device.lost = True
-    error, _ = until_lost(made)
+    error = until_lost(made)
     assert isinstance(error, DeviceLost) and "check its cable and power" in str(error)
     device.lost = False
     made.connect(0)
@@ -188,7 +188,7 @@ def test_opencvs_own_exception_is_a_loss_in_one_line(device: Device) -> None:
     device.count = 60
     made = camera(0)
     made.connect(0)
-    error, _ = until_lost(made)
+    error = until_lost(made)
     assert isinstance(error, DeviceLost) and "Bad argument" in str(error) and "\n" not in str(error)
     made.close()
 

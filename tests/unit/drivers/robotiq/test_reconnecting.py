@@ -12,7 +12,7 @@ from labctl.drivers.robotiq.scales import Scale
 from labctl.drivers.robotiq.socket import SocketWire
 from labctl.errors import DeviceLost, DeviceRefused
 
-WAIT_S = 10.0
+WAIT_S = 60.0
 
 
 class Line:

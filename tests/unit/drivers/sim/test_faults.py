@@ -32,7 +32,7 @@ def test_a_hanging_call_hangs_until_the_device_is_closed(given):
     thread.start()
     assert thread.is_alive()
     robot.close()
-    thread.join(5.0)
+    thread.join(60.0)
     assert not thread.is_alive()
 
 

@@ -33,7 +33,7 @@ Q = np.array([0.0, -0.5, 0.0, -2.0, 0.0, 1.5, 0.7])
 
 
 def read_until(poll: Callable[[], Reading | None], wanted: Callable[[Reading], bool]) -> Reading:
-    until = CLOCK.now_ns() + 5 * SECOND
+    until = CLOCK.now_ns() + 60 * SECOND
     while CLOCK.now_ns() < until:
         found = poll()
         if found is not None and wanted(found):
@@ -182,7 +182,7 @@ def test_a_person_is_a_controller_whose_hand_becomes_speeds(hand):
     device.axes, device.engaged = np.array([1.0, 0, 0, 0, 0, 0]), True
     person.warm(seen())
     person.reset(0)
-    until = CLOCK.now_ns() + 2 * SECOND
+    until = CLOCK.now_ns() + 60 * SECOND
     while not (chunk := person.infer(seen())).values.any() and CLOCK.now_ns() < until:
         pass
     assert chunk.space == "tcp_velocity" and chunk.values[0, 0] == pytest.approx(0.15)
@@ -237,7 +237,7 @@ def test_waiting_for_the_clutch_ends_when_the_episode_is_given_up(hand):
     waiting = threading.Thread(target=wait)
     waiting.start()
     person.close()
-    waiting.join(timeout=5)
+    waiting.join(timeout=60)
     assert problems == ["closed before the hand was ready: hold the clutch"] or "no fresh input" in problems[0]
 
 
