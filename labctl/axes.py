@@ -42,6 +42,9 @@ class Axis:
     hand: bool = False
 
 
+OPENING = (Axis(GRIPPER, "opening", "m", hand=True),)  # the hand of a robot that declares none
+
+
 class HasJoints(Protocol):
     """What of a robot tells its axes; it may have `axes` besides."""
 
@@ -53,7 +56,7 @@ def axes_of(robot: HasJoints) -> tuple[Axis, ...]:
     declared: tuple[Axis, ...] | None = getattr(robot, "axes", None)
     if declared is not None:
         return declared
-    return (*(Axis(name, "revolute", "rad") for name in robot.joint_names), Axis(GRIPPER, "opening", "m", hand=True))
+    return (*(Axis(name, "revolute", "rad") for name in robot.joint_names), *OPENING)
 
 
 def hand_of(axes: Sequence[Axis]) -> tuple[Axis, ...]:

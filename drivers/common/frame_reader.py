@@ -99,11 +99,13 @@ class FrameReader:
         self._end.clear()
         self._thread = threading.Thread(target=self._run, name=f"camera-{self._name}", daemon=True)
         self._thread.start()
-        if not self._wait(lambda: bool(self._frames) or self._error is not None, self._open_s):
-            self._error = DeviceLost(f"{self._name} gave no picture within {self._open_s:g} s")
-        if self._error is not None and not self._frames:
+        with self._changed:
+            if not self._changed.wait_for(lambda: bool(self._frames) or self._error is not None, self._open_s):
+                self._error = DeviceLost(f"{self._name} gave no picture within {self._open_s:g} s")
+            failed = None if self._frames else self._error  # under the lock: the first may come right behind it
+        if failed is not None:
             self.end()
-            raise self._error
+            raise failed
 
     def take(self, wait_s: float) -> Frame | None:
         """The oldest frame not yet taken, or None if there is none within `wait_s`.

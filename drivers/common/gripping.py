@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from labctl.devices import RobotStatus
 from labctl.drivers.common.thread_faults import fault_of
@@ -16,21 +17,48 @@ from labctl.errors import DeviceError, DeviceLost
 JOIN_S = 3.0
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What fingers are asked for: an opening in m, or to stay where they are; neither when nothing is."""
+
+    opening_m: float | None = None
+    stopped: bool = False
+
+
 class GripperWorker:
     """Runs `visit` again and again in its own thread, `period_s` apart, or at once when something was asked.
 
-    State a driver reads: `wanted` (m, None when nothing is asked), `stopped`, `recovering`; it sets `opening` and
-    `sound`. A DeviceLost of `visit` ends the worker, and so does any fault of it: `sound` says "lost".
+    State a driver reads: `asked`, once a visit, since another may come at any time; `wanted` (m), its opening;
+    `recovering`. It sets `opening` and `sound`. While that is not "idle" no target is taken, and what was asked for
+    before is forgotten: after a fault nothing moves before it is asked for anew. A DeviceLost of `visit` ends the
+    worker, and so does any fault of it: `sound` says "lost".
     """
 
     def __init__(self, name: str, visit: Callable[[], None], period_s: float) -> None:
         self._name, self._visit, self._period_s = name, visit, period_s
         self._wake, self._end = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self.wanted: float | None = None
-        self.stopped = self.recovering = False
+        self._lock = threading.Lock()  # between what is asked and what ends it
+        self._sound = RobotStatus("idle")
+        self.asked, self.recovering = Asked(), False
         self.opening = 0.0
-        self.sound = RobotStatus("idle")
+
+    @property
+    def wanted(self) -> float | None:
+        """The opening that is asked for, m."""
+        return self.asked.opening_m
+
+    @property
+    def sound(self) -> RobotStatus:
+        """What is wrong with the gripper; "idle": nothing."""
+        return self._sound
+
+    @sound.setter
+    def sound(self, found: RobotStatus) -> None:
+        with self._lock:
+            self._sound = found
+            if found.mode != "idle" and self.asked.opening_m is not None:
+                self.asked = Asked()
 
     def start(self) -> None:
         """Raises DeviceLost while a visit from before `end` has not returned."""
@@ -56,19 +84,24 @@ class GripperWorker:
                 return
 
     def ask(self, opening_m: float) -> None:
-        """A new target."""
-        if opening_m != self.wanted or self.stopped:
-            self.wanted, self.stopped = opening_m, False
-            self._wake.set()
+        """A new target, of a gripper that is sound."""
+        asked = Asked(opening_m)
+        with self._lock:
+            if asked == self.asked or self._sound.mode != "idle":
+                return
+            self.asked = asked
+        self._wake.set()
 
     def halt(self) -> None:
         """Let the fingers stay where they are."""
-        self.wanted, self.stopped = None, True
+        with self._lock:
+            self.asked = Asked(stopped=True)
         self._wake.set()
 
     def forget(self) -> None:
         """Nothing is asked any more, neither a target nor a recovery."""
-        self.wanted, self.stopped, self.recovering = None, False, False
+        with self._lock:
+            self.asked, self.recovering = Asked(), False
 
     def recover(self) -> None:
         self.recovering = True

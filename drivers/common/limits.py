@@ -103,6 +103,14 @@ def tool_twist(robot_model: RobotModel, q: np.ndarray, speed: np.ndarray, limits
     return twist / max(1.0, float(np.linalg.norm(twist[:3])) / limits.tool_speed)
 
 
+def within_tool_speed(robot_model: RobotModel, q: np.ndarray, speed: np.ndarray, most: float) -> np.ndarray:
+    """Speeds (dof,) rad/s of joints at q (dof,) rad, all slowed by one share so that the tool goes at most m/s."""
+    if math.isinf(most):
+        return speed
+    tool = kinematics.jacobian(robot_model.chain, q[None, :])[0][0, :3] @ speed
+    return speed / max(1.0, float(np.linalg.norm(tool)) / most)
+
+
 class Limiter:
     """The limits applied to one arm over time.
 

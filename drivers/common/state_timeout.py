@@ -20,16 +20,16 @@ class Silence:
     """Ask often, at least every `MOST_NS`; any thread may."""
 
     def __init__(self) -> None:
-        self._heard_ns = self._looked_ns = self._counted_ns = 0
+        self._counted = 0, 0, 0  # heard, looked, counted so far; always replaced as a whole
 
     def age_ns(self, heard_ns: int, now_ns: int) -> int:
         """Time in ns since the robot was heard (at `heard_ns`), without what lay between two looks too far apart."""
-        if heard_ns != self._heard_ns:
-            self._heard_ns = self._looked_ns = heard_ns
-            self._counted_ns = 0
-        self._counted_ns += min(max(now_ns - self._looked_ns, 0), MOST_NS)
-        self._looked_ns = max(now_ns, self._looked_ns)
-        return self._counted_ns
+        before_ns, looked_ns, counted_ns = self._counted
+        if heard_ns != before_ns:
+            looked_ns, counted_ns = heard_ns, 0
+        counted_ns += min(max(now_ns - looked_ns, 0), MOST_NS)
+        self._counted = heard_ns, max(now_ns, looked_ns), counted_ns
+        return counted_ns
 
 
 def within(seconds: float, call: Callable[[], T], silent: str) -> T:

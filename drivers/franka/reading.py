@@ -169,7 +169,7 @@ class FciReading:
     def _drain(self, capture: Capture) -> None:
         with self._lock:
             for t_ns, state in capture.drain():
-                self._take(state, t_ns)
+                self._keep(state, t_ns)
 
     def _run(self) -> None:
         """Without a capture: while a motion runs, its callback hands over each cycle's state."""
@@ -191,7 +191,13 @@ class FciReading:
                     self.lost = str(self._mapped(error))
                 return
 
-    def _take(self, state: ClientState | Datagram, t_ns: int) -> None:
+    def _take(self, state: ClientState, t_ns: int) -> None:
+        """One of the client's: of a motion's callback, of the thread that reads, of one that looks after a refusal."""
+        with self._lock:
+            self._keep(state, t_ns)
+
+    def _keep(self, state: ClientState | Datagram, t_ns: int) -> None:
+        """Each once, in order; under the lock."""
         at_ms = state.number
         if at_ms <= self._seen_ms:
             return

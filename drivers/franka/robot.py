@@ -24,7 +24,7 @@ from labctl.config.cell_schema import Cell, Fixture, RobotTable
 from labctl.devices import Gripper, RobotStatus, load, no_stand_in
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.about import tool_in_words
-from labctl.drivers.common.limits import limits_of, slowed
+from labctl.drivers.common.limits import limits_of, slowed, within_tool_speed
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
 from labctl.drivers.common.robot_tables import FER, FR3, RobotModel, with_tool
@@ -36,17 +36,16 @@ from labctl.drivers.franka import impedance
 from labctl.drivers.franka.options import CONNECT_S, FrankaOptions
 from labctl.drivers.franka.reading import FciReading
 from labctl.drivers.franka.tool import unlike
+from labctl.drivers.franka.tool_share import ACCELERATION, JERK, JOINT_SHARE, elbow_kept, tool_share
 from labctl.drivers.franka.versions import client, libfranka, robot_server
 from labctl.drivers.franka.words import what_is_wrong
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.plain import RobotAbout
 from labctl.realtime import VENDOR_PRIORITY, pin_to_one_core, raised, unpin
 
-TOOL_M_S2, TOOL_RAD_S2, TOOL_M_S3, TOOL_RAD_S3 = 9.0, 17.0, 4500.0, 8500.0  # FCI documentation, limits of the FR3
 # Joints' jerks, likewise, and of the FER; their accelerations are those of `robot_tables`
 JOINT_RAD_S3 = {"fr3": np.full(7, 5000.0), "fer": np.array([7500.0, 3750, 5000, 6250, 7500, 10_000, 10_000])}
 FRANKAS = {"fr3": FR3, "fer": FER}
-JOINT_SHARE, LEAST_SHARE = 0.9, 0.01  # the least is franky's own
 HOLD_MS = 100  # a velocity is held this long before the stop behind it begins
 ENDS_S = 0.12  # so long after it was asked for a speed still fits the joints' ends: held, and taken up a moment later
 FRESH_NS, TRIES = 5 * MILLISECOND, 3  # of those ENDS_S - HOLD_MS leaves, so much may be lost before it is taken up
@@ -85,17 +84,6 @@ def mapped(error: BaseException) -> DeviceError:
     if isinstance(error, REFUSED):
         return DeviceRefused(f"FCI: {text}")
     return DeviceLost(f"FCI: {text or type(error).__name__}")
-
-
-def tool_share(jacobian: np.ndarray, accelerations: np.ndarray) -> float:
-    """Share of the tool's acceleration and jerk limits within which no joint can pass its own, `accelerations` (7,)
-    rad/s2, however the six axes are accelerated at once; jacobian (6, 7), the elbow kept. The robot checks both (FCI
-    documentation, limits of the FR3); what a joint's jerk is to its acceleration, the tool's is too, so one share is
-    for both.
-    """
-    inverse = np.abs(np.linalg.pinv(np.vstack([jacobian, np.eye(7)[2]])))
-    most = inverse[:, :3].sum(axis=1) * TOOL_M_S2 + inverse[:, 3:6].sum(axis=1) * TOOL_RAD_S2
-    return max(LEAST_SHARE, JOINT_SHARE / float((most / accelerations).max()))
 
 
 class FrankaLink:
@@ -164,9 +152,9 @@ class FrankaLink:
         accelerations = self._robot_model.acceleration
         for limit, most in ((robot.joint_acceleration_limit, accelerations), (robot.joint_jerk_limit, jerks)):
             limit.set(np.minimum(limit.max, JOINT_SHARE * most / self._options.dynamics_factor))
-        of_the_tool = ((robot.translation_acceleration_limit, TOOL_M_S2), (robot.translation_jerk_limit, TOOL_M_S3))
-        turning = ((robot.rotation_acceleration_limit, TOOL_RAD_S2), (robot.rotation_jerk_limit, TOOL_RAD_S3))
-        for limit, most in (*of_the_tool, *turning):
+        of_the_tool = (robot.translation_acceleration_limit, robot.rotation_acceleration_limit)
+        jerks_of_it = (robot.translation_jerk_limit, robot.rotation_jerk_limit)
+        for limit, most in zip((*of_the_tool, *jerks_of_it), (*ACCELERATION, *JERK), strict=True):
             limit.set(min(limit.max, most))
 
     def _compare_tool(self, state: Any) -> None:
@@ -199,20 +187,30 @@ class FrankaLink:
     def start_q(self) -> np.ndarray:
         return self._reading.newest().q_d
 
-    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> bool:
         self._settling_ms = -1
         self._by_joints = by_joints or self._options.servo == "velocity"
-        kind = franky.ControlSignalType.JointVelocities if self._by_joints else KINDS[self._options.servo]
-        if self._robot.is_in_control and self._given != kind:
-            if not self._ending:  # a motion of one kind has to end, its stop too, before one of the other begins
-                self._ending = True
-                self.halt()
-            return
+        if self._another_ends():
+            return False
+        kind = self._kind()
         anew, self._ending, self._given = self._ending or self._given != kind, False, kind
         if kind == franky.ControlSignalType.Torques:
             self._pull(q, anew)
         else:
             self._give(q, dq)
+        return True
+
+    def _kind(self) -> Any:
+        return franky.ControlSignalType.JointVelocities if self._by_joints else KINDS[self._options.servo]
+
+    def _another_ends(self) -> bool:
+        """A motion of one kind has to end, its stop too, before one of the other begins: does one?"""
+        if not self._robot.is_in_control or self._given == self._kind():
+            return False
+        if not self._ending:
+            self._ending = True
+            self.halt()
+        return True
 
     def _give(self, q: np.ndarray, dq: np.ndarray) -> None:
         """Hand over a speed for where the robot is. One that took long, because this thread stood still meanwhile, is
@@ -263,14 +261,15 @@ class FrankaLink:
         return franky.CartesianVelocityWaypointMotion([first, stop], relative_dynamics_factor=share)
 
     def _speed(self, q: np.ndarray, dq: np.ndarray, late_s: float) -> np.ndarray:
-        """The joints' speeds (7,) that lead through q with dq: none beyond its limit, or what is left near its end once
-        it is taken up late_s later than it should be.
+        """The joints' speeds (7,) that lead through q with dq: neither they nor the tool beyond the limits, or
+        what is left near a joint's end once it is taken up late_s later than it should be.
         """
         now, ends = self._reading.present(), self._robot_model.ends
         speed = slowed(dq + CORRECT_PER_S * (q - now.q_d), self._fastest)
         if ends is not None:  # what is commanded is judged by one of the two, what is measured by the other
             speed = ends.within(ends.within(speed, now.q_d, ENDS_S + late_s), now.q, ENDS_S + late_s)
-        return speed
+        # last: where one joint alone is slowed, two that had cancelled each other at the tool may not any more
+        return within_tool_speed(self._robot_model, now.q_d, speed, self._limits.tool_speed)
 
     def _share(self, jacobian: np.ndarray) -> Any:
         """`tool_share` as a part of the robot's own factor."""
@@ -278,14 +277,19 @@ class FrankaLink:
         return franky.RelativeDynamicsFactor(1.0, share, share)
 
     def _twist(self, twist: np.ndarray, tip: np.ndarray, turn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The tool's velocities (3,) and (3,) that lead through a pose, tip (3,) and turn (3, 3), with a twist (6,)."""
-        at = self._reading.present().pose_c
+        """The tool's velocities (3,) and (3,) leading through a pose, tip (3,) and turn (3, 3), with a twist (6,): the
+        tool within the cell's and the robot's limits, its joints within the cell's as the robot keeps its elbow.
+        """
+        now = self._reading.present()
+        at = now.pose_c
         delta = turn @ at[:3, :3].T
         skew = np.array([delta[2, 1] - delta[1, 2], delta[0, 2] - delta[2, 0], delta[1, 0] - delta[0, 1]])
         twist = twist + CORRECT_PER_S * np.concatenate([tip - at[:3, 3], skew / 2])
         tool = min(self._limits.tool_speed, float(self._robot.translation_velocity_limit.get()))
         turning = float(self._robot.rotation_velocity_limit.get())
-        share = max(1.0, float(np.linalg.norm(twist[:3])) / tool, float(np.linalg.norm(twist[3:])) / turning)
+        joints = elbow_kept(kinematics.jacobian(self._robot_model.chain, now.q_d[None, :])[0][0])[:, :6] @ twist
+        fastest = float((np.abs(joints) / self._fastest).max())
+        share = max(1.0, fastest, float(np.linalg.norm(twist[:3])) / tool, float(np.linalg.norm(twist[3:])) / turning)
         return twist[:3] / share, twist[3:] / share
 
     def _move(self, motion: Any) -> None:
@@ -302,6 +306,9 @@ class FrankaLink:
 
     def hold(self, q: np.ndarray) -> bool:
         """Correct what is left of the way for at most SETTLE_MS, then end the motion in order."""
+        if self._another_ends():
+            self._settling_ms = -1
+            return False
         newest = self._reading.newest()
         self._settling_ms = newest.number if self._settling_ms < 0 else self._settling_ms
         for_ms = newest.number - self._settling_ms
@@ -310,6 +317,7 @@ class FrankaLink:
                 if float(np.abs(newest.dq).max()) > SETTLED_RAD_S or for_ms < LEAST_MS:
                     return False  # the law pulls it there
             elif float(np.abs(q - newest.q_d).max()) > SETTLED_RAD:
+                self._given = self._kind()
                 self._give(q, np.zeros(7))
                 return False
         if not self._ending:

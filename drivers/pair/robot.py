@@ -137,13 +137,18 @@ class PairRobot:
     def _go_on(self) -> None:
         """Begin to stage who is next once those before are staged."""
         while not self._staged and all(self._robots[number].staged() for number in self._staging):
-            if not self._to_stage:
+            left = self._to_stage  # a stop puts another one in its place
+            if self._waits:
+                return
+            if not left:
                 self._staged, self._staging = True, ()
                 self._rebased()
                 return
-            self._staging = self._to_stage.pop(0)
+            self._staging, self._to_stage = left[0], left[1:]
             for number in self._staging:
                 self._stage_one(number)
+            if self._waits:  # a stop came meanwhile, maybe before one of them was sent home
+                self._halt()
 
     def _stage_one(self, number: int) -> None:
         condition, seed, now_ns = self._task
@@ -295,17 +300,20 @@ class PairRobot:
         if near := self._too_near():
             raise DeviceRefused(near)
         refused, began_ns = list[str](), self._clock.now_ns()
-        self._waits = self._waits or {0, 1}
-        for number in sorted(self._waits):
+        waits = self._waits = self._waits or {0, 1}
+        for number in sorted(waits):
             if self._clock.now_ns() - began_ns > LONG_NS:
                 refused.append(f"{self._names[number]}: its turn is next")
                 break
             try:
                 self._one(number, lambda robot: robot.recover())
-                self._waits.discard(number)
+                waits.discard(number)
             except DeviceRefused as error:
-                self._waits.add(number)
+                waits.add(number)
                 refused.append(str(error))
+        if self._waits is not waits:  # one of them may have recovered after that stop
+            self._halt()
+            refused.append("both were stopped meanwhile")
         if refused:
             raise DeviceRefused("; ".join(refused))
         self._near = ""

@@ -80,6 +80,8 @@ class PolicyClient:
         until_ns = began_ns + round(self._card.server.ready_s * SECOND)
         if self._server is not None:
             self._server.start()
+            if self._closed.is_set():  # `close` may have come before there was one to stop
+                self._server.stop()
         last = "it was not asked"
         while (left_ns := until_ns - self._clock.now_ns()) > 0:
             try:

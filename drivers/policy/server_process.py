@@ -26,16 +26,17 @@ class ServerProcess:
 
     def start(self) -> None:
         """Begin to start it; `problem` says if that goes wrong."""
-        self._watchdog = subprocess.Popen(
+        watchdog = subprocess.Popen(
             [sys.executable, "-P", "-c", WATCHDOG],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,
         )
-        assert self._watchdog.stdin is not None and self._watchdog.stdout is not None
-        os.set_blocking(self._watchdog.stdout.fileno(), False)
-        self._watchdog.stdin.write((json.dumps(self._spec) + "\n").encode())
-        self._watchdog.stdin.flush()
+        assert watchdog.stdin is not None and watchdog.stdout is not None
+        os.set_blocking(watchdog.stdout.fileno(), False)
+        watchdog.stdin.write((json.dumps(self._spec) + "\n").encode())
+        watchdog.stdin.flush()
+        self._watchdog = watchdog  # last: `stop` may come from another thread
 
     def problem(self) -> str | None:
         """Why there is no server and will be none, or None."""

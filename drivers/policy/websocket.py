@@ -102,9 +102,9 @@ class PolicySocket:
                 self._drop()
             finally:
                 self._busy.release()
-        elif self._connection is not None:  # a send that nobody reads: cut the line under it
+        elif (connection := self._connection) is not None:  # a send that nobody reads: cut the line under it
             with contextlib.suppress(OSError):  # it may be cut already
-                self._connection.socket.shutdown(socket.SHUT_RDWR)
+                connection.socket.shutdown(socket.SHUT_RDWR)
 
     def _sends_elsewhere(self) -> DeviceRefused:
         return DeviceRefused(f"{self.uri} sends elsewhere; name the server itself in the endpoint")

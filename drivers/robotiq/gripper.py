@@ -79,11 +79,12 @@ class RobotiqGripper(WorkedGripper):
         work = self._work
         if work.recovering:
             self._activate()
-        if work.stopped and self._written is not None:
+        asked = work.asked
+        if asked.stopped and self._written is not None:
             self._wire.halt()
             self._written = None
-        if work.wanted is not None and work.sound.mode == "idle":
-            position = self._scale.position(work.wanted)
+        if asked.opening_m is not None and work.sound.mode == "idle":
+            position = self._scale.position(asked.opening_m)
             if position != self._written:
                 self._wire.go(position, self._scale.speed, self._scale.force)
                 self._written = position
@@ -93,7 +94,7 @@ class RobotiqGripper(WorkedGripper):
         """Reset where it is needed, then activate. The fingers move. A gripper that has been asked to activate and has
         not begun yet is asked again, never reset: on a line that is read every 20 ms it would never begin.
         """
-        seen = self._seen
+        seen, self._written = self._seen, None  # a reset takes back what was written
         if seen is not None and seen.state == ACTIVE and not seen.fault:
             self._work.recovering = False
         elif seen is None or not seen.activation or (seen.state == 0 and seen.fault < RESET_FROM):
@@ -120,11 +121,11 @@ class RobotiqGripper(WorkedGripper):
         """
         if self._work.sound.mode == "lost":
             self._connect_again()
-        if self._work.sound.mode == "idle":
+        if (sound := self._work.sound).mode == "idle":
             return
-        if self._work.sound.mode == "fault":
+        if sound.mode == "fault":
             self._work.recover()
-        raise DeviceRefused(f"gripper: {self._work.sound.reason}")
+        raise DeviceRefused(f"gripper: {sound.reason}")
 
     def _connect_again(self) -> None:
         self._work.end()

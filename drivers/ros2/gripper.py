@@ -90,14 +90,16 @@ class Ros2Gripper(WorkedGripper):
             raise DeviceLost(f"nothing of the joint {given.joint} for {age_ns / 1e9:.1f} s")
         if not self._publisher.readers():
             work.sound = RobotStatus("fault", f"nobody listens on {given.command_topic}: is its controller active?")
+            self._asked = None  # whoever listens next has not heard it
             return
         work.sound = RobotStatus("idle")
-        if work.stopped and self._asked is not None:
+        asked = work.asked
+        if asked.stopped and self._asked is not None:
             self._send(self._seen[1])
             self._asked = None
-        if work.wanted is not None and work.wanted != self._asked:
-            self._send(work.wanted)
-            self._asked = work.wanted
+        if asked.opening_m is not None and asked.opening_m != self._asked:
+            self._send(asked.opening_m)
+            self._asked = asked.opening_m
 
     def _send(self, opening_m: float) -> None:
         given = self._options
@@ -135,8 +137,8 @@ class Ros2Gripper(WorkedGripper):
                 self.connect()
             except DeviceLost as error:
                 raise DeviceRefused(str(error)) from error
-        elif self._work.sound.mode != "idle":
-            raise DeviceRefused(self._work.sound.reason)
+        elif (sound := self._work.sound).mode != "idle":
+            raise DeviceRefused(sound.reason)
 
     def close(self) -> None:
         """Any number of times."""

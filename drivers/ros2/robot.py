@@ -152,9 +152,10 @@ class Ros2Link:
 
     def _slowed(self) -> str:
         """Why the robot goes slower than it is led, in words; "" when it does not."""
-        if not self._slow_ns or self._clock.now_ns() - self._slow_ns < SLOW_NS:
+        since_ns, scaling = self._slow_ns, self._scaling  # in this order: another thread writes them, the first last
+        if not since_ns or scaling >= FULL or self._clock.now_ns() - since_ns < SLOW_NS:
             return ""
-        said = f"{self._options.scaling_topic} says that the robot goes at {100 * self._scaling:.0f} % of its speed"
+        said = f"{self._options.scaling_topic} says that the robot goes at {100 * scaling:.0f} % of its speed"
         return f"{said}, and every time would be longer by it: set its speed slider to 100 %, then acknowledge"
 
     def _speed(self, q: np.ndarray, stamp: float) -> np.ndarray:

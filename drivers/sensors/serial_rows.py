@@ -64,9 +64,10 @@ class SerialRows:
         """What it measured since the last call. Raises DeviceLost once it is gone."""
         if self._thread is None:
             raise RuntimeError("the sensor is not connected")
+        lost = self._lost  # first: its thread may append its last row and then say so
         rows = [self._rows.popleft() for _ in range(len(self._rows))]
-        if self._lost and not rows:
-            raise DeviceLost(self._lost)
+        if lost and not rows:
+            raise DeviceLost(lost)
         values = np.array([row for _, row in rows], float).reshape(-1, len(self.stream.columns))
         return Batch(self.stream.name, np.array([t_ns for t_ns, _ in rows], np.int64), values)
 

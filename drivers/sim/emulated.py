@@ -90,18 +90,21 @@ class EmulatedCell:
             self._events += events
 
     def _stage_if_home(self) -> None:
-        if self._to_stage is not None and self._inner.staged():
-            self._link.ask({"do": "stage", **self._to_stage})
+        wanted = self._to_stage
+        if wanted is not None and self._inner.staged():
+            self._link.ask({"do": "stage", **wanted})
             self._sense()
             with self._lock:
                 self._events.clear()  # of the scene that is gone
-            self._to_stage = None
+                if self._to_stage is wanted:  # and not another one that was asked for meanwhile
+                    self._to_stage = None
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
         """Send the robot home, then fill the source tote by the seed."""
         self._raise_if_lost()
         self._inner.stage(condition, seed, now_ns)
-        self._to_stage = {"condition": dict(condition), "seed": seed}
+        with self._lock:
+            self._to_stage = {"condition": dict(condition), "seed": seed}
 
     def staged(self) -> bool:
         """Is the robot home and the scene set?"""

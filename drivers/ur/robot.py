@@ -343,7 +343,8 @@ class UrLink:
         if lost := self.lost():
             return RobotStatus("lost", lost)
         found = self._state()
-        scaled = self._scaled_ns and self._seen_ns - self._scaled_ns >= SCALED_NS
+        since_ns = self._scaled_ns  # the reading thread writes it
+        scaled = since_ns and self._seen_ns - since_ns >= SCALED_NS
         scaling = self._receive.getSpeedScaling() if scaled else 1.0
         slow = what_slows(self._receive.getTargetSpeedFraction(), scaling)
         return RobotStatus("fault", slow) if slow and found.mode == "idle" else found

@@ -35,6 +35,13 @@ WAITING = 32  # alerts that wait for a slow network; more are dropped
 LINE = 4096  # bytes that a pipe takes whole or not at all
 NICER = 10
 OVER = {"over": True}
+SIMULATED = "[alerts] of lab.toml: nobody is told of this run, which is in simulated time; "
+SIMULATED += "labctl doctor --alerts sends a test"
+
+
+def wanted(folder: Path) -> bool:
+    """Whether the lab of a campaign folder has [alerts]. Raises InputError for a lab.toml that is wrong."""
+    return lab_settings(folder).alerts is not None
 
 
 class Alerts:
@@ -45,7 +52,7 @@ class Alerts:
         self._last: bytes | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._missed = 0
-        if lab_settings(folder).alerts is None:
+        if not wanted(folder):
             return
         with suppress(OSError):
             with appended(printed_beside(folder / LOG)) as out:

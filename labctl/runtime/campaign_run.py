@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
-from labctl.alerts.courier import Alerts
+from labctl.alerts.courier import SIMULATED, Alerts, wanted
 from labctl.bus import Message, Node
 from labctl.clock import SECOND, Anchor, Clock, ManualClock, MonotonicClock, began
 from labctl.config.cell_schema import Setup
@@ -255,6 +255,8 @@ def _run_manual(
 ) -> bool:
     events = campaign.journal.events()
     clock = ManualClock(max(event.at_ns for event in events) + SECOND)
+    if wanted(campaign.folder):
+        say(SIMULATED)
     run = _prepare(campaign, clock, say, watch, live=False, attended=False, unready=unready)
     spec = _spec(campaign)
 

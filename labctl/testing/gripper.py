@@ -47,15 +47,7 @@ class GripperConformance:
     def active(self, gripper: Gripper) -> Gripper:
         """Connected and activated, on a person's word."""
         gripper.connect()
-
-        def recovered() -> bool:
-            try:
-                gripper.recover()
-            except DeviceRefused:
-                return False
-            return True
-
-        until("the activation", recovered)
+        until("the activation", lambda: _recovered(gripper))
         return gripper
 
     def test_it_says_what_it_is_once_it_is_connected(self, gripper: Gripper) -> None:
@@ -73,6 +65,16 @@ class GripperConformance:
         if status.mode == "fault":
             assert "acknowledge to activate it, the fingers will move" in status.reason
             assert abs(gripper.opening() - opening) < 1e-3
+
+    def test_what_is_asked_for_in_a_fault_is_not_done_once_a_person_has_acknowledged_it(self, gripper: Gripper) -> None:
+        """Of a gripper that has a fault when it is connected, as one that has to be activated."""
+        gripper.connect()
+        if gripper.status().mode != "fault":
+            return
+        gripper.target(0.02)
+        until("the activation", lambda: _recovered(gripper))
+        until("rest", lambda: _rests(gripper))
+        assert abs(gripper.opening() - 0.02) > 2e-3
 
     def test_the_latest_target_wins_and_is_reached(self, active: Gripper) -> None:
         for opening in np.linspace(0.07, 0.02, 6):
@@ -135,6 +137,14 @@ class GripperConformance:
         names = [thread.name for thread in threading.enumerate()]
         for name, most in self.threads_left.items():
             assert names.count(name) <= most
+
+
+def _recovered(gripper: Gripper) -> bool:
+    try:
+        gripper.recover()
+    except DeviceRefused:
+        return False
+    return True
 
 
 def _rests(gripper: Gripper) -> bool:

@@ -22,6 +22,7 @@ from labctl.testing.given import FIXTURE
 SCENE = {"object": "towels", "layout": "layout-1", "items": 3}
 TICK_NS = 20 * MILLISECOND
 PATIENCE_NS = 60 * SECOND
+STILL_S, STILL = 0.2, 1e-4  # of the robot's own time; rad/s or m/s of an axis that stands
 UNITS = {"velocity": "rad_s", "acceleration": "rad_s2"}
 
 
@@ -132,11 +133,27 @@ class RobotRig:
         return joined(answered)
 
     def at_rest(self) -> None:
-        """Wait until the robot stands still."""
+        """Wait until the robot stands still: by its states of some time from now on, since what was given to it before
+        may not have moved it yet on a machine that lets nobody run.
+        """
         if not self.live:
             self.wait(SECOND)
             return
-        self.until(lambda: np.abs(self.robot.observe()["dq"]).max() < 1e-4)
+        self.drain()
+        heard = len(self.batches)
+        self.until(lambda: self._stood(heard) and np.abs(self.robot.observe()["dq"]).max() < STILL)
+
+    def _stood(self, heard: int) -> bool:
+        """Whether the states of the batches from `heard` on reach back for STILL_S in which nothing moved."""
+        columns = next(spec for spec in self.robot.streams if spec.name == STATE).columns
+        states = [batch for batch in self.batches[heard:] if batch.stream == STATE]
+        if not states:
+            return False
+        values = np.concatenate([batch.values for batch in states])
+        t_s = np.concatenate([batch.t_ns for batch in states]) / SECOND
+        t_s = values[:, columns.index("device_s")] if "device_s" in columns else t_s
+        speeds = values[:, [i for i, column in enumerate(columns) if column.startswith("dq.")]]
+        return bool(t_s[-1] - t_s[0] >= STILL_S and np.abs(speeds[t_s >= t_s[-1] - STILL_S]).max(initial=0.0) < STILL)
 
 
 def joined(parts: list[Actions]) -> Actions:

@@ -8,13 +8,17 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labctl.axes import OPENING, Axis, composed, hand_of, prefixed
 from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import declared_axes
+from labctl.errors import LabctlError
+from labctl.plain import Json
 from labctl.runtime.attach import Attachment
 from labctl.store.verifying.verified import in_passing, refuse_unless_it_holds
 from labctl.viewing.episode import EpisodeView, find_episode, look_at, robot_model
@@ -166,4 +170,19 @@ def _live_cell(folder: Path) -> LiveCell:
         robot = campaign.cell.robot
         totes = {tote.name: (tote.centre_m, tote.size_m, False) for tote in campaign.fixture.tote}
         cameras = [camera.name for camera in campaign.cell.camera]
-        return LiveCell(campaign.opened["campaign"], robot_model(robot.driver, robot.options), totes, cameras)
+        hand = hand_axes(campaign.cell.names, [(one.driver, one.options) for one in campaign.cell.robots])
+        return LiveCell(campaign.opened["campaign"], robot_model(robot.driver, robot.options), totes, cameras, hand)
+
+
+def hand_axes(names: Sequence[str], robots: Sequence[tuple[str, Mapping[str, Json]]]) -> Sequence[Axis]:
+    """The axes of a cell's hand, of two robots those of both by their longer names; a driver that is not here has none
+    that are known, and is taken for one with an opening. names: of each robot, "" where there is one; robots: the
+    driver and the options of each.
+    """
+    found = list[Sequence[Axis]]()
+    for name, (driver, options) in zip(names, robots, strict=True):
+        axes: Sequence[Axis] = OPENING
+        with suppress(LabctlError):
+            axes = declared_axes(driver, options) or OPENING
+        found.append(prefixed(name, hand_of(axes)) if name else hand_of(axes))
+    return composed(*found)

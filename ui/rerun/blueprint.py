@@ -46,8 +46,10 @@ def blueprint(views: Mapping[str, EpisodeView]) -> Any:
     return _alone(body, rrb.TimePanel(timeline=TIMELINE, state="collapsed", play_state="playing"))
 
 
-def live_blueprint(cameras: Sequence[str]) -> Any:
-    """A running campaign: the cell over the cameras, the last half minute of the robot, and what the run says."""
+def live_blueprint(cameras: Sequence[str], *, opens: bool, axes: int) -> Any:
+    """A running campaign: the cell over the cameras, the last half minute of the robot, and what the run says. opens:
+    its hand has openings alone; axes: how many.
+    """
     boundary = rr.TimeRangeBoundary.cursor_relative
     recent = rr.VisibleTimeRange(UTC, start=boundary(seconds=-LIVE_S), end=boundary(seconds=0.0))
 
@@ -61,7 +63,7 @@ def live_blueprint(cameras: Sequence[str]) -> Any:
     right = rrb.Vertical(
         rrb.TextDocumentView(origin="about", name="now"),
         plot("joints/q", "joints, rad", True),
-        plot("gripper", "gripper opening, mm", False),
+        plot("gripper", "gripper opening, mm" if opens else "hand", not opens or axes > 1),
         rrb.StateTimelineView(origin="lanes", name="what happened"),
         rrb.TextLogView(origin="events", name="said", columns=columns),
         row_shares=[2.6, 3, 2, 2, 2],

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import rerun as rr
 
+from labctl.axes import GRIPPER, OPENING, Axis
 from labctl.bus import Message
 from labctl.clock import Anchor, wall_ns
 from labctl.ui.rerun.blueprint import live_blueprint
@@ -29,12 +30,15 @@ ROWS = {"x": 0, "yaw": 3, "visible": 4, "in_target": 5, "lost": 6, "held": 7}  #
 
 @dataclass(frozen=True, slots=True)
 class LiveCell:
-    """What a campaign's files say of its cell: name, robot model, totes as in `EpisodeView`, names of the cameras."""
+    """What a campaign's files say of its cell: name, robot model, totes as in `EpisodeView`, names of the cameras, the
+    axes of the robot's hand.
+    """
 
     campaign: str
     robot: str
     totes: Mapping[str, tuple[Any, Any, bool]]
     cameras: Sequence[str]
+    hand: Sequence[Axis] = OPENING
 
 
 class LiveView:
@@ -46,7 +50,8 @@ class LiveView:
         identity = f"live {cell.campaign}"
         self._to = recording or rr.RecordingStream("labctl", recording_id=identity, send_properties=False)
         self._to.set_log_time_enabled(False)
-        blueprint = live_blueprint(cell.cameras)
+        self._opens = all(axis.kind == "opening" for axis in cell.hand)
+        blueprint = live_blueprint(cell.cameras, opens=self._opens, axes=len(cell.hand))
         if url is not None:
             self._to.connect_grpc(url, default_blueprint=blueprint)
         self._to.send_recording_name(f"{cell.campaign}, live")
@@ -57,7 +62,10 @@ class LiveView:
         self._joints = self._load(cell.robot)
         self._to.log("world/items", rr.Boxes3D.from_fields(fill_mode=rr.components.FillMode.Solid), static=True)
         self._to.log("world/tcp", rr.Points3D.from_fields(colors=[(255, 110, 60)], radii=[0.009]), static=True)
-        self._to.log("gripper", rr.SeriesLines(names=["measured"], colors=[(110, 220, 130)]), static=True)
+        lines = [axis.name if self._opens or axis.unit == "1" else f"{axis.name}, {axis.unit}" for axis in cell.hand]
+        lines = ["measured"] if lines == [GRIPPER] else lines
+        colours = [(110, 220, 130), *JOINTS][: len(lines)]
+        self._to.log("gripper", rr.SeriesLines(names=lines, colors=colours), static=True)
 
     def _load(self, robot: str) -> list[Any]:
         description = description_of(robot, FINGERS)
@@ -93,11 +101,11 @@ class LiveView:
         self._aim(seen)
         q = np.asarray(seen["q"], dtype=float)
         self._to.log("joints/q", rr.Scalars(q))
-        opening = float(seen["gripper"][0])
-        self._to.log("gripper", rr.Scalars(1000 * opening))
+        hand = np.asarray(seen["gripper"], dtype=float)
+        self._to.log("gripper", rr.Scalars(1000 * hand if self._opens else hand))
         turning = iter(q.tolist())
         for joint in self._joints:
-            value = opening / 2 if joint.name in FINGERS else None
+            value = float(hand[0]) / 2 if self._opens and joint.name in FINGERS else None
             value = next(turning, None) if joint.joint_type == "revolute" else value
             if value is not None:
                 self._to.log(f"world/joints/{joint.name}", joint.compute_transform(value, clamp=False))

@@ -35,7 +35,8 @@ def section(sensors: Sequence[SensorColumn] | None, styles: Mapping[str, Look]) 
     note = NOTE
     if left_out:
         note += f" {left_out} further column{'s' if left_out > 1 else ''} not drawn: the exports have them."
-    named = {f"{one['sensor']} {one['column']}": one for one in known if one["drawn"]}
+    # no name has what is between the two: "a b" with a column "c" is not "a" with a column "b c"
+    named = {f"{one['sensor']}\0{one['column']}": one for one in known if one["drawn"]}
     figures = tuple(_figure(f"sensor-{name}", named[key], styles) for key, name in slugs(named).items())
     return Section("sensors", "Sensors", figures, (("", _table(known)),), note, wide=True)
 

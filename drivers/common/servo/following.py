@@ -70,3 +70,13 @@ def beside(q: np.ndarray | None, home: np.ndarray | None) -> str:
     joint = int(np.argmax(np.abs(q - home)))
     far = abs(float(q[joint] - home[joint]))
     return f"joint {joint + 1} is {far:.3f} rad from home (at most {HOME_RAD:.3f})" if far > HOME_RAD else ""
+
+
+def not_staged(restless: str, away: str) -> str:
+    """Why a robot that was sent home is not where episodes begin, in words; nothing for one that is. restless, away:
+    what `States.restless` and `beside` say of it.
+    """
+    if restless:
+        return f"the robot is home, and does not come to rest: {restless}"
+    says = f"the robot stands, and {away}: something holds it, or what it carries is not set as its load"
+    return says if away else ""

@@ -14,7 +14,7 @@ OPEN_NS = 5 * SECOND  # the slowest of ours takes 4 s (a Robotiq 2F-85 at its lo
 
 
 class HandOpening:
-    """One gripper's. `begin` and `done` may be called from two threads, one after the other."""
+    """One gripper's. The servo thread begins it, after the last target that it asked for itself."""
 
     def __init__(self, gripper: Gripper) -> None:
         self._gripper = gripper

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +21,7 @@ from labctl.drivers.common.about import joined
 from labctl.drivers.common.box_limited_ik import BoxLimitedIk
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import RobotModel
-from labctl.drivers.common.servo.following import HOME_RAD, Following, beside, jump
+from labctl.drivers.common.servo.following import HOME_RAD, Following, beside, jump, not_staged
 from labctl.drivers.common.servo.hand_opening import HandOpening
 from labctl.drivers.common.servo.limited_setpoints import LimitedSetpoints
 from labctl.drivers.common.servo.unrest import Unrest
@@ -67,19 +68,18 @@ class ServoedRobot:
         self._stop, self._end = threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._asked_home = self._asked_recovery = False  # of the servo thread, by the loop
-        self._staging = False  # until it stands where episodes begin
+        self._staging = self._based = False  # not where episodes begin yet; is the limiter where it stands?
         self._lost = self._refusal = ""
         self._recover_after_ns = self._cycled_ns = 0
         self._latched: RobotStatus | None = None
         self._sound = RobotStatus("idle")
-        self._based = False  # does the limiter stand where the robot stands?
         self._homing = self._moving = self._halted = self._rested = False
         self._home_rad_s, self._opening = home_rad_s, HandOpening(gripper)
         self._following = Following(self.takes_steps, link.coast_s)
         self._way: WayHome | None = None
         self._unrest = Unrest()
         self._still_ns = 0  # when the robot was last seen to stand, or began to have to
-        self._news: list[DeviceEvent] = []
+        self._news: deque[DeviceEvent] = deque()  # never another one: both threads add to it
         self.clipped = ""
 
     def connect(self, now_ns: int) -> None:
@@ -165,14 +165,13 @@ class ServoedRobot:
 
     def events(self) -> list[DeviceEvent]:
         """What happened since the last call, at its measured time."""
-        found, self._news = self._news, []
-        return found
+        return [self._news.popleft() for _ in range(len(self._news))]
 
     def status(self) -> RobotStatus:
         if self._lost:
             return RobotStatus("lost", self._lost)
-        if self._sound.mode != "idle":
-            return self._sound
+        if (sound := self._sound).mode != "idle":
+            return sound
         if self._stop.is_set():
             return RobotStatus("stopped", "stop was asked for")
         return RobotStatus("moving" if self._moving or self._homing else "idle")
@@ -183,12 +182,11 @@ class ServoedRobot:
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
         """Open the hand, then go home slowly, if the cell says where that is. Ends a stop. Raises as `recover`."""
         self._raise_if_lost()
-        if self._sound.mode != "idle":
-            raise DeviceRefused(self._sound.reason)
+        if (sound := self._sound).mode != "idle":
+            raise DeviceRefused(sound.reason)
         self._based, self._asked_recovery = False, False
         self._stop.clear()
         self._still_ns = self._clock.now_ns()
-        self._opening.begin(self._still_ns)
         self._staging = self._asked_home = True
 
     def staged(self) -> bool:
@@ -196,16 +194,16 @@ class ServoedRobot:
         self._raise_if_lost()
         if self._homeward() or self._stop.is_set() or self._sound.mode != "idle":
             return False
-        self._staging = bool(self._states.restless() or beside(self._measured(), self._home))
-        return not self._staging
+        self._staging = away = bool(self._states.restless() or beside(self._measured(), self._home))
+        return not away
 
     def _homeward(self) -> bool:
         return self._asked_home or self._homing  # this order: the servo thread sets the second and clears the first
 
     def stop(self) -> None:
         """The servo thread slows the robot down at its next cycle. Any thread; any number of times."""
+        self._stop.set()  # first: a robot that nobody sends home any more would be taken for staged
         self._asked_home = self._staging = False
-        self._stop.set()
         self._gripper.stop()
 
     def recover(self) -> None:
@@ -215,9 +213,11 @@ class ServoedRobot:
             raise DeviceRefused(f"the robot is still moving ({restless}): wait until it stands, then recover")
         if self._gripper.status().mode in ("fault", "lost"):
             self._gripper.recover()
-        if self._sound.mode != "idle":
+        if (sound := self._sound).mode != "idle":
             self._asked_recovery = True
-            raise DeviceRefused(self._refusal or self._sound.reason)
+            raise DeviceRefused(self._refusal or sound.reason)
+        if self._stop.is_set():
+            self._asked_home = False  # the stop may have come while it was asked for
         self._based = False
         self._stop.clear()
 
@@ -280,7 +280,7 @@ class ServoedRobot:
         reason = f"the robot did not reach home: {reason}" if self._homing else reason
         self._following.reset()
         self._moving = self._homing = self._staging = False
-        until = now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
+        self._still_ns, until = now_ns, now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
         self._look(now_ns)
         while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
             self._clock.sleep_until(now_ns + MILLISECOND)
@@ -293,6 +293,8 @@ class ServoedRobot:
         if self._stop.is_set() or self._sound.mode != "idle":
             self._setpoints.discard()
             halts = not self._halted and (self._moving or self._homing)
+            if not self._halted and self._stop.is_set():
+                self._gripper.stop()  # once more: this thread may have asked it to move after the stop
             self._halted = True
             self._moving = self._homing = False
             self._link.halt() if halts else self._link.keep_alive()
@@ -303,6 +305,7 @@ class ServoedRobot:
             if self._moving:
                 self._link.halt()
             self._halted, self._moving, self._way = False, False, None
+            self._opening.begin(now_ns)
             self._homing, self._asked_home = True, False  # in this order
         elif self._homing:
             self._go_home(now_ns)
@@ -316,7 +319,7 @@ class ServoedRobot:
             self._asked_recovery = False
             try:
                 if self._link.recover():
-                    self._latched = None
+                    self._latched, self._staging = None, False
                 self._refusal = ""
             except DeviceRefused as error:
                 self._refusal = str(error)
@@ -338,7 +341,8 @@ class ServoedRobot:
         if not self._way.ready():
             self._link.keep_alive()
         elif (step := self._way.step()) is not None:
-            self._lead(*step)
+            if not self._lead(*step):
+                self._way.again()
         elif self._link.hold(self._home):
             far = float(np.abs(self._home - self._link.start_q()).max())
             if far > HOME_RAD:
@@ -346,18 +350,18 @@ class ServoedRobot:
             self._following.reset()
             self._homing, self._still_ns = False, now_ns
 
-    def _lead(self, q: np.ndarray, before: np.ndarray) -> None:
-        """Give the setpoint after `before`; raises DeviceRefused for a robot that has gone elsewhere."""
+    def _lead(self, q: np.ndarray, before: np.ndarray) -> bool:
+        """Give the setpoint after `before`, if that can be. Raises DeviceRefused for a robot that went elsewhere."""
         dq = (q - before) * self.control_hz
-        self._link.send_setpoint(q, dq, by_joints=self._homing)
-        newest = self._states.newest
-        if newest is None:
-            return
+        given = self._link.send_setpoint(q, dq, by_joints=self._homing) is not False
+        if not given or (newest := self._states.newest) is None:
+            return given
         self._following.give(float(newest.device_s), q, dq)
         if wrong := self._following.wrong(newest.q):
             self._halted = True
             self._link.halt()
             raise DeviceRefused(wrong)
+        return True
 
     def _play(self, now_ns: int) -> None:
         before = self._setpoints.last
@@ -382,13 +386,9 @@ class ServoedRobot:
         held = self._gripper.status()
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
-        if self._staging and not self._homeward() and now_ns - self._still_ns > RESTLESS_NS:
-            reason = ""
-            if restless := self._states.restless():
-                reason = f"the robot is home, and does not come to rest: {restless}"
-            elif away := beside(self._measured(), self._home):
-                reason = f"the robot stands, and {away}: something holds it, or what it carries is not set as its load"
-            self._latched = RobotStatus("safety_stop", reason) if reason else self._latched
+        if self._staging and self._latched is None and not self._homeward() and now_ns - self._still_ns > RESTLESS_NS:
+            if reason := not_staged(self._states.restless(), beside(self._measured(), self._home)):
+                self._latched = RobotStatus("safety_stop", reason)
             self._staging = False
         if now.mode == "idle" and self._latched is not None:
             now = self._latched

@@ -173,6 +173,8 @@ class WayHome:
         self._found = self._pool.submit(way_home, robot_model, limits, start, home, speed, 1.0 / hz)
         self._pool.shutdown(wait=False)
         self._rows: Iterator[np.ndarray] | None = None
+        self._step: tuple[np.ndarray, np.ndarray] | None = None
+        self._given = True
 
     def ready(self) -> bool:
         """Has it been looked for to the end?"""
@@ -180,10 +182,18 @@ class WayHome:
 
     def step(self) -> tuple[np.ndarray, np.ndarray] | None:
         """The next joints (dof,) and those before them; None at the end. Raises DeviceRefused where there is no way."""
+        if not self._given:
+            self._given = True
+            return self._step
         if self._rows is None:
             self._rows = iter(self._found.result())
         row, before = next(self._rows, None), self._at
         if row is None:
             return None
         self._at = row
-        return row, before
+        self._step = row, before
+        return self._step
+
+    def again(self) -> None:
+        """The last step was not given: it is the next one."""
+        self._given = False

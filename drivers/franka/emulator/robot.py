@@ -221,9 +221,9 @@ class FciRobot(OneClientServer):
 
     def _recover(self, number: int) -> None:
         if self.user_stopped:
-            self._answer(wire.RECOVER, number, bytes([5]))
+            self._answer(wire.RECOVER, number, bytes([wire.RECOVERY_STOPPED]))
         elif self.brakes_closed:
-            self._answer(wire.RECOVER, number, bytes([1]))
+            self._answer(wire.RECOVER, number, bytes([wire.RECOVERY_NOT_POSSIBLE]))
         elif self.mode != fci.REFLEX:
             self._answer(wire.RECOVER, number, b"\0")
         else:
@@ -238,6 +238,12 @@ class FciRobot(OneClientServer):
         self.plant.clear_contact()
         if number is not None:
             self._answer(wire.RECOVER, number, b"\0")
+
+    def _recovery_ends(self, status: int) -> None:
+        """What comes in the middle of a recovery ends it: nothing of that is recovered from."""
+        recovery, self._recovery = self._recovery, None
+        if recovery is not None and recovery[1] is not None:
+            self._answer(wire.RECOVER, recovery[1], bytes([status]))
 
     # -- faults and modes
 
@@ -254,11 +260,13 @@ class FciRobot(OneClientServer):
         self.mode = fci.REFLEX
         self.counts["reflexes"] += 1
         self._finish(wire.REFLEX_ABORTED)
+        self._recovery_ends(wire.RECOVERY_REFLEX)
 
     def user_stop(self) -> None:
         self.user_stopped = True
         self.mode = fci.USER_STOPPED
         self._finish(wire.EMERGENCY_ABORTED)
+        self._recovery_ends(wire.RECOVERY_STOPPED)
 
     def safety_stop(self) -> None:
         self.safety_rejects = True
@@ -268,6 +276,7 @@ class FciRobot(OneClientServer):
         self.brakes_closed = True
         self.mode = fci.OTHER
         self._finish(wire.ABORTED)
+        self._recovery_ends(wire.RECOVERY_ABORTED)
 
     def release(self) -> None:
         """A person at the robot ends what stands; a reflex is not cleared by that."""

@@ -29,11 +29,13 @@ class Hand:
     def __init__(self) -> None:
         self.at, self.sound, self.stops, self.closed = 0.08, RobotStatus("idle"), 0, False
         self.asked: list[float] = []
+        self.told: list[float | str] = []  # targets and stops
         self.stuck = False  # it is where a test puts it
 
     def connect(self) -> None: ...
     def target(self, opening_m: float) -> None:
         self.asked.append(opening_m)
+        self.told.append(opening_m)
         self.at = self.at if self.stuck else opening_m
 
     def opening(self) -> float:
@@ -44,6 +46,7 @@ class Hand:
 
     def stop(self) -> None:
         self.stops += 1
+        self.told.append("stop")
 
     def recover(self) -> None: ...
     def close(self) -> None:
@@ -69,6 +72,8 @@ class Link:
         self.off, self.trembling = np.zeros(7), np.zeros(7)  # how it differs from what it is told
         self.by_joints: list[bool] = []
         self.states: States | None = None
+        self.ends_first = 0  # so many setpoints come before the motion under way has ended
+        self.on_setpoint: Callable[[], object] | None = None  # what another thread does while one is given
 
     def open(self, states: States) -> None:
         self.states = states
@@ -83,13 +88,19 @@ class Link:
     def start_q(self) -> np.ndarray:
         return self.q.copy()
 
-    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
+    def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> bool:
+        if self.ends_first:
+            self.ends_first -= 1
+            return False
         self.by_joints.append(by_joints)
         if self.fail is not None:
             raise self.fail
         self.q = q.copy()
         self.given.append(q.copy())
         self._tell()
+        if self.on_setpoint is not None:
+            self.on_setpoint()
+        return True
 
     def hold(self, q: np.ndarray) -> bool:
         self.rests += 1

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 from support.json_documents import judged
+from support.runs.campaigns import make_campaign
 
 from labctl import cli
 from labctl.alerts import courier
@@ -25,6 +26,7 @@ from labctl.clock import MonotonicClock
 from labctl.config.alerts import AlertsTable
 from labctl.config.cell_schema import parse_lab
 from labctl.errors import InputError, StateError
+from labctl.runtime.campaign_run import run_campaign
 
 SECRET = "s3cr3t-topic"
 ALERT = Alert("stop", "labctl fr3, first: stop", "somebody stopped the robot")
@@ -277,3 +279,20 @@ def test_the_process_sends_what_a_run_told_and_ends_with_it(tmp_path: Path, got:
     log = (folder / courier.LOG).read_text("utf-8")
     assert re.search(r"^[-\d]+T[:.\d]+Z INFO    alerts: webhook: sent: stop$", log, re.M) and SECRET not in log
     assert (folder / courier.LOG).stat().st_mode & 0o077 == 0, "its owner alone reads it"
+
+
+def test_a_run_in_simulated_time_says_that_it_sends_none(tmp_path: Path) -> None:
+    folder, said = make_campaign(tmp_path).folder, list[str]()
+    (tmp_path / "lab.toml").write_text('[alerts.ntfy]\naddress = "http://127.0.0.1:9/never"\n')
+    assert run_campaign(folder, said.append, manual=True)
+    assert [line for line in said if "alert" in line] == [
+        "[alerts] of lab.toml: nobody is told of this run, which is in simulated time; "
+        "labctl doctor --alerts sends a test"
+    ]
+    assert not (folder / courier.LOG).exists()
+
+
+def test_a_run_in_simulated_time_says_nothing_of_alerts_where_nobody_wants_any(tmp_path: Path) -> None:
+    folder, said = make_campaign(tmp_path).folder, list[str]()
+    assert run_campaign(folder, said.append, manual=True)
+    assert not [line for line in said if "alert" in line]

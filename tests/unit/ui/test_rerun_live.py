@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named
 from support.screens.rerun_files import decoded
 
+from labctl.axes import Axis
 from labctl.bus import Message
 from labctl.clock import SECOND, ManualClock
 
 rr = pytest.importorskip("rerun")
 
 from labctl.ui.rerun.live import LiveCell, LiveView  # noqa: E402
+from labctl.viewing.showing import hand_axes  # noqa: E402
 
 TOTES = {
     "left": ((0.48, 0.24, 0.0), (0.34, 0.30, 0.12), False),
@@ -39,10 +43,10 @@ def observation(t_ns: int, mode: str = "moving", **body: object) -> Message:
 def drawn(tmp_path: Path):
     """Draw messages into a file; what it says."""
 
-    def draw(*messages: Message) -> dict:
+    def draw(*messages: Message, cell: LiveCell = CELL) -> dict:
         recording = rr.RecordingStream("labctl", recording_id="live", send_properties=False)
         recording.save(tmp_path / "live.rrd")
-        view = LiveView(CELL, ManualClock(0).anchor(), recording=recording)
+        view = LiveView(cell, ManualClock(0).anchor(), recording=recording)
         view.draw(messages, 9 * SECOND)
         view.close()
         return decoded(tmp_path / "live.rrd")
@@ -97,3 +101,31 @@ def test_what_is_not_understood_is_left_out(drawn):
     )
     said = drawn(bare, Message("@other", "other"))
     assert times(said["/joints/q"]) == [SECOND]
+
+
+def test_an_opening_is_in_millimetres_and_another_axis_of_a_hand_in_its_own_unit(drawn):
+    """A share of suction of 0.5 was drawn as 500 mm."""
+    said = drawn(observation(SECOND))
+    assert "40.0" in repr(said["/gripper"])
+    hand = (Axis("suction", "vacuum", "1", hand=True), Axis("thumb", "revolute", "rad", hand=True))
+    message = observation(SECOND)
+    message.arrays["gripper"] = np.array([0.5, 0.25])
+    said = drawn(message, cell=replace(CELL, hand=hand))
+    told = repr(said["/gripper"])
+    assert "0.5, 0.25" in told and "suction" in told and "thumb, rad" in told and "500" not in told
+    assert not times(said.get("/world/joints/fr3_finger_joint1", [])), "no finger has that opening"
+
+
+@pytest.mark.parametrize(
+    ("cell", "axes"),
+    [
+        ("sim_fr3", [("gripper", "m")]),
+        ("sim_pair", [("left.gripper", "m"), ("right.gripper", "m")]),
+        ("sim_hand", None),
+    ],
+)
+def test_the_hand_is_what_the_cells_drivers_declare(cell: str, axes: list[tuple[str, str]] | None):
+    of = cell_named(cell)
+    axes_of_hand = hand_axes(of.names, [(robot.driver, robot.options) for robot in of.robots])
+    found = [(axis.name, axis.unit) for axis in axes_of_hand]
+    assert found == axes if axes else len(found) > 1 and {unit for _, unit in found} == {"rad"}

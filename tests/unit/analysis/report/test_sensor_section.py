@@ -34,6 +34,16 @@ def test_a_figure_for_each_column_that_is_drawn_and_a_row_for_each_arm() -> None
     assert "1 further column" in made.note
 
 
+def test_two_columns_whose_names_run_together_alike_have_a_figure_each() -> None:
+    """Sensor "a b" with a column "c", and sensor "a" with a column "b c": one figure was drawn, of the later."""
+    columns = [column("c", a=[1.0]), column("b c", a=[2.0])]
+    columns[0]["sensor"], columns[1]["sensor"] = "a b", "a"
+    made = section(columns, LOOKS)
+    assert made is not None
+    assert [figure.name for figure in made.figures] == ["sensor-a-b-c", "sensor-a-b-c-2"]
+    assert [figure.csv.splitlines()[1] for figure in made.figures] == ["a,e-a,0,1", "a,e-a,0,2"]
+
+
 def test_no_sensor_and_one_that_gave_nothing_is_no_section() -> None:
     assert section(None, LOOKS) is None and section([column("t1", a=[])], LOOKS) is None
 

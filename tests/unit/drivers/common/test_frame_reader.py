@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from queue import Queue
+from typing import Any
 
 import numpy as np
 import pytest
@@ -205,3 +206,24 @@ def test_a_limit_of_zero_never_calls_a_camera_frozen() -> None:
     repeats = Repeats(0.0)
     for i in range(100):
         repeats.look(picture(1), i * SECOND)
+
+
+def test_a_first_picture_that_comes_as_the_wait_for_it_ends_leaves_no_camera_that_runs_and_is_lost() -> None:
+    """It was connected with that picture, and lost behind it for having given none."""
+    source = Scripted()
+    reader = FrameReader("c", source, silent_s=LONG_S, open_s=0.0, frozen_s=0.0)
+
+    class Late(threading.Condition):
+        """The picture comes as soon as the wait lets go of the lock."""
+
+        def __exit__(self, *error: Any) -> None:
+            super().__exit__(*error)
+            if threading.current_thread() is waiting:
+                reader._frames.append(Frame(picture(1), CLOCK.now_ns(), 1.0, 1))
+                source.coming.put(DeviceLost("over"))
+
+    waiting, reader._changed = threading.current_thread(), Late()
+    with pytest.raises(DeviceLost, match="gave no picture within 0 s"):
+        reader.start()
+    assert not reader.running
+    reader.end()

@@ -6,6 +6,7 @@ import threading
 
 import pytest
 
+from labctl.devices import RobotStatus
 from labctl.drivers.common import gripping
 from labctl.drivers.common.gripping import GripperWorker
 from labctl.errors import DeviceLost
@@ -44,3 +45,26 @@ def test_a_driver_that_hangs_is_never_asked_by_a_second_thread(monkeypatch: pyte
     worker.end()
     worker.start()
     worker.end()
+
+
+def test_what_is_asked_for_in_a_fault_and_what_was_before_is_forgotten() -> None:
+    """Nothing moves once a fault is over until it is asked for anew."""
+    worker = GripperWorker("fingers", lambda: None, 10.0)
+    worker.ask(0.02)
+    worker.sound = RobotStatus("fault", "too hot")
+    assert worker.wanted is None
+    worker.ask(0.05)
+    worker.sound = RobotStatus("idle")
+    assert worker.wanted is None
+    worker.ask(0.05)
+    assert worker.wanted == 0.05
+
+
+def test_a_fault_and_a_stop_take_back_a_target_whole() -> None:
+    """A visit that reads what is asked for sees a target or a stop, never a target that is none any more."""
+    worker = GripperWorker("fingers", lambda: None, 10.0)
+    worker.ask(0.02)
+    asked = worker.asked
+    worker.halt()
+    assert (asked.opening_m, asked.stopped) == (0.02, False)
+    assert (worker.asked.opening_m, worker.asked.stopped) == (None, True)

@@ -194,3 +194,12 @@ def test_an_arm_that_was_sent_home_before_it_had_settled_does_not_go_back(bench:
     rests, idles = bench.link.rests, bench.link.idles
     bench.until(lambda: bench.link.idles > idles + 2 or bench.link.rests > rests)
     assert bench.link.rests == rests
+
+
+def test_a_way_home_begins_when_what_is_under_way_has_ended(bench: Bench) -> None:
+    """Its rows went by meanwhile: the robot then caught up at the cell's speeds, or never moved and was refused."""
+    start, bench.link.ends_first = bench.link.q.copy(), 20
+    bench.arm.stage({}, 1, CLOCK.now_ns())
+    bench.until(bench.arm.staged)
+    steps = np.abs(np.diff([start, *bench.link.given], axis=0)).max(axis=1)
+    assert not bench.link.ends_first and steps.max() * bench.arm.control_hz <= 0.3

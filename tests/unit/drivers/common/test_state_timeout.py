@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from support.robots.interleaved import after_the_first_write
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.drivers.common.state_timeout import MOST_NS, Silence
@@ -29,3 +30,11 @@ def test_a_word_of_the_robot_begins_anew() -> None:
     looks = range(0, SECOND, 20 * MILLISECOND)
     assert [silence.age_ns(0, at) for at in looks][-1] == 980 * MILLISECOND
     assert silence.age_ns(970 * MILLISECOND, 990 * MILLISECOND) == 20 * MILLISECOND
+
+
+def test_two_who_look_at_once_count_the_time_between_once() -> None:
+    silence = Silence()
+    silence.age_ns(0, 20 * MILLISECOND)
+    with after_the_first_write(silence, "_counted", lambda: silence.age_ns(0, 40 * MILLISECOND)):
+        silence.age_ns(0, 40 * MILLISECOND)
+    assert silence.age_ns(0, 40 * MILLISECOND) == 40 * MILLISECOND

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import socket
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from support.robots.emulators import address
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.drivers.franka.capture import STAMP, Capture
 from labctl.drivers.franka.state import STATE_BYTES
+from labctl.errors import DeviceLost
 
 CLOCK = MonotonicClock()
 PATIENCE = 250  # states, five seconds
@@ -164,3 +166,18 @@ def test_a_port_that_is_closed_on_the_robots_side_ends_nothing(
     capture.close()
     assert capture.drain() == [], "a closed one has nothing more to say"
     assert [datagram.number for _, datagram in found] == [5]
+
+
+def test_a_state_is_kept_by_one_thread_at_a_time() -> None:
+    """A motion's callback, the thread that reads and one that looks after a refusal all hand over states: two that did
+    so at once had one state twice, or the older for the newest.
+    """
+    pytest.importorskip("franky")
+    from labctl.drivers.franka.reading import FciReading
+
+    reading, locked = FciReading("127.0.0.1", "client", 1, lambda error: DeviceLost(str(error))), list[bool]()
+    reading._states = SimpleNamespace(add=lambda *_: locked.append(reading._lock.locked()))  # type: ignore[assignment]
+    reading._robot = SimpleNamespace(state=SimpleNamespace(time=SimpleNamespace(to_msec=lambda: 5)))
+    reading._on_cycle(SimpleNamespace(time=SimpleNamespace(to_msec=lambda: 4)))
+    reading.refresh()
+    assert locked == [True, True]

@@ -75,6 +75,47 @@ def test_a_recovery_goes_on_when_the_client_that_asked_for_it_goes_and_the_next_
         made.close()
 
 
+def test_a_client_that_goes_while_the_robot_brakes_and_recovers_leaves_a_reflex() -> None:
+    host = address()
+    made = FciRobot(SimulatedPlant(FR3, FIXTURE, 0.001, now_ns=0), host)
+    try:
+        with socket.create_connection((host, wire.ROBOT_PORT)):
+            made.read(made._listener)
+            made.motion.dq = np.full(7, 0.5)
+            made.reflex(["cartesian_reflex"])
+            made._request(wire.RECOVER, 5, b"")
+        made.drop_client()
+        for _ in range(RECOVERY_MS + 1):
+            made.cycle(0)
+        assert made.motion.standing
+        assert made.mode == fci.REFLEX and made.stats()["errors"] == ["communication_constraints_violation"]
+    finally:
+        made.close()
+
+
+@pytest.mark.parametrize(
+    ("befalls", "mode", "status"),
+    [("user_stop", fci.USER_STOPPED, 5), ("close_brakes", fci.OTHER, 6)],
+)
+def test_what_a_person_does_in_a_recovery_ends_it_and_is_not_recovered_from(befalls: str, mode: int, status: int):
+    """Statuses of a recovery, from the FCI's service types: 4 aborted by a reflex, 5 by a stop, 6 otherwise."""
+    host = address()
+    made = FciRobot(SimulatedPlant(FR3, FIXTURE, 0.001, now_ns=0), host)
+    try:
+        with socket.create_connection((host, wire.ROBOT_PORT)) as client:
+            made.read(made._listener)
+            made.reflex(["cartesian_reflex"])
+            made._request(wire.RECOVER, 5, b"")
+            getattr(made, befalls)()
+            answer = client.recv(64)
+            assert wire.HEADER.unpack_from(answer)[:2] == (wire.RECOVER, 5) and answer[wire.HEADER.size] == status
+            for _ in range(RECOVERY_MS + 1):
+                made.cycle(0)
+            assert made.mode == mode
+    finally:
+        made.close()
+
+
 def test_a_gripper_port_that_is_taken_is_named_and_leaves_the_robot_s_free() -> None:
     host, options = address(), Fr3EmulatorOptions()
     with socket.create_server((host, wire.HAND_PORT)), pytest.raises(InputError, match=f"{host}:{wire.HAND_PORT} "):

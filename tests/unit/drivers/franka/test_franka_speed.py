@@ -40,26 +40,32 @@ def _link(servo: str, table: RobotTable) -> Any:
 
 @settings(max_examples=60, deadline=None)
 @given(SPEEDS, LAGS)
-def test_a_joint_speed_that_catches_up_stays_within_the_cells_limits(given_speed, lag) -> None:
+def test_joint_speeds_that_catch_up_stay_within_the_cells_limits_of_joints_and_tool(given_speed, lag) -> None:
     table = _table()
     link = _link("velocity", table)
     (first, last) = link._motion(FR3.home + lag, given_speed).waypoints
     most = np.array(table.limits.velocity_rad_s)
     asked = np.array(first.target)
+    jacobian = kinematics.jacobian(FR3.chain, FR3.home[None, :])[0][0, :3]
     assert (np.abs(asked) <= most * (1 + 1e-12)).all()
+    assert np.linalg.norm(jacobian @ asked) <= 0.8 * (1 + 1e-12)
     wanted = given_speed + 8.0 * lag  # CORRECT_PER_S
-    if (np.abs(wanted) <= most).all():
+    if (np.abs(wanted) <= most).all() and np.linalg.norm(jacobian @ wanted) <= 0.8:
         assert np.allclose(asked, wanted, rtol=0, atol=1e-12), "what is allowed is asked for as it is"
     assert not np.any(last.target), "and a stop stands behind it"
 
 
 @settings(max_examples=60, deadline=None)
 @given(SPEEDS, LAGS)
-def test_a_tool_speed_that_catches_up_stays_within_the_cells_and_the_robots_limits(given_speed, lag) -> None:
+def test_a_tool_speed_that_catches_up_stays_within_the_limits_of_tool_and_joints(given_speed, lag) -> None:
     link = _link("cartesian", _table())
     twist = link._motion(FR3.home + lag, given_speed).waypoints[0].target
     assert np.linalg.norm(twist.end_effector_twist.linear) <= 0.8 * (1 + 1e-12)
     assert np.linalg.norm(twist.end_effector_twist.angular) <= 1.25 * (1 + 1e-12)
+    parts = [*twist.end_effector_twist.linear, *twist.end_effector_twist.angular]
+    rows = np.vstack([kinematics.jacobian(FR3.chain, FR3.home[None, :])[0][0], np.eye(7)[2]])
+    joints = np.linalg.solve(rows, [*parts, 0.0])  # the robot keeps its elbow
+    assert (np.abs(joints) <= np.array(_table().limits.velocity_rad_s) * (1 + 1e-9)).all()
 
 
 @given(SPEEDS, st.floats(0.1, 2.0))
@@ -113,7 +119,7 @@ def test_a_robot_whose_time_goes_slower_than_ours_is_given_its_own_to_arrive() -
     """An emulated one on a busy machine had a fifth of its second and a half, and stood 0.01 rad beside its home."""
     link, state = _link("velocity", _table()), SimpleNamespace(number=1000, q=FR3.home, q_d=FR3.home, dq=np.zeros(7))
     link._reading.newest = lambda: state
-    link._robot.is_in_control = True
+    link._robot.is_in_control, link._given = True, link._kind()
     given, ended = [], []
     link._give = lambda q, dq: given.append(q)
     link.halt = lambda: ended.append(state.number)
@@ -129,6 +135,31 @@ def test_a_robot_whose_time_goes_slower_than_ours_is_given_its_own_to_arrive() -
     link._robot.is_in_control, state.number = True, 10_000
     link.send_setpoint(goal, np.zeros(7))
     assert not link.hold(goal) and ended == [2502], "each way has its own"
+
+
+@pytest.mark.parametrize("verb", ["send_setpoint", "hold"])
+def test_a_motion_of_another_kind_ends_before_anything_is_given(verb: str) -> None:
+    """franky refuses it: "The type of motion cannot change during runtime". A robot sent home was stopped by that."""
+    import franky
+
+    link, given = _link("cartesian", _table()), list[Any]()
+    state = SimpleNamespace(number=1000, q=FR3.home, q_d=FR3.home, dq=np.zeros(7))
+    link._reading.newest = lambda: state
+    link._robot.is_in_control, link._given = True, franky.ControlSignalType.CartesianVelocities
+    link._give = lambda q, dq: given.append(q)
+    halts = list[int]()
+    link.halt = lambda: halts.append(state.number)
+    goal, link._by_joints = FR3.home + 0.1, True
+    for _ in range(3):
+        if verb == "hold":
+            assert link.hold(goal) is False
+        else:
+            assert link.send_setpoint(goal, np.zeros(7), by_joints=True) is False
+        state.number += 1000
+    assert not given and halts == [1000]
+    link._robot.is_in_control = False
+    link.hold(goal) if verb == "hold" else link.send_setpoint(goal, np.zeros(7), by_joints=True)
+    assert len(given) == 1 and link._given == franky.ControlSignalType.JointVelocities
 
 
 def _table() -> RobotTable:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from support.robots.pairs import START_NS, pair_cell, told_pair, ways
@@ -217,3 +219,53 @@ def test_a_simulated_scene_is_not_shared() -> None:
 def test_the_driver_is_of_no_use_in_a_cell_of_one_robot() -> None:
     with pytest.raises(InputError, match="this cell has no second one"):
         load("pair", {}, cell=pair_cell().sides[0], fixture=FIXTURE)
+
+
+def test_a_stop_while_one_recovers_stops_both_until_the_next_word() -> None:
+    robot, left, right = told_pair()
+    robot.stop()
+    recover = left.recover
+
+    def meanwhile() -> None:
+        left.recover = recover  # type: ignore[method-assign]
+        recover()
+        robot.stop()
+
+    left.recover = meanwhile  # type: ignore[method-assign]
+    with pytest.raises(DeviceRefused, match="both were stopped meanwhile"):
+        robot.recover()
+    assert robot.status().mode == "stopped" and right.status().mode == "stopped"
+    robot.recover()
+    assert robot.status().mode in ("idle", "moving")
+
+
+@pytest.mark.parametrize("order", ["first", "together"])
+def test_a_stop_while_one_is_sent_home_leaves_neither_on_its_way(order: str) -> None:
+    robot, left, right = told_pair(goes_home=order)
+    stage = left.stage
+
+    def meanwhile(*given: Any) -> None:
+        left.stage = stage  # type: ignore[method-assign]
+        robot.stop()
+        stage(*given)
+
+    left.stage = meanwhile  # type: ignore[method-assign]
+    robot.stage(SCENE, 1, START_NS)
+    assert not robot.staged()
+    assert left.status().mode == right.status().mode == "stopped"
+
+
+def test_a_stop_between_two_looks_at_who_is_staged_next_is_a_stop() -> None:
+    """There was one, and then none: an error of the loop's."""
+    robot, left, _ = told_pair(goes_home="first")
+    staged = left.staged
+
+    def meanwhile() -> bool:
+        left.staged = staged  # type: ignore[method-assign]
+        robot.stop()
+        return True
+
+    robot.stage(SCENE, 1, START_NS)
+    robot._staged, robot._staging, robot._to_stage = False, (0,), [(1,)]
+    left.staged = meanwhile  # type: ignore[method-assign]
+    assert not robot.staged()

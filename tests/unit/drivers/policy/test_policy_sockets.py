@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ssl
 import threading
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from support.policies.cards import CAMERA, card
 from support.policies.observations import GIVEN, SEEN, Q
 from support.policies.policy_servers import NEEDS, DeafServer, FakeServer, closed_port, hold
 from support.robots.cells import changed
+from support.robots.interleaved import after_the_first_read
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import Observation, load
+from labctl.drivers.policy.websocket import PolicySocket
 from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
 pytestmark = pytest.mark.real_time
@@ -338,3 +341,12 @@ def test_a_cell_in_real_time_measures_as_often_as_the_arm_is_visited_so_the_ship
     client("ws://127.0.0.1:1", options={"card": made}).close()
     with pytest.raises(InputError, match="this cell measures 50 times"):
         client("ws://127.0.0.1:1", options={"card": {**made, "timing": {**made["timing"], "rate_hz": 60.0}}})
+
+
+def test_a_socket_may_be_closed_while_the_call_that_holds_it_lets_go_of_it() -> None:
+    held = PolicySocket("ws://127.0.0.1:1")
+    cut = list[int]()
+    held._connection = SimpleNamespace(socket=SimpleNamespace(shutdown=cut.append))
+    with held._busy, after_the_first_read(held, "_connection", lambda: setattr(held, "_connection", None)):
+        held.close()
+    assert len(cut) == 1

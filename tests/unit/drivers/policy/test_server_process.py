@@ -6,16 +6,21 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.policies.cards import card
+from support.policies.observations import GIVEN
+from support.robots.interleaved import after_the_first_write
 from support.runs.live_campaign import wait_for
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.policy_card import Server
+from labctl.devices import load
 from labctl.drivers.policy.server_process import ServerProcess
+from labctl.errors import DeviceLost
 
 pytestmark = pytest.mark.real_time
 
@@ -92,6 +97,7 @@ def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path):
     program = f"""
 import signal
 from labctl.config.policy_card import Server
+from labctl.devices import load
 from labctl.drivers.policy.server_process import ServerProcess
 held = ServerProcess(Server(**{server(tmp_path)._spec!r}))
 held.start()
@@ -207,3 +213,37 @@ def test_memory_that_never_comes_is_a_problem_with_its_numbers(tmp_path: Path, m
     fake_nvidia_smi(tmp_path, 1000, monkeypatch)
     said = problem(server(tmp_path, gpu_memory_gb=2.0, ready_s=0.3))
     assert said == "GPU 0 has 1.0 GB free, the card asks for 2"
+
+
+def test_a_server_that_is_let_go_of_as_soon_as_it_is_there_ends_without_an_error(tmp_path: Path) -> None:
+    held = server(tmp_path)
+    with after_the_first_write(held, "_watchdog", held.stop):
+        held.start()
+    assert ended(held)
+
+
+def test_a_policy_that_is_closed_while_its_server_is_started_leaves_none_behind() -> None:
+    """Nothing was there to be ended yet, and then it was."""
+    told = list[str]()
+
+    class Starts:
+        def start(self) -> None:
+            policy.close()
+            told.append("started")
+
+        def stop(self) -> None:
+            told.append("stopped")
+
+        def problem(self) -> None: ...
+
+    class Silent:
+        def connect(self, timeout_s: float) -> Mapping[str, Any]:
+            raise DeviceLost("nobody answers")
+
+        def close(self) -> None: ...
+
+    policy: Any = load("policy_openpi", {"card": card("openpi"), "endpoint": "ws://127.0.0.1:1"}, **GIVEN)
+    policy._link, policy._server = Silent(), Starts()
+    with pytest.raises(DeviceLost, match="closed"):
+        policy.load()
+    assert told[-1] == "stopped"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from support.robots.interleaved import after_the_first_read
 
 from labctl.drivers.robotiq.gripper import Registers, RobotiqGripper
 from labctl.drivers.robotiq.scales import Scale
@@ -23,12 +24,13 @@ class Line:
     period_s = 10.0
 
     def __init__(self, seen: Registers) -> None:
-        self.seen, self.written = seen, list[bool]()
+        self.seen, self.written, self.went = seen, list[bool](), list[int]()
 
     def open(self) -> None: ...
     def close(self) -> None: ...
     def halt(self) -> None: ...
-    def go(self, position: int, speed: int, force: int) -> None: ...
+    def go(self, position: int, speed: int, force: int) -> None:
+        self.went.append(position)
 
     def read(self) -> Registers:
         return self.seen
@@ -61,3 +63,51 @@ def test_a_gripper_that_is_slow_to_begin_is_not_reset_meanwhile() -> None:
     for _ in range(4):
         gripper._visit()
     assert line.written == [True] * 4
+
+
+def recovered(gripper: RobotiqGripper) -> None:
+    """A person's word, and all that follows from it."""
+    with pytest.raises(DeviceRefused):
+        gripper.recover()
+    for _ in range(4):
+        gripper._visit()
+    gripper.recover()
+
+
+def test_what_is_asked_for_before_and_in_a_fault_moves_nothing_once_it_is_acknowledged() -> None:
+    line = Line(ACTIVE)
+    gripper = RobotiqGripper(line, SCALE)
+    gripper.target(0.01)
+    line.seen = RELEASED
+    gripper._look()
+    gripper.target(0.02)
+    recovered(gripper)
+    assert not line.went
+    gripper.target(0.02)
+    gripper._visit()
+    assert line.went == [SCALE.position(0.02)]
+
+
+def test_the_same_target_as_before_the_fault_is_given_once_it_is_asked_for_again() -> None:
+    """A reset takes back the order to go there, whatever was written before."""
+    line = Line(ACTIVE)
+    gripper = RobotiqGripper(line, SCALE)
+    gripper.target(0.02)
+    gripper._visit()
+    line.seen = RELEASED
+    gripper._look()
+    recovered(gripper)
+    gripper.target(0.02)
+    gripper._visit()
+    assert line.went == [SCALE.position(0.02)] * 2
+
+
+def test_a_stop_between_two_looks_at_a_target_is_a_stop_and_no_fault() -> None:
+    """The worker saw a target, and then read none: a lost gripper, with a fault of its driver for a reason."""
+    line = Line(ACTIVE)
+    gripper = RobotiqGripper(line, SCALE)
+    gripper.target(0.02)
+    with after_the_first_read(gripper._work, "asked", gripper.stop):
+        gripper._visit()
+    gripper._visit()
+    assert gripper._work.asked.opening_m is None and gripper.status().mode == "idle"

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.robots.cells import cell_named
+from support.robots.interleaved import after_the_first_read
 
 pytest.importorskip("cyclonedds")
 from labctl.drivers.common import kinematics
@@ -14,7 +15,7 @@ from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.ros2.commands import BRAKE_RAD_S2, CORRECT_PER_S, Positions, Twists, braking
 from labctl.drivers.ros2.emulator.controllers import Joints
-from labctl.drivers.ros2.messages import Float64MultiArray, TwistStamped
+from labctl.drivers.ros2.messages import Float64, Float64MultiArray, TwistStamped
 from labctl.drivers.ros2.options import Ros2Options
 from labctl.drivers.ros2.robot import Ros2Link
 
@@ -108,3 +109,14 @@ def test_a_twist_that_catches_up_stays_within_the_cells_limits(behind: float) ->
     assert line.sent[-1] == pytest.approx((jacobian[:, 0] * 0.01 * CORRECT_PER_S).tolist()), (
         "within them it is as it was"
     )
+
+
+def test_a_robot_whose_slider_is_back_at_full_at_that_moment_is_not_slowed() -> None:
+    """It was told to go at 100 % of its speed, and every time would be longer by it."""
+    options = Ros2Options(command="positions", command_topic="/c", scaling_topic="/s")
+    link = Ros2Link(UR5E, options, CELL.robot)
+    for full in (0.5, 1.0):
+        link._read_scaling(Float64(data=0.5 * options.scaling_full))
+        back = Float64(data=options.scaling_full)
+        with after_the_first_read(link, "_slow_ns", lambda back=back: link._read_scaling(back)):
+            assert not link._slowed(), full

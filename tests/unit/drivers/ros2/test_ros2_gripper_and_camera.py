@@ -35,14 +35,14 @@ class Domain:
     def __init__(self) -> None:
         self.says: list[JointState] = []
         self.sent: list[Float64MultiArray] = []
-        self.open = 0
+        self.open, self.listen = 0, 1
 
     def __call__(self, *_: object) -> Domain:
         self.open += 1
         return self
 
     def publisher(self, *_: object) -> Any:
-        return SimpleNamespace(send=self.sent.append, readers=lambda: 1)
+        return SimpleNamespace(send=self.sent.append, readers=lambda: self.listen)
 
     def subscribe(self, topic: str, kind: type, heard: Any) -> None:
         for message in self.says:
@@ -104,6 +104,38 @@ def test_to_connect_anew_moves_nothing(gripper: Ros2Gripper, domain: Domain) -> 
     gripper.recover()
     gripper._visit()
     assert not domain.sent
+
+
+def test_a_target_that_comes_while_the_one_before_is_sent_is_sent_too(gripper: Ros2Gripper, domain: Domain) -> None:
+    """It was taken for sent: the worker looked again at what is asked for, and not at what it had sent."""
+    gripper.target(0.08)
+    send = gripper._send
+
+    def meanwhile(opening_m: float) -> None:
+        gripper._send = send  # type: ignore[method-assign]
+        send(opening_m)
+        gripper.target(0.02)
+
+    gripper._send = meanwhile  # type: ignore[method-assign]
+    gripper._visit()
+    gripper._visit()
+    assert len(domain.sent) == 2 and domain.sent[0] != domain.sent[1]
+
+
+def test_a_target_from_before_its_controller_went_is_not_sent_when_it_is_back(
+    gripper: Ros2Gripper, domain: Domain
+) -> None:
+    gripper.target(0.08)
+    gripper._visit()
+    domain.listen = 0
+    gripper._visit()
+    gripper.target(0.02)
+    domain.listen = 1
+    gripper._visit()
+    assert gripper.status().mode in ("idle", "moving") and len(domain.sent) == 1
+    gripper.target(0.08)
+    gripper._visit()
+    assert len(domain.sent) == 2, "what is asked for anew is sent, though the one before was the same"
 
 
 def test_a_gripper_that_cannot_be_connected_leaves_no_network_open(domain: Domain) -> None:

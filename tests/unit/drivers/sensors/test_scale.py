@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import math
+import threading
+from collections import deque
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 from support.robots.emulated_scale import ABOUT, EmulatedScale
 
+from labctl.devices import StreamSpec
 from labctl.drivers.sensors.scale import parsed
+from labctl.drivers.sensors.serial_rows import SerialRows
 from labctl.errors import DeviceLost
 from labctl.testing.sensor import SensorRig
 
@@ -72,3 +77,24 @@ def test_a_port_that_is_not_there_and_a_scale_that_says_nothing_are_lost(scale: 
 
 def test_the_emulator_says_that_it_is_one(scale: EmulatedScale) -> None:
     assert ABOUT in scale.answer("I2")
+
+
+def test_the_last_row_before_a_sensor_is_lost_is_told() -> None:
+    sensor = SerialRows(StreamSpec("scale", ("mass_kg",), 50.0, "kg"), 1.0)
+    sensor._thread = threading.current_thread()
+
+    class Rows(deque[Any]):
+        """While it is looked at how many there are, the last one comes and the sensor is lost."""
+
+        def __len__(self) -> int:
+            found = super().__len__()
+            if not sensor._lost:
+                self.append((7, (0.1,)))
+                sensor._lost = "the scale is gone"
+            return found
+
+    sensor._rows = Rows()
+    assert not len(sensor.drain(0).t_ns)
+    assert sensor.drain(0).t_ns.tolist() == [7]
+    with pytest.raises(DeviceLost, match="the scale is gone"):
+        sensor.drain(0)

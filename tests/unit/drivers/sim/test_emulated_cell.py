@@ -42,3 +42,24 @@ def test_a_fault_in_the_scene_s_thread_is_told_and_nobody_waits_for_the_scene() 
     made._watch()
     with pytest.raises(DeviceLost, match="ZeroDivisionError: in labctl"):
         made.staged()
+
+
+def test_a_scene_that_is_asked_for_while_the_one_before_is_set_is_set_too() -> None:
+    """The robot was taken for staged with the scene before last."""
+    asked, verbs = list[dict[str, Any]](), dict.fromkeys(("to_joints", "to_pose", "follow", "status", "about", "stop"))
+
+    def ask(request: dict[str, Any]) -> dict[str, Any]:
+        asked.append(request)
+        if request["do"] == "stage" and request["seed"] == 1:
+            made.stage({}, 2, 0)
+        return {"items": [], "events": [], "scene": {}, "t_ns": 0}
+
+    inner = SimpleNamespace(dof=7, joint_names=(), control_hz=100.0, streams=(), recover=None, **verbs)
+    inner.staged, inner.stage = lambda: True, lambda *_: None
+    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0)  # type: ignore[arg-type]
+    made.stage({}, 1, 0)
+    made._stage_if_home()
+    assert not made.staged()
+    made._stage_if_home()
+    assert made.staged()
+    assert [request["seed"] for request in asked if request["do"] == "stage"] == [1, 2]

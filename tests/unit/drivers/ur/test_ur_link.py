@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
+from support.robots.interleaved import after_the_first_read
 
 from labctl.clock import MILLISECOND
 from labctl.drivers.common import kinematics
@@ -164,3 +165,10 @@ def test_a_speed_that_catches_up_stays_within_the_cells_limits(behind: float) ->
     bench.link.send_setpoint(UR5E.home + 0.01 * np.eye(6)[0], np.zeros(6))
     jacobian = kinematics.jacobian(UR5E.chain, UR5E.home[None, :])[0][0]
     assert given[-1] == pytest.approx((jacobian[:, 0] * 0.01 * CORRECT_PER_S).tolist()), "within them it is as it was"
+
+
+def test_a_robot_that_is_slowed_anew_at_that_moment_has_not_been_slow_for_long(bench: Bench) -> None:
+    bench.values.scaling = 0.5
+    bench.read()
+    with after_the_first_read(bench.link, "_scaled_ns", lambda: setattr(bench.link, "_scaled_ns", 0)):
+        assert bench.link.health().mode == "idle"
