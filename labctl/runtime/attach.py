@@ -193,13 +193,12 @@ def run_of(folder: Path) -> Contact | None:
     try:
         found = json.loads((folder / CONTACT).read_text("utf-8"))
         pid = int(found["pid"])
-        named = isinstance(found.get("sockets", ""), str)
+        gone = "sockets" in found and not Path(found["sockets"]).is_dir()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
-    if not 0 < pid < 2**31 or not named:  # no process; a signal to 0 or below goes to many
+    if not 0 < pid < 2**31:  # no process; a signal to 0 or below goes to many
         return None
     another = "began" in found and found["began"] != began(pid)  # which has the id of a run that was killed
-    gone = "sockets" in found and not Path(found["sockets"]).is_dir()
     return None if another or gone or not is_there(pid) else found
 
 
