@@ -69,6 +69,13 @@ def twist_of(axes: Sequence[Axis]) -> tuple[int, ...]:
     return tuple(i for i, axis in enumerate(axis for axis in axes if not axis.hand) if axis.kind == "twist")
 
 
+def told_in(unit: str) -> bool:
+    """Whether an axis in this unit may be shown to who is blind: in a base's speeds the rate of a policy's answers
+    stands out.
+    """
+    return unit not in UNITS["twist"]
+
+
 def composed(*devices: Sequence[Axis]) -> tuple[Axis, ...]:
     """The axes of a robot made of several devices: those of its arms first, then those of its hands. Raises ValueError
     for a name that two of them have; `prefixed` tells them apart.

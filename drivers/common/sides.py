@@ -14,6 +14,7 @@ from labctl.config.cell_schema import Cell
 from labctl.devices import ActionChunk, Controller, Kind, Observation
 
 PARTED = ("q", "dq", "gripper")  # the first robot's values, then the second's
+LOOKS = ("links", "fingers", "stands")  # of a simulated robot, for cameras: the other one's say nothing of it
 
 
 class Sides:
@@ -30,6 +31,7 @@ class Sides:
         own = f"{self.names[1]}."
         found = {key: value for key, value in seen.items() if not key.startswith(own)}
         if number:
+            found = {key: value for key, value in found.items() if key not in LOOKS}
             found |= {key.removeprefix(own): value for key, value in seen.items() if key.startswith(own)}
         for key in PARTED:
             if key in seen:

@@ -14,7 +14,7 @@ from labctl.core.published_state import PublishedState
 
 LONGEST = 240  # bytes of a hold's text in UTF-8: a brief has to fit into one line of a pipe
 MOST_HOLDS = 8
-EVERY_TRIAL = frozenset({"photographing", "no_session"})  # holds that are no news
+EVERY_TRIAL = frozenset({"photographing", "no_session", "sealing"})  # holds that are no news
 FAULTS = frozenset({"cell_faulted", "arm_fault", "arm_safety_stop"})
 
 

@@ -242,5 +242,7 @@ def trials_in(evenings: float, arming_s: float, budget_s: float, effort: Effort)
     if one.longer_than_evening_h is not None:
         return math.floor(evenings * (1.0 - effort.void_share))
     each_s = HOUR * (one.total - one.review - one.sessions_open_close) / 1000
+    if each_s <= 0.0:
+        raise InputError("a trial takes no time at all; give --staging-s, --run-s or --scoring-s")
     working_s = effort.session_h * HOUR - effort.session_overhead_s
     return math.floor(round(evenings * working_s / each_s, 9))

@@ -170,13 +170,14 @@ class RobotNode:
             epoch = read(Stop, message).epoch
         finally:
             if epoch is None:
+                self._recover_by_ns = 0  # a recovery that is under way is over too; run's own stop may come with one
                 self._tell_run("stopped", now_ns, step, by=message.sender)
             else:
                 self._epoch = self._stopped_epoch = max(self._epoch, epoch)
 
     def _take_suspension(self, sent: Suspended, now_ns: int, step: Step) -> None:
         """To the clock of leases no time has passed: what was granted before is over all the same."""
-        self._stopped_epoch = self._epoch
+        self._stopped_epoch, self._recover_by_ns = self._epoch, 0
         self._halt()
         self._tell_run("suspended", now_ns, step, for_ns=sent.for_ns)
 
@@ -223,11 +224,11 @@ class RobotNode:
 
     def _joints(self, target: Target, t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
         """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads. Actions
-        of the tool ask no speed of a base.
+        of the tool ask no speed of a base, nor do steps: added to a measured speed they would hold it on.
         """
         space = target.space
         if space == "joint_position":
-            return values
+            return self._at_rest(values.copy()) if target.stepped else values
         if space == "tcp_pose":
             return self._led(values, self._held[: self._robot.dof])
         begin_ns = int(t_ns[0]) - target.dt_ns
@@ -239,7 +240,9 @@ class RobotNode:
         return self._led(poses, start)
 
     def _led(self, poses: np.ndarray, start: np.ndarray) -> np.ndarray:
-        q = self._robot.to_joints(poses, start)
+        return self._at_rest(self._robot.to_joints(poses, start))
+
+    def _at_rest(self, q: np.ndarray) -> np.ndarray:
         if self._twist:
             q[:, self._twist] = 0.0
         return q

@@ -81,7 +81,8 @@ def report_linked_published(folders: Sequence[Path], out: Path, say: Callable[[s
     by_record = {one.admitted.record: one.admitted.manifest for one in checked}
     if len(by_record) != len(folders):
         raise ReportError("one folder is given twice; name the two of linked campaigns")
-    pairing = pair_up(list(by_record))
+    with reading_a_strangers(folders[0]):
+        pairing = pair_up(list(by_record))
     later, earlier = by_record[pairing.later], by_record[pairing.earlier]
     with reading_a_strangers(pairing.later):
         return made_report(pairing.later, later, out, out, say, pairing=pairing, earlier=earlier)

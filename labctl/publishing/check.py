@@ -105,12 +105,13 @@ def reading_a_strangers(folder: Path) -> Generator[None, None, None]:
         raise
     except _NEVER_WRITTEN as error:
         why = f"{type(error).__name__}: {in_words(error)[:200]}"
-        text = f"{folder}: no report can be made of its record: an entry says what no labctl writes ({why})"
+        what = f"an entry says what no labctl writes, or what this one cannot read ({why})"
+        text = f"{folder}: no report can be made of its record: {what}"
         raise BrokenRecord(text) from error
 
 
 _NEVER_WRITTEN = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError),
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError),
     *(TypeError, ValueError),
 )
 

@@ -145,6 +145,10 @@ def dry_run_main() -> None:
 
 def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
     card, cell = Card.model_validate_json(json.dumps(asked.card)), setup.cell
+    if any(axis.kind == "twist" for axis in cell.robot.axis):
+        raise InputError(
+            f"the base of the robot of cell {cell.cell.name!r} drives, and a dry run follows one that stands"
+        )
     if cell.second_robot is not None:
         raise InputError(f"cell {cell.cell.name!r} has two robots, and a dry run follows one: give observations of one")
     networks = [ipaddress.ip_network(one) for one in asked.networks]

@@ -134,7 +134,7 @@ def _seal_the_rest(campaign: Campaign, anchor: Callable[[], Anchor]) -> list[str
         writer = CampaignWriter(campaign, anchor, _log.info, WHO)
         with closing(_traces(campaign)) as traces:
             return seal_what_is_left(writer, traces)
-    except (StorageError, BrokenRecord) as error:
+    except (StorageError, BrokenRecord, MissingExtra, ModuleNotFoundError) as error:  # an install that reads no videos
         return [f"what was recorded of episodes that are over cannot be sealed: {error}"]
 
 

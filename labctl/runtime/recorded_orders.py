@@ -65,13 +65,11 @@ class RecordedOrders:
         """The command, where none was carried out by its id, in this run or with an entry in one before; a stop by any
         id. Raises DuplicateCommand, InputError for an id that another order has.
         """
-        if command.id is None:
-            return command
+        if command.id is None or command.verb == commands.STOP:  # a stop asks nobody first, the journal least of all
+            return command.model_copy(update={"id": None})
         known = self._done.get(command.id)
         if known is None and not self._writer.campaign.journal.carried_out(command.id):
             return command
-        if command.verb == commands.STOP:
-            return command.model_copy(update={"id": None})
         if known not in (None, (command.verb, command.who)):
             raise InputError(f"id {command.id!r} is that of another order, {known[0]}; each order has an id of its own")
         raise DuplicateCommand(f"command {command.id} was carried out already")

@@ -12,7 +12,7 @@ from functools import partial
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold
-from labctl.core.rollout import Rollout, recording_body, recording_gaps, steady_rates
+from labctl.core.rollout import Phase, Rollout, recording_body, recording_gaps, steady_rates
 from labctl.core.task import condition_of
 from labctl.messages.body_parts import GapBody
 from labctl.messages.pictures import FrameGap
@@ -95,7 +95,8 @@ def note_gap(writer: CampaignWriter, rollout: Rollout, gap: GapBody, *, private:
     sealed instead, and no entry says that it is.
     """
     if private:
-        writer.ledger.seal_gap(rollout.episode, gap)
+        late = rollout.phase == Phase.SEALED  # nothing binds it any more
+        (writer.ledger.keep_late if late else writer.ledger.seal_gap)(rollout.episode, gap)
         return
     rollout.gaps.append(gap)
     writer.log(Kind.GAP, gap, trial=rollout.trial, episode=rollout.episode)

@@ -139,7 +139,7 @@ class RunNode:
         at_rest = rollout is None or rollout.phase == Phase.SEALED
         if self._shutting_down:
             self.finished = self.finished or at_rest or now_ns >= self._leave_by_ns
-        self.finished = self.finished or (self._orders.over and at_rest)
+        self.finished = self.finished or (self._orders.over and self._writer.state.session is None and at_rest)
         if now_ns >= self._publication.next_ns or any(message.kind not in _ROUTINE for message in inbox):
             self._publish(now_ns, step)
         step.due_ns = self._due_ns = self._due(now_ns)
@@ -326,13 +326,15 @@ class RunNode:
         note = "it ends at once" if awaited is None else f"{awaited.place} is {awaited.state}; it ends after its score"
         self._writer.say(f"{self._ended_by} ends this run: {note}")
         if sent.now:
-            self._shut_down(now_ns, step)
+            self._shut_down(now_ns, step, by=sent.who)
         self._orders.touches += 1
         about = {"id": sent.id, "ok": True, "note": note, "version": self._orders.version(self._writer.current())}
         step.out.append(Message(message.sender, "reply", about))
 
-    def _shut_down(self, now_ns: int, step: Step) -> None:
-        """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues."""
+    def _shut_down(self, now_ns: int, step: Step, *, by: str = "") -> None:
+        """Asked to stop: whatever moves stops, what was recorded is sealed, the next run continues. by: the person who
+        ends at once what moves.
+        """
         self._shutting_down, self._leave_by_ns = True, now_ns + SEALING_NS
         self._processes.over = True
         request = self._scene.drop()
@@ -341,7 +343,7 @@ class RunNode:
         self._staging.give_up("shutdown", step)
         rollout = self._sequencer.rollout
         if rollout is not None and rollout.moving:
-            self._sequencer.end(EndReason.SHUTDOWN, now_ns, now_ns, step, by=self._ended_by)
+            self._sequencer.end(EndReason.SHUTDOWN, now_ns, now_ns, step, by=by)
         elif rollout is not None and rollout.phase == Phase.ARMING:
             self._sequencer.void_unstarted(RUN_LEFT, step, who=self._ended_by or None)
 

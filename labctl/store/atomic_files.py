@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from labctl.errors import StorageError
@@ -52,10 +52,11 @@ def file_in_one_step(
         kept = _permissions(path) if as_before else None
         for left in path.parent.glob(f".{glob.escape(path.name)}.*.part") if large else ():
             if _of_nobody(left) and left.is_file():
-                left.unlink(missing_ok=True)
+                with suppress(PermissionError):  # another account's, in a folder of everybody's
+                    left.unlink(missing_ok=True)
         try:
             yield temporary
-            if kept is not None:
+            if kept is not None and kept != _permissions(temporary):  # a disk without any refuses
                 temporary.chmod(kept)
             temporary.replace(path)
         except BaseException:
@@ -74,8 +75,8 @@ def replace_file(path: Path, content: bytes, *, mode: int | None = None, durable
         first = 0o644 if mode is None and kept is None else mode or kept or 0
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, first)
         with os.fdopen(descriptor, "wb") as file:
-            if kept is not None:
-                os.fchmod(descriptor, kept)  # whatever the umask
+            if kept is not None and kept != _permissions(temporary):  # as the umask made it
+                os.fchmod(descriptor, kept)
             file.write(content)
             file.flush()
             if durable:

@@ -289,7 +289,7 @@ def close_campaign(
         _check_phase(campaign, Phase.OPEN, "close")
         trials = campaign.state.trials.values()
         for trial in trials:
-            if trial.state in (State.ARMED, State.RUNNING):
+            if trial.state in (State.ARMED, State.RUNNING, State.SCORING):
                 raise StateError(
                     f"{trial.place} has an open episode (it is {trial.state}); "
                     f"end it, or start `labctl run {folder.name}` once to conclude what a crash left, then close"

@@ -38,7 +38,7 @@ class DrivingConformance(OfARobot):
     ) -> None:
         most, kick = self.most(rig)
         asked = 10.0 * most * (-1.0) ** np.arange(len(twist))
-        did = rig.follow(speeds(rig, twist, asked, SECOND * 2))
+        did = rig.follow(speeds(rig, twist, asked, round(SECOND * max(2.0, 1.5 * self.braking_s(rig)))))
         sent = did.sent[:, twist]
         assert (np.abs(sent) <= most).all(), "never faster"
         assert (np.abs(np.diff(sent, axis=0, prepend=0.0)) * rig.robot.control_hz <= kick).all(), "nor sooner"
@@ -128,7 +128,8 @@ class DrivingConformance(OfARobot):
     @staticmethod
     def most(rig: RobotRig) -> tuple[np.ndarray, np.ndarray]:
         """The highest speed of each of the base's axes and how much of it may come or go in a second, by the cell."""
-        given = [axis for axis in rig.cell.robot.axis if axis.kind == "twist"]
+        tables = {axis.name: axis for axis in rig.cell.robot.axis}
+        given = [tables[axis.name] for axis in axes_of(rig.robot) if axis.kind == "twist"]
         return np.array([axis.velocity for axis in given]), np.array([axis.acceleration for axis in given], float)
 
     def braking_s(self, rig: RobotRig) -> float:

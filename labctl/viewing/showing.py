@@ -171,7 +171,9 @@ def _live_cell(folder: Path) -> LiveCell:
         totes = {tote.name: (tote.centre_m, tote.size_m, False) for tote in campaign.fixture.tote}
         cameras = [camera.name for camera in campaign.cell.camera]
         hand = hand_axes(campaign.cell.names, [(one.driver, one.options) for one in campaign.cell.robots])
-        return LiveCell(campaign.opened["campaign"], robot_model(robot.driver, robot.options), totes, cameras, hand)
+        drives = any(axis.kind == "twist" for axis in robot.axis)
+        model = robot_model(robot.driver, robot.options)
+        return LiveCell(campaign.opened["campaign"], model, totes, cameras, hand, drives)
 
 
 def hand_axes(names: Sequence[str], robots: Sequence[tuple[str, Mapping[str, Json]]]) -> Sequence[Axis]:

@@ -7,6 +7,7 @@ May not: leave out a test that is chosen. A thorough test in a file that would b
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -51,4 +52,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     }
     if unseen:
         named = ", ".join(sorted(str(path) for path in unseen))
-        raise pytest.UsageError(f"thorough tests that `make test-rest` would not see: name the marker in {named}")
+        text = f"thorough tests that `make test-rest` would not see: name the marker in {named}"
+        print(text, file=sys.__stderr__)  # a worker's own error is lost
+        raise pytest.UsageError(text)

@@ -18,7 +18,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,17 +100,20 @@ class Pools(LoadScopeScheduling):
         eager = [other for other in self.nodes if not other.gateway.spec.nice and not other.shutting_down]
         live = [scope for scope in self.workqueue if scope.startswith(LIVE)]
         if node in eager or not eager:
-            mine = self._lanes_of(eager.index(node), len(eager)) if eager else tuple(LANES.values())
+            mine = tuple(lane for at, lane in enumerate(LANES.values()) if self._owner(at, lane, eager) in (node, None))
             lanes = [scope for scope in live if scope.startswith(mine)]
             if lanes or (live := [scope for scope in live if not scope.startswith(tuple(LANES.values()))]):
                 return min(lanes or live, key=self._order.__getitem__)
         pure = (scope for scope in self.workqueue if not scope.startswith(LIVE))
         return min(pure, key=self._order.__getitem__, default=None)
 
-    @staticmethod
-    def _lanes_of(place: int, eager: int) -> tuple[str, ...]:
-        """What this one of the workers that are not nice has to itself: all lanes, where there is no second one."""
-        return tuple(lane for at, lane in enumerate(LANES.values()) if place == min(at, eager - 1))
+    def _owner(self, at: int, lane: str, eager: Sequence[Any]) -> Any | None:
+        """Which worker that is not nice takes what is in a lane: who has not ended its last, else by place."""
+        for node in eager:
+            under_way = (done for scope, done in self.assigned_work[node].items() if scope.startswith(lane))
+            if any(not all(done.values()) for done in under_way):
+                return node
+        return eager[min(at, len(eager) - 1)] if eager else None
 
     def _assign_work_unit(self, node: Any) -> None:
         scope = self._next_for(node)

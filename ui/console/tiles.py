@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from itertools import compress
 from typing import ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 from textual.widgets import Static
 
+from labctl.axes import told_in
 from labctl.clock import SECOND
 from labctl.ui.console.picture import Picture
 
@@ -31,7 +33,7 @@ GHOST_NS = 3 * SECOND // 2  # a ghost older than this gives way to the live pict
 
 class Joints(Widget):
     """The joints in rad and the gripper's opening in mm, as the robot measures them: a row with a curve for each. Of a
-    robot that names its axes, each by its name in its unit.
+    robot that names its axes, each by its name in its unit; a base's speeds are not shown (`axes.told_in`).
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"joints--name", "joints--curve"}
@@ -55,6 +57,9 @@ class Joints(Widget):
         """
         hand = np.ravel(arrays["gripper"]).tolist()
         values = [*np.asarray(arrays["q"]).tolist(), *(hand if axes else [1000 * hand[0]])]
+        if axes:
+            told = [told_in(unit) for _, unit in axes]
+            values, axes = list(compress(values, told)), list(compress(axes, told))
         self._axes = axes
         if len(values) != len(self._rows):
             self._rows = [deque(maxlen=KEPT) for _ in values]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import rerun as rr
 
-from labctl.axes import GRIPPER, OPENING, Axis
+from labctl.axes import GRIPPER, OPENING, Axis, told_in
 from labctl.bus import Message
 from labctl.clock import Anchor, wall_ns
 from labctl.ui.rerun.blueprint import live_blueprint
@@ -31,7 +31,7 @@ ROWS = {"x": 0, "yaw": 3, "visible": 4, "in_target": 5, "lost": 6, "held": 7}  #
 @dataclass(frozen=True, slots=True)
 class LiveCell:
     """What a campaign's files say of its cell: name, robot model, totes as in `EpisodeView`, names of the cameras, the
-    axes of the robot's hand.
+    axes of the robot's hand. drives: its base does, so that where the robot stands is not drawn.
     """
 
     campaign: str
@@ -39,6 +39,7 @@ class LiveCell:
     totes: Mapping[str, tuple[Any, Any, bool]]
     cameras: Sequence[str]
     hand: Sequence[Axis] = OPENING
+    drives: bool = False
 
 
 class LiveView:
@@ -50,7 +51,7 @@ class LiveView:
         identity = f"live {cell.campaign}"
         self._to = recording or rr.RecordingStream("labctl", recording_id=identity, send_properties=False)
         self._to.set_log_time_enabled(False)
-        self._opens = all(axis.kind == "opening" for axis in cell.hand)
+        self._opens = bool(cell.hand) and all(axis.kind == "opening" for axis in cell.hand)
         blueprint = live_blueprint(cell.cameras, opens=self._opens, axes=len(cell.hand))
         if url is not None:
             self._to.connect_grpc(url, default_blueprint=blueprint)
@@ -59,7 +60,7 @@ class LiveView:
         self._logged: dict[str, str] = {}
         self._totes = cell.totes
         log_cell(self._to, cell.totes)
-        self._joints = self._load(cell.robot)
+        self._joints = self._load("" if cell.drives else cell.robot)
         self._to.log("world/items", rr.Boxes3D.from_fields(fill_mode=rr.components.FillMode.Solid), static=True)
         self._to.log("world/tcp", rr.Points3D.from_fields(colors=[(255, 110, 60)], radii=[0.009]), static=True)
         lines = [axis.name if self._opens or axis.unit == "1" else f"{axis.name}, {axis.unit}" for axis in cell.hand]
@@ -100,6 +101,8 @@ class LiveView:
         self._timeline("2_arm", "" if body["mode"] in QUIET else f"{body['mode']} {body.get('reason') or ''}".strip())
         self._aim(seen)
         q = np.asarray(seen["q"], dtype=float)
+        if body.get("axes"):
+            q = q[[told_in(unit) for _, unit in body["axes"][: len(q)]]]
         self._to.log("joints/q", rr.Scalars(q))
         hand = np.asarray(seen["gripper"], dtype=float)
         self._to.log("gripper", rr.Scalars(1000 * hand if self._opens else hand))

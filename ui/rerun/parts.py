@@ -15,6 +15,7 @@ import rerun as rr
 
 from labctl.clock import MILLISECOND, SECOND, wall_ns
 from labctl.core.timeline import Mark
+from labctl.streams import ODOMETRY
 from labctl.ui.rerun import depth as rerun_depth
 from labctl.ui.rerun.episode_view import (
     ACTION,
@@ -134,7 +135,7 @@ class Parts:
 
     def _arm(self, t_ns: np.ndarray, q: np.ndarray, opening: np.ndarray) -> None:
         """The robot as its description draws it, moved by what was measured."""
-        description = description_of(self._view.robot, self._joints)
+        description = _description(self._view)
         if description is None:
             return
         values = {name: q[:, i] for i, name in enumerate(self._joints)}
@@ -369,9 +370,14 @@ def description_of(robot: str, joints: Sequence[str]) -> Path | None:
     return None
 
 
+def _description(view: EpisodeView) -> Path | None:
+    """None for a robot whose base drives: where its links are is not drawn."""
+    return None if ODOMETRY in view.streams else description_of(view.robot, joints_of(view))
+
+
 def drawn_at(view: EpisodeView, prefix: str) -> str | None:
     """The entity under which the robot is drawn, if it is."""
-    description = description_of(view.robot, joints_of(view))
+    description = _description(view)
     return f"{prefix or 'world'}/{description.stem.removeprefix('arm_')}" if description else None
 
 

@@ -39,7 +39,7 @@ class AxisLimiter:
         rows = np.empty(wanted.shape)
         clipped: dict[str, None] = {}
         for i in range(len(wanted)):
-            inside = np.clip(wanted[i], self._low, self._high)
+            inside = np.clip(np.where(np.isfinite(wanted[i]), wanted[i], self.at), self._low, self._high)
             ahead = inside - self.at
             move = np.clip(ahead, -self._fastest(ahead), self._fastest(ahead))
             self._go(np.clip(move, self.move - self._kick, self.move + self._kick))

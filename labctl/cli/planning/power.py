@@ -236,9 +236,8 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
     from labctl.analysis.planning import power
 
     connor = power.connor_pairs(share, difference, target, alpha)
-    most, needed = min(10 * connor + 100, power.LARGEST_PAIRS), None
-    if connor <= most:
-        needed = power.smallest_trials(lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, most)
+    most = min(10 * connor + 100, power.LARGEST_PAIRS)
+    needed = power.smallest_trials(lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, most)
     pairs = f"more than {most} pairs" if needed is None else count(needed, "pair")
     found = [
         {

@@ -1,7 +1,8 @@
 """`labctl`, or what else is named, as processes that begin at once: forked from one that has imported it all, for tests
 that start dozens. Importing is most of such a run's processor time, and is what no such test asks about.
 
-May not: be taken for how a process starts; that is tested where it is started as a person does.
+May not: be taken for how a process starts; that is tested where it is started as a person does. All of them have one
+order of sets of texts.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Warm:
         self._process.stdin.flush()
         while "began" not in (said := self._heard()):
             continue
+        self._codes.pop(said["began"], None)  # of an earlier one with this number
         return Forked(self, said["began"])
 
     def ended(self, pid: int, *, wait: bool) -> int | None:
@@ -115,11 +117,15 @@ def serve() -> list[str] | None:
             if not line:
                 return None
             asked = json.loads(line)
+            begun, begins = os.pipe()
             pid = os.fork()
             if not pid:
-                begin(own, Path(asked["log"]), going)
+                begin(own, Path(asked["log"]), [*going, begun, begins])
                 return list(asked["words"])
+            os.close(begins)
             going[os.pidfd_open(pid)] = pid
+            os.read(begun, 1)  # closed once it leads its own session, or has ended
+            os.close(begun)
             say({"began": pid})
 
 

@@ -90,6 +90,13 @@ def test_a_trial_longer_than_an_evening_has_an_evening_of_its_own():
     assert trials_in(3, 6.0, 30_000.0, Effort(void_share=0.0)) == 3
 
 
+@pytest.mark.parametrize("run_s", [0.0, 1e-320])
+def test_trials_that_take_no_time_are_refused_in_words(run_s: float):
+    effort = Effort(staging_s=0.0, run_s=run_s, scoring_s=0.0, void_share=0.0)
+    with pytest.raises(InputError, match="takes no time at all"):
+        trials_in(1.0, 0.0, 10.0, effort)
+
+
 @given(evenings=st.floats(0.5, 40), run_s=st.floats(10, 5000), share=st.floats(0, 0.5))
 def test_what_fits_in_evenings_fits_by_the_hours_too(evenings: float, run_s: float, share: float):
     effort = Effort(run_s=run_s, void_share=share)

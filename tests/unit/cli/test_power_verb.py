@@ -86,6 +86,11 @@ def test_more_pairs_than_can_be_listed_are_named_by_the_formula(share: str, caps
     assert code == 0 and said in out
 
 
+def test_pairs_that_the_formula_has_beyond_what_is_listed_are_listed_all_the_same(capsys: pytest.CaptureFixture[str]):
+    code, out, _ = typed("--discordant", "0.00075", "--difference", "0.00075", capsys=capsys)
+    assert code == 0 and "needs 8960 pairs by listing every outcome (10463 by Connor's formula)" in out
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -225,6 +225,17 @@ def test_recovery_is_asked_for_until_the_robot_stands(bench):
     assert not [message for message in bench.said if message.kind == "event"]
 
 
+@pytest.mark.parametrize(("stop", "then"), [({}, "safety_stop"), ({"epoch": 1}, "idle")], ids=["a person's", "run's"])
+def test_a_persons_stop_ends_a_recovery_that_is_under_way(bench, stop, then):
+    """Powering on, releasing brakes and activating fingers went on after it, for up to 30 s."""
+    bench.robot.mode, bench.robot.refusals = "safety_stop", 5
+    bench.send(Message("arm", "recover"))
+    bench.run(2 * TICK)
+    bench.send(Message("arm", "stop", stop, sender="console"))
+    bench.run(20 * TICK)
+    assert bench.robot.mode == then
+
+
 def test_a_robot_that_never_recovers_is_a_fault(bench):
     bench.robot.mode, bench.robot.refusals = "safety_stop", 10**6
     bench.send(Message("arm", "recover"))

@@ -113,3 +113,9 @@ def test_observations_of_two_robots_are_refused_and_no_answer_is_blamed_for_them
     two = parse_cell((ROOT / "hw_configs/sim_pair.toml").read_text("utf-8"), "two.toml")
     with pytest.raises(InputError, match="has two robots, and a dry run follows one"):
         dry_run._asked(QUESTION, Source(Path(), "c", True), cast(Any, None), Setup(cell=two, fixture=FIXTURE))
+
+
+def test_a_robot_whose_base_drives_is_refused_as_one() -> None:
+    base = parse_cell((ROOT / "hw_configs/sim_base.toml").read_text("utf-8"), "base.toml")
+    with pytest.raises(InputError, match="base of the robot of cell 'sim-base' drives"):
+        dry_run._asked(QUESTION, Source(Path(), "c", False), cast(Any, None), Setup(cell=base, fixture=FIXTURE))

@@ -15,6 +15,8 @@ from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
 from labctl.core.timeline import event_lines
+from labctl.errors import StorageError
+from labctl.messages.processes import EndRun
 from labctl.store.campaign import Campaign
 from labctl.viewing.status import recorded
 
@@ -130,3 +132,27 @@ def test_the_end_that_a_person_orders_names_them_and_another_names_nobody(bench:
     assert record.episodes[episode].ended_by == "ann"
     assert recorded(record)[0]["ended_by"] == "ann"
     assert any(text == "ended: operator, by ann" for _, _, text in event_lines(record.episodes[episode].events))
+
+
+def test_a_stop_reaches_the_robot_while_the_journal_can_be_neither_read_nor_written(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object, **__: object) -> bool:
+        raise StorageError("disk I/O error")
+
+    bench.begin_session()
+    journal = bench.campaign.journal
+    for name in ("carried_out", "append"):
+        monkeypatch.setattr(journal, name, broken)
+    bench.sent.clear()
+    bench.command("stop", id_="id-stop")
+    assert [message for message in bench.sent if message.to == "arm" and message.kind == "stop"]
+
+
+def test_only_who_ends_a_run_at_once_has_ended_its_episode(bench: Bench) -> None:
+    """A person had asked for the end after the score; the host's end came first."""
+    episode = bench.running()
+    bench.hear(EndRun("ann", "a", False).to("run", sender="console"))
+    bench.hear(Message("run", "shutdown", sender="@host"))
+    (ended,) = [event for event in bench.events() if event.kind == Kind.EPISODE_ENDED]
+    assert ended.episode == episode and "by" not in ended.body

@@ -190,6 +190,21 @@ def test_an_open_episode_refuses_closing(lab):
         close_campaign(folder, who="p-1", anchor=NOW, reason="enough")
 
 
+def test_an_episode_that_nobody_has_scored_refuses_closing(lab):
+    """Closed, it could be neither scored nor voided, and the campaign never be frozen."""
+    folder = opened(lab).folder
+    log(folder, Kind.TRIAL_STAGING, Kind.SCENE_COMMITTED)
+    with Campaign.open(folder, writer=True) as campaign:
+        trial = next(iter(campaign.state.trials))
+        given = {"anchor": NOW, "who": "run", "trial": trial, "episode": "e-1"}
+        campaign.journal.append(Kind.ARM_REVEALED, body={"sealed": "0" * 64}, **given)
+        campaign.journal.append(Kind.EPISODE_STARTED, body={}, **given)
+        campaign.journal.append(Kind.GO, body={"go_ns": 1}, **given)
+        campaign.journal.append(Kind.EPISODE_ENDED, body={"reason": "operator", "end_ns": 2}, **given)
+    with pytest.raises(StateError, match=r"open episode \(it is scoring\); end it, or start `labctl run"):
+        close_campaign(folder, who="p-1", anchor=NOW, reason="enough")
+
+
 def test_a_campaign_ends_only_in_order(lab):
     folder = opened(lab).folder
     with pytest.raises(StateError, match="is open"):

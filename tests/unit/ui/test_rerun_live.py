@@ -129,3 +129,14 @@ def test_the_hand_is_what_the_cells_drivers_declare(cell: str, axes: list[tuple[
     axes_of_hand = hand_axes(of.names, [(robot.driver, robot.options) for robot in of.robots])
     found = [(axis.name, axis.unit) for axis in axes_of_hand]
     assert found == axes if axes else len(found) > 1 and {unit for _, unit in found} == {"rad"}
+
+
+def test_the_speeds_of_a_base_are_not_drawn_nor_where_its_robot_stands(drawn):
+    arm = [[f"fr3_joint{i}", "rad"] for i in range(1, 8)]
+    axes = [*arm, ["base.vx", "m/s"], ["base.wz", "rad/s"], ["gripper", "m"]]
+    message = observation(SECOND, axes=axes)
+    message.arrays["q"] = np.append(message.arrays["q"], [9.0, 8.0])
+    said = drawn(message, cell=replace(CELL, drives=True))
+    told = repr(said["/joints/q"])
+    assert "1.0" in told and "9.0" not in told and "8.0" not in told
+    assert not [entity for entity in said if entity.startswith("/world/joints")]

@@ -86,5 +86,10 @@ def test_the_row_of_a_joint_says_its_name_its_curve_and_its_value() -> None:
             rows = [joints.render_line(y).text for y in range(joints.size.height)]
             assert [row[:9].strip() for row in rows] == ["rail", "fr3 1", "thumb", "vacuum"]
             assert [row[-13:].strip() for row in rows] == ["+0.250 m", "-1.000 rad", "+1.400 rad", "+0.500 1"]
+            driving = [["fr3_joint1", "rad"], ["base.vx", "m/s"], ["base.wz", "rad/s"], ["gripper", "m"]]
+            joints.put({"q": np.array([0.5, 9.0, 8.0]), "gripper": np.array([0.02])}, 2 * 10**10, driving)
+            await pilot.pause()
+            rows = [joints.render_line(y).text for y in range(joints.size.height)]
+            assert [row[:9].strip() for row in rows] == ["fr3 1", "gripper"], "in a base's speeds an arm stands out"
 
     asyncio.run(look())

@@ -119,12 +119,14 @@ def test_a_speed_among_joint_speeds_is_not_integrated(road: Road) -> None:
     assert road.asked(start) == [*20 * [0.3], *10 * [0.0]]
 
 
-def test_a_step_of_a_policy_moves_a_base_for_as_long_as_the_step_lasts() -> None:
-    road = Road(takes_steps=True)
+@pytest.mark.parametrize("takes_steps", [True, False])
+def test_a_step_asks_nothing_of_a_base(takes_steps: bool) -> None:
+    """It is added to what is measured: of a base that is a speed, which would be held on."""
+    road = Road(takes_steps=takes_steps)
     start = road.now_ns
     road.send(road.lease(ns=5 * SECOND), road.drive(0.3, stepped=True))
     road.run(200 * MILLISECOND)
-    assert road.asked(start) == [*10 * [0.3], *10 * [0.0]]
+    assert road.asked(start) == 20 * [0.0]
 
 
 @given(
