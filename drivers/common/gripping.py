@@ -93,9 +93,9 @@ class GripperWorker:
         self._wake.set()
 
     def halt(self) -> None:
-        """Let the fingers stay where they are."""
+        """Let the fingers stay where they are; a recovery waits for the next word."""
         with self._lock:
-            self.asked = Asked(stopped=True)
+            self.asked, self.recovering = Asked(stopped=True), False
         self._wake.set()
 
     def forget(self) -> None:

@@ -313,12 +313,13 @@ class FrankaLink:
         self._settling_ms = newest.number if self._settling_ms < 0 else self._settling_ms
         for_ms = newest.number - self._settling_ms
         if for_ms <= SETTLE_MS:
-            if self._given == franky.ControlSignalType.Torques:
+            torques = self._kind() == franky.ControlSignalType.Torques
+            if torques and self._given == self._kind():
                 if float(np.abs(newest.dq).max()) > SETTLED_RAD_S or for_ms < LEAST_MS:
                     return False  # the law pulls it there
             elif float(np.abs(q - newest.q_d).max()) > SETTLED_RAD:
-                self._given = self._kind()
-                self._give(q, np.zeros(7))
+                self._given, self._ending = self._kind(), False
+                self._pull(q, True) if torques else self._give(q, np.zeros(7))
                 return False
         if not self._ending:
             self._ending = True

@@ -65,7 +65,7 @@ class PairRobot:
         self._near = ""  # why both were stopped: the tools came too near
         self._to_stage: list[tuple[int, ...]] = []
         self._staging: tuple[int, ...] = ()
-        self._task: tuple[Mapping[str, Json], int, int] = ({}, 0, 0)
+        self._task: tuple[Mapping[str, Json], int, int] | None = None  # of the scene they were sent home for last
         self._staged = True
         self._events: list[DeviceEvent] = []
         self._now_ns = 0
@@ -127,18 +127,19 @@ class PairRobot:
         if self._near and (near := self._too_near()):
             raise DeviceRefused(near)
         order = {"first": [(0,), (1,)], "second": [(1,), (0,)], "together": [(0, 1)]}
-        self._to_stage = order[self._second.goes_home]
-        self._staging, self._staged = (), False
-        self._near, self._task = "", (condition, seed, now_ns)
+        self._task = condition, seed, now_ns  # first: a stop that comes from here on takes it away
+        self._near = ""
         self._bad.clear()
         self._waits.clear()
+        self._to_stage = order[self._second.goes_home]
+        self._staging, self._staged = (), False
         self._go_on()
 
     def _go_on(self) -> None:
         """Begin to stage who is next once those before are staged."""
         while not self._staged and all(self._robots[number].staged() for number in self._staging):
-            left = self._to_stage  # a stop puts another one in its place
-            if self._waits:
+            left, task = self._to_stage, self._task  # a stop puts others in their place
+            if self._waits or task is None:
                 return
             if not left:
                 self._staged, self._staging = True, ()
@@ -146,18 +147,17 @@ class PairRobot:
                 return
             self._staging, self._to_stage = left[0], left[1:]
             for number in self._staging:
-                self._stage_one(number)
+                self._stage_one(number, *task)
             if self._waits:  # a stop came meanwhile, maybe before one of them was sent home
                 self._halt()
 
-    def _stage_one(self, number: int) -> None:
-        condition, seed, now_ns = self._task
+    def _stage_one(self, number: int, condition: Mapping[str, Json], seed: int, now_ns: int) -> None:
         items = shared_items(condition, number)
         self._one(number, lambda robot: robot.stage(items, seed + number, now_ns))
 
     def staged(self) -> bool:
         """Have both staged, and has neither stopped since?"""
-        if self._waits or self._near:
+        if self._waits or self._near or self._task is None:
             return False
         self._go_on()
         return self._staged
@@ -277,8 +277,8 @@ class PairRobot:
         return f"{text}, nearer than {self._apart.never_m:.3f} m; move one of them away by hand or at its pendant"
 
     def _halt(self) -> None:
-        self._to_stage, self._staging = [], ()
-        self._waits = {0, 1}
+        self._waits = {0, 1}  # first: two of whom none is on the way any more would be taken for staged
+        self._task, self._to_stage, self._staging = None, [], ()
         problems = list[Exception]()
         for robot in self._robots:
             try:

@@ -94,12 +94,14 @@ class RobotiqGripper(WorkedGripper):
         """Reset where it is needed, then activate. The fingers move. A gripper that has been asked to activate and has
         not begun yet is asked again, never reset: on a line that is read every 20 ms it would never begin.
         """
-        seen, self._written = self._seen, None  # a reset takes back what was written
+        seen = self._seen
         if seen is not None and seen.state == ACTIVE and not seen.fault:
             self._work.recovering = False
         elif seen is None or not seen.activation or (seen.state == 0 and seen.fault < RESET_FROM):
+            self._written = None  # a reset takes back what was written
             self._wire.activate(True)
         elif seen.state != ACTIVATING:
+            self._written = None
             self._wire.activate(False)
 
     def about(self) -> DeviceAbout:

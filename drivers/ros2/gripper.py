@@ -90,7 +90,8 @@ class Ros2Gripper(WorkedGripper):
             raise DeviceLost(f"nothing of the joint {given.joint} for {age_ns / 1e9:.1f} s")
         if not self._publisher.readers():
             work.sound = RobotStatus("fault", f"nobody listens on {given.command_topic}: is its controller active?")
-            self._asked = None  # whoever listens next has not heard it
+            if self._asked is not None:
+                self._asked = math.nan  # whoever listens next has not heard it, and may have to hear of a stop
             return
         work.sound = RobotStatus("idle")
         asked = work.asked

@@ -33,7 +33,7 @@ class EmulatedCell:
     def __init__(self, inner: Any, link: ControlLink, observe_hz: float) -> None:
         self._inner, self._link = inner, link
         # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
-        verbs = ("to_joints", "to_pose", "follow", "status", "about", "stop", "recover")
+        verbs = ("to_joints", "to_pose", "follow", "status", "about", "recover")
         for name in ("dof", "joint_names", "control_hz", *verbs):
             setattr(self, name, getattr(inner, name))
         self.takes_steps = bool(getattr(inner, "takes_steps", False))
@@ -110,6 +110,14 @@ class EmulatedCell:
         """Is the robot home and the scene set?"""
         self._raise_if_lost()
         return self._to_stage is None and self._inner.staged()
+
+    def stop(self) -> None:
+        """Stop the wrapped robot; no scene waits any more for it to come home. Any thread; any number of times."""
+        wanted = self._to_stage
+        self._inner.stop()  # first: a robot at home whose scene is wanted no more would be taken for staged
+        with self._lock:
+            if self._to_stage is wanted:  # and not another one that was asked for after the stop
+                self._to_stage = None
 
     def observe(self) -> dict[str, np.ndarray]:
         """The wrapped robot's state, the items as the simulated tracker saw them last, and the scene."""

@@ -194,7 +194,8 @@ class ServoedRobot:
         self._raise_if_lost()
         if self._homeward() or self._stop.is_set() or self._sound.mode != "idle":
             return False
-        self._staging = away = bool(self._states.restless() or beside(self._measured(), self._home))
+        away = bool(self._states.restless() or beside(self._measured(), self._home))
+        self._staging = self._staging and away  # ends the wait, and never begins one
         return not away
 
     def _homeward(self) -> bool:
@@ -217,7 +218,7 @@ class ServoedRobot:
             self._asked_recovery = True
             raise DeviceRefused(self._refusal or sound.reason)
         if self._stop.is_set():
-            self._asked_home = False  # the stop may have come while it was asked for
+            self._asked_home = self._staging = False  # the stop may have come while it was asked for
         self._based = False
         self._stop.clear()
 
@@ -276,8 +277,8 @@ class ServoedRobot:
                 self._fail(str(error), now)
 
     def _fail(self, reason: str, now_ns: int) -> None:
-        """The client refused. A stop of the robot's own explains it; else the refusal is one, until a person's word."""
-        reason = f"the robot did not reach home: {reason}" if self._homing else reason
+        """The client refused. If no stop of the robot's own explains it, or on the way home, a person has to look."""
+        home = f"the robot did not reach home: {reason}" if self._homing else ""
         self._following.reset()
         self._moving = self._homing = self._staging = False
         self._still_ns, until = now_ns, now_ns + EXPLAIN_NS  # the robot's own state may come a moment after its refusal
@@ -285,8 +286,8 @@ class ServoedRobot:
         while self._sound.mode == "idle" and (now_ns := self._clock.now_ns()) < until:
             self._clock.sleep_until(now_ns + MILLISECOND)
             self._look(now_ns)
-        if self._sound.mode == "idle":
-            self._latched = RobotStatus("safety_stop", reason)
+        if self._sound.mode == "idle" or home:
+            self._latched = RobotStatus("safety_stop", home or reason)
             self._look(now_ns)
 
     def _cycle(self, now_ns: int) -> None:
@@ -295,11 +296,13 @@ class ServoedRobot:
             halts = not self._halted and (self._moving or self._homing)
             if not self._halted and self._stop.is_set():
                 self._gripper.stop()  # once more: this thread may have asked it to move after the stop
+            if self._sound.mode != "idle":
+                if self._homeward() and self._latched is None:
+                    self._latched = RobotStatus("safety_stop", f"the robot did not reach home: {self._sound.reason}")
+                self._asked_home = self._staging = False
             self._halted = True
             self._moving = self._homing = False
             self._link.halt() if halts else self._link.keep_alive()
-            if self._sound.mode != "idle":
-                self._asked_home = False
         elif self._asked_home:
             self._setpoints.discard()
             if self._moving:
@@ -390,9 +393,7 @@ class ServoedRobot:
             if reason := not_staged(self._states.restless(), beside(self._measured(), self._home)):
                 self._latched = RobotStatus("safety_stop", reason)
             self._staging = False
-        if now.mode == "idle" and self._latched is not None:
-            now = self._latched
-        self._sound = now
+        self._sound = now = self._latched if self._latched and now.mode == "idle" else now
         if now.mode == "lost":
             raise DeviceLost(now.reason)
         if now.mode != "idle" and was.mode == "idle":

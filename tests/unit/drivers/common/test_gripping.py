@@ -68,3 +68,11 @@ def test_a_fault_and_a_stop_take_back_a_target_whole() -> None:
     worker.halt()
     assert (asked.opening_m, asked.stopped) == (0.02, False)
     assert (worker.asked.opening_m, worker.asked.stopped) == (None, True)
+
+
+def test_a_stop_ends_a_recovery_that_has_not_begun() -> None:
+    """Fingers that were to be activated moved after a stop."""
+    worker = GripperWorker("fingers", lambda: None, 10.0)
+    worker.recover()
+    worker.halt()
+    assert not worker.recovering

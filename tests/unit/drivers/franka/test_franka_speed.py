@@ -137,29 +137,35 @@ def test_a_robot_whose_time_goes_slower_than_ours_is_given_its_own_to_arrive() -
     assert not link.hold(goal) and ended == [2502], "each way has its own"
 
 
+@pytest.mark.parametrize("home", [True, False], ids=["sent home", "home no more"])
+@pytest.mark.parametrize("servo", ["cartesian", "impedance"])
 @pytest.mark.parametrize("verb", ["send_setpoint", "hold"])
-def test_a_motion_of_another_kind_ends_before_anything_is_given(verb: str) -> None:
+def test_a_motion_of_another_kind_ends_before_anything_is_given(verb: str, servo: str, home: bool) -> None:
     """franky refuses it: "The type of motion cannot change during runtime". A robot sent home was stopped by that."""
     import franky
 
-    link, given = _link("cartesian", _table()), list[Any]()
+    link, given = _link(servo, _table()), list[Any]()
     state = SimpleNamespace(number=1000, q=FR3.home, q_d=FR3.home, dq=np.zeros(7))
     link._reading.newest = lambda: state
-    link._robot.is_in_control, link._given = True, franky.ControlSignalType.CartesianVelocities
-    link._give = lambda q, dq: given.append(q)
+    types = franky.ControlSignalType
+    of = {"cartesian": types.CartesianVelocities, "impedance": types.Torques}[servo]
+    before, after = (of, types.JointVelocities) if home else (types.JointVelocities, of)
+    link._robot.is_in_control, link._given = True, before
+    link._give = lambda q, dq: given.append(types.JointVelocities if link._by_joints else types.CartesianVelocities)
+    link._pull = lambda q, anew: given.append(types.Torques if anew else None)
     halts = list[int]()
     link.halt = lambda: halts.append(state.number)
-    goal, link._by_joints = FR3.home + 0.1, True
+    goal, link._by_joints = FR3.home + 0.1, home
     for _ in range(3):
         if verb == "hold":
             assert link.hold(goal) is False
         else:
-            assert link.send_setpoint(goal, np.zeros(7), by_joints=True) is False
+            assert link.send_setpoint(goal, np.zeros(7), by_joints=home) is False
         state.number += 1000
     assert not given and halts == [1000]
     link._robot.is_in_control = False
-    link.hold(goal) if verb == "hold" else link.send_setpoint(goal, np.zeros(7), by_joints=True)
-    assert len(given) == 1 and link._given == franky.ControlSignalType.JointVelocities
+    link.hold(goal) if verb == "hold" else link.send_setpoint(goal, np.zeros(7), by_joints=home)
+    assert given == [after] and link._given == after and not link._ending
 
 
 def _table() -> RobotTable:

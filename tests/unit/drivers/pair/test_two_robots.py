@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.robots.interleaved import after_the_first_write
 from support.robots.pairs import START_NS, pair_cell, told_pair, ways
 
 from labctl.axes import axes_of
@@ -269,3 +270,40 @@ def test_a_stop_between_two_looks_at_who_is_staged_next_is_a_stop() -> None:
     robot._staged, robot._staging, robot._to_stage = False, (0,), [(1,)]
     left.staged = meanwhile  # type: ignore[method-assign]
     assert not robot.staged()
+
+
+@pytest.mark.parametrize("name", ["_waits", "_to_stage", "_staging", "_task"])
+def test_a_pair_on_its_way_home_is_not_staged_while_it_is_being_stopped(name: str) -> None:
+    """Nobody was on the way any more, and no stop to be seen yet: taken for staged."""
+    robot, left, _ = told_pair(goes_home="first")
+    left.slow_home = 50
+    robot.stage(SCENE, 1, START_NS)
+    seen: list[bool] = []
+    with after_the_first_write(robot, name, lambda: seen.append(robot.staged())):
+        robot.stop()
+    assert seen == [False]
+
+
+@pytest.mark.parametrize("on_its_way", [False, True])
+def test_a_pair_that_was_stopped_is_staged_only_once_it_is_sent_home_again(on_its_way: bool) -> None:
+    robot, left, _ = told_pair(goes_home="first")
+    if on_its_way:
+        left.slow_home = 50
+        robot.stage(SCENE, 1, START_NS)
+    robot.stop()
+    robot.recover()
+    left.slow_home = 0
+    assert not robot.staged()
+    robot.stage(SCENE, 1, START_NS)
+    assert robot.staged()
+
+
+@pytest.mark.parametrize("name", ["_task", "_near", "_to_stage", "_staging", "_staged"])
+def test_a_stop_in_the_middle_of_staging_a_pair_sends_neither_home(name: str) -> None:
+    robot, left, right = told_pair(goes_home="first")
+    begun = len(left.staged_at), len(right.staged_at)
+    with after_the_first_write(robot, name, robot.stop):
+        robot.stage(SCENE, 1, START_NS)
+    assert not robot.staged()
+    robot.recover()
+    assert not robot.staged() and (len(left.staged_at), len(right.staged_at)) == begun

@@ -97,7 +97,6 @@ def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path):
     program = f"""
 import signal
 from labctl.config.policy_card import Server
-from labctl.devices import load
 from labctl.drivers.policy.server_process import ServerProcess
 held = ServerProcess(Server(**{server(tmp_path)._spec!r}))
 held.start()

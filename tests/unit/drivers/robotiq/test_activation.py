@@ -23,21 +23,25 @@ class Line:
 
     period_s = 10.0
 
-    def __init__(self, seen: Registers) -> None:
+    def __init__(self, seen: Registers | None) -> None:
         self.seen, self.written, self.went = seen, list[bool](), list[int]()
+        self.halts = 0
 
     def open(self) -> None: ...
     def close(self) -> None: ...
-    def halt(self) -> None: ...
+    def halt(self) -> None:
+        self.halts += 1
+
     def go(self, position: int, speed: int, force: int) -> None:
         self.went.append(position)
 
-    def read(self) -> Registers:
+    def read(self) -> Registers | None:
         return self.seen
 
     def activate(self, on: bool) -> None:
         self.written.append(on)
-        self.seen = (replace(ACTIVE) if not self.seen.activation else self.seen) if on else RESET
+        rises = self.seen is None or not self.seen.activation
+        self.seen = (replace(ACTIVE) if rises else self.seen) if on else RESET
 
 
 @pytest.mark.parametrize(("seen", "written"), [(RESET, [True]), (RELEASED, [False, True])], ids=["new", "released"])
@@ -111,3 +115,34 @@ def test_a_stop_between_two_looks_at_a_target_is_a_stop_and_no_fault() -> None:
         gripper._visit()
     gripper._visit()
     assert gripper._work.asked.opening_m is None and gripper.status().mode == "idle"
+
+
+def test_a_gripper_that_is_stopped_before_it_is_activated_is_not_activated() -> None:
+    line = Line(RELEASED)
+    gripper = RobotiqGripper(line, SCALE)
+    gripper._look()
+    with pytest.raises(DeviceRefused):
+        gripper.recover()
+    gripper.stop()
+    for _ in range(3):
+        gripper._visit()
+    assert not line.written
+    recovered(gripper)
+
+
+def test_fingers_that_go_on_after_a_fault_in_which_nothing_was_reset_can_be_stopped() -> None:
+    """What was written was forgotten, and a stop ends only what was written."""
+    line = Line(ACTIVE)
+    gripper = RobotiqGripper(line, SCALE)
+    gripper.target(0.02)
+    gripper._visit()
+    line.seen = None  # an emergency stop
+    gripper._look()
+    with pytest.raises(DeviceRefused, match="emergency stop"):
+        gripper.recover()
+    line.seen = ACTIVE
+    gripper._visit()
+    gripper.recover()
+    gripper.stop()
+    gripper._visit()
+    assert line.halts == 1 and not line.written

@@ -138,6 +138,21 @@ def test_a_target_from_before_its_controller_went_is_not_sent_when_it_is_back(
     assert len(domain.sent) == 2, "what is asked for anew is sent, though the one before was the same"
 
 
+def test_a_stop_while_its_controller_is_away_is_sent_when_it_is_back(gripper: Ros2Gripper, domain: Domain) -> None:
+    """The controller may go on to its last target; a gripper that was sent nowhere is sent nowhere by a stop."""
+    for sent in ([], [0.2, 0.4]):  # the target, and where the fingers stand
+        domain.listen = 0
+        gripper._visit()
+        gripper.stop()
+        domain.listen = 1
+        gripper._visit()
+        gripper._visit()
+        assert [at for message in domain.sent for at in message.data] == pytest.approx(sent)
+        if not sent:
+            gripper.target(0.06375)
+            gripper._visit()
+
+
 def test_a_gripper_that_cannot_be_connected_leaves_no_network_open(domain: Domain) -> None:
     made = Ros2Gripper(Ros2GripperOptions(), "127.0.0.1")
     with pytest.raises(DeviceLost, match=SILENT):

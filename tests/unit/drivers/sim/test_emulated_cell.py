@@ -28,7 +28,7 @@ def test_an_emulated_cell_wraps_the_driver_of_the_real_one(emulated: str, real: 
     inner = outer._inner
     assert type(inner) is type(arm) and type(inner._link) is type(arm._link)
     assert type(inner._link).__module__ in ("labctl.drivers.franka.robot", "labctl.drivers.ur.robot")
-    for verb in ("follow", "stop", "recover", "status"):
+    for verb in ("follow", "recover", "status"):
         assert getattr(outer, verb) == getattr(inner, verb), "handed on as it is"
 
 
@@ -63,3 +63,28 @@ def test_a_scene_that_is_asked_for_while_the_one_before_is_set_is_set_too() -> N
     made._stage_if_home()
     assert made.staged()
     assert [request["seed"] for request in asked if request["do"] == "stage"] == [1, 2]
+
+
+def test_a_stop_while_the_robot_goes_home_takes_the_scene_back_too() -> None:
+    """A cell that was stopped on its way home waited on for the robot to come there, and never came back."""
+    asked, seen = list[dict[str, Any]](), list[bool]()
+
+    def ask(request: dict[str, Any]) -> dict[str, Any]:
+        asked.append(request)
+        return {"items": [], "events": [], "scene": {}, "t_ns": 0}
+
+    verbs = dict.fromkeys(("to_joints", "to_pose", "follow", "status", "about", "recover"))
+    inner = SimpleNamespace(dof=7, joint_names=(), control_hz=100.0, streams=(), **verbs)
+    inner.staged, inner.stage, inner.stop = lambda: True, lambda *_: None, lambda: seen.append(made.staged())
+    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0)  # type: ignore[arg-type]
+    made.stage({}, 1, 0)
+    made.stop()
+    assert seen == [False], "not taken for staged while it is being stopped"
+    made._stage_if_home()
+    assert not asked
+    inner.stop = lambda: made.stage({}, 2, 0)
+    made.stop()
+    made._stage_if_home()
+    assert [request["seed"] for request in asked if request["do"] == "stage"] == [2], (
+        "what was asked for after it stays"
+    )

@@ -103,7 +103,65 @@ def test_a_stop_in_the_middle_of_staging_sends_no_robot_home_once_it_is_recovere
     arm.recover()
     for _ in range(5):
         arm._cycle(CLOCK.now_ns())
+    arm._look(CLOCK.now_ns() + 20 * SECOND)
     assert not bench.link.given and arm.status().mode == "idle"
+
+
+def test_a_robot_that_was_stopped_on_its_way_home_stays_recovered_whoever_asks_whether_it_is_staged(
+    bench: Bench, arm: ServoedRobot
+) -> None:
+    """A cell whose scene waited for it asked on, and it was refused again and again for standing beside its home."""
+    arm.stage({}, 1, 0)
+    arm._cycle(CLOCK.now_ns())
+    arm.stop()
+    arm._cycle(CLOCK.now_ns())
+    arm.recover()
+    assert not arm.staged()
+    arm._look(CLOCK.now_ns() + 20 * SECOND)
+    assert arm.status().mode == "idle" and not bench.link.given
+
+
+def test_a_robot_whose_own_stop_ended_its_way_home_needs_a_persons_word_though_the_stop_passes(
+    bench: Bench, arm: ServoedRobot
+) -> None:
+    """As a user stop does that is released: nothing was wrong then, and the staging never ended."""
+    arm._homing = arm._staging = True
+    bench.link.sound = RobotStatus("safety_stop", "user stop")
+    arm._fail("motion aborted", CLOCK.now_ns())
+    assert arm.status().reason == "user stop"
+    bench.link.sound = RobotStatus("idle")
+    arm._look(CLOCK.now_ns() + 20 * SECOND)
+    assert arm.status().reason == "the robot did not reach home: motion aborted"
+    with pytest.raises(DeviceRefused, match="motion aborted"):
+        arm.recover()
+    arm._cycle(CLOCK.now_ns())
+    arm.recover()
+    assert arm.status().mode == "idle" and not bench.link.given
+
+
+@pytest.mark.parametrize("taken_up", [False, True], ids=["asked", "on_its_way"])
+@pytest.mark.parametrize("whose", ["gripper", "robot"])
+def test_why_a_way_home_was_broken_off_needs_a_persons_word_though_it_passes_by_itself(
+    bench: Bench, arm: ServoedRobot, whose: str, taken_up: bool
+) -> None:
+    """It was replaced by "something holds it", or by nothing: a staging that never ended."""
+    of, says = (bench.hand, "gripper: too hot") if whose == "gripper" else (bench.link, "too hot")
+    arm.stage({}, 1, 0)
+    if taken_up:
+        arm._cycle(CLOCK.now_ns())
+    of.sound = RobotStatus("fault", "too hot")
+    arm._look(CLOCK.now_ns())
+    arm._cycle(CLOCK.now_ns())
+    of.sound = RobotStatus("idle")
+    for later_ns in (0, 20 * SECOND):
+        arm._look(CLOCK.now_ns() + later_ns)
+        assert arm.status() == RobotStatus("safety_stop", f"the robot did not reach home: {says}")
+    with pytest.raises(DeviceRefused, match="too hot"):
+        arm.recover()
+    arm._cycle(CLOCK.now_ns())
+    arm.recover()
+    arm._look(CLOCK.now_ns() + 40 * SECOND)
+    assert arm.status().mode == "idle" and not bench.link.given
 
 
 def test_fingers_that_are_stopped_stay_though_the_servo_thread_was_about_to_move_them(
