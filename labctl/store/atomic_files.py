@@ -10,6 +10,7 @@ import glob
 import os
 import shutil
 import stat
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -47,7 +48,8 @@ def file_in_one_step(
     processes left of it is removed first. as_before: it gets the permissions of the file that it replaces. Raises
     StorageError.
     """
-    temporary = path.parent / f".{path.name}.{os.getpid()}.part"
+    own = f"{threading.get_native_id()}.{os.getpid()}"  # two threads may fetch one file for two readers
+    temporary = path.parent / f".{path.name}.{own}.part"
     with file_errors(str(path)):
         kept = _permissions(path) if as_before else None
         for left in path.parent.glob(f".{glob.escape(path.name)}.*.part") if large else ():

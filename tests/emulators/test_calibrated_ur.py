@@ -7,11 +7,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
-from support.robots.emulators import Emulator, busy_with
+from support.robots.emulators import Emulator
 
 from labctl.testing.robot import FollowingConformance, RobotRig, led
 
-pytestmark = [pytest.mark.real_time, busy_with("ur5e")]
+pytestmark = [pytest.mark.real_time, pytest.mark.busy]
 
 
 @pytest.mark.parametrize("servo", ["joint", pytest.param("cartesian", marks=pytest.mark.thorough)])

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
-from support.robots.emulators import Emulator, busy_with
+from support.robots.emulators import Emulator
 
 from labctl.drivers.common.robot_tables import URS
 from labctl.errors import DeviceRefused
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import turned
 
-pytestmark = [pytest.mark.real_time, busy_with("ur5e"), pytest.mark.thorough]
+pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
 
 KINDS = [
     ("ur5e", "5.5.1"),  # refused for ever as "local control" before issue 20.14

@@ -3,8 +3,7 @@
 A campaign in real time waits most of its time for robots, and a computation for nothing. Side by side they fill the
 machine, and as the kernel lets a process that is not `nice` go first, a robot hardly meets its neighbour. A file is
 one worker's, but each live campaign of tests/system stands for itself. Of live tests that keep a core busy (marker
-`busy`) there is never more than one at a time: the first worker that is not nice runs them all, and the second one
-those that take a share of it (`busy("share")`), one at a time too.
+`busy`) there is never more than one at a time: one worker that is not nice runs them all.
 
 What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once. Anew, of
 what `--costs FILE` wrote down: `.venv/bin/python -P tests/harness/pools.py FILE… > tests/harness/costs.tsv`.
@@ -25,8 +24,7 @@ from typing import Any
 import pytest
 from xdist.scheduler.loadscope import LoadScopeScheduling
 
-LIVE = "@"  # before the scope of what goes by the clock
-LANES = {"core": "@@core@", "share": "@@share@"}  # and of what keeps a core busy meanwhile, or a share of one
+LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what keeps a core busy meanwhile
 LONG_S = 12.0
 COSTS = Path(__file__).with_name("costs.tsv")  # of one case of a test: s, CPU s, its id without the case
 WHERE = "harness_scopes"  # in a worker's input: the file in which it writes scopes down
@@ -38,7 +36,7 @@ def scope_of(item: pytest.Item) -> str:
     if item.get_closest_marker("real_time") is None:
         return file
     busy = item.get_closest_marker("busy")
-    lane = LIVE if busy is None else LANES[busy.args[0] if busy.args else "core"]
+    lane = LIVE if busy is None else BUSY
     return lane + (item.nodeid if file.startswith("tests/system/") else file)
 
 
@@ -100,20 +98,19 @@ class Pools(LoadScopeScheduling):
         eager = [other for other in self.nodes if not other.gateway.spec.nice and not other.shutting_down]
         live = [scope for scope in self.workqueue if scope.startswith(LIVE)]
         if node in eager or not eager:
-            mine = tuple(lane for at, lane in enumerate(LANES.values()) if self._owner(at, lane, eager) in (node, None))
-            lanes = [scope for scope in live if scope.startswith(mine)]
-            if lanes or (live := [scope for scope in live if not scope.startswith(tuple(LANES.values()))]):
-                return min(lanes or live, key=self._order.__getitem__)
+            busy = [scope for scope in live if scope.startswith(BUSY)] if self._owner(eager) in (node, None) else []
+            if busy or (live := [scope for scope in live if not scope.startswith(BUSY)]):
+                return min(busy or live, key=self._order.__getitem__)
         pure = (scope for scope in self.workqueue if not scope.startswith(LIVE))
         return min(pure, key=self._order.__getitem__, default=None)
 
-    def _owner(self, at: int, lane: str, eager: Sequence[Any]) -> Any | None:
-        """Which worker that is not nice takes what is in a lane: who has not ended its last, else by place."""
+    def _owner(self, eager: Sequence[Any]) -> Any | None:
+        """Which worker that is not nice takes what keeps a core busy: who has not ended its last, else the first."""
         for node in eager:
-            under_way = (done for scope, done in self.assigned_work[node].items() if scope.startswith(lane))
+            under_way = (done for scope, done in self.assigned_work[node].items() if scope.startswith(BUSY))
             if any(not all(done.values()) for done in under_way):
                 return node
-        return eager[min(at, len(eager) - 1)] if eager else None
+        return eager[0] if eager else None
 
     def _assign_work_unit(self, node: Any) -> None:
         scope = self._next_for(node)

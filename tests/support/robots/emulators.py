@@ -35,13 +35,6 @@ START_S = 60.0
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
 
 
-def busy_with(name: str) -> pytest.MarkDecorator:
-    """The marker of a test on an emulator of this name, or of this cell: an FR3's client and controller meet a thousand
-    times a second and keep a core busy, 0.6 of one in a campaign; on a UR, by RTDE or ROS 2, it is a quarter of one.
-    """
-    return pytest.mark.busy("core" if "fr3" in name else "share")
-
-
 def network_is_read() -> bool:
     """May this user open raw sockets, where an FR3's driver reads? Who may not has the states of its client."""
     try:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.robots.emulated_scale import EmulatedScale
-from support.robots.emulators import NAMES, Emulator, busy_with
+from support.robots.emulators import NAMES, Emulator
 from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy
 from support.runs.live_campaign import running
 from support.runs.sensing import SENSOR_REASONS
@@ -42,7 +42,7 @@ def scale() -> Iterator[EmulatedScale]:
     made.close()
 
 
-@pytest.mark.parametrize("robot", [pytest.param(robot, marks=busy_with(robot)) for robot in HOSTS])
+@pytest.mark.parametrize("robot", [pytest.param(robot, marks=pytest.mark.busy) for robot in HOSTS])
 def test_a_robots_own_wrench_and_a_serial_scale_are_recorded_beside_it(
     robot: str, scale: EmulatedScale, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,24 @@ def test_a_file_that_is_replaced_keeps_its_permissions_unless_others_are_asked_f
     with file_in_one_step(path, as_before=True) as part:
         part.write_text("four")
     assert (path.read_text(), path.stat().st_mode & 0o777) == ("four", 0o600)
+
+
+def test_two_threads_that_make_one_file_at_once_each_put_theirs_there_whole(tmp_path: Path) -> None:
+    """A report's clips and its page of episodes fetch the same video: one of them found its part gone."""
+    path, made = tmp_path / "video.mp4", list[Path]()
+
+    def other() -> None:
+        with file_in_one_step(path) as part:
+            part.write_text("theirs")
+            made.append(part)
+
+    with file_in_one_step(path) as part:
+        part.write_text("ours")
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        assert path.read_text() == "theirs"
+    assert path.read_text() == "ours" and made != [part] and sorted(tmp_path.iterdir()) == [path]
 
 
 def test_what_a_killed_process_left_of_a_large_file_is_removed_by_the_next(tmp_path: Path) -> None:
