@@ -247,6 +247,7 @@ class Recorded:
                 sensor.open(profile)
                 self._sensors.append(sensor)
                 sensor.start(self._arrive)
+            self._device.pause()  # a start only asks the thread that reads the file: now it has done what they asked
             # before it plays: the thread that reads the file puts new options in the place of those that are read here,
             # and what is read then is what was there (seen: a laser power of -1.7e-24, and a segmentation fault)
             self._known = describe(self._device, {stream: profile for stream, (_, profile) in found.items()})

@@ -25,7 +25,6 @@ from labctl.core.events import Kind
 from labctl.core.trial import State, fold
 from labctl.store.verifying.verify import verify_campaign
 
-ARMS = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
 LABCTL = [str(Path(sys.executable).with_name("labctl"))]
 TIMES = [
     pytest.param("--simulated-time", id="simulated"),
@@ -39,9 +38,11 @@ SIGNALS = [
 
 
 def campaign(lab: Path, time: str, **more: Any) -> Path:
-    """An episode of it lasts for seconds in either time."""
-    lasts = {"items": 2, "budget": 6.0} if time == "--real-time" else {"items": 60, "budget": 60.0}
-    return make_campaign(lab, ARMS, **{"live": time == "--real-time", "blocks": 2, "arming": 5.0} | lasts | more).folder
+    """It is still at its first episode whenever a test comes to act: in simulated time that one takes over a minute."""
+    real = time == "--real-time"
+    skill, lasts = ("slow", {"items": 2, "budget": 6.0}) if real else ("swift", {"items": 600, "budget": 3600.0})
+    arms = [policy(name, skill=skill) for name in ("policy-a", "policy-b")]
+    return make_campaign(lab, arms, **{"live": real, "blocks": 2, "arming": 5.0} | lasts | more).folder
 
 
 def own_signals() -> None:
@@ -122,8 +123,8 @@ def test_stop_lets_the_trial_that_runs_be_scored_and_at_once_ends_it(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], time: str
 ) -> None:
     """From another shell, which waits: when it is back, the campaign is free for the next verb."""
-    lasts = {"items": 2, "budget": 20.0} if time == "--simulated-time" else {}
-    folder = campaign(tmp_path, time, **lasts)
+    blocks = 2 if time == "--real-time" else 500  # some are left, however late the stop comes
+    folder = campaign(tmp_path, time, items=2, budget=6.0, blocks=blocks)
     with run_on_a_terminal(folder, time) as (run, _):
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         assert call(["stop", str(folder), "--who", "lea"]) == 0
@@ -135,7 +136,7 @@ def test_stop_lets_the_trial_that_runs_be_scored_and_at_once_ends_it(
     assert len(scored) == len(of_kind(folder, Kind.GO)) >= 1 and stopped.body["reason"] == "asked"
     assert stopped.who == ("lea" if time == "--real-time" else "labctl stop")
     assert "shutdown" not in {event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)}
-    assert f"has ended: {len(scored)} scored, 0 not run, {4 - len(scored)} left" in capsys.readouterr().out
+    assert f"has ended: {len(scored)} scored, 0 not run, {2 * blocks - len(scored)} left" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("time", TIMES)
