@@ -23,6 +23,7 @@ digests = sha256, sha512
 accuracy = secs:1
 tsa_name = yes
 """
+ONE_AT_A_TIME = threading.Lock()
 EXTENSIONS = "extendedKeyUsage = critical,timeStamping\nkeyUsage = critical,digitalSignature\n"
 
 
@@ -46,12 +47,13 @@ class Authority:
         return self.folder / "root.pem"
 
     def answer(self, query: bytes) -> bytes:
-        """A response to a request, both DER."""
-        (self.folder / "query").write_bytes(query)
-        made = self.folder / "answer"
-        signer = ("-signer", "signer.pem", "-inkey", "signer.key")
-        openssl("ts", "-reply", "-config", "tsa.cnf", "-queryfile", "query", *signer, "-out", made, cwd=self.folder)
-        return made.read_bytes()
+        """A response to a request, both DER. One at a time: question, answer and serial number are files."""
+        with ONE_AT_A_TIME:
+            (self.folder / "query").write_bytes(query)
+            made = self.folder / "answer"
+            signer = ("-signer", "signer.pem", "-inkey", "signer.key")
+            openssl("ts", "-reply", "-config", "tsa.cnf", "-queryfile", "query", *signer, "-out", made, cwd=self.folder)
+            return made.read_bytes()
 
     def another(self) -> bytes:
         """A good response to another question."""

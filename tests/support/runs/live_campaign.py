@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from labctl.clock import SECOND, MonotonicClock
@@ -58,11 +58,22 @@ def children(parent: int) -> dict[str, int]:
         try:
             fields = path.read_text().rpartition(")")[2].split()
             if int(fields[1]) == parent:
-                held = [str(fd.readlink()) for fd in (path.parent / "fd").iterdir()]
+                held = open_files(path.parent)
                 names = [Path(target).stem for target in held if target.endswith(".lock") and "/locks/" in target]
                 found[names[0] if names else f"starting-{path.parent.name}"] = int(path.parent.name)
         except (OSError, ValueError):
             continue  # it ended while it was looked at
+    return found
+
+
+def open_files(process: Path) -> list[str]:
+    """What the descriptors of a process lead to; one that it closes meanwhile is none of its files any more. Raises
+    OSError for a process that has ended.
+    """
+    found = []
+    for descriptor in (process / "fd").iterdir():
+        with suppress(FileNotFoundError):
+            found.append(str(descriptor.readlink()))
     return found
 
 

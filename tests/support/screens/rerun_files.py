@@ -6,6 +6,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from support.runs.live_campaign import open_files
+
 
 def decoded(path: Path) -> dict[str, list[dict[str, Any]]]:
     """What a recording says, entity by entity, in an order of its own: how a writer cuts it into chunks, and which it
@@ -35,19 +37,21 @@ def family(pid: int) -> list[int]:
 
 
 def listening(pid: int) -> list[str]:
-    """ADDRESS:PORT of every TCP socket that a process listens on, addresses in hexadecimal as the kernel has them."""
-    inodes = set()
-    for link in (Path("/proc") / str(pid) / "fd").iterdir():
-        try:
-            target = str(link.readlink())
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            inodes.add(target[8:-1])
+    """ADDRESS:PORT of every TCP socket that a process listens on, addresses in hexadecimal as the kernel has them. One
+    that has ended, or ends while it is looked at, listens on none.
+    """
+    inodes, lines = set(), list[str]()
+    try:
+        for target in open_files(process := Path("/proc") / str(pid)):
+            if target.startswith("socket:["):
+                inodes.add(target[8:-1])
+        for table in ("tcp", "tcp6"):
+            lines += (process / "net" / table).read_text().splitlines()[1:]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
     found = []
-    for table in ("tcp", "tcp6"):
-        for line in (Path("/proc") / str(pid) / "net" / table).read_text().splitlines()[1:]:
-            fields = line.split()
-            if fields[3] == "0A" and fields[9] in inodes:  # 0A: listening
-                found.append(fields[1])
+    for line in lines:
+        fields = line.split()
+        if fields[3] == "0A" and fields[9] in inodes:  # 0A: listening
+            found.append(fields[1])
     return found

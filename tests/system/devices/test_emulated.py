@@ -163,7 +163,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         durable=True,
         live=True,
         blocks=len(faults) // 2 + 1,
-        items=8,
+        items=80,
         budget=3.0,
         arming=2.0,
         max_voids=9,
@@ -180,7 +180,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
             emulator.clear()
         wait_for("one more go", lambda: len(of_kind(folder, Kind.GO)) > len(faults))
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
     ended = of_kind(folder, Kind.EPISODE_ENDED)
     reasons = [str(event.body["reason"]) for event in ended][: len(faults)]
     assert reasons == [how for _, (how, _) in faults], log.read_text()
@@ -212,8 +212,8 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
         durable=True,
         live=True,
         blocks=3,
-        items=8,
-        budget=1.0,
+        items=80,
+        budget=3.0,
         arming=2.0,
         max_voids=9,
         faults=True,
@@ -234,7 +234,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
                 os.kill(pid, SIGCONT)
         wait_for("one more go", lambda: len(of_kind(folder, Kind.GO)) > len(victims))
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
     assert verify_campaign(folder).problems == []
 
 

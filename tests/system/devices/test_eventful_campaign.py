@@ -77,7 +77,7 @@ def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_
         durable=True,
         live=True,
         blocks=3,
-        items=8,
+        items=16,
         budget=1.0,
         arming=4.0,
         max_voids=9,
@@ -121,7 +121,7 @@ def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_
         os.kill(run.pid, SIGCONT)
         next_end()
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
 
     log = (tmp_path / "run.log").read_text()
     assert [end.body["reason"] for end in ended] == ["safety_stop", "budget", "controller_lost", "lease_lapsed"], log

@@ -38,7 +38,7 @@ def screen(folder: Path) -> Iterator[Callable[..., Screen]]:
 def folder(tmp_path: Path) -> Iterator[Path]:
     cell = {'operator = "sim_operator"': 'operator = "console"'}
     arms = [HUMAN, policy("policy-a", skill="swift")]
-    opened = make_campaign(tmp_path, arms, cell=cell, live=True, items=2, budget=20.0, arming=5.0, cameras=True)
+    opened = make_campaign(tmp_path, arms, cell=cell, live=True, items=40, budget=20.0, arming=5.0, cameras=True)
     with running(opened.folder, tmp_path / "run.log"):
         wait_for("the run", lambda: (opened.folder / "run.json").is_file())
         yield opened.folder

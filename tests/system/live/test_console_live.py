@@ -83,7 +83,7 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
         live=True,
         durable=True,
         blocks=2,
-        items=8,
+        items=80,  # minutes: who presses the key finds an episode that runs, however late a console is up
         budget=3.0,
         arming=8.0,
         max_voids=9,
@@ -110,7 +110,7 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
                 os.kill(run.pid, SIGCONT)
             wait_for(f"end {number}", lambda n=number: len(of_kind(folder, Kind.EPISODE_ENDED)) >= n)
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
     why = (tmp_path / "run.log").read_text() + str([event.body for event in of_kind(folder, Kind.HOLD_RAISED)])
     assert str(of_kind(folder, Kind.EPISODE_ENDED)[0].body["reason"]) == "safety_stop", why
     assert verify_campaign(folder).problems == []

@@ -38,9 +38,11 @@ SIGNALS = [
 
 
 def campaign(lab: Path, time: str, **more: Any) -> Path:
-    """It is still at its first episode whenever a test comes to act: in simulated time that one takes over a minute."""
+    """It is still at its first episode whenever a test comes to act: that one takes minutes, or in simulated time over
+    one.
+    """
     real = time == "--real-time"
-    skill, lasts = ("slow", {"items": 2, "budget": 6.0}) if real else ("swift", {"items": 600, "budget": 3600.0})
+    skill, lasts = ("slow", {"items": 40, "budget": 6.0}) if real else ("swift", {"items": 600, "budget": 3600.0})
     arms = [policy(name, skill=skill) for name in ("policy-a", "policy-b")]
     return make_campaign(lab, arms, **{"live": real, "blocks": 2, "arming": 5.0} | lasts | more).folder
 
@@ -179,7 +181,8 @@ def test_a_second_run_on_a_terminal_attaches_and_leaves_the_first_alone(tmp_path
             assert b"is being run already" in console.seen
             console.key("q")
             wait_for("its end", lambda: console.child.poll() is not None)
-            assert console.child.returncode == 0 and b"labctl stop trial-run" in console.seen
+            assert console.child.returncode == 0
+            wait_for("its last line", lambda: b"labctl stop trial-run" in console.seen)
             assert b"ended with exit code" not in console.seen
         finally:
             console.end()

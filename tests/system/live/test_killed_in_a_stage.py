@@ -23,6 +23,7 @@ PROTOCOL = {
     "[trial]\n": '[trial]\nprocess_lost = "score"\n',
     'name = "second over"': 'name = "first again"\npoints = 2.0\ndefinition = "as the first"\n'
     '[[task.stages]]\nname = "second over"',
+    'measure = "stages"\nitems_staged = 2\nbudget_s = 30.0': 'measure = "stages"\nitems_staged = 2\nbudget_s = 600.0',
 }
 
 

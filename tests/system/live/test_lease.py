@@ -60,7 +60,7 @@ def test_a_run_process_that_is_stopped_for_a_while_costs_nothing_or_says_what(tm
         arms,
         live=True,
         blocks=2,
-        items=4,
+        items=8,
         budget=1.5,
         arming=5.0,
         max_voids=9,
@@ -81,7 +81,7 @@ def test_a_run_process_that_is_stopped_for_a_while_costs_nothing_or_says_what(tm
             stops.append((begun_ns, CLOCK.now_ns()))
         wait_for("the last one's recording", lambda: len(of_kind(folder, Kind.RECORDING_SEALED)) >= len(STOPPED_S))
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
     for (from_ns, to_ns), go in zip(stops, of_kind(folder, Kind.GO), strict=False):
         ended, lasted_s = end_of(folder, go), (to_ns - from_ns) / SECOND
         t_ns, moved = motion(folder, go.episode)

@@ -36,7 +36,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
     campaign = make_campaign(
-        tmp_path, arms, cameras=True, live=True, budget=5.0, arming=5.0, max_voids=9, camera_lost="end"
+        tmp_path, arms, cameras=True, live=True, budget=20.0, arming=5.0, max_voids=9, camera_lost="end"
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -48,7 +48,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -
             wait_for(f"void {number}", lambda n=number: len(of_kind(folder, Kind.EPISODE_VOIDED)) >= n)
         wait_for("an outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
     ended = [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)]
     assert ended[: len(VICTIMS)] == list(VICTIMS.values()), log.read_text()
     voided = [(event.body["reason"], event.body["after_go"]) for event in of_kind(folder, Kind.EPISODE_VOIDED)]
@@ -67,7 +67,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal
     sealed, the gap says to when; the next episode has the whole video again, from a new process.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, items=2, budget=4.0, arming=5.0)
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, items=2, budget=8.0, arming=5.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         went = wait_for("go", lambda: of_kind(folder, Kind.GO))
@@ -75,6 +75,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal
         pid = wait_for("the camera's process", lambda: children(run.pid).get("camera-wrist"))
         assert isinstance(pid, int)
         CLOCK.sleep_until(went[0].body["go_ns"] + 2 * SECOND)
+        kills_ns = CLOCK.now_ns()
         os.kill(pid, how)
         killed_ns = CLOCK.now_ns()
         assert run.wait(timeout=240) == 0, log.read_text()
@@ -85,7 +86,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal
     gaps = [e.body for e in of_kind(folder, Kind.GAP) if e.episode == first.episode]
     (gap,) = [one for one in gaps if "its process was lost" in one["why"]]  # a busy machine costs either some frames
     assert gap["stream"] == "camera/wrist"
-    assert killed_ns - 1.6 * SECOND < gap["from_ns"] <= killed_ns and gap["to_ns"] == ended.body["end_ns"]
+    assert kills_ns - 1.6 * SECOND < gap["from_ns"] <= killed_ns and gap["to_ns"] == ended.body["end_ns"]
     assert first.body["gaps"] == len(gaps) and first.body["videos"]["wrist"]["frames"] > 20
     lost = [e.body for e in of_kind(folder, Kind.GAP) if e.episode == second.episode]
     assert not [one for one in lost if one["stream"] == "camera/wrist" and "process" in one["why"]], "it is back"
@@ -123,7 +124,7 @@ def recorded(folder: Path, episode: str | None) -> tuple[np.ndarray, np.ndarray]
 def test_a_dead_run_process_never_leaves_a_policy_driving(tmp_path: Path, how: signal.Signals) -> None:
     """The lease lapses: within 0.3 s of lease, one tick and the braking, together 1 s, the joints stand still."""
     campaign = make_campaign(
-        tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=4, budget=20.0, arming=5.0
+        tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=40, budget=20.0, arming=5.0
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -160,22 +161,23 @@ def alive(folder: Path) -> list[Path]:
 def test_everything_killed_at_once_loses_at_most_the_open_second(tmp_path: Path) -> None:
     """kill -9 of run and all its processes in an episode: a gap says what is missing, the next run goes on."""
     campaign = make_campaign(
-        tmp_path, [policy("policy-a", skill="slow"), HUMAN], cameras=True, live=True, budget=8.0, arming=5.0
+        tmp_path, [policy("policy-a", skill="slow"), HUMAN], cameras=True, live=True, budget=20.0, arming=5.0
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         went = wait_for("go", lambda: of_kind(folder, Kind.GO))
         assert isinstance(went, list)
         CLOCK.sleep_until(went[0].body["go_ns"] + 4 * SECOND)
+        kills_ns = CLOCK.now_ns()
         for pid in [run.pid, *children(run.pid).values()]:
             os.kill(pid, signal.SIGKILL)
         killed_ns = CLOCK.now_ns()
     t_ns, _ = recorded(folder, went[0].episode)
-    assert killed_ns - t_ns[-1] <= 1.5 * SECOND, "more than the open second of the arm is missing"
+    assert kills_ns - t_ns[-1] <= 1.5 * SECOND, "more than the open second of the arm is missing"
     with running(folder, log) as run:
         wait_for("an outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
     ended = of_kind(folder, Kind.EPISODE_ENDED)[0]
     assert ended.body["reason"] == "process_lost" and ended.body["end_ns"] <= killed_ns
     gaps = {event.body["stream"] for event in of_kind(folder, Kind.GAP) if event.episode == went[0].episode}
@@ -188,12 +190,12 @@ def test_everything_killed_at_once_loses_at_most_the_open_second(tmp_path: Path)
 @pytest.mark.thorough
 def test_an_interrupted_run_seals_and_continues(tmp_path: Path) -> None:
     """SIGTERM in an episode: it ends as a shutdown, is sealed, and the next run scores it and goes on."""
-    campaign = make_campaign(tmp_path, [policy("policy-a", skill="slow"), HUMAN], live=True, budget=5.0, arming=5.0)
+    campaign = make_campaign(tmp_path, [policy("policy-a", skill="slow"), HUMAN], live=True, budget=12.0, arming=5.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         run.terminate()
-        run.wait(timeout=30)
+        run.wait(timeout=60)
     assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["shutdown"]
     assert len(of_kind(folder, Kind.RECORDING_SEALED)) == 1
     with running(folder, log) as run:

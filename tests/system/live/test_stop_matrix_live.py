@@ -87,8 +87,10 @@ def cpu_theft(run: Run, folder: Path) -> None:
 
 
 def stop_socket(run: Run, folder: Path) -> None:
+    before = len(of_kind(folder, Kind.EPISODE_ENDED))
     with closing(Attachment(folder)) as console:
         assert console.stop_robot()
+        wait_for("its end", lambda: len(of_kind(folder, Kind.EPISODE_ENDED)) > before)  # what is closed may not be sent
 
 
 def stop_key(run: Run, folder: Path) -> None:
@@ -168,7 +170,7 @@ def test_it_goes_on_or_the_journal_says_why_not(robot: str, tmp_path: Path) -> N
             cell=emulator.placed(cell) if emulator else None,
             live=True,
             blocks=len(FAULTS),
-            items=8,
+            items=16,
             budget=1.0,
             arming=5.0,
             max_voids=40,

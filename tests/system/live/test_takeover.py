@@ -50,7 +50,7 @@ def test_the_hand_has_the_arm_from_grip_to_release_and_the_journal_says_so(
     table = f'[teleop]\ndevice = "{HAND}"\n[teleop.options]\nsocket = "{tmp_path / "hand.sock"}"\n'
     cell = {"[video]": f"{table}[video]"}
     assert "[video]" in cell_toml(cameras=False)
-    folder = make_campaign(tmp_path, SLOW, live=True, items=2, budget=30.0, protocol=ALLOWED, cell=cell).folder
+    folder = make_campaign(tmp_path, SLOW, live=True, items=40, budget=30.0, protocol=ALLOWED, cell=cell).folder
     hand, clock = Fingers(tmp_path / "hand.sock"), MonotonicClock()
     with running(folder, tmp_path / "run.log"):
         wait_for("go", lambda: of_kind(folder, Kind.GO))

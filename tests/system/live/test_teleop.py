@@ -98,10 +98,10 @@ def test_a_keyboard_that_no_file_names_is_the_terminal_that_teleop_was_started_i
     try:
         wait_for("the hand drives", drives)
         terminal.child.send_signal(signal.SIGINT)  # as Ctrl-C does in a terminal that controls its programs
-        assert terminal.child.wait(30) == 0, terminal.seen.decode()
-        assert b"nothing was recorded" in terminal.seen
+        assert terminal.child.wait(60) == 0, terminal.seen.decode()
+        wait_for("its last line", lambda: b"nothing was recorded" in terminal.seen)
     finally:
-        terminal.child.kill()
+        terminal.end()
 
 
 def x_m(line: str) -> float:
@@ -120,7 +120,7 @@ def test_a_hand_drives_the_arm_and_ctrl_c_leaves_it_at_rest_and_no_trace_in_a_ca
     try:
         practice.drive()
         practice.process.send_signal(signal.SIGINT)
-        assert practice.process.wait(timeout=20) == 0, practice.log.read_text()
+        assert practice.process.wait(timeout=60) == 0, practice.log.read_text()
     finally:
         practice.end()
     lines = practice.lines()
@@ -135,7 +135,7 @@ def test_a_hand_drives_the_arm_and_ctrl_c_leaves_it_at_rest_and_no_trace_in_a_ca
 def test_a_device_pulled_out_in_motion_stops_the_arm_and_the_line_says_so(practice: Practice) -> None:
     practice.drive()
     assert practice.hand.unplug()
-    assert practice.process.wait(timeout=20) == 69
+    assert practice.process.wait(timeout=60) == 69
     text = practice.log.read_text("utf-8")
     assert "stopped: support.robots.virtual_hand:build is gone: it was unplugged" in text
     last = text.splitlines()[-1]
@@ -180,6 +180,6 @@ def test_a_device_that_is_not_there_is_said(tmp_path: Path) -> None:
     cell.write_text(cell_toml(cameras=False) + '[teleop]\ndevice = "gamepad"\n', "utf-8")
     (tmp_path / "lab.toml").touch()
     command = [str(Path(sys.executable).with_name("labctl")), "teleop", "--cell", str(cell)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 69
     assert done.stderr.startswith("error: gamepad 0 is not there; SDL sees 0; plug it in")
