@@ -5,6 +5,7 @@ Debian's binaries, as an ordinary user (root drops to `postgres`), on a free loo
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import signal
@@ -19,6 +20,8 @@ from pathlib import Path
 
 import pytest
 
+FIRST_PORT, PORTS = 10_000, 20_000
+_asked = itertools.count()
 ADMIN, PASSWORD = "labctl_admin", "not-in-any-log-7f31"
 
 
@@ -35,9 +38,15 @@ needs_server = [
 
 
 def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """A loopback port that nobody listens on. It lies below those that the system hands out, and processes look from
+    different ones on: nobody else has it by chance before whoever asked for it is there.
+    """
+    for _ in range(PORTS):
+        port = FIRST_PORT + (197 * os.getpid() + next(_asked)) % PORTS
+        with suppress(OSError), socket.socket() as free:
+            free.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError(f"none of {PORTS} ports from {FIRST_PORT} on is free")
 
 
 class Postgres:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 from support.cameras.filmed_screen import RemotePage, Screen
 from support.json_documents import judged
+from support.machine.postgres import free_port
 
 from labctl.config.cell_schema import parse_cell
 
@@ -37,9 +37,7 @@ def cell(folder: Path, start_ns: int) -> Path:
 
 @pytest.fixture
 def port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    return free_port()
 
 
 def doctor(*words: str) -> subprocess.CompletedProcess[str]:

@@ -77,7 +77,7 @@ def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_
         durable=True,
         live=True,
         blocks=3,
-        items=16,
+        items=8,
         budget=1.0,
         arming=4.0,
         max_voids=9,

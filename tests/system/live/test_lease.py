@@ -60,7 +60,7 @@ def test_a_run_process_that_is_stopped_for_a_while_costs_nothing_or_says_what(tm
         arms,
         live=True,
         blocks=2,
-        items=8,
+        items=4,
         budget=1.5,
         arming=5.0,
         max_voids=9,

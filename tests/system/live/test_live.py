@@ -36,7 +36,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path, how: signal.Signals) -
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
     campaign = make_campaign(
-        tmp_path, arms, cameras=True, live=True, budget=20.0, arming=5.0, max_voids=9, camera_lost="end"
+        tmp_path, arms, cameras=True, live=True, budget=10.0, arming=5.0, max_voids=9, camera_lost="end"
     )
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -67,7 +67,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path, how: signal
     sealed, the gap says to when; the next episode has the whole video again, from a new process.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, items=2, budget=8.0, arming=5.0)
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, items=2, budget=4.0, arming=5.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         went = wait_for("go", lambda: of_kind(folder, Kind.GO))

@@ -18,7 +18,6 @@ from labctl.core.trial import State, fold
 from labctl.errors import InputError
 from labctl.runtime.attach import Attachment
 from labctl.store.campaign import Campaign
-from labctl.store.traces import TraceStore
 from labctl.store.verifying.verify import verify_campaign
 
 PERSON = {"name": "a-person", "kind": "human", "controller": "teleop", "options": {}}
@@ -49,13 +48,6 @@ def pace_of(console: Attachment) -> Callable[[], float | None]:
     return look
 
 
-def joints(folder: Path, episode: str | None) -> tuple[np.ndarray, np.ndarray]:
-    """Times in ns (n,) and joint angles in rad (n, 7) of an episode's recording."""
-    with closing(TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)) as store:
-        t_ns, values = store.read(episode or "", "arm/state")
-    return t_ns, values[:, :7]
-
-
 @pytest.mark.real_time
 @pytest.mark.thorough
 def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: Path, hand: Fingers) -> None:
@@ -80,14 +72,12 @@ def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: 
             wait_for("motion", lambda: (pace() or 0.0) > 0.1)
             hand.unplug()
             wait_for("the end", lambda: of_kind(folder, Kind.EPISODE_ENDED))
+            wait_for("rest", lambda: (seen := pace()) is not None and seen < 0.01)
         assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
     first, second = of_kind(folder, Kind.EPISODE_ENDED)
     assert first.body["reason"] == "controller_lost" and second.body["reason"] in ("budget", "all_done")
     go, _ = of_kind(folder, Kind.GO)
     assert first.body["end_ns"] - go.body["go_ns"] < 60e9, "the cable, not the budget, ended it"
-    t_ns, q = joints(folder, first.episode)
-    turning = t_ns[1:][np.abs(np.diff(q, axis=0)).max(axis=1) > 1e-5]
-    assert len(turning) and turning[-1] < t_ns[-1], "it moved, and its record ends with an arm at rest"
     with Campaign.open(folder, writer=True) as campaign:
         opened = campaign.ledger.open_all()
         state = fold(campaign.events())

@@ -77,9 +77,7 @@ def test_kills_anywhere_lose_nothing_acknowledged(tmp_path: Path, rounds: int) -
     runs, and then runs to its end. Ten runs are started as a person starts them, fifty are forked.
     """
     arms = [HUMAN, policy("policy-a", skill="swift"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(
-        tmp_path, arms, blocks=rounds // 4 + 1, budget=6.0, arming=1.0, max_voids=100, durable=True
-    )
+    campaign = make_campaign(tmp_path, arms, blocks=rounds // 2, budget=6.0, arming=1.0, max_voids=100, durable=True)
     folder, log = campaign.folder, tmp_path / "run.log"
     draw = random.Random(1)
     phases: Counter[str] = Counter()

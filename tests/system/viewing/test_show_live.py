@@ -43,7 +43,7 @@ def counts(folder: Path, episode: str) -> dict[str, tuple[int, int]]:
 def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
     """One episode without a view; one with a view attached, then stopped dead with its viewer while it records."""
     cell = {"width = 320": "width = 96", "height = 240": "height = 72"}
-    campaign = make_campaign(tmp_path, SLOW, cameras=True, live=True, budget=6.0, arming=5.0, cell=cell)
+    campaign = make_campaign(tmp_path, SLOW, cameras=True, live=True, blocks=3, budget=6.0, arming=5.0, cell=cell)
     folder = campaign.folder
     with running(folder, tmp_path / "run.log") as run:
         wait_for("the first outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
@@ -55,21 +55,24 @@ def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
                 assert view.stdout.readline().startswith("live")
                 (viewer,) = [pid for pid in family(view.pid) if pid != view.pid]
                 assert all(port.startswith("0100007F:") for port in listening(viewer))
-                wait_for("the second go", lambda: len(of_kind(folder, Kind.GO)) == 2)
+                wait_for("the second go", lambda: len(of_kind(folder, Kind.GO)) >= 2)
                 for pid in (view.pid, viewer):
                     os.kill(pid, signal.SIGSTOP)
-                wait_for("the second outcome", lambda: len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2)
+                wait_for("the second outcome", lambda: len(of_kind(folder, Kind.OUTCOME_RECORDED)) >= 2)
             finally:
                 for pid in family(view.pid):
                     os.kill(pid, signal.SIGCONT)
                 view.send_signal(signal.SIGINT)
-            assert view.wait(timeout=30) == 0
-        assert run.wait(timeout=240) == 0
-    assert {event.body["why"] for event in of_kind(folder, Kind.GAP)} <= {"dropped by the device"}, "a busy machine"
+            assert view.wait(timeout=60) == 0
+        run.terminate()
+        assert run.wait(timeout=60) == 0
+    both = {event.episode for event in of_kind(folder, Kind.GO)[:2]}
+    gaps = {event.body["why"] for event in of_kind(folder, Kind.GAP) if event.episode in both}
+    assert gaps <= {"dropped by the device"}, "a busy machine"
     # A simulated camera skips frames where it does not get its turn: one, or on a machine asked for twice its cores a
     # tenth of them. Had a stalled view held the camera up, all frames of its seconds would be missing.
     spare = 1 if os.getloadavg()[0] < 2 * (os.cpu_count() or 1) else 10
-    alone, watched = (counts(folder, event.episode) for event in of_kind(folder, Kind.GO))
+    alone, watched = (counts(folder, event.episode) for event in of_kind(folder, Kind.GO)[:2])
     print(f"\nalone {alone}\nwatched {watched}")
     assert set(alone) == set(watched) == {"arm/state", "camera/over_shoulder", "camera/wrist"}
     assert alone["arm/state"][1] == watched["arm/state"][1] == 0, "every sample of the arm, with and without"
@@ -81,7 +84,7 @@ def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
 @pytest.mark.real_time
 @pytest.mark.thorough
 def test_a_live_view_ends_when_asked_and_the_run_goes_on(tmp_path: Path) -> None:
-    campaign = make_campaign(tmp_path, SLOW, live=True, budget=3.0, arming=5.0)
+    campaign = make_campaign(tmp_path, SLOW, live=True, blocks=9, budget=3.0, arming=5.0)
     folder = campaign.folder
     with running(folder, tmp_path / "run.log") as run:
         wait_for("a go", lambda: of_kind(folder, Kind.GO))
@@ -91,11 +94,13 @@ def test_a_live_view_ends_when_asked_and_the_run_goes_on(tmp_path: Path) -> None
             lines = [view.stdout.readline() for _ in range(2)]
             (viewer,) = [pid for pid in family(view.pid) if pid != view.pid]
             view.send_signal(signal.SIGINT)
-            assert view.wait(timeout=30) == 0
+            assert view.wait(timeout=60) == 0
             assert "never the run" in lines[1] and view.stderr.read() == ""
         assert not Path(f"/proc/{viewer}").exists()
-        assert run.wait(timeout=240) == 0
-    assert len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2
+        scored = len(of_kind(folder, Kind.OUTCOME_RECORDED))
+        wait_for("further outcomes", lambda: len(of_kind(folder, Kind.OUTCOME_RECORDED)) > scored + 1)
+        run.terminate()
+        assert run.wait(timeout=60) == 0
 
 
 def test_without_a_run_the_remedy_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
