@@ -129,7 +129,7 @@ def serving(body: bytes, **headers: str) -> Iterator[int]:
 
 
 def asked(port: int, path: str = "/", **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     body = answer.read()
