@@ -1,6 +1,7 @@
 """The loopback camera sends marked pictures, and each of its faults is what it says.
 
-What was sent before a fault waits in the sockets, the more of it the later a busy machine comes to read: it is read away.
+What was sent before a fault waits in the sockets, the more of it the later a busy machine comes to read: it is read
+away.
 """
 
 from __future__ import annotations
