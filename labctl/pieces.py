@@ -83,7 +83,9 @@ def _here(work: Callable[[*Given], Result], given: Sequence[tuple[*Given]], numb
         coming: dict[int, Future[Result]] = {}
         try:
             with processes(min(number, len(given) - at)) as pool:
-                coming = {k: pool.submit(work, *given[k]) for k in range(at, len(given)) if k not in found}
+                for k in range(at, len(given)):
+                    if k not in found:
+                        coming[k] = pool.submit(work, *given[k])
                 while at < len(given):
                     result = found[at] if at in found else coming[at].result()
                     found[at] = result

@@ -17,6 +17,7 @@ import contextlib
 import json
 import os
 import sys
+import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -159,6 +160,7 @@ class Controller:
 
 
 AUTOGROUP = Path("/proc/self/autogroup")
+ASKED, AGAIN_S = 100, 0.1  # the kernel takes one in a tenth of a second (but for root): workers begin at once
 
 
 def step_back(nice: int, autogroup: Path = AUTOGROUP) -> None:
@@ -168,9 +170,13 @@ def step_back(nice: int, autogroup: Path = AUTOGROUP) -> None:
     """
     if nice <= 0 or not autogroup.exists():
         return
-    with contextlib.suppress(OSError):  # the kernel takes few of these a second
+    with contextlib.suppress(OSError):
         os.setsid()
-        autogroup.write_text(str(nice))
+        for _ in range(ASKED):
+            with contextlib.suppress(BlockingIOError):
+                autogroup.write_text(str(nice))
+                return
+            time.sleep(AGAIN_S)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -22,6 +22,8 @@ CHILD = """
 import ctypes, os, sys
 from pathlib import Path
 from labctl.logs import begin_child
+import labctl.logs
+labctl.logs.PATIENCE_S = 60.0
 log = begin_child("arm", Path(sys.argv[1]))
 print("python prints")
 os.write(2, b"a library prints\\n")
@@ -30,7 +32,10 @@ os.write(2, b"a library prints\\n")
 
 
 @pytest.fixture(autouse=True)
-def as_before() -> Iterator[None]:
+def as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """And however late this machine lets the threads that write run, what they write is waited for."""
+    monkeypatch.setattr(logs, "PATIENCE_S", 60.0)
+    monkeypatch.setattr(logs, "REST_S", 60.0)
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from support.machine.cluster import write, write_killed, write_killed_once
 
+from labctl import pieces
 from labctl.cli.options import place_of
 from labctl.errors import InputError, Unreachable, WorkersLost
 from labctl.exports.workers import Job, write_all
@@ -36,6 +38,31 @@ def test_a_piece_that_kills_each_process_ends_in_one_line_and_the_others_are_kep
     (tmp_path / "aa.txt").write_text("??")  # as long as it was: whoever finished it is believed
     assert list(write_all(tmp_path, jobs, write, 1)) == [2, 3, 2, 1]
     assert content(tmp_path)["aa.txt"] == "??" and content(tmp_path)["cc.txt"] == "cc"
+
+
+def test_what_was_finished_before_a_process_is_lost_while_others_are_still_given_is_not_done_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done: list[int] = []
+
+    class Pool(Executor):
+        """Does each piece at once; the first such pool is broken when it is given the third."""
+
+        def submit(self, work: Any, /, *given: Any, **_: Any) -> Future[Any]:
+            if done == [0, 1]:
+                done.append(-1)
+                raise BrokenExecutor("a process was killed")
+            future: Future[Any] = Future()
+            future.set_result(work(*given))
+            return future
+
+    def double(number: int) -> int:
+        done.append(number)
+        return 2 * number
+
+    monkeypatch.setattr(pieces, "processes", lambda number: Pool())
+    assert list(each(Place(workers=2), double, [(n,) for n in range(4)], 2, tmp_path)) == [0, 2, 4, 6]
+    assert done == [0, 1, -1, 2, 3]
 
 
 def test_how_many_processes_is_as_asked_and_else_as_it_is_worth(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ from scipy import ndimage
 
 from labctl.checks import clock_code
 from labctl.checks.clock_page import ClockPage
-from labctl.clock import MILLISECOND, SECOND, MonotonicClock
+from labctl.clock import MILLISECOND, SECOND, Clock, ManualClock, MonotonicClock
 from labctl.devices import Frame
 from labctl.errors import DeviceLost
 
 CLOCK = MonotonicClock()
 REFRESH_NS = 16_666_667
+TOLD_NS = 50 * MILLISECOND  # between two tellings of a page
 OFFSET_MS = 987_654.25  # the browser's clock is another one
 
 
@@ -44,24 +45,29 @@ class RemotePage:
 
 
 class Screen:
-    """Tells the page what it shows, as the page's own script does."""
+    """Tells the page what it shows, as the page's own script does: from a thread, or whenever `tell` is called."""
 
-    def __init__(self, page: ClockPage | RemotePage) -> None:
-        self._page = page
-        self.start_ns = CLOCK.now_ns()
+    def __init__(self, page: ClockPage | RemotePage, clock: Clock = CLOCK) -> None:
+        self._page, self._clock = page, clock
+        self.start_ns = clock.now_ns()
+        self._told = 0
+        self._before: dict[str, Any] | None = None
         self._end = threading.Event()
         self._thread = threading.Thread(target=self._run, name="screen")
 
     def _run(self) -> None:
-        told, before = 0, None
-        while not self._end.wait(0.05):
-            last = showing(self.start_ns, CLOCK.now_ns())
-            shown = [[n, self._page_ms(self.start_ns + (n - 1) * REFRESH_NS)] for n in range(told + 1, last + 1)]
-            sent = self._page_ms(CLOCK.now_ns())
-            answer = self._page.answered({"load": 1, "sent": sent, "shown": shown, "before": before})
-            if answer:
-                told = last
-                before = {"sent": sent, "host_ns": answer["host_ns"], "received": self._page_ms(CLOCK.now_ns())}
+        while not self._end.wait(TOLD_NS / SECOND):
+            self.tell()
+
+    def tell(self) -> None:
+        """What was shown since it last told."""
+        last = showing(self.start_ns, self._clock.now_ns())
+        shown = [[n, self._page_ms(self.start_ns + (n - 1) * REFRESH_NS)] for n in range(self._told + 1, last + 1)]
+        sent = self._page_ms(self._clock.now_ns())
+        answer = self._page.answered({"load": 1, "sent": sent, "shown": shown, "before": self._before})
+        if answer:
+            self._told, received = last, self._page_ms(self._clock.now_ns())
+            self._before = {"sent": sent, "host_ns": answer["host_ns"], "received": received}
 
     def _page_ms(self, host_ns: int) -> float:
         return host_ns / MILLISECOND + OFFSET_MS
@@ -73,6 +79,25 @@ class Screen:
     def __exit__(self, *_: object) -> None:
         self._end.set()
         self._thread.join()
+
+
+class ScreenClock(ManualClock):
+    """Goes on while somebody sleeps by it, and has its screen tell meanwhile: what is measured by it is the same on
+    every machine, however late a thread would be.
+    """
+
+    def __init__(self, start_ns: int) -> None:
+        super().__init__(start_ns)
+        self.screen: Screen | None = None
+        self._tells_ns = start_ns
+
+    def sleep_until(self, due_ns: int) -> None:
+        while self._tells_ns <= due_ns:
+            super().sleep_until(self._tells_ns)
+            if self.screen is not None:
+                self.screen.tell()
+            self._tells_ns += TOLD_NS
+        super().sleep_until(due_ns)
 
 
 class ScreenCamera:

@@ -24,7 +24,7 @@ class SlowCamera:
     def connect(self, now_ns: int) -> None:
         LOG.append(("begins", self._serial))
         INSIDE.set()
-        GO_ON.wait(20)
+        GO_ON.wait(60)
         LOG.append(("ends", self._serial))
 
     def sense(self, observation: Mapping[str, Any]) -> None:

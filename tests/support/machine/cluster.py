@@ -47,13 +47,20 @@ def started(folder: Path, workers: int = 2, *, threads: int = 1) -> Iterator[Clu
 
         quiet = ("--no-dashboard", "--host", "127.0.0.1")
         head = start("distributed.cli.dask_scheduler", *quiet, "--port", "0", "--scheduler-file", str(said))
-        wait_for("the scheduler says where it is", said.is_file)
-        address = json.loads(said.read_text("utf-8"))["address"]
+        address = str(wait_for("the scheduler says where it is", lambda: _address(said)))
         own = ("--nthreads", str(threads), "--no-nanny", "--local-directory", str(folder))
         hands = [start("distributed.cli.dask_worker", address, *quiet, *own) for _ in range(workers)]
         if workers:
             _wait_until_there(address, workers)
         yield Cluster(address, head.pid, [one.pid for one in hands])
+
+
+def _address(said: Path) -> str | None:
+    """What a scheduler has written, once it is whole: the file is there before its words are."""
+    try:
+        return json.loads(said.read_text("utf-8"))["address"]
+    except (FileNotFoundError, ValueError):
+        return None
 
 
 def _wait_until_there(address: str, workers: int) -> None:

@@ -140,16 +140,16 @@ def test_a_refusal_says_its_number_and_no_secret(got: Got, status: int):
 
 
 def test_who_is_not_there_is_said_without_an_address():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    address = f"http://127.0.0.1:{port}/{SECRET}"
-    email = {"server": "127.0.0.1", "port": port, "security": "none", "sender": "rig@lab", "to": ["a@lab"]}
-    by = ways(table(webhook={"address": address}, email=email), {})
-    for send in by.values():
-        with pytest.raises(StateError, match="ConnectionRefusedError") as refused:
-            send(ALERT)
-        assert SECRET not in str(refused.value) and str(port) not in str(refused.value)
+    with socket.socket() as mute:  # bound, so that nobody else gets the port, and nobody listens there
+        mute.bind(("127.0.0.1", 0))
+        port = mute.getsockname()[1]
+        address = f"http://127.0.0.1:{port}/{SECRET}"
+        email = {"server": "127.0.0.1", "port": port, "security": "none", "sender": "rig@lab", "to": ["a@lab"]}
+        by = ways(table(webhook={"address": address}, email=email), {})
+        for send in by.values():
+            with pytest.raises(StateError, match="ConnectionRefusedError") as refused:
+                send(ALERT)
+            assert SECRET not in str(refused.value) and str(port) not in str(refused.value)
 
 
 def test_a_variable_that_is_not_set_is_named():

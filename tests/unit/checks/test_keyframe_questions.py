@@ -4,6 +4,8 @@ that stands in for a planner.
 
 from __future__ import annotations
 
+import socket
+
 import numpy as np
 import pytest
 from support.policies.planner_stand_in import MODEL, stand_in
@@ -109,8 +111,9 @@ def test_an_endpoint_that_is_none_is_told_in_one_line():
         Planner(MODEL, server.url).answer(question, PICTURE)
     with stand_in(lambda *_: "A", whole={"text": "A"}) as server, pytest.raises(DeviceLost, match="OpenAI-compatible"):
         Planner(MODEL, server.url).answer(question, PICTURE)
-    with pytest.raises(DeviceLost, match="does not answer"):
-        Planner(MODEL, server.url).answer(question, PICTURE)
+    with socket.socket() as mute, pytest.raises(DeviceLost, match="does not answer"):
+        mute.bind(("127.0.0.1", 0))  # so that nobody else gets the port, and nobody listens there
+        Planner(MODEL, f"http://127.0.0.1:{mute.getsockname()[1]}/v1").answer(question, PICTURE)
     for text in ("qwen", "=http://127.0.0.1:1/v1", "qwen=file:///etc/passwd"):
         with pytest.raises(InputError, match="must be MODEL=URL"):
             planner_of(text)

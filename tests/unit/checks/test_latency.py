@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.cameras.filmed_screen import CLOCK, OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera
+from support.cameras.filmed_screen import OFFSET_MS, REFRESH_NS, Absent, Screen, ScreenCamera, ScreenClock
 from support.robots.cells import FIXTURE, cell_named
 
 from labctl.checks.clock_page import KEPT, ClockPage, PageClock
@@ -24,23 +24,30 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def page() -> Iterator[ClockPage]:
-    with ClockPage(CLOCK) as made:
+def clock() -> ScreenClock:
+    return ScreenClock(100 * SECOND)
+
+
+@pytest.fixture
+def page(clock: ScreenClock) -> Iterator[ClockPage]:
+    with ClockPage(clock) as made:
         yield made
 
 
 @pytest.fixture
-def screen(page: ClockPage) -> Iterator[Screen]:
-    with Screen(page) as made:
-        wait_for_page(page, CLOCK, 20.0)
-        yield made
+def screen(page: ClockPage, clock: ScreenClock) -> Screen:
+    clock.screen = Screen(page, clock)
+    wait_for_page(page, clock, 20.0)
+    return clock.screen
 
 
 @pytest.mark.parametrize("latency_s", [0.0, 0.045, 0.12])
-def test_a_known_latency_is_found_to_a_few_milliseconds(page: ClockPage, screen: Screen, latency_s: float) -> None:
+def test_a_known_latency_is_found_to_a_few_milliseconds(
+    page: ClockPage, screen: Screen, clock: ScreenClock, latency_s: float
+) -> None:
     """A frame is exposed at any moment of a refresh, so that single delays spread by half of one to each side."""
     camera = ScreenCamera(screen.start_ns, latency_s)
-    found = measure("wrist", camera, page, CLOCK, enough=60)
+    found = measure("wrist", camera, page, clock, enough=60)
     assert found.median_s == pytest.approx(latency_s, abs=0.005)
     assert found.p95_s - found.median_s <= REFRESH_NS / SECOND / 2 + 0.002
     assert found.n >= 55 and camera.closed
@@ -93,13 +100,13 @@ def test_old_numbers_are_forgotten() -> None:
     page._server.server_close()
 
 
-def test_what_cannot_be_measured_says_why(page: ClockPage, screen: Screen) -> None:
+def test_what_cannot_be_measured_says_why(page: ClockPage, screen: Screen, clock: ScreenClock) -> None:
     with pytest.raises(DeviceLost, match=r"no code in \d+ pictures; it must see the whole square"):
-        measure("wrist", ScreenCamera(screen.start_ns, 0.0, blind=True), page, CLOCK, patience_s=0.5)
+        measure("wrist", ScreenCamera(screen.start_ns, 0.0, blind=True), page, clock, patience_s=0.5)
     with pytest.raises(DeviceLost, match="no camera 123 here"):
-        measure("wrist", Absent(screen.start_ns, 0.0), page, CLOCK)
+        measure("wrist", Absent(screen.start_ns, 0.0), page, clock)
     with pytest.raises(DeviceLost, match=r"the code was read in \d+ of \d+ pictures, 30 are needed"):
-        measure("wrist", ScreenCamera(screen.start_ns, 0.0), page, CLOCK, patience_s=0.3)
+        measure("wrist", ScreenCamera(screen.start_ns, 0.0), page, clock, patience_s=0.3)
 
 
 def test_a_code_that_the_page_has_not_told_of_yet_is_not_another_pages() -> None:
@@ -107,24 +114,24 @@ def test_a_code_that_the_page_has_not_told_of_yet_is_not_another_pages() -> None
     assert "another such page" in advice("wrist", 60, 40, 8)
 
 
-def test_codes_of_another_page_are_noticed(page: ClockPage, screen: Screen) -> None:
-    with ClockPage(CLOCK) as other, pytest.raises(DeviceLost, match="is another such page in view"):
-        measure("wrist", ScreenCamera(screen.start_ns, 0.0), other, CLOCK, enough=40)
+def test_codes_of_another_page_are_noticed(page: ClockPage, screen: Screen, clock: ScreenClock) -> None:
+    with ClockPage(clock) as other, pytest.raises(DeviceLost, match="is another such page in view"):
+        measure("wrist", ScreenCamera(screen.start_ns, 0.0), other, clock, enough=40)
 
 
-def test_a_page_nobody_opens_is_not_waited_for_for_ever(page: ClockPage) -> None:
+def test_a_page_nobody_opens_is_not_waited_for_for_ever(page: ClockPage, clock: ScreenClock) -> None:
     with pytest.raises(DeviceLost, match=r"no browser has opened http://127\.0\.0\.1"):
-        wait_for_page(page, CLOCK, 0.1)
+        wait_for_page(page, clock, 0.1)
 
 
-def test_simulated_cameras_and_unknown_names_are_told(page: ClockPage) -> None:
+def test_simulated_cameras_and_unknown_names_are_told(page: ClockPage, clock: ScreenClock) -> None:
     setup = Setup(cell=cell_named("sim_fr3"), fixture=FIXTURE)
-    found, failed = measure_all(setup, None, page, CLOCK)
+    found, failed = measure_all(setup, None, page, clock)
     assert found == []
     blind = "is simulated and films no screen; its latency is 0"
     assert failed == [f"camera {name} {blind}" for name in ("over_shoulder", "wrist")]
     with pytest.raises(InputError, match="no camera 'front' in this cell; it has: over_shoulder, wrist"):
-        measure_all(setup, "front", page, CLOCK)
+        measure_all(setup, "front", page, clock)
 
 
 def test_the_page_is_served_on_loopback_and_answers_nothing_else(page: ClockPage) -> None:
@@ -153,7 +160,7 @@ def test_another_sites_name_and_another_sites_page_are_not_answered(page: ClockP
         ({"Origin": f"http://127.0.0.1:{page.port}", "Sec-Fetch-Site": "same-origin"}, 200),
     ):
         for method, path, data in (("GET", "/", None), ("POST", "/told", body)):
-            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=10)
+            connection = http.client.HTTPConnection("127.0.0.1", page.port, timeout=60)
             connection.request(method, path, body=data, headers=headers)
             answer = connection.getresponse()
             text = answer.read()
@@ -162,9 +169,9 @@ def test_another_sites_name_and_another_sites_page_are_not_answered(page: ClockP
             assert status == 200 or (b"<canvas>" not in text and b"host_ns" not in text)
 
 
-def test_a_port_that_is_taken_is_one_line(page: ClockPage) -> None:
+def test_a_port_that_is_taken_is_one_line(page: ClockPage, clock: ScreenClock) -> None:
     with pytest.raises(InputError, match="cannot be served on"):
-        ClockPage(CLOCK, int(page.url.rsplit(":", 1)[1].strip("/")))
+        ClockPage(clock, int(page.url.rsplit(":", 1)[1].strip("/")))
 
 
 def test_a_result_as_plain_values() -> None:

@@ -5,12 +5,19 @@ from __future__ import annotations
 import pytest
 from support.robots.emulated_scale import EmulatedScale
 
+from labctl.checks import probing
 from labctl.checks.doctor import check_sensors
 from labctl.config.cell_schema import Setup, parse_cell
 from labctl.testing.given import FIXTURE
 
 SCALE = '[[sensor]]\nname = "{name}"\ndriver = "scale_serial"\nrate_hz = 5.0\nrequired = {required}\n'
 OPTIONS = '[sensor.options]\nport = "{port}"\n'
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine takes long to begin a process."""
+    monkeypatch.setattr(probing, "PATIENCE_S", 240.0)
 
 
 @pytest.mark.real_time

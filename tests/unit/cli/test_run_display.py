@@ -9,6 +9,7 @@ import sys
 import pytest
 from support.runs.run_states import state
 
+from labctl.cli import run_display
 from labctl.cli.run_display import WIPE, RunDisplay, displayed
 from labctl.clock import SECOND, ManualClock
 
@@ -57,7 +58,8 @@ def test_that_all_trials_are_finished_is_the_last_line_however_soon_the_run_is_o
     assert len(written) == 1, "once"
 
 
-def test_what_was_said_last_is_printed_before_it_is_over(capsys):
+def test_what_was_said_last_is_printed_before_it_is_over(capsys, monkeypatch):
+    monkeypatch.setattr(run_display, "LAST_WORDS_S", 60.0)
     with displayed() as (say, watch):
         watch(state(1), True)
         for number in range(100):

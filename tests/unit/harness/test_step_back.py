@@ -36,6 +36,34 @@ def test_one_that_is_not_or_a_kernel_without_autogroups_changes_nothing(tmp_path
     assert stepped(15, tmp_path / "none") == "False"
 
 
+LATER = """
+import sys
+from itertools import count
+from pathlib import Path
+from harness.pools import step_back
+
+asked, write = count(), Path.write_text
+
+def refuse(path, text):
+    if next(asked) < 3:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return write(path, text)
+
+Path.write_text = refuse
+step_back(15, Path(sys.argv[1]))
+"""
+
+
+def test_a_kernel_that_takes_none_just_now_is_asked_again(tmp_path: Path) -> None:
+    """But for root it takes one in a tenth of a second: of two workers that began at once the other computed with the
+    weight of a robot's session.
+    """
+    (tmp_path / "autogroup").write_text("/autogroup-7 nice 0\n")
+    words = [sys.executable, "-c", LATER, str(tmp_path / "autogroup")]
+    subprocess.run(words, cwd=TESTS, env={"PYTHONPATH": str(TESTS)}, check=True)
+    assert (tmp_path / "autogroup").read_text() == "15"
+
+
 def test_the_kernel_takes_it(tmp_path: Path) -> None:
     if not AUTOGROUP.exists():
         pytest.skip("this kernel has no autogroups")

@@ -15,10 +15,12 @@ from harness import taken
 TESTS = Path(__file__).resolve().parents[2]
 CONFTEST = """
 import itertools
+import types
 import harness.taken
-steps = itertools.count(0.0, {step})
+steps, times = itertools.count(0.0, {step}), itertools.count(0.0, 0.25)
 harness.taken.EVERY_S = 600.0  # it looks before a test and after it
 harness.taken.stolen_s = lambda: (0.0, next(steps))
+harness.taken.time = types.SimpleNamespace(monotonic=lambda: next(times))  # however long a test takes here
 """
 FAILING = """
 import pytest

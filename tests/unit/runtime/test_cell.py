@@ -53,7 +53,7 @@ def closed_doors() -> None:
 def test_cameras_are_opened_one_after_another(tmp_path: Path) -> None:
     first, second = (connection(f"camera:{name}", tmp_path) for name in ("wrist", "over_shoulder"))
     first.start()
-    assert slow_camera.INSIDE.wait(20)
+    assert slow_camera.INSIDE.wait(60)
     second.start()
     CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 5)
     assert slow_camera.LOG == [("begins", "wrist")], "the other one waits"
@@ -67,7 +67,7 @@ def test_a_camera_that_is_opened_for_ever_is_named_to_the_others(tmp_path: Path,
     monkeypatch.setattr(labctl.runtime.hosting.cell_nodes, "TURN_NS", SECOND // 5)
     first, second = (connection(f"camera:{name}", tmp_path) for name in ("wrist", "over_shoulder"))
     first.start()
-    assert slow_camera.INSIDE.wait(20)
+    assert slow_camera.INSIDE.wait(60)
     second.start()
     second.join()
     assert "the opening of cameras is in use by `camera:wrist`" in second.answer.body["error"]

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from labctl.clock import MonotonicClock
+from labctl.clock import SECOND, MonotonicClock
 from labctl.core.events import GENESIS
 from labctl.errors import BrokenRecord
+from labctl.store import opened_list
 from labctl.store.opened_list import OPENED, add_opened, opened_in
 
 CLOCK = MonotonicClock()
@@ -29,7 +30,8 @@ def test_campaigns_are_listed_in_the_order_they_were_opened(tmp_path):
     assert [entry.prev for entry in found] == [GENESIS, found[0].hash, found[1].hash]
 
 
-def test_two_that_open_at_once_both_stand_in_the_chain(tmp_path):
+def test_two_that_open_at_once_both_stand_in_the_chain(tmp_path, monkeypatch):
+    monkeypatch.setattr(opened_list, "PATIENCE_NS", 600 * SECOND)  # each waits for the disk of those before it
     threads = [threading.Thread(target=add, args=(tmp_path, name)) for name in "abcdef"]
     for thread in threads:
         thread.start()

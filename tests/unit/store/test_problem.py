@@ -23,7 +23,7 @@ def test_what_is_found_is_in_the_order_of_the_events_whichever_was_looked_at_fir
 
     def look(event: Event, own: Found) -> None:
         if event.seq == 1:
-            assert second.wait(10), "two are looked at at once"
+            assert second.wait(60), "two are looked at at once"
         own.problems.append(Problem("p", str(event.seq), ""))
         own.chunks += event.seq
         second.set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import socket
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,16 +32,30 @@ def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "WRONG_S", 0.0)
 
 
+def taken(host: str) -> socket.socket:
+    """A port of an address, had from here on: one that is only found free may be somebody else's before it is used."""
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    made.bind((host, 0))
+    return made
+
+
 @asynccontextmanager
-async def served(said: list[str]) -> AsyncIterator[PairedServer]:
-    server = PairedServer("true", HOST, free_port(HOST), "first", said.append)
+async def running(server: TokenServer, at: socket.socket, context: ssl.SSLContext | None = None) -> AsyncIterator[None]:
     runner = web.AppRunner(await server._make_app())
     await runner.setup()
-    await web.TCPSite(runner, HOST, server.port, ssl_context=server.context).start()
+    await web.SockSite(runner, at, ssl_context=context).start()
     try:
-        yield server
+        yield
     finally:
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def served(said: list[str]) -> AsyncIterator[PairedServer]:
+    with taken(HOST) as at:
+        server = PairedServer("true", HOST, at.getsockname()[1], "first", said.append)
+        async with running(server, at, server.context):
+            yield server
 
 
 def browser() -> aiohttp.ClientSession:
@@ -90,18 +105,14 @@ def test_wrong_codes_let_nobody_in_and_bring_another_code():
 
 def test_a_token_of_other_characters_is_refused_as_any_wrong_one_is():
     async def play() -> None:
-        server = TokenServer("true", HOST, free_port(HOST), "first", lambda line: None)
-        runner = web.AppRunner(await server._make_app())
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, HOST, server.port).start()
+        with taken(HOST) as at:
+            server = TokenServer("true", HOST, at.getsockname()[1], "first", lambda line: None)
             async with (
+                running(server, at),
                 aiohttp.ClientSession() as session,
                 session.get(f"http://{HOST}:{server.port}/?token=%C3%A9") as asked,
             ):
                 assert asked.status == 403
-        finally:
-            await runner.cleanup()
 
     asyncio.run(play())
 
@@ -111,20 +122,15 @@ def test_the_console_on_loopback_answers_no_other_sites_name_even_with_the_token
     """A tunnel (ssh -L) may begin at another port; the name is loopback's all the same."""
 
     async def play() -> None:
-        server = TokenServer("true", host, free_port(host), "first", lambda line: None)
-        runner = web.AppRunner(await server._make_app())
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, server.port).start()
+        with taken(host) as at:
+            server = TokenServer("true", host, at.getsockname()[1], "first", lambda line: None)
             own = f"[{host}]" if ":" in host else host
-            async with aiohttp.ClientSession() as session:
+            async with running(server, at), aiohttp.ClientSession() as session:
                 for name, status in (("evil.example", 403), (own, 303), ("localhost", 303), ("[", 403)):
-                    at = f"http://{own}:{server.port}/?token={server.token}"
+                    address = f"http://{own}:{server.port}/?token={server.token}"
                     headers = {"Host": f"{name}:9000"}
-                    async with session.get(at, headers=headers, allow_redirects=False) as asked:
+                    async with session.get(address, headers=headers, allow_redirects=False) as asked:
                         assert asked.status == status, name
-        finally:
-            await runner.cleanup()
 
     asyncio.run(play())
 

@@ -129,7 +129,7 @@ def serving(body: bytes, **headers: str) -> Iterator[int]:
 
 
 def asked(port: int, path: str = "/", **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     body = answer.read()
@@ -155,6 +155,8 @@ def test_a_page_is_handed_on_as_it_is_under_the_rule():
 
 
 def test_a_viewer_that_is_gone_is_said():
-    port, nobody = viewer_process.free_port(), viewer_process.free_port()
-    with viewer_page.handed_on(nobody, port, 1):
-        assert asked(port)[0].status == 502
+    with socket.socket() as mute:  # bound, so that nobody else gets the port, and nobody listens there
+        mute.bind(("127.0.0.1", 0))
+        port = viewer_process.free_port()
+        with viewer_page.handed_on(mute.getsockname()[1], port, 1):
+            assert asked(port)[0].status == 502

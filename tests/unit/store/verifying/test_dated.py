@@ -76,7 +76,7 @@ def test_an_authority_that_does_not_speak_http_is_one_line() -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        authority = timestamps.Authority(f"http://127.0.0.1:{server.getsockname()[1]}/", b"", 10.0)
+        authority = timestamps.Authority(f"http://127.0.0.1:{server.getsockname()[1]}/", b"", 60.0)
         with pytest.raises(Unreachable, match="no timestamp: http://127"):
             timestamps._ask(authority, b"", MonotonicClock())
         thread.join()
