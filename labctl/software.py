@@ -48,6 +48,11 @@ def in_words(pins: Pins) -> str:
     return text + (f", code {pins['code'][:12]}" if "code" in pins else "")
 
 
+def analysed_by() -> str:
+    """The labctl that runs, as every result says it: in JSON, in a report, in Python."""
+    return in_words(collect_pins())
+
+
 def code_digest(package: Path) -> str:
     """SHA-256 over the names and bytes of labctl's files: its modules and what they read beside them (the kernel's C,
     templates, styles, robots' shapes, cards). The same for a source tree, in which its wings lie beside `package`, and

@@ -112,6 +112,11 @@ class EpisodesAnalysis:
             result,
         )
 
+    @property
+    def analysed_by(self) -> str:
+        """The labctl that computed it: version, commit and a digest of its files."""
+        return self.result.get("analysed_by", "")
+
     def arm(self, name: str) -> ArmOfEpisodes:
         """An arm by its name. Raises InputError that lists those there are."""
         return named({arm.arm: arm for arm in self.arms}, name, "arm")

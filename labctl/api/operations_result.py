@@ -170,6 +170,11 @@ class Analysis:
             result=result,
         )
 
+    @property
+    def analysed_by(self) -> str:
+        """The labctl that computed it: version, commit and a digest of its files."""
+        return self.result.get("analysed_by", "")
+
     def arm(self, name: str) -> Arm:
         """An arm by its name. Raises InputError that lists those there are."""
         return named({arm.arm: arm for arm in self.arms}, name, "arm")

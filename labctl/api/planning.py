@@ -51,6 +51,11 @@ class Power:
             ]
         return cls(answer["target"], tuple(rows), answer)
 
+    @property
+    def analysed_by(self) -> str:
+        """The labctl that computed it: version, commit and a digest of its files."""
+        return self.answer.get("analysed_by", "")
+
     def episodes_needed(self, a: str, b: str, measure: str = "log_rmst_ratio") -> int | None:
         """Episodes per arm and object that reach the target; None beyond the sizes that were tried.
 

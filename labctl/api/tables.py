@@ -90,6 +90,7 @@ class OperationsTable(_Rows):
         from labctl.analysis.operations_table import analyze
         from labctl.analysis.survival.result import Margin
         from labctl.api.operations_result import Analysis
+        from labctl.software import analysed_by
 
         size = replicates_for(len(self._checked.kind))
         result = analyze.analyze(
@@ -105,7 +106,7 @@ class OperationsTable(_Rows):
             estimator=estimator,
             say=say,
         )
-        return Analysis.of(result)
+        return Analysis.of({**result, "analysed_by": analysed_by()})
 
     def power(
         self,
@@ -125,11 +126,12 @@ class OperationsTable(_Rows):
         """
         from labctl.analysis.planning import answers, pilot
         from labctl.api.planning import Power
+        from labctl.software import analysed_by
 
         seconds = tau or pilot.shortest_budget(self._checked)
         found = pilot.pilot_of(self._checked, seconds, None, None)
         request = answers.Request(seconds, tuple(sizes), alpha, target, reference, runs, perm, seed)
-        return Power.of(answers.answer(found.arms, request, say, found))
+        return Power.of({**answers.answer(found.arms, request, say, found), "analysed_by": analysed_by()})
 
     def __repr__(self) -> str:
         counts = f"{len(self)} operations, {self.episodes} episodes, {len(self.objects)} objects"
@@ -169,10 +171,11 @@ class EpisodesTable(_Rows):
         from labctl.analysis.episodes_table.cohort import Plan
         from labctl.analysis.monte_carlo import replicates_for
         from labctl.api.episodes_result import EpisodesAnalysis
+        from labctl.software import analysed_by
 
         size = replicates_for(0)
         plan = Plan(reference, tau, boot or size, perm or size, seed, alpha)
-        return EpisodesAnalysis.of(analyze.analyze(self._checked, plan))
+        return EpisodesAnalysis.of({**analyze.analyze(self._checked, plan), "analysed_by": analysed_by()})
 
     def __repr__(self) -> str:
         return f"EpisodesTable({self.source}: {len(self)} episodes, {self.blocks} blocks; arms {', '.join(self.arms)})"

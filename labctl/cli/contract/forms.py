@@ -291,10 +291,13 @@ class DemoMade(Document):
 
 
 class ReportMade(Document):
-    """`labctl report`: its page; beside it report.json has every number. files: names in its folder."""
+    """`labctl report`: its page; beside it report.json has every number. files: names in its folder; analysed_by: the
+    labctl that computed it.
+    """
 
     report: str
     files: list[str]
+    analysed_by: str
 
 
 class PageMade(Document):

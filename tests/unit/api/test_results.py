@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+from support.json_documents import judged
 
 from labctl import api
 from labctl.analysis.episodes_table import result as of_episodes
 from labctl.analysis.survival import result as of_operations
 from labctl.api.episodes_result import Stage
 from labctl.api.values import Interval, rows_of
+from labctl.cli import call
 from labctl.errors import InputError
+from labctl.software import analysed_by
 
 SAME = [
     (api.Cell, of_operations.CellResult),
@@ -108,3 +111,13 @@ def test_power_has_a_row_for_each_size_and_says_what_was_not_asked(beside: Path)
     with pytest.raises(InputError, match="act and pi1 by log_rmst_ratio was not asked"):
         power.episodes_needed("act", "pi1")
     assert "<table>" in power._repr_html_()
+
+
+def test_the_power_of_a_pilot_says_which_labctl_computed_it_as_its_json_does(
+    beside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = api.load("operations.csv")
+    assert isinstance(table, api.OperationsTable)
+    assert table.power([4], runs=4, perm=59).analysed_by == analysed_by()
+    assert call(["power", "--pilot", "operations.csv", "--n", "4", "--runs", "4", "--perm", "59", "--json"]) == 0
+    assert judged(capsys.readouterr().out)["analysed_by"] == analysed_by()
