@@ -187,6 +187,7 @@ MAY_IMPORT["cli"] = (
     "cli.contract",
     "cli.publishing",
     "cli.queueing",
+    "software",
     "pieces",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")

@@ -119,5 +119,5 @@ def test_the_power_of_a_pilot_says_which_labctl_computed_it_as_its_json_does(
     table = api.load("operations.csv")
     assert isinstance(table, api.OperationsTable)
     assert table.power([4], runs=4, perm=59).analysed_by == analysed_by()
-    assert call(["power", "--pilot", "operations.csv", "--n", "4", "--runs", "4", "--perm", "59", "--json"]) == 0
+    assert call(["power", "--pilot", "operations.csv", "--n", "4", "--runs", "20", "--perm", "59", "--json"]) == 0
     assert judged(capsys.readouterr().out)["analysed_by"] == analysed_by()
