@@ -196,13 +196,14 @@ class Link(TypedDict):
 
 
 class Opened(Document):
-    """`labctl open` and `extend`."""
+    """`labctl open`, `extend` and `joint join`. joined_again: of `joint join`, whether it was open already."""
 
     campaign: str
     folder: str
     commitment: str
     head: str
     links: NotRequired[list[Link]]
+    joined_again: NotRequired[bool]
 
 
 class Phase(Document):
@@ -231,7 +232,7 @@ class Look(Document):
 
 
 class Lines(Document):
-    """What is said in a line or two and has no parts: `labctl stop`, `stamp`."""
+    """What is said in a line or two and has no parts: `labctl stop`, `stamp`, `joint tell`."""
 
     campaign: str
     said: list[str]
@@ -272,6 +273,13 @@ class People(Document):
     """`labctl people list`."""
 
     people: list[HasCode]
+
+
+class CodeSet(Document):
+    """`labctl people code`. did: the code was set, or taken away."""
+
+    person: str
+    did: Literal["set", "removed"]
 
 
 class NewLab(Document):
