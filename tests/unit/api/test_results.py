@@ -113,6 +113,7 @@ def test_power_has_a_row_for_each_size_and_says_what_was_not_asked(beside: Path)
     assert "<table>" in power._repr_html_()
 
 
+@pytest.mark.thorough
 def test_the_power_of_a_pilot_says_which_labctl_computed_it_as_its_json_does(
     beside: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
