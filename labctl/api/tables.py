@@ -16,6 +16,8 @@ from labctl.analysis.survival.verdicts import ALPHA
 from labctl.analysis.table import Row, Value
 from labctl.api import frames
 from labctl.api.frames import Foreign
+from labctl.api.notebook import Shown, page
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.table import EpisodesTable as CheckedEpisodes
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from labctl.api.operations_result import Analysis
     from labctl.api.planning import Power
 
+SHOWN = 20
+"""Rows of a table that a notebook shows."""
 Rows = Sequence[Mapping[str, Value]]
 
 
@@ -40,6 +44,12 @@ class _Rows:
     def to_frame(self, library: str | None = None) -> Foreign:
         """The rows as they were read: a data frame of pandas, polars or pyarrow."""
         return frames.frame_of(self.rows, library)
+
+    def _repr_html_(self) -> str:
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        rows = [["" if row.get(name) is None else str(row[name]) for name in names] for row in self.rows[:SHOWN]]
+        left = len(self.rows) - len(rows)
+        return page(repr(self), Shown(names, rows), notes=[f"and {count(left, 'row')} more"] if left else ())
 
 
 @dataclass(frozen=True, repr=False)
