@@ -1,4 +1,4 @@
-"""Success curves, intervals and power on matplotlib axes, for notebooks; the report draws its own, with numbers at risk.
+"""Success curves, intervals and power on matplotlib axes, for notebooks; the report draws its own.
 
 May not: estimate.
 """

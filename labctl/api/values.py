@@ -62,8 +62,8 @@ def named(known: Mapping[str, Made], name: str, what: str) -> Made:
 
 
 def flat(row: DataclassInstance) -> dict[str, Value]:
-    """A row for a data frame: an interval is two columns, `_low` and `_high`, both NaN where it is unset; what is nested is
-    left out.
+    """A row for a data frame: an interval is two columns, `_low` and `_high`, both NaN where it is unset; what is
+    nested is left out.
     """
     intervals, found = _intervals(type(row)), dict[str, Value]()
     for field in dataclasses.fields(row):

@@ -117,7 +117,7 @@ def test_every_result_that_a_picture_helps_has_one(result: api.Analysis, beside:
     cell = result.cell("pi0", "cup").plot()
     assert cell.get_title() == "cup" and cell.get_xlim() == (0.0, result.cell("pi0", "cup").curve.t[-1])
     drawn = result.plot_pairs()
-    assert [text.get_text() for text in drawn.get_yticklabels()] == ["act / human", "act / pi0", "human / pi0"]
+    assert [text.get_text() for text in drawn.get_yticklabels()] == [f"{pair.a} / {pair.b}" for pair in result.pairs]
     assert drawn.get_xscale() == "log" and result.plot_pairs(ax=drawn) is drawn
     episodes = api.load("episodes.csv").analyze(boot=99, perm=99)
     assert isinstance(episodes, api.EpisodesAnalysis)
