@@ -86,6 +86,7 @@ def analyze(
     \b
     operations table   one row an operation, the timed unit of PhAIL: docs/statistics.md
     episodes table     one row an episode of any task, with success, score or stages: docs/episodes.md
+    every column of both, with its unit and what it may hold: docs/columns.md
 
     --family, --estimator, --margin, --non-inferior-to and --random are for an operations table.
     """
