@@ -1,4 +1,4 @@
-"""What software this is: versions, git commit, a digest of labctl's own code, interpreter. Collected once a process.
+"""What software this is: versions, git commit, a digest of labctl's own files, interpreter. Collected once a process.
 
 May not: name a policy or anything that depends on an arm of the experiment; those pins are sealed per episode. Of
 packages that register drivers all that are installed are named, whichever of them a trial uses.
@@ -27,8 +27,8 @@ _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
 @cache
 def collect_pins() -> Pins:
     """labctl's version, the git commit of its source tree with a dirty flag (None when installed from a wheel), a
-    digest of its code, the interpreter, and packages: what labctl requires, extras included, as far as it is installed,
-    and what registers drivers.
+    digest of its files, the interpreter, and packages: what labctl requires, extras included, as far as it is
+    installed, and what registers drivers.
     """
     return {
         "labctl": version(),
@@ -48,19 +48,30 @@ def in_words(pins: Pins) -> str:
     return text + (f", code {pins['code'][:12]}" if "code" in pins else "")
 
 
+def analysed_by() -> str:
+    """The labctl that runs, as every result says it: in JSON, in a report, in Python."""
+    return in_words(collect_pins())
+
+
 def code_digest(package: Path) -> str:
-    """SHA-256 over the names and bytes of labctl's Python files: the same for a source tree, in which its wings lie
-    beside `package`, and for an installed package, in which they lie inside.
+    """SHA-256 over the names and bytes of labctl's files: its modules and what they read beside them (the kernel's C,
+    templates, styles, robots' shapes, cards). The same for a source tree, in which its wings lie beside `package`, and
+    for an installed package, in which they lie inside. Compiled bytecode and hidden files are not of it.
     """
     wings = {name: package / name if (package / name).is_dir() else package.parent / name for name in FOLDERS[1:]}
-    files = [("labctl", path.relative_to(package), path) for path in package.rglob("*.py")]
-    files = [one for one in files if one[1].parts[0] not in wings]
-    files += [(name, path.relative_to(wing), path) for name, wing in wings.items() for path in wing.rglob("*.py")]
+    files = [("labctl", name, path) for name, path in _files(package) if name.parts[0] not in wings]
+    files += [(wing, name, path) for wing, folder in wings.items() for name, path in _files(folder)]
     found = hashlib.sha256()
     for wing, name, path in sorted(files):
         found.update(f"{wing}/{name.as_posix()}\0".encode())
         found.update(path.read_bytes())
     return found.hexdigest()
+
+
+def _files(folder: Path) -> list[tuple[Path, Path]]:
+    """Every file below a folder: its name from there, and its path."""
+    found = [(path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file()]
+    return [one for one in found if not any(part == "__pycache__" or part[0] == "." for part in one[0].parts)]
 
 
 def _required() -> dict[str, str]:

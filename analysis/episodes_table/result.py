@@ -5,7 +5,7 @@ May not: compute. What a table cannot say is None, or an empty list.
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from labctl.analysis.results import Bounds, Unbounded
 
@@ -347,6 +347,7 @@ class FewerBlocks(TypedDict):
 class EpisodesResult(TypedDict):
     """The whole result. `preference`, `factors`, `axes`, `tags`, `retention` and `stress` are as the interface says.
     measure: "score", or "success" where the table has no score. tau: the horizon of RMST in s, None without times.
+    analysed_by: the labctl that computed it, of whoever prints it.
     """
 
     schema: str
@@ -371,3 +372,4 @@ class EpisodesResult(TypedDict):
     tasks: Tasks | None
     enough: list[FewerBlocks]
     warnings: list[str]
+    analysed_by: NotRequired[str]

@@ -119,7 +119,7 @@ class HrtAt(HrtPrecision):
 
 class Answer(TypedDict):
     """What was asked, the arms as they were drawn, and what came of it. sizes: episodes per arm and object;
-    no_assurance: why a pilot gives none.
+    no_assurance: why a pilot gives none; analysed_by: the labctl that computed it, of whoever prints it.
     """
 
     schema: str
@@ -138,6 +138,7 @@ class Answer(TypedDict):
     resolvable: ToldApart
     hrt: list[HrtAt]
     no_assurance: NotRequired[str]
+    analysed_by: NotRequired[str]
 
 
 def arms_from_rmst(

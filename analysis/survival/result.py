@@ -196,7 +196,7 @@ class AnalysisResult(TypedDict):
     several robots' cells, whose `cells` are by object and cell.
 
     `estimator` is what RMST, HRT, log_rmst_ratio and all that rests on them are made of: "kaplan_meier" of all
-    operations, or "wang_chang".
+    operations, or "wang_chang". analysed_by: the labctl that computed it, of whoever prints it.
     """
 
     schema: str
@@ -214,6 +214,7 @@ class AnalysisResult(TypedDict):
     arms: list[ArmResult]
     pairs: list[PairResult]
     warnings: list[str]
+    analysed_by: NotRequired[str]
 
 
 class Repeat(TypedDict):

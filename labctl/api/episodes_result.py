@@ -6,14 +6,18 @@ May not: compute; every number is that of `labctl analyze --json`, of which `Epi
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from labctl.analysis.episodes_table.result import EpisodesResult
 from labctl.analysis.table import Value
 from labctl.api import frames
 from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
-from labctl.api.values import STRICT, Interval, flat, named, rows_of, shown, with_interval
+from labctl.api.values import STRICT, UNSET, Interval, flat, named, rows_of, shown, with_interval
 from labctl.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -112,6 +116,11 @@ class EpisodesAnalysis:
             result,
         )
 
+    @property
+    def analysed_by(self) -> str:
+        """The labctl that computed it: version, commit and a digest of its files."""
+        return self.result.get("analysed_by", "")
+
     def arm(self, name: str) -> ArmOfEpisodes:
         """An arm by its name. Raises InputError that lists those there are."""
         return named({arm.arm: arm for arm in self.arms}, name, "arm")
@@ -126,10 +135,38 @@ class EpisodesAnalysis:
             raise InputError(f"there is no table {what!r}; there are: arms, pairs, axes, tags, retention, stress")
         rows: list[dict[str, Value]] = []
         for row in self.result[what]:
-            low, high = row["ci"] or (None, None)
+            low, high = row["ci"] or UNSET
             plain = {name: value for name, value in row.items() if isinstance(value, str | int | float | None)}
             rows.append({**plain, "ci_low": low, "ci_high": high})
         return frames.frame_of(rows, library)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """Score of every arm with its interval, or where the table has no score its rate of success, in %; on `ax`,
+        else on axes of its own.
+        """
+        from labctl.api.drawing import intervals
+
+        scored = self.result["measure"] == "score"
+        values = [(arm.arm, *((arm.score, arm.score_ci) if scored else (arm.rate, arm.rate_ci))) for arm in self.arms]
+        return intervals([_percent(*row) for row in values], "score, %" if scored else "success, %", ax)
+
+    def plot_pairs(self, *, ax: Axes | None = None) -> Axes:
+        """The difference of every pair in the same measure, in percentage points, with its interval; on `ax`, else on
+        axes of its own.
+        """
+        from labctl.api.drawing import intervals
+
+        scored = self.result["measure"] == "score"
+        rows = [
+            _percent(
+                f"{pair.a} – {pair.b}",
+                pair.score_difference if scored else pair.success_difference,
+                pair.score_ci if scored else pair.success_ci,
+            )
+            for pair in self.pairs
+        ]
+        measure = "score" if scored else "success"
+        return intervals(rows, f"difference in {measure}, percentage points", ax, nothing=0.0)
 
     def to_json(self) -> str:
         """What `labctl analyze --json` prints, byte for byte."""
@@ -175,3 +212,11 @@ class EpisodesAnalysis:
             Shown(("pair", "blocks", "score difference", "success difference", "p (Holm)", "verdict"), pairs),
             notes=self.warnings,
         )
+
+
+def _percent(name: str, value: float | None, interval: Interval | None) -> tuple[str, float | None, Interval | None]:
+    return (
+        name,
+        None if value is None else 100 * value,
+        interval and Interval(100 * interval.low, 100 * interval.high),
+    )

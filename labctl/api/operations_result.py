@@ -5,6 +5,7 @@ May not: compute; every number is that of `labctl analyze --json`, of which `Ana
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -67,6 +68,12 @@ class Cell:
     mtbf: float
     rate: dict[str, float]
     curve: Curve = field(repr=False)
+
+    def plot(self, *, ax: Axes | None = None) -> Axes:
+        """F(t) up to its last step; on `ax`, else on axes of its own."""
+        from labctl.api.drawing import success_curves
+
+        return success_curves([self], max(self.curve.t, default=1.0) or 1.0, self.object, ax)
 
 
 @dataclass(frozen=True)
@@ -170,6 +177,11 @@ class Analysis:
             result=result,
         )
 
+    @property
+    def analysed_by(self) -> str:
+        """The labctl that computed it: version, commit and a digest of its files."""
+        return self.result.get("analysed_by", "")
+
     def arm(self, name: str) -> Arm:
         """An arm by its name. Raises InputError that lists those there are."""
         return named({arm.arm: arm for arm in self.arms}, name, "arm")
@@ -211,6 +223,24 @@ class Analysis:
             named(dict.fromkeys(known), object, "object")
         cells = [cell for cell in self.cells if object is None or cell.object == object]
         return success_curves(cells, self.tau, object or (known[0] if len(known) == 1 else "mean over objects"), ax)
+
+    def plot_pairs(self, *, ax: Axes | None = None) -> Axes:
+        """The ratio of RMSTs of every pair with its adjusted interval, the one that a direction rests on; on `ax`, else
+        on axes of its own.
+        """
+        from labctl.api.drawing import intervals
+
+        rows = [
+            (
+                f"{pair.a} / {pair.b}",
+                None if pair.log_rmst_ratio is None else math.exp(pair.log_rmst_ratio),
+                pair.log_rmst_ratio_adjusted_ci and Interval(*map(math.exp, pair.log_rmst_ratio_adjusted_ci)),
+            )
+            for pair in self.pairs
+        ]
+        drawn = intervals(rows, "time per item, ratio of RMSTs", ax, nothing=1.0)
+        drawn.set_xscale("log")
+        return drawn
 
     def to_json(self) -> str:
         """What `labctl analyze --json` prints, byte for byte."""

@@ -6,13 +6,17 @@ May not: simulate; `labctl.analysis.planning` does.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from labctl.analysis.planning.answers import Answer
 from labctl.api import frames
 from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
-from labctl.api.values import shown
+from labctl.api.values import named, shown
 from labctl.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,11 @@ class Power:
             ]
         return cls(answer["target"], tuple(rows), answer)
 
+    @property
+    def analysed_by(self) -> str:
+        """The labctl that computed it: version, commit and a digest of its files."""
+        return self.answer.get("analysed_by", "")
+
     def episodes_needed(self, a: str, b: str, measure: str = "log_rmst_ratio") -> int | None:
         """Episodes per arm and object that reach the target; None beyond the sizes that were tried.
 
@@ -61,6 +70,16 @@ class Power:
                 return pair["episodes_for_target"][measure]["episodes"]
         known = sorted({f"{row.a} and {row.b} by {row.measure}" for row in self.rows})
         raise InputError(f"{a} and {b} by {measure} was not asked; there are: {', '.join(known)}")
+
+    def plot(self, measure: str = "log_rmst_ratio", *, ax: Axes | None = None) -> Axes:
+        """Power of a measure by episodes, a line for each pair, and the target; on `ax`, else on axes of its own.
+
+        Raises InputError for a measure that was not asked about.
+        """
+        from labctl.api.drawing import power_curves
+
+        named(dict.fromkeys(row.measure for row in self.rows), measure, "measure")
+        return power_curves([row for row in self.rows if row.measure == measure], self.target, measure, ax)
 
     def to_frame(self, library: str | None = None) -> Foreign:
         """The rows as a data frame."""

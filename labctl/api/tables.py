@@ -16,6 +16,8 @@ from labctl.analysis.survival.verdicts import ALPHA
 from labctl.analysis.table import Row, Value
 from labctl.api import frames
 from labctl.api.frames import Foreign
+from labctl.api.notebook import Shown, page
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from labctl.analysis.episodes_table.table import EpisodesTable as CheckedEpisodes
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
     from labctl.api.operations_result import Analysis
     from labctl.api.planning import Power
 
+SHOWN = 20
+"""Rows of a table that a notebook shows."""
 Rows = Sequence[Mapping[str, Value]]
 
 
@@ -40,6 +44,12 @@ class _Rows:
     def to_frame(self, library: str | None = None) -> Foreign:
         """The rows as they were read: a data frame of pandas, polars or pyarrow."""
         return frames.frame_of(self.rows, library)
+
+    def _repr_html_(self) -> str:
+        names = list(dict.fromkeys(name for row in self.rows for name in row))
+        rows = [["" if row.get(name) is None else str(row[name]) for name in names] for row in self.rows[:SHOWN]]
+        left = len(self.rows) - len(rows)
+        return page(repr(self), Shown(names, rows), notes=[f"and {count(left, 'row')} more"] if left else ())
 
 
 @dataclass(frozen=True, repr=False)
@@ -90,6 +100,7 @@ class OperationsTable(_Rows):
         from labctl.analysis.operations_table import analyze
         from labctl.analysis.survival.result import Margin
         from labctl.api.operations_result import Analysis
+        from labctl.software import analysed_by
 
         size = replicates_for(len(self._checked.kind))
         result = analyze.analyze(
@@ -105,7 +116,7 @@ class OperationsTable(_Rows):
             estimator=estimator,
             say=say,
         )
-        return Analysis.of(result)
+        return Analysis.of({**result, "analysed_by": analysed_by()})
 
     def power(
         self,
@@ -125,11 +136,12 @@ class OperationsTable(_Rows):
         """
         from labctl.analysis.planning import answers, pilot
         from labctl.api.planning import Power
+        from labctl.software import analysed_by
 
         seconds = tau or pilot.shortest_budget(self._checked)
         found = pilot.pilot_of(self._checked, seconds, None, None)
         request = answers.Request(seconds, tuple(sizes), alpha, target, reference, runs, perm, seed)
-        return Power.of(answers.answer(found.arms, request, say, found))
+        return Power.of({**answers.answer(found.arms, request, say, found), "analysed_by": analysed_by()})
 
     def __repr__(self) -> str:
         counts = f"{len(self)} operations, {self.episodes} episodes, {len(self.objects)} objects"
@@ -169,10 +181,11 @@ class EpisodesTable(_Rows):
         from labctl.analysis.episodes_table.cohort import Plan
         from labctl.analysis.monte_carlo import replicates_for
         from labctl.api.episodes_result import EpisodesAnalysis
+        from labctl.software import analysed_by
 
         size = replicates_for(0)
         plan = Plan(reference, tau, boot or size, perm or size, seed, alpha)
-        return EpisodesAnalysis.of(analyze.analyze(self._checked, plan))
+        return EpisodesAnalysis.of({**analyze.analyze(self._checked, plan), "analysed_by": analysed_by()})
 
     def __repr__(self) -> str:
         return f"EpisodesTable({self.source}: {len(self)} episodes, {self.blocks} blocks; arms {', '.join(self.arms)})"

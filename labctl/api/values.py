@@ -6,8 +6,10 @@ May not: compute, or drop a key: a row has a field for each, or making it fails.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, get_args, get_type_hints
 
 from pydantic import ConfigDict, TypeAdapter
 
@@ -21,6 +23,10 @@ Made = TypeVar("Made")
 Printed = TypeVar("Printed")
 STRICT = ConfigDict(extra="forbid")
 """Of a row's class, as `__pydantic_config__`: a key without a field is refused."""
+
+
+UNSET = (math.nan, math.nan)
+"""The ends of an interval that a table has no answer to, in a data frame, whose columns are of numbers."""
 
 
 class Interval(NamedTuple):
@@ -56,17 +62,25 @@ def named(known: Mapping[str, Made], name: str, what: str) -> Made:
 
 
 def flat(row: DataclassInstance) -> dict[str, Value]:
-    """A row for a data frame: an interval is two columns, `_low` and `_high`; what is nested is left out."""
-    found: dict[str, Value] = {}
+    """A row for a data frame: an interval is two columns, `_low` and `_high`, both NaN where it is unset; what is
+    nested is left out.
+    """
+    intervals, found = _intervals(type(row)), dict[str, Value]()
     for field in dataclasses.fields(row):
         value = getattr(row, field.name)
-        if isinstance(value, Interval) or (value is None and field.name.endswith("_ci")):
-            found[f"{field.name}_low"], found[f"{field.name}_high"] = value or (None, None)
+        if isinstance(value, Interval) or (value is None and field.name in intervals):
+            found[f"{field.name}_low"], found[f"{field.name}_high"] = value or UNSET
         elif isinstance(value, Mapping):
             found.update({f"{field.name}_{key}": one for key, one in value.items()})
         elif not isinstance(value, Sequence) or isinstance(value, str):
             found[field.name] = value
     return found
+
+
+@cache
+def _intervals(form: type) -> frozenset[str]:
+    """Names of the fields that are intervals."""
+    return frozenset(name for name, kind in get_type_hints(form).items() if Interval in get_args(kind))
 
 
 def shown(value: float | None, digits: int = 3) -> str:

@@ -23,6 +23,8 @@ SCHEMA = "labctl.error/1"
 JSON = "--json"
 ADDRESSES = ("issues", "bug tracker", "repository", "source", "homepage")  # of [project.urls], the first that is there
 NO_SUCH_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
+OF_THE_PROGRAM = (errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, *NO_SUCH_PLACE)
+"""What no machine can be blamed for; a place that is not there, where no file is named."""
 _WHERE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d+))?")
 
 
@@ -111,7 +113,10 @@ def _of_file(error: OSError) -> Failure | None:
         return Failure(Exit.UNAVAILABLE, line, where)
     if error.errno in NO_SUCH_PLACE and error.filename:
         return Failure(Exit.BAD_INPUT, f"{name}: {error.strerror}", where)
-    return None
+    if error.errno is None or error.errno in OF_THE_PROGRAM:
+        return None
+    line = f"{name}: {error.strerror or error}; this machine says so, not labctl: put it right and run it again"
+    return Failure(Exit.UNAVAILABLE, line, where)
 
 
 def _line(error: BaseException) -> str:

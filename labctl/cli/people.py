@@ -34,7 +34,8 @@ def people() -> None:
 @click.argument("name")
 @click.option("--remove", is_flag=True, help="Take the code away; it is asked for.")
 @lab_option
-def code(name: str, remove: bool, lab: Path | None) -> None:
+@json_option
+def code(name: str, remove: bool, lab: Path | None, as_json: bool) -> None:
     """Set NAME's personal code: 4 to 64 characters, asked twice without an echo.
 
     Where there is one already it is asked for first. From a pipe: a line with the code that stands, if one does, then a
@@ -50,6 +51,9 @@ def code(name: str, remove: bool, lab: Path | None) -> None:
         new = _ask(f"the new code of {name}", twice=True)
         check_code(new)
     set_code(folder, name, new, MonotonicClock(), old=old)
+    if as_json:
+        print_json({"schema": "labctl.person_code/1", "person": name, "did": "removed" if remove else "set"})
+        return
     click.echo(f"the personal code of {name} is {'taken away' if remove else 'set'}")
 
 

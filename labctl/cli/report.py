@@ -190,8 +190,11 @@ def report(
             else:
                 page = report_linked(folders, out, **more, **own)
     if as_json:
+        from labctl.software import analysed_by
+
         files = sorted(str(path.relative_to(page.parent)) for path in page.parent.rglob("*") if path.is_file())
-        print_json({"schema": "labctl.report_made/1", "report": str(page), "files": files})
+        made = {"report": str(page), "files": files, "analysed_by": analysed_by()}
+        print_json({"schema": "labctl.report_made/1", **made})
         return None
     click.echo(f"report: {page}")
     return None

@@ -86,6 +86,7 @@ def analyze(
     \b
     operations table   one row an operation, the timed unit of PhAIL: docs/statistics.md
     episodes table     one row an episode of any task, with success, score or stages: docs/episodes.md
+    every column of both, with its unit and what it may hold: docs/columns.md
 
     --family, --estimator, --margin, --non-inferior-to and --random are for an operations table.
     """
@@ -94,6 +95,7 @@ def analyze(
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.monte_carlo import replicates_for
     from labctl.analysis.operations_table import analyze as module
+    from labctl.software import analysed_by
 
     within, factors = margin_of(margin, non_inferior_to), factors_of(random)
     read = reading.read_either(table, extra=extra)
@@ -122,7 +124,7 @@ def analyze(
 
         result["anew"] = anew(read, result, factors)
     if as_json:
-        print_analysis(result)
+        print_analysis({**result, "analysed_by": analysed_by()})
     else:
         _print_analysis(result)
 
@@ -130,10 +132,11 @@ def analyze(
 def analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool = False) -> None:
     """Print what the statistics say of a table of episodes, or their JSON."""
     from labctl.analysis.episodes_table import analyze as module
+    from labctl.software import analysed_by
 
     result = module.analyze(read, plan)
     if as_json:
-        print_analysis(result)
+        print_analysis({**result, "analysed_by": analysed_by()})
     else:
         _print_episodes(result)
 

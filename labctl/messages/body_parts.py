@@ -365,7 +365,9 @@ class Commit(TypedDict):
 
 
 class Pins(TypedDict):
-    """Versions of what a run ran on. git: None where labctl came from a wheel; code: digest of labctl's code."""
+    """Versions of what a run ran on. git: None where labctl came from a wheel; code: digest of labctl's files, of its
+    modules alone until November 2026.
+    """
 
     labctl: str
     git: Commit | None

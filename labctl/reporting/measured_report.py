@@ -17,7 +17,7 @@ from labctl.core.task import ITEMS
 from labctl.messages.edits import delay_s
 from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
 from labctl.reporting.operations_table import Row
-from labctl.software import collect_pins, in_words
+from labctl.software import analysed_by
 from labctl.store.pictures import encode_png, load_photo
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def report_episodes(table: EpisodesTable, out: Path, plan: Plan) -> Path:
     from labctl.analysis.report.report_folder import check_folder
 
     check_folder(out.resolve())
-    return build_report(analyze(table, plan), out, title=Path(table.where).stem, made_by=in_words(collect_pins())).html
+    return build_report(analyze(table, plan), out, title=Path(table.where).stem, made_by=analysed_by()).html
 
 
 def report_tasks(
@@ -63,7 +63,7 @@ def report_tasks(
         title=folder.name,
         lab=lab,
         files={**files, **pictures},
-        made_by=in_words(collect_pins()),
+        made_by=analysed_by(),
     ).html
 
 

@@ -15,7 +15,7 @@ from labctl.config.protocol_schema import AnalysisPlan
 from labctl.messages.body_parts import SlotWithArm
 from labctl.reporting.other_ways import Plan, Ways, counting, reviewed_alone, ways_of_table
 from labctl.reporting.relabellings import relabellings
-from labctl.software import collect_pins, in_words
+from labctl.software import analysed_by
 
 if TYPE_CHECKING:
     from labctl.analysis.survival.result import Margin
@@ -130,6 +130,6 @@ def write_report(
     other_ways = counting(ways, result, plan)
     more = supplement(table, result, perm=plan["perm"], design=plan["design"])
     say("4/4 figures and pages are written")
-    given = {"supplement": more, "counting": other_ways, "beside": beside, "made_by": in_words(collect_pins())}
+    given = {"supplement": more, "counting": other_ways, "beside": beside, "made_by": analysed_by()}
     report = build_report(result, rows, out, files=files, title=title, lab=lab, **given)
     return report.html

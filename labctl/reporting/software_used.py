@@ -12,7 +12,7 @@ from typing import Generic, NamedTuple, TypeVar
 from labctl.core.event_bodies import EpisodeStarted
 from labctl.core.record import Record
 from labctl.messages.body_parts import Pins
-from labctl.software import collect_pins, in_words
+from labctl.software import analysed_by, in_words
 
 T = TypeVar("T")
 
@@ -56,7 +56,7 @@ def one_by_one(found: Iterable[Stretch[T]], in_words: Callable[[T], str]) -> str
 
 def software_facts(record: Record) -> dict[str, str]:
     """Rows of the provenance: what analysed, and where the software changed between episodes, what ran which."""
-    facts = {"analysed_by": in_words(collect_pins())}
+    facts = {"analysed_by": analysed_by()}
     found = _stretches(record)
     if len(found) > 1:
         facts["software_of_episodes"] = one_by_one(found, in_words)

@@ -176,7 +176,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "fixtures": (),
     "protocols": (),
 }
-MAY_IMPORT["api"] = (*BASE, "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store", "store.verifying")
+MAY_IMPORT["api"] = (
+    *(*BASE, "software", "analysis", *MEASURES, "config", *CORE, "exports", "reporting", "store", "store.verifying"),
+)
 NOT_IMPORTED = ("api", "drivers", "testing")  # what is found by name, and what only tests need
 MAY_IMPORT["cli"] = (
     *BASE,
@@ -185,6 +187,7 @@ MAY_IMPORT["cli"] = (
     "cli.contract",
     "cli.publishing",
     "cli.queueing",
+    "software",
     "pieces",
 )
 MAY_IMPORT["cli.contract"] = (*MAY_IMPORT["cli"], "cli")

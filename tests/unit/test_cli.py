@@ -87,6 +87,10 @@ def test_the_version_is_the_package_s(capsys: pytest.CaptureFixture[str]):
         (PermissionError(errno.EACCES, "Permission denied", "a.csv"), 69, "error: a.csv: not allowed"),
         (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.csv"), 2, "error: a.csv: No such file"),
         (OSError(errno.ENOSPC, "No space left on device", "t.db"), 69, "error: t.db: no space left"),
+        (OSError(errno.ENOSPC, "No space left on device"), 69, "error: a file: no space left"),
+        (OSError(errno.EIO, "Input/output error"), 69, "error: a file: Input/output error; this machine says so"),
+        (OSError(errno.EMFILE, "Too many open files", "v.mp4"), 69, "error: v.mp4: Too many open files; this machine"),
+        (OSError(errno.ESTALE, "Stale file handle", "j.db"), 69, "error: j.db: Stale file handle; this machine"),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -142,7 +146,7 @@ def test_a_mistake_in_a_table_is_one_line(monkeypatch: pytest.MonkeyPatch, capsy
     assert (code, text) == (2, "error: a.csv:7: two censored rows\n")
 
 
-@pytest.mark.parametrize("error", [ZeroDivisionError("x"), OSError(errno.EIO, "Input/output error"), ValueError("nan")])
+@pytest.mark.parametrize("error", [ZeroDivisionError("x"), OSError(errno.EBADF, "Bad file"), ValueError("nan")])
 def test_a_bug_keeps_its_traceback_and_asks_to_be_reported(
     error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):

@@ -8,8 +8,11 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from click.testing import CliRunner
+
 from labctl.analysis import table as operations
 from labctl.analysis.episodes_table import columns as episodes
+from labctl.cli.statistics import analyze
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "columns.md"
 HEAD = (
@@ -113,6 +116,11 @@ def test_every_column_has_one_sentence_and_no_sentence_is_of_another() -> None:
 
 def test_the_page_is_what_the_code_says() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run: make docs"
+
+
+def test_the_help_of_analyze_names_the_page() -> None:
+    shown = " ".join(CliRunner().invoke(analyze, ["--help"]).output.split())
+    assert "docs/columns.md" in shown and PAGE.is_file()
 
 
 if __name__ == "__main__":

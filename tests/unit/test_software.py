@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from labctl import software
 from labctl.reporting.software_used import differing, together
 from labctl.software import code_digest, collect_pins, in_words
 
+ROOT = Path(__file__).resolve().parents[2]
 PINS: software.Pins = {
     "labctl": "0.1.0",
     "git": {"commit": "a" * 40, "dirty": False},
@@ -37,29 +39,53 @@ def test_a_package_that_is_not_installed_is_not_named(monkeypatch: pytest.Monkey
     assert "no-such-thing" not in software._required()
 
 
-def test_a_changed_byte_or_name_changes_the_digest_and_nothing_else_does(tmp_path: Path) -> None:
-    package = tmp_path / "labctl"
+@pytest.mark.parametrize("name", ["b.py", "kernel.c", "page.html.j2", "card.toml", "arm.urdf", "c.css", "native.so"])
+def test_a_changed_byte_or_name_of_any_file_changes_the_digest(name: str, tmp_path: Path) -> None:
+    package, file = tmp_path / "labctl", tmp_path / "drivers" / "deep" / name
     package.mkdir()
-    (tmp_path / "drivers").mkdir()
+    file.parent.mkdir(parents=True)
     (package / "a.py").write_text("x = 1\n")
-    (tmp_path / "drivers" / "b.py").write_text("y = 2\n")
+    file.write_text("y = 2\n")
     first = code_digest(package)
-    (package / "note.txt").write_text("no code")
-    assert code_digest(package) == first
-    (tmp_path / "drivers" / "b.py").write_text("y = 3\n")
+    file.write_text("y = 3\n")
     second = code_digest(package)
-    (package / "a.py").rename(package / "c.py")
+    file.rename(file.with_name("z" + name))
     assert len({first, second, code_digest(package)}) == 3
+
+
+def test_bytecode_hidden_files_and_what_lies_outside_do_not_change_the_digest(tmp_path: Path) -> None:
+    package = tmp_path / "labctl"
+    for folder in ("labctl/__pycache__", "labctl/.ipynb_checkpoints", "drivers", "tests"):
+        (tmp_path / folder).mkdir(parents=True)
+    (package / "a.py").write_text("x = 1\n")
+    first = code_digest(package)
+    for name in ("__pycache__/a.cpython-311.pyc", ".ipynb_checkpoints/a.py", ".a.py.swp", "../tests/t.py", "../x.toml"):
+        (package / name).write_text("another")
+    assert code_digest(package) == first
+
+
+def test_all_that_is_digested_of_a_source_tree_goes_into_a_wheel() -> None:
+    """A pattern of setuptools' package-data counts from the folder of its package."""
+    listed = {f"{wing}/{name.as_posix()}" for wing in software.FOLDERS for name, _ in software._files(ROOT / wing)}
+    assert {"analysis/survival/compiled/pairs.c", "protocols/demo.toml", "ui/rerun/arm_fr3.urdf"} < listed
+    built = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"]
+    folders = {one.replace(".", "/") for one in built["packages"]}
+    folders |= {one.removeprefix("labctl/") for one in folders}
+    patterns = ["*.py", *built["package-data"]["*"]]
+    for name in sorted(listed):
+        above = [folder for folder in Path(name).parents if folder.as_posix() in folders]
+        assert above and any(Path(name).relative_to(above[0]).match(one) for one in patterns), name
 
 
 def test_a_wheel_and_its_source_tree_have_one_digest(tmp_path: Path) -> None:
     tree, wheel = tmp_path / "tree" / "labctl", tmp_path / "wheel" / "labctl"
-    for folder in (tree, tree.parent / "drivers", wheel / "drivers"):
+    for folder in (tree, tree.parent / "analysis", wheel / "analysis"):
         folder.mkdir(parents=True)
     for path in (tree / "a.py", wheel / "a.py"):
         path.write_text("x = 1\n")
-    for path in (tree.parent / "drivers" / "b.py", wheel / "drivers" / "b.py"):
-        path.write_text("y = 2\n")
+    for name in ("b.py", "kernel.c"):
+        for folder in (tree.parent / "analysis", wheel / "analysis"):
+            (folder / name).write_text("y = 2\n")
     assert code_digest(tree) == code_digest(wheel)
 
 

@@ -196,13 +196,14 @@ class Link(TypedDict):
 
 
 class Opened(Document):
-    """`labctl open` and `extend`."""
+    """`labctl open`, `extend` and `joint join`. joined_again: of `joint join`, whether it was open already."""
 
     campaign: str
     folder: str
     commitment: str
     head: str
     links: NotRequired[list[Link]]
+    joined_again: NotRequired[bool]
 
 
 class Phase(Document):
@@ -231,7 +232,7 @@ class Look(Document):
 
 
 class Lines(Document):
-    """What is said in a line or two and has no parts: `labctl stop`, `stamp`."""
+    """What is said in a line or two and has no parts: `labctl stop`, `stamp`, `joint tell`."""
 
     campaign: str
     said: list[str]
@@ -274,6 +275,13 @@ class People(Document):
     people: list[HasCode]
 
 
+class CodeSet(Document):
+    """`labctl people code`. did: the code was set, or taken away."""
+
+    person: str
+    did: Literal["set", "removed"]
+
+
 class NewLab(Document):
     """`labctl new`."""
 
@@ -291,10 +299,13 @@ class DemoMade(Document):
 
 
 class ReportMade(Document):
-    """`labctl report`: its page; beside it report.json has every number. files: names in its folder."""
+    """`labctl report`: its page; beside it report.json has every number. files: names in its folder; analysed_by: the
+    labctl that computed it.
+    """
 
     report: str
     files: list[str]
+    analysed_by: str
 
 
 class PageMade(Document):

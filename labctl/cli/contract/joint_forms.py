@@ -5,7 +5,7 @@ May not: be printed from elsewhere than the verb it is named for, or hold an arm
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, NotRequired, TypedDict
 
 from labctl.cli.contract.forms import Document, HeadAt
 
@@ -18,6 +18,37 @@ class JointMade(Document):
     commitment: str
     head: str
     invitations: list[str]
+
+
+class JointServing(Document):
+    """`labctl joint serve`, printed once the seal host answers there."""
+
+    joint: str
+    address: str
+
+
+class PartGiven(TypedDict):
+    """A further part of a cell, and how many blocks it has."""
+
+    cell: str
+    part: int
+    blocks: int
+
+
+class JointActed(Document):
+    """`labctl joint gone`, `back`, `give`, `unblind`. cell: of gone and back; free_blocks: of all cells that are gone;
+    blocks: that the cell goes on with; parts: that were given; early: before every cell was over; head: after it.
+    """
+
+    joint: str
+    did: Literal["gone", "back", "give", "unblind"]
+    reason: str
+    cell: NotRequired[str]
+    free_blocks: NotRequired[int]
+    blocks: NotRequired[int]
+    parts: NotRequired[list[PartGiven]]
+    early: NotRequired[bool]
+    head: HeadAt
 
 
 class PartListed(TypedDict):

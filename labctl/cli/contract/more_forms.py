@@ -39,6 +39,12 @@ class Qualified(Document):
     assessor: NotRequired[Judged]
 
 
+class KitMade(Document):
+    """`labctl qualify new`: a kit to fill in."""
+
+    kit: str
+
+
 class SiteState(TypedDict):
     """A check of a site: by its cell file, when."""
 

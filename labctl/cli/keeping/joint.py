@@ -28,7 +28,7 @@ from labctl.plain import count
 from labctl.store.lab_folder import JOURNAL, campaign_folder, find_lab, read_cell, read_plan
 
 if TYPE_CHECKING:
-    from labctl.joint.state import JointState
+    from labctl.joint.state import HeadBody, JointState
 
 NAMED = "[default: the joint campaign's and the cell's]"
 ADDRESS = click.option(
@@ -102,7 +102,8 @@ def open_(protocol: Path, name: str | None, address: str, who: str | None, lab: 
 @NAME
 @click.option("--bind", metavar="tcp://HOST:PORT", help="Listen there [default: the address of `open`].")
 @lab_option
-def serve(name: str, bind: str | None, lab: Path | None) -> None:
+@json_option
+def serve(name: str, bind: str | None, lab: Path | None, as_json: bool) -> None:
     """Answer the cells until Ctrl-C. Killed and started again it goes on: each answer was journalled before it left."""
     from labctl.bus import Message
     from labctl.joint.door import Door
@@ -113,13 +114,16 @@ def serve(name: str, bind: str | None, lab: Path | None) -> None:
     if bind is not None:
         check_address(bind, "--bind")
     with Door(folder, bind).open() as door:
-        click.echo(f"the seal of {folder.name} answers at {door.address}; Ctrl-C ends it")
+        if as_json:
+            print_json({"schema": "labctl.joint_serving/1", "joint": folder.name, "address": door.address})
+        else:
+            click.echo(f"the seal of {folder.name} answers at {door.address}; Ctrl-C ends it")
         asked: list[Message] = []
         put_back = on_signals(asked.append)
         while not asked:
             door.turn(200)
         put_back()
-    click.echo("ended; no trial begins in any cell until it answers again")
+    click.echo("ended; no trial begins in any cell until it answers again", err=as_json)
 
 
 @joint.command(epilog=example("labctl joint status two"))
@@ -153,7 +157,8 @@ def status(name: str, lab: Path | None, as_json: bool) -> None:
 @REASON
 @who_option
 @lab_option
-def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -> None:
+@json_option
+def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """A cell has dropped out: it is given no further arm until it is back. What it recorded stays as it is."""
     from labctl.joint.seal_host import writing
 
@@ -161,9 +166,13 @@ def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
     with writing(folder, "joint gone") as host:
         host.gone(cell, who=acting(who, folder), reason=reason)
         free = len(host.free_blocks())
+        head = host.state.last
+    if as_json:
+        return _acted(folder, "gone", reason, head, cell=cell, free_blocks=free)
     click.echo(f"cell {cell} is gone; {count(free, 'block')} of cells that are gone can be given to others")
     back_again = f"labctl joint back {name} {cell} --reason TEXT"
     click.echo(f"next: labctl joint give {name} --reason TEXT, or when it returns: {back_again}")
+    return None
 
 
 @joint.command(epilog=example("labctl joint back two b --reason 'repaired'"))
@@ -172,7 +181,8 @@ def gone(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
 @REASON
 @who_option
 @lab_option
-def back(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -> None:
+@json_option
+def back(name: str, cell: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """A cell that was gone is there again: it goes on with the blocks that nobody else was given."""
     from labctl.joint.seal_host import writing
 
@@ -180,7 +190,11 @@ def back(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
     with writing(folder, "joint back") as host:
         host.back(cell, who=acting(who, folder), reason=reason)
         left = sum(len(part.blocks) for part in host.state.parts_of(cell))
+        head = host.state.last
+    if as_json:
+        return _acted(folder, "back", reason, head, cell=cell, blocks=left)
     click.echo(f"cell {cell} is back, with {count(left, 'block')}")
+    return None
 
 
 @joint.command(epilog=example("labctl joint give two --reason 'b will not return'"))
@@ -188,7 +202,8 @@ def back(name: str, cell: str, reason: str, who: str | None, lab: Path | None) -
 @REASON
 @who_option
 @lab_option
-def give(name: str, reason: str, who: str | None, lab: Path | None) -> None:
+@json_option
+def give(name: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Deal the blocks that cells which are gone have not begun to the cells that are there, as evenly as they go.
 
     A block moves whole, with its arms and its order as they were sealed; one that was begun stays. Each cell gets its
@@ -199,9 +214,14 @@ def give(name: str, reason: str, who: str | None, lab: Path | None) -> None:
     folder = _folder(name, lab)
     with writing(folder, "joint give") as host:
         parts = host.move(host.dealt_anew(), who=acting(who, folder), reason=reason)
+        head = host.state.last
+    if as_json:
+        given = [{"cell": part["cell"], "part": part["part"], "blocks": len(part["blocks"])} for part in parts]
+        return _acted(folder, "give", reason, head, parts=given)
     for part in parts:
         click.echo(f"cell {part['cell']}: part {part['part']} with {count(len(part['blocks']), 'block')}")
         click.echo(f"next, at that cell: labctl joint join INVITATION PROTOCOL --cell CELL --part {part['part']}")
+    return None
 
 
 @joint.command(epilog=example("labctl joint unblind two"))
@@ -209,7 +229,8 @@ def give(name: str, reason: str, who: str | None, lab: Path | None) -> None:
 @click.option("--reason", default="", metavar="TEXT", help="Why; needed before every cell is over.")
 @who_option
 @lab_option
-def unblind(name: str, reason: str, who: str | None, lab: Path | None) -> None:
+@json_option
+def unblind(name: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Open the schedule, for good, once every cell is frozen or gone; then `labctl unblind` at each cell asks for its
     part. Before that it needs a reason.
     """
@@ -219,9 +240,12 @@ def unblind(name: str, reason: str, who: str | None, lab: Path | None) -> None:
     with writing(folder, "joint unblind") as host:
         early = host.unblind(who=acting(who, folder), reason=reason)
         head = host.state.last
+    if as_json:
+        return _acted(folder, "unblind", reason, head, early=early)
     click.echo("unblinded early: " + reason if early else "unblinded")
     click.echo(f"head {head['seq']}:{head['hash']}")
     click.echo("next, at each cell while `labctl joint serve` runs: labctl unblind CAMPAIGN")
+    return None
 
 
 @joint.command(epilog=example("labctl joint verify two", "labctl joint verify two copies/two-a copies/two-b"))
@@ -264,8 +288,16 @@ def verify(name: str, campaigns: tuple[Path, ...], lab: Path | None, as_json: bo
 @click.option("--name", metavar="NAME", help=f"Of the campaign {NAMED}.")
 @who_option
 @lab_option
+@json_option
 def join(
-    invitation: Path, protocol: Path, cell: Path, part: int, name: str | None, who: str | None, lab: Path | None
+    invitation: Path,
+    protocol: Path,
+    cell: Path,
+    part: int,
+    name: str | None,
+    who: str | None,
+    lab: Path | None,
+    as_json: bool,
 ) -> None:
     """At a cell: open this cell's part as a campaign, with protocol, fixture and cards as the seal host has them.
 
@@ -289,6 +321,10 @@ def join(
         part=part,
         name=name,
     )
+    if as_json:
+        found = {"schema": "labctl.opened/1", "campaign": opened.name, "folder": str(opened.folder)}
+        print_json({**found, "commitment": opened.commitment, "head": opened.head, "joined_again": before})
+        return
     click.echo(f"{'joined again with' if before else 'opened'} {opened.name}")
     click.echo(f"commitment {opened.commitment}")
     click.echo(f"head {opened.head}")
@@ -298,11 +334,23 @@ def join(
 @joint.command(epilog=example("labctl joint tell two-a"))
 @campaign_argument()
 @lab_option
-def tell(campaign: str, lab: Path | None) -> None:
+@json_option
+def tell(campaign: str, lab: Path | None, as_json: bool) -> None:
     """At a cell: tell the seal host that this cell's part is closed, reviewed or frozen, with its head."""
     from labctl.joint.cell import tell as tell_host
 
-    click.echo(tell_host(campaign_folder(campaign, lab)))
+    folder = campaign_folder(campaign, lab)
+    said = tell_host(folder)
+    if as_json:
+        print_json({"schema": "labctl.said/1", "campaign": folder.name, "said": [said]})
+        return
+    click.echo(said)
+
+
+def _acted(folder: Path, did: str, reason: str, head: HeadBody, **more: object) -> None:
+    """What a word of the seal host did, as a document, with the head that its journal has now."""
+    about = {"schema": "labctl.joint_act/1", "joint": folder.name, "did": did, "reason": reason}
+    print_json({**about, **more, "head": {"seq": head["seq"], "hash": head["hash"]}})
 
 
 def _folder(name: str, lab: Path | None) -> Path:

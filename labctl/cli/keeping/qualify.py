@@ -43,7 +43,8 @@ def qualify() -> None:
 
 @qualify.command(epilog=example("labctl qualify new kit.toml"))
 @click.argument("kit", type=PATH, metavar="KIT.toml")
-def new(kit: Path) -> None:
+@json_option
+def new(kit: Path, as_json: bool) -> None:
     """Write a kit to fill in: anchor objects, the band of the human reference, what assessors have to reach."""
     from labctl.checks.site.kit import TEMPLATE
 
@@ -52,6 +53,9 @@ def new(kit: Path) -> None:
     with file_errors(str(kit)):
         kit.parent.mkdir(parents=True, exist_ok=True)
     replace_file(kit, TEMPLATE.encode())
+    if as_json:
+        print_json({"schema": "labctl.kit_made/1", "kit": str(kit)})
+        return
     click.echo(f"kit: {kit}")
 
 

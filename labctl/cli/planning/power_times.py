@@ -100,7 +100,10 @@ def times(given: Given) -> None:
         found = answers.answer(arms, request, _steps(say, quiet=given["as_json"]), pilot)
     costs = [] if pace is None else [{"episodes": size, **pace.cost(each * size)} for size in sizes]
     if given["as_json"]:
-        print_json({**found, **({} if pace is None else {"cost": {"times": pace.source, "by_size": costs}})})
+        from labctl.software import analysed_by
+
+        cost = {} if pace is None else {"cost": {"times": pace.source, "by_size": costs}}
+        print_json({**found, "analysed_by": analysed_by(), **cost})
         return
     _print(found, pilot=given["pilot"] is not None)
     if pace is not None:

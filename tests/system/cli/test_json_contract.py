@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ ELSEWHERE = {
     **dict.fromkeys(("request_made/1", "submission/1"), "tests/system/queue/test_submission.py"),
     "demo/1": "test_the_demo_says_what_it_made, below",
     "emulator/1": "tests/system/devices/test_emulate.py",
+    **dict.fromkeys(("joint_act/1", "joint_serving/1"), "tests/system/joint/test_joint_json.py"),
     "keyframe_questions/1": "tests/system/reporting/test_static.py",
     "lab_moved/1": "tests/system/store/test_lab_move.py",
     "latency/1": "tests/system/checks/test_doctor_latency.py",
@@ -49,6 +50,7 @@ ELSEWHERE = {
     "teleop/1": "test_how_a_drive_ended_is_a_document, below",
     "verify_published/1": "tests/system/publishing/test_published.py",
 }
+WITHOUT = {"console", "schema"}  # a screen, and what prints schemas
 Typed = Callable[..., Any]
 
 
@@ -73,12 +75,25 @@ def typed(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
     return run
 
 
-def has_json(command: click.Command) -> bool:
-    below = command.commands.values() if isinstance(command, click.Group) else [command]
-    return any(option.name == "as_json" for one in below for option in one.params)
+def leaves(command: click.Command, name: str) -> Iterator[tuple[str, click.Command]]:
+    """Every command that does something, by what is typed for it."""
+    if not isinstance(command, click.Group):
+        yield name, command
+        return
+    for below in command.list_commands(click.Context(command)):
+        found = command.get_command(click.Context(command), below)
+        assert found is not None, (name, below)
+        yield from leaves(found, f"{name} {below}".strip())
 
 
-def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> None:
+def test_every_command_has_json_but_a_screen_and_what_prints_schemas() -> None:
+    commands = dict(leaves(cli.group, ""))
+    assert {name.split()[0] for name in commands} == {*cli.VERBS} and len(commands) > len(cli.VERBS)
+    without = {name for name, one in commands.items() if all(option.name != "as_json" for option in one.params)}
+    assert without == WITHOUT
+
+
+def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = make_campaign(tmp_path, [HUMAN, policy("zebra", skill="swift")], cameras=True, **PERIOD)
     name, table = made.name, tmp_path / "episodes.csv"
     table.write_text(EPISODES)
@@ -106,6 +121,9 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
     typed("stop", name)
     typed("review", name, "--list", "--who", "p09")
     typed("practice", name)
+    for lines, more, did in (("blue-9513\n", [], "set"), ("blue-9513\n", ["--remove"], "removed")):
+        monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+        assert typed("people", "code", "p07", *more)["did"] == did
     typed("people", "list")
     assert typed("close", name)["phase"] == "closed"
     assert "arms" not in typed("freeze", name, "--unreviewed")
@@ -137,7 +155,8 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
     typed("joint", "open", labs.host / "protocols/two.toml", "--name", "other", "--lab", labs.host)
     typed("joint", "status", "two", "--lab", labs.host)
     typed("joint", "verify", "two", "--lab", labs.host)
-    (tmp_path / "kit.toml").write_text(TEMPLATE)
+    typed("qualify", "new", "kit.toml")
+    assert (tmp_path / "kit.toml").read_text() == TEMPLATE
     (tmp_path / "labels.csv").write_text("episode,label\n" + "".join(f"e{i},{i % 3}\n" for i in range(60)))
     typed("qualify", "assessor", "kit.toml", "labels.csv", "labels.csv", "--person", "p9")
     assert [one["person"] for one in typed("qualify", "list")["assessors"]] == ["p9"]
@@ -161,12 +180,8 @@ def test_every_document_is_as_its_schema_says(typed: Typed, tmp_path: Path) -> N
     ):
         failed = typed(*asked, code=typed_code(asked[0]))
         assert failed["schema"] == "labctl.error/1" and failed["message"]
-    top = click.Context(cli.group)
-    with_json = {verb for verb in cli.VERBS if has_json(cli.group.get_command(top, verb) or click.Command(""))}
-    assert with_json - typed.verbs == {"bugreport"} & with_json
+    assert {*cli.VERBS} - typed.verbs == {"bugreport", *WITHOUT}
     assert {*DOCUMENTS} - typed.seen == {*ELSEWHERE}, "each document is judged, here or there"
-    without = {*cli.VERBS} - with_json
-    assert without == {"console", "schema"}, "one is a screen, one prints schemas"
 
 
 def typed_code(verb: str) -> int:

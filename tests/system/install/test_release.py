@@ -17,6 +17,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 FRAGMENT = re.compile(r"^[\w-]+(\.[\w-]+)?\.(added|changed|fixed|removed)\.md$")
+# Fragments of before they had to name their issue, which nobody knows for certain now. The next release collects them.
+WITHOUT_ISSUE = ROOT / "tests" / "support" / "install" / "fragments_without_issue.txt"
 NEEDED = ("tests/support/install/", "tests/campaigns/at_88dea84/lab/")  # of what is kept of each release
 NOTHING_RED = ((sys.executable, "-c", ""),)
 
@@ -108,3 +110,10 @@ def test_a_bad_number_a_changed_tree_and_red_tests_are_refused_and_nothing_chang
 def test_every_fragment_is_named_as_the_release_collects_it() -> None:
     names = {path.name for path in (ROOT / "changelog.d").iterdir()} - {"README.md", "template.md.jinja"}
     assert [name for name in names if not FRAGMENT.match(name)] == []
+
+
+def test_a_new_fragment_names_its_issue() -> None:
+    """As changelog.d/README.md asks: <issue>.<word>.<kind>.md."""
+    names = {path.name for path in (ROOT / "changelog.d").iterdir()} - {"README.md", "template.md.jinja"}
+    without = {name for name in names if not re.match(r"\d+\.", name)}
+    assert sorted(without - {*WITHOUT_ISSUE.read_text("utf-8").split()}) == [], "name it <issue>.<word>.<kind>.md"

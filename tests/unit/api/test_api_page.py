@@ -36,9 +36,9 @@ def test_each_recipe_runs_by_itself(
     assert said or (beside / "towel.png").stat().st_size > 0
 
 
-def test_a_recipe_takes_five_lines_or_few_more() -> None:
+def test_a_recipe_takes_five_lines_at_most() -> None:
     lengths = {number: len([line for line in text.splitlines() if line]) for number, text in RECIPES.items()}
-    assert {number: length for number, length in lengths.items() if length > 7} == {}
+    assert {number: length for number, length in lengths.items() if length > 5} == {}
 
 
 def test_the_notebook_runs_and_each_cell_that_ends_in_a_result_shows_it_as_html(beside: Path) -> None:

@@ -7,13 +7,16 @@ from pathlib import Path
 from typing import get_type_hints
 
 import pytest
+from support.json_documents import judged
 
 from labctl import api
 from labctl.analysis.episodes_table import result as of_episodes
 from labctl.analysis.survival import result as of_operations
 from labctl.api.episodes_result import Stage
 from labctl.api.values import Interval, rows_of
+from labctl.cli import call
 from labctl.errors import InputError
+from labctl.software import analysed_by
 
 SAME = [
     (api.Cell, of_operations.CellResult),
@@ -99,6 +102,30 @@ def test_the_picture_has_a_line_for_each_arm_and_says_what_it_is_of(result: api.
     assert result.plot("cup", ax=axes) is axes
 
 
+def test_an_interval_that_is_unset_is_two_columns_of_nan_whatever_its_name(beside: Path) -> None:
+    table = api.load("operations.csv")
+    assert isinstance(table, api.OperationsTable)
+    arms = table.analyze(boot=99, perm=99).to_frame("arms", "pandas")  # no reference, so no HRT
+    unset = ["hrt_ci_low", "hrt_ci_high", "hrt_ci_percentile_low", "hrt_ci_percentile_high"]
+    assert {*unset} < {*arms.columns} and not {"hrt_ci", "hrt_ci_percentile"} & {*arms.columns}
+    assert all(arms[name].dtype == float and arms[name].isna().all() for name in unset)
+    pairs = table.analyze(reference="human", boot=99, perm=99).to_frame("pairs", "pandas")
+    assert [*arms.columns].index("rmst_ci_high") == [*arms.columns].index("rmst_ci_low") + 1 and len(pairs) == 3
+
+
+def test_every_result_that_a_picture_helps_has_one(result: api.Analysis, beside: Path) -> None:
+    cell = result.cell("pi0", "cup").plot()
+    assert cell.get_title() == "cup" and cell.get_xlim() == (0.0, result.cell("pi0", "cup").curve.t[-1])
+    drawn = result.plot_pairs()
+    assert [text.get_text() for text in drawn.get_yticklabels()] == [f"{pair.a} / {pair.b}" for pair in result.pairs]
+    assert drawn.get_xscale() == "log" and result.plot_pairs(ax=drawn) is drawn
+    episodes = api.load("episodes.csv").analyze(boot=99, perm=99)
+    assert isinstance(episodes, api.EpisodesAnalysis)
+    assert [text.get_text() for text in episodes.plot().get_yticklabels()] == ["act", "pi0"]
+    assert episodes.plot().get_xlabel() == "score, %"
+    assert episodes.plot_pairs().get_xlabel() == "difference in score, percentage points"
+
+
 def test_power_has_a_row_for_each_size_and_says_what_was_not_asked(beside: Path) -> None:
     table = api.load("operations.csv")
     assert isinstance(table, api.OperationsTable)
@@ -108,3 +135,18 @@ def test_power_has_a_row_for_each_size_and_says_what_was_not_asked(beside: Path)
     with pytest.raises(InputError, match="act and pi1 by log_rmst_ratio was not asked"):
         power.episodes_needed("act", "pi1")
     assert "<table>" in power._repr_html_()
+    drawn = power.plot()
+    assert len(drawn.get_legend().get_texts()) == 3 and drawn.get_xlabel() == "episodes per arm and object"
+    with pytest.raises(InputError, match="there is no measure 'speed'"):
+        power.plot("speed")
+
+
+@pytest.mark.thorough
+def test_the_power_of_a_pilot_says_which_labctl_computed_it_as_its_json_does(
+    beside: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = api.load("operations.csv")
+    assert isinstance(table, api.OperationsTable)
+    assert table.power([4], runs=4, perm=59).analysed_by == analysed_by()
+    assert call(["power", "--pilot", "operations.csv", "--n", "4", "--runs", "20", "--perm", "59", "--json"]) == 0
+    assert judged(capsys.readouterr().out)["analysed_by"] == analysed_by()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 from pathlib import Path
 from typing import Any
@@ -39,12 +40,24 @@ class OnlyInterchange:
         return self._frame.__dataframe__(**how)
 
 
+class LikePolars:
+    """A frame as polars has it: names in `columns`, rows by `to_dicts`."""
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.columns, self._rows = [*rows[0]], rows
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [dict(row) for row in self._rows]
+
+
 def frames() -> dict[str, Any]:
     rows = operations()
     frame = pandas.DataFrame(rows)
     arrow = pyarrow.Table.from_pylist(rows)
+    polars = importlib.import_module("polars").DataFrame if importlib.util.find_spec("polars") else LikePolars
     return {
         "rows": rows,
+        "polars": polars(rows),
         "columns": {name: [row[name] for row in rows] for name in rows[0]},
         "pandas": frame,
         "arrow": arrow,
@@ -129,3 +142,10 @@ def test_a_representation_is_a_line(beside: Path) -> None:
     said = repr(table.analyze(**FEW))
     assert len(said) < 300
     assert "\n" not in said
+
+
+def test_a_notebook_shows_the_first_rows_of_a_table_and_how_many_more_there_are(beside: Path) -> None:
+    page = api.load("operations.csv")._repr_html_()
+    assert page.count("<tr>") == 1 + 20 and "<th>time_s</th>" in page
+    assert f"and {len(operations()) - 20} rows more" in page
+    assert "more" not in api.load("episodes.csv")._repr_html_()
