@@ -42,11 +42,11 @@ class ServerProcess:
         """Why there is no server and will be none, or None."""
         if self._watchdog is None or self._watchdog.stdout is None:
             return None
+        code = self._watchdog.poll()  # first: it says why and then ends, and what it said last would be passed over
         self._output += self._watchdog.stdout.read() or b""
         for line in self._output.decode(errors="replace").splitlines():
             if line.startswith("{") and "problem" in line:
                 return str(json.loads(line)["problem"])
-        code = self._watchdog.poll()
         return None if code is None else f"what holds the policy server ended with exit code {code}"
 
     def stop(self) -> None:

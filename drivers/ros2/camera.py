@@ -6,6 +6,7 @@ Unverified on hardware, and against ROS 2 itself: see docs/ros2.md.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import queue
 
@@ -50,8 +51,9 @@ class Topic:
     def _heard(self, message: CompressedImage | Image) -> None:
         now = self._clock.now_ns()
         self._number += 1
-        if self._came.full():
-            self._came.get_nowait()  # the oldest: a gap in the numbers says so
+        with contextlib.suppress(queue.Empty):  # all of them may be read meanwhile
+            if self._came.full():
+                self._came.get_nowait()  # the oldest: a gap in the numbers says so
         self._came.put((now, self._number, message))
 
     def read(self) -> Frame | None:

@@ -17,7 +17,7 @@ from labctl.devices import Controller, Observation
 __all__ = ["HandConformance", "HandRig"]
 
 CLOCK = MonotonicClock()
-PATIENCE_NS, PAUSE_NS = 10 * SECOND, 5 * MILLISECOND
+PATIENCE_NS, PAUSE_NS = 60 * SECOND, 5 * MILLISECOND
 HELD_NS = SECOND // 2  # longer than a spring takes a trigger back, and than a reading grows old
 
 

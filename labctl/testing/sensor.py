@@ -20,7 +20,7 @@ from labctl.testing.given import CELL, FIXTURE
 
 CLOCK = MonotonicClock()
 STEP_NS = 20 * MILLISECOND
-PATIENCE_NS = 20 * SECOND
+PATIENCE_NS = 60 * SECOND
 
 __all__ = ["LosableSensorConformance", "SensorConformance", "SensorRig"]
 

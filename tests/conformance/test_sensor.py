@@ -43,7 +43,7 @@ def scale_serial() -> Iterator[SensorRig]:
 
 def lines() -> Iterator[SensorRig]:
     line = SpeakingLine(lambda: "0 3 12 1")
-    given = {"columns": ["taxel*4"], "units": ["kPa"], "silence_s": 0.3}
+    given = {"columns": ["taxel*4"], "units": ["kPa"], "silence_s": 1.0}
     rig = SensorRig("lines", {"port": line.port, **given}, rate_hz=20.0, live=True, kind="real")
     rig.lose = lambda: setattr(line, "silent", True)
     rig.mend = lambda: setattr(line, "silent", False)

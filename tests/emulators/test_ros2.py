@@ -8,7 +8,7 @@ import contextlib
 import io
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from support.robots.emulators import DOMAINS, Emulator
 from labctl.clock import MonotonicClock
 from labctl.devices import Camera, load
 from labctl.drivers.ros2.messages import CompressedImage, Header, Image, Time
-from labctl.drivers.ros2.network import Network
+from labctl.drivers.ros2.network import Network, within
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.testing.given import FIXTURE
 from labctl.testing.robot import RobotRig
@@ -51,8 +51,15 @@ def rig(emulator: Emulator, **more: Any) -> RobotRig:
 def test_a_robot_whose_joints_are_called_otherwise_says_which_there_are(
     monkeypatch: pytest.MonkeyPatch, emulator: Emulator
 ) -> None:
-    monkeypatch.setattr("labctl.drivers.ros2.robot.FOUND_S", 1.0)
-    made = rig(emulator, joints=["a", "b", "c", "d", "e", "f"])
+    made: Any = rig(emulator, joints=["a", "b", "c", "d", "e", "f"])
+    link = made.robot._inner._link
+
+    def heard(_: float, found: Callable[[], object]) -> bool:
+        """Whether it came true by the time that the robot has said its names."""
+        assert within(60.0, lambda: link._missing)
+        return bool(found())
+
+    monkeypatch.setattr("labctl.drivers.ros2.robot.within", heard)
     with pytest.raises(DeviceRefused, match="has no joint a, b, c, d, e, f; its joints: shoulder_pan_joint, "):
         made.robot.connect(made.now_ns)
 
@@ -93,9 +100,7 @@ def test_a_slow_robot_is_a_hold_that_says_so_until_it_is_back_and_is_recorded(em
         assert "50 %" in made.robot.status().reason and SCALING in made.robot.status().reason
         emulator.clear()
         made.recover()
-        made.drain()
-        (last,) = {float(batch.values[-1, 0]) for batch in made.batches[-2:] if batch.stream == "arm/device"}
-        assert last == 1.0
+        made.until(lambda: any(b.values[-1, 0] == 1.0 for b in made.batches[-2:] if b.stream == "arm/device"))
     finally:
         emulator.clear()
         made.robot.close()
@@ -104,10 +109,12 @@ def test_a_slow_robot_is_a_hold_that_says_so_until_it_is_back_and_is_recorded(em
 def test_a_topic_that_says_no_speed_is_refused_and_a_ur_without_one_is_told(
     monkeypatch: pytest.MonkeyPatch, emulator: Emulator
 ) -> None:
-    monkeypatch.setattr("labctl.drivers.ros2.robot.FOUND_S", 1.0)
-    made = rig(emulator, scaling_topic="/other/speed_scaling")
-    with pytest.raises(DeviceRefused, match="nothing came on /other/speed_scaling"):
-        made.robot.connect(made.now_ns)
+    waits_s = iter([60.0, 60.0, 0.3])  # for its joints, for who takes commands, and for a topic that says nothing
+    with monkeypatch.context() as patched:
+        patched.setattr("labctl.drivers.ros2.robot.within", lambda _, found: within(next(waits_s), found))
+        made = rig(emulator, scaling_topic="/other/speed_scaling")
+        with pytest.raises(DeviceRefused, match="nothing came on /other/speed_scaling"):
+            made.robot.connect(made.now_ns)
     made = rig(emulator)
     try:
         made.connect()
@@ -251,11 +258,12 @@ def test_pictures_are_those_that_were_published_with_the_times_of_both_clocks(co
 
 def test_a_camera_of_another_size_and_one_that_nobody_publishes_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     domain = 1 + (os.getpid() + 51) % DOMAINS
-    monkeypatch.setattr("labctl.drivers.ros2.camera.FOUND_S", 0.5)
-    alone = camera(domain)
-    with pytest.raises(DeviceLost, match="nobody publishes CompressedImage on /camera/image"):
-        alone.connect(CLOCK.now_ns())
-    alone.close()
+    with monkeypatch.context() as patched:
+        patched.setattr("labctl.drivers.ros2.camera.FOUND_S", 0.5)
+        alone = camera(domain)
+        with pytest.raises(DeviceLost, match="nobody publishes CompressedImage on /camera/image"):
+            alone.connect(CLOCK.now_ns())
+        alone.close()
     node, made = Node(domain, True), camera(domain, width=32)
     try:
         with pytest.raises(DeviceRefused, match="it gives pictures of 64 x 48, the cell asks for 32 x 48"):

@@ -16,6 +16,8 @@ from labctl.drivers.franka.emulator.dynamics import Dynamics, hand
 from labctl.drivers.franka.options import FRANKY_RAD_S, FRANKY_RAD_S2
 from labctl.drivers.ur.pose import from_ur
 
+pytestmark = [pytest.mark.real_time, pytest.mark.busy]  # a controller at 1 kHz, and a client that waits for it
+
 RNG = np.random.default_rng(5)
 FRANKY = """
 import json, sys, franky

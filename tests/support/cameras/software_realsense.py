@@ -44,14 +44,17 @@ def depth_image(width: int, height: int, number: int) -> np.ndarray:
 
 
 class SoftRealSense:
-    """`device` is an rs.device; `with` it, marked frames come at its rate, whether or not anybody streams."""
+    """`device` is an rs.device; `with` it, marked frames come at its rate, whether or not anybody streams. `sent_ns`:
+    when each was given to the library.
+    """
 
     def __init__(
         self, serial: str = "soft-1", *, width: int = 320, height: int = 240, rate_hz: int = 30, depth: bool = True
     ) -> None:
         self.serial, self.width, self.height, self.rate_hz = serial, width, height, rate_hz
-        self.fault: Fault = ""
-        self.sent = 0
+        self._fault: Fault = ""
+        self._sending = threading.Lock()
+        self.sent, self.sent_ns = 0, dict[int, int]()
         self.device = rs.software_device()
         for key, text in (("name", "Soft D435"), ("serial_number", serial), ("firmware_version", "5.16.0.1")):
             self.device.register_info(getattr(rs.camera_info, key), text)
@@ -86,6 +89,16 @@ class SoftRealSense:
             limits = rs.option_range()
             limits.min, limits.max, limits.step, limits.default = least, most, step, value
             sensor.add_option(getattr(rs.option, option), limits, True)
+
+    @property
+    def fault(self) -> Fault:
+        """What is wrong with it. Once it was set, no frame of before is on its way."""
+        return self._fault
+
+    @fault.setter
+    def fault(self, fault: Fault) -> None:
+        with self._sending:
+            self._fault = fault
 
     def picture(self, number: int) -> np.ndarray:
         return barcode.paint(self.width, self.height, number, number * SECOND // self.rate_hz)
@@ -129,7 +142,7 @@ class SoftRealSense:
             only = {"depth": "color", "color": "depth", None: ""}[(skip or {}).get(number)]
             self.send(number, only=only, **how)
             for _ in range(1 if only else len(self._sensors)):
-                assert took.acquire(timeout=10), "the recorder took no frame"
+                assert took.acquire(timeout=60), "the recorder took no frame"
         for sensor in sensors:
             sensor.stop()
             sensor.close()
@@ -144,10 +157,12 @@ class SoftRealSense:
             due_ns = start_ns + number * SECOND // self.rate_hz
             if self._end.wait(max(0.0, (due_ns - CLOCK.now_ns()) / SECOND)):
                 return
-            if self.fault != "silent":
-                only = {"no_depth": "color", "no_color": "depth"}.get(self.fault, "")
-                self.send(number, only=only, picture=self.picture(0) if self.fault == "frozen" else None)
-                self.sent = number
+            with self._sending:
+                if self.fault != "silent":
+                    only = {"no_depth": "color", "no_color": "depth"}.get(self.fault, "")
+                    self.sent_ns[number] = CLOCK.now_ns()
+                    self.send(number, only=only, picture=self.picture(0) if self.fault == "frozen" else None)
+                    self.sent = number
 
     def start(self) -> None:
         """Begin to send."""

@@ -5,6 +5,7 @@ FakeServer speaks openpi's or RoboArena's dialect with its own bytes (msgpack al
 
 from __future__ import annotations
 
+import select
 import socket
 import threading
 import traceback
@@ -174,9 +175,12 @@ class FakeServer:
 
 
 class DeafServer:
-    """An openpi server that lets one client in and then reads nothing more, like a process that was stopped."""
+    """An openpi server that lets one client in and then reads nothing more, like a process that was stopped. `begun`:
+    called once something of what comes next is there.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, begun: Callable[[], object] = lambda: None) -> None:
+        self._begun, self._end = begun, threading.Event()
         self._listening = socket.create_server(("127.0.0.1", 0))
         self.uri = f"ws://127.0.0.1:{self._listening.getsockname()[1]}"
         self._kept: list[socket.socket] = []
@@ -191,19 +195,31 @@ class DeafServer:
         protocol.send_response(protocol.accept(requests[0]))
         protocol.send_binary(packed({}))
         visitor.sendall(b"".join(protocol.data_to_send()))
+        while not self._end.is_set():
+            if select.select([visitor], [], [], 0.02)[0]:
+                self._begun()
+                return
 
     def __enter__(self) -> Self:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._thread.join(5)
+        self._end.set()
+        self._thread.join(60)
         for open_socket in (self._listening, *self._kept):
             open_socket.close()
 
 
+_HELD: list[socket.socket] = []  # by which no other process is given a port that one here was told of
+
+
 def closed_port() -> int:
-    """A port on loopback where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port on loopback where nobody listens, and nobody will who was not told of it: it stays taken, by a socket that
+    lets those bind it who ask for it by number (SO_REUSEADDR), until this process ends.
+    """
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    _HELD.append(held)
+    return held.getsockname()[1]

@@ -111,7 +111,7 @@ class Emulator:
         self.link.close()
         self.process.terminate()
         try:
-            return self.process.communicate(timeout=30)[0]
+            return self.process.communicate(timeout=60)[0]
         finally:
             self.process.kill()
 

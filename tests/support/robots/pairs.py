@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from labctl.clock import ManualClock
 from labctl.config.cell_schema import Cell
 from labctl.devices import RobotStatus, load
 from labctl.drivers.pair.robot import PairRobot
@@ -63,6 +64,7 @@ def told_pair(**second: Any) -> tuple[PairRobot, Told, Told]:
     left, right = (Told(load(side.robot.driver, side.robot.options, cell=side, fixture=FIXTURE)) for side in cell.sides)
     assert cell.second_robot is not None
     robot = PairRobot((left, right), cell.second_robot)
+    robot._clock = ManualClock()  # type: ignore[assignment]  # no call takes long, however busy this machine is
     robot.connect(START_NS)
     robot.stage({"object": "towels", "layout": "layout-1", "items": 3}, 1, START_NS)
     assert robot.staged()

@@ -160,6 +160,10 @@ def test_a_driver_that_hangs_is_named_and_not_opened_twice(source: Scripted, mon
     reader = FrameReader("cam", source, silent_s=1.0, open_s=0.05, frozen_s=0.0)
     with pytest.raises(DeviceLost, match="gave no picture within"):
         reader.start()
+    over_ns = CLOCK.now_ns() + 60 * SECOND
+    while not source.opened:
+        assert CLOCK.now_ns() < over_ns
+        CLOCK.sleep_until(CLOCK.now_ns() + MILLISECOND)
     with pytest.raises(DeviceLost, match="hangs in an earlier call"):
         reader.start()
     assert source.opened == 1

@@ -21,7 +21,7 @@ def test_a_driver_that_fails_is_a_lost_gripper_and_not_one_that_stands_idle() ->
 
     worker = GripperWorker("fingers", visit, 0.001)
     worker.start()
-    assert failed.wait(10)
+    assert failed.wait(60)
     worker.end()
     assert worker.sound.mode == "lost" and "ZeroDivisionError: in a driver" in worker.sound.reason
 
@@ -32,16 +32,16 @@ def test_a_driver_that_hangs_is_never_asked_by_a_second_thread(monkeypatch: pyte
 
     def visit() -> None:
         hangs.set()
-        goes_on.wait(30)
+        goes_on.wait(120)
 
     worker = GripperWorker("fingers", visit, 0.001)
     worker.start()
-    assert hangs.wait(10)
+    assert hangs.wait(60)
     worker.end()
     with pytest.raises(DeviceLost, match="hangs in an earlier call"):
         worker.start()
     goes_on.set()
-    monkeypatch.setattr(gripping, "JOIN_S", 10.0)
+    monkeypatch.setattr(gripping, "JOIN_S", 60.0)
     worker.end()
     worker.start()
     worker.end()

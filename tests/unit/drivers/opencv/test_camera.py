@@ -19,6 +19,7 @@ from support.cameras.recorded_videos import write_video
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import Camera, load
+from labctl.drivers.common.frame_reader import QUEUE
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 from labctl.testing.given import SIMULATED
 
@@ -27,6 +28,7 @@ pytest.importorskip("cv2")
 pytestmark = pytest.mark.real_time
 
 SIZE = {"width": 320, "height": 240, "rate_hz": 30.0}
+SLOW_HZ = 2.0  # a picture for which nobody waited for a quarter of a second was there before
 PTS_US = [0, 33_333, 66_667, 99_000, 140_500, 166_667, 200_000, 233_333]  # as a real camera's: not quite even
 
 
@@ -53,13 +55,13 @@ def live(server: MjpegServer) -> Iterator[Camera]:
 
 def test_what_came_while_the_stream_was_being_opened_is_not_stamped_with_the_time_of_reading_it() -> None:
     """*Seen in CI:* a stream opened in half a second gave 14 pictures at once, the first 0.46 s older than stamped."""
-    with MjpegServer(**(SIZE | {"rate_hz": 5.0}), backlog=10) as server:
-        made = camera(server.url, rate_hz=5.0)
+    with MjpegServer(**(SIZE | {"rate_hz": SLOW_HZ}), backlog=5) as server:
+        made = camera(server.url, rate_hz=SLOW_HZ)
         made.connect(CLOCK.now_ns())
         first = barcode.read(frames(made, 1)[0].image)
         made.close()
-        at_once = sorted(server.sent_ns)[:11]
-        assert server.sent_ns[at_once[-1]] - server.sent_ns[at_once[0]] < SECOND, "they came at once"
+        at_once = sorted(server.sent_ns)[:6]
+        assert len({server.sent_ns[number] for number in at_once}) == 1, "they came at once"
     assert first is not None and first.number > at_once[-1]
 
 
@@ -76,10 +78,11 @@ def test_a_streams_pictures_arrive_in_order_in_rgb_and_stamped_on_receipt(live: 
     assert math.isnan(found[0].device_time), "a stream has no clock of its own; OpenCV invents one"
 
 
-def test_what_is_not_taken_is_dropped_oldest_first_and_counted(server: MjpegServer, live: Camera) -> None:
+def test_what_is_not_taken_is_dropped_oldest_first_and_counted(live: Camera) -> None:
     first = frames(live, 1)[0]
-    until = server.latest + 25
-    while server.latest < until:
+    over_ns = CLOCK.now_ns() + 60 * SECOND
+    while live._source._number < first.number + QUEUE + 6:  # type: ignore[attr-defined]  # read, and taken by nobody
+        assert CLOCK.now_ns() < over_ns
         CLOCK.sleep_until(CLOCK.now_ns() + MILLISECOND)
     later = frames(live, 1)[0]
     gap = barcode.read(later.image).number - barcode.read(first.image).number
@@ -120,9 +123,10 @@ def test_a_frozen_camera_is_borne_where_the_cell_says_so(server: MjpegServer) ->
 def test_a_slow_stream_is_not_lost_and_its_times_tell(server: MjpegServer, live: Camera) -> None:
     frames(live, 2)
     server.fault = "slow"
-    found = frames(live, 8)[4:]
-    apart_s = np.diff([frame.host_ns for frame in found]) / SECOND
-    assert np.median(apart_s) > 0.1
+    found = {barcode.read(frame.image).number: frame.host_ns for frame in frames(live, 24)}
+    slow = sorted(found)[-4:]  # what was on its way before is no more than is kept
+    assert np.diff(slow).tolist() == [5, 5, 5]
+    assert all(found[number] > server.sent_ns[number] for number in slow)
 
 
 def test_a_stream_of_another_size_is_refused_in_one_line(server: MjpegServer) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -46,7 +47,7 @@ class Device:
             cv2.CAP_PROP_AUTO_WB: 1.0,
             cv2.CAP_PROP_WB_TEMPERATURE: 4600.0,
         }
-        self.count, self.lost, self.broken = 0, False, set()
+        self.count, self.lost, self.broken, self.last = 0, False, set(), math.inf
 
     def isOpened(self) -> bool:
         return self.present
@@ -82,7 +83,7 @@ class Device:
         return {**known, **self.controls}.get(control, -1.0)
 
     def grab(self) -> bool:
-        if self.lost:
+        if self.lost or self.count >= self.last:
             return False
         self.count += 1
         CLOCK.sleep_until(CLOCK.now_ns() + 5 * MILLISECOND)
@@ -163,7 +164,7 @@ def test_a_devices_frames_carry_the_time_of_their_buffer(device: Device) -> None
 
 
 def test_a_picture_that_cannot_be_decoded_is_a_gap(device: Device) -> None:
-    device.broken = {3, 4}
+    device.broken, device.last = {3, 4}, 6  # no more than are kept, however late they are taken
     made = camera(0)
     made.connect(0)
     found = frames(made, 4)
@@ -193,8 +194,11 @@ def test_opencvs_own_exception_is_a_loss_in_one_line(device: Device) -> None:
     made.close()
 
 
-def test_a_device_that_is_not_there_says_what_is(device: Device) -> None:
+def test_a_device_that_is_not_there_says_what_is(
+    device: Device, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     device.present = False
+    monkeypatch.setattr("labctl.drivers.opencv.source.BY_ID", tmp_path)
     with pytest.raises(DeviceLost, match="/dev/v4l/by-id/usb-x: there is no such device; found: no camera at all"):
         camera("/dev/v4l/by-id/usb-x").connect(0)
 

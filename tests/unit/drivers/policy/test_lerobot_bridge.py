@@ -25,6 +25,8 @@ from labctl.drivers.bridges import lerobot_openpi as bridge
 from labctl.drivers.policy import codec
 from labctl.errors import DeviceRefused
 
+LONG_S = 60.0  # of nothing here a wait
+
 
 class Policy:
     """What the bridge asks of a LeRobot policy."""
@@ -67,16 +69,17 @@ def served(policy: Policy) -> Iterator[int]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(run(),))
     thread.start()
-    assert started.wait(10)
+    assert started.wait(60)
     yield ready[0]
     loop.call_soon_threadsafe(over.set)
-    thread.join(10)
+    thread.join(60)
     loop.close()
 
 
 def client(port: int, prefix: str = "observation.") -> Any:
     made = card(inputs=CAMERA.format(key="observation.images.wrist", camera="wrist"))
     made["input"][0]["key"] = f"{prefix}state"
+    made["timing"]["give_up_s"] = made["server"]["ready_s"] = LONG_S
     return load("policy_openpi", {"card": made, "endpoint": f"ws://127.0.0.1:{port}"}, **GIVEN)
 
 
@@ -87,7 +90,7 @@ def test_our_client_asks_and_each_connection_is_a_new_episode():
             policy.load()
             chunk = policy.infer(SEEN)
             policy.close()
-            assert np.allclose(chunk.values, Q, atol=1e-6) and chunk.execute == 4 and 0 <= chunk.server_s < 1
+            assert np.allclose(chunk.values, Q, atol=1e-6) and chunk.execute == 4 and 0 <= chunk.server_s < LONG_S
 
 
 def test_it_tells_the_size_of_its_model_and_the_memory_it_holds():
@@ -123,7 +126,7 @@ def test_a_question_it_cannot_answer_comes_back_in_words(capfd: pytest.CaptureFi
 
 
 def test_it_says_that_it_is_well():
-    with served(Policy()) as port, urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=5) as answer:
+    with served(Policy()) as port, urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=60) as answer:
         assert answer.status == 200 and answer.read() == b"OK\n"
 
 

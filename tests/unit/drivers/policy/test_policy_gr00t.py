@@ -26,8 +26,10 @@ SEEN = Observation(
     {"wrist": PICTURES},
 )
 CLOCK = MonotonicClock()
-QUICK = {"ready": 0.6, "deadline": 0.3, "give_up": 0.5}
-LONG_S = 10.0  # of nothing here a wait; beyond what a busy machine makes of a fraction of a second
+GIVEN_UP = {"deadline": 0.3, "give_up": 0.5}  # of a server that never answers; any other has LONG_S
+LONG_S = 60.0  # of nothing here a wait; beyond what a busy machine makes of a fraction of a second
+PATIENT = {"ready": LONG_S, "deadline": 0.3, "give_up": LONG_S}
+SILENT = ("block", "huge")
 PROMPT = '[[input]]\nkey = "{key}"\nprompt = true\n'
 LANGUAGE = {"n1.5": PROMPT.format(key=TASK["n1.5"]), "n1.6": PROMPT.format(key=f"language.{TASK['n1.6']}")}
 
@@ -117,14 +119,15 @@ ON_THE_CLOCK = {
 
 @pytest.mark.parametrize("fault", ON_THE_CLOCK)
 def test_what_goes_wrong_on_the_clock_is_told_in_its_own_words_and_in_time(fault: str):
-    with FakeGr00t(fault=fault, after=2) as server:
-        policy = client(server.uri, **QUICK)
+    port = closed_port()
+    with FakeGr00t(fault=fault, after=2, port=port) as server:
+        policy = client(server.uri, **(PATIENT | (GIVEN_UP if fault in SILENT else {})))
         policy.load()
         policy.warm(SEEN)
         took, why = seconds(lambda: policy.infer(SEEN))
         assert ON_THE_CLOCK[fault] in why and "\n" not in why and took < LONG_S
         policy.close()
-    with FakeGr00t(port=server.port) as server:
+    with FakeGr00t(port=port) as server:
         after = client(server.uri)
         after.load()
         assert np.allclose(after.infer(SEEN).values, Q, atol=1e-6), "who comes next finds a server that answers"
@@ -133,12 +136,13 @@ def test_what_goes_wrong_on_the_clock_is_told_in_its_own_words_and_in_time(fault
 
 def test_a_request_that_timed_out_leaves_a_client_that_can_ask_again():
     """A request socket that waits for an answer refuses to send (EFSM); ours is a fresh one."""
-    with FakeGr00t(fault="silent") as server:
-        policy = client(server.uri, **QUICK)
+    port = closed_port()
+    with FakeGr00t(fault="silent", port=port) as server:
+        policy = client(server.uri, ready=0.6)
         took, why = seconds(policy.load)
         assert "no policy server within 0.6 s: the policy server did not answer" in why and took < LONG_S
-    with FakeGr00t(port=server.port):
-        server = policy._card.server.model_copy(update={"ready_s": 10.0})
+    with FakeGr00t(port=port):
+        server = policy._card.server.model_copy(update={"ready_s": LONG_S})
         policy._card = policy._card.model_copy(update={"server": server})
         policy.load()
         assert np.allclose(policy.infer(SEEN).values, Q, atol=1e-6)
@@ -146,7 +150,7 @@ def test_a_request_that_timed_out_leaves_a_client_that_can_ask_again():
 
 
 def test_a_server_that_is_not_there_is_asked_for_until_it_was_to_be_ready():
-    policy = client(f"tcp://127.0.0.1:{closed_port()}", **QUICK)
+    policy = client(f"tcp://127.0.0.1:{closed_port()}", ready=0.6)
     took, why = seconds(policy.load)
     assert "no policy server within 0.6 s" in why and 0.6 <= took < LONG_S
     policy.close()
@@ -154,7 +158,7 @@ def test_a_server_that_is_not_there_is_asked_for_until_it_was_to_be_ready():
 
 def test_a_question_ends_when_it_is_closed():
     with FakeGr00t(fault="block") as server:
-        policy = client(server.uri)
+        policy = client(server.uri, **PATIENT)
         policy.load()
         timer = threading.Timer(0.2, policy.close)
         timer.start()

@@ -188,6 +188,20 @@ def test_a_frame_keeps_its_number_whatever_comes_while_it_is_read() -> None:
     assert [frame and frame.number for frame in read] == [1, 2, 3]
 
 
+def test_pictures_that_are_all_read_at_the_moment_that_there_are_too_many_are_no_fault() -> None:
+    """The oldest was to go, and there was none: the thread that hears the camera ended by that."""
+    topic = Topic(Ros2CameraOptions(topic="/c", compressed=False, width=2, height=1, rate_hz=30))
+
+    class Emptied(queue.Queue[Any]):
+        def full(self) -> bool:
+            self.queue.clear()
+            return True
+
+    topic._came = Emptied()
+    topic._heard(picture())
+    assert topic.read() is not None
+
+
 @pytest.mark.parametrize("message", [picture(data=5), picture(step=5, data=5), picture(data=7)])
 def test_a_picture_that_is_not_as_long_as_it_says_is_refused_in_words(message: Image) -> None:
     with pytest.raises(DeviceRefused, match=r"2 x 1 .* bytes"):

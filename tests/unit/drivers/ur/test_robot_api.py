@@ -24,6 +24,12 @@ from labctl.testing.given import FIXTURE
 Answer = Callable[[str, str, str], tuple[int, dict[str, str], dict[str, str]]]
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever answers shares this machine."""
+    monkeypatch.setattr("labctl.drivers.ur.robot_api.QUESTION_S", 60.0)
+
+
 @contextmanager
 def served(answer: Answer) -> Iterator[RobotApi]:
     """A client of `answer(method, path, body)` -> status, head, table."""
@@ -59,7 +65,7 @@ def served(answer: Answer) -> Iterator[RobotApi]:
 def done(api: RobotApi) -> None:
     """Wait for the change that is under way."""
     assert api._change is not None
-    api._change.join(10)
+    api._change.join(60)
 
 
 def body(version: tuple[int, int, int, int] = (10, 12, 0, 0)) -> tuple[Body, RobotApiServer]:
@@ -116,7 +122,7 @@ def test_a_controller_that_answers_only_when_it_is_done_holds_nobody_up_and_is_a
 
     def answer(method: str, path: str, text: str) -> tuple[int, dict[str, str], dict[str, str]]:
         heard.append(text)
-        return (200 if go.wait(10) else 500), {}, {}
+        return (200 if go.wait(60) else 500), {}, {}
 
     with served(answer) as api:
         for _ in range(5):
@@ -245,7 +251,7 @@ def test_an_emulator_serves_its_robot_api_over_http() -> None:
     loop.start()
     try:
         assert controller.ports["Robot API"] == 8080 and "dashboard" not in controller.ports
-        client = http.client.HTTPConnection(host, 8080, timeout=10)
+        client = http.client.HTTPConnection(host, 8080, timeout=60)
         for _ in range(2):  # twice on one connection
             client.request("GET", f"{BASE}/robotstate/v1/robotmode")
             answer = client.getresponse()

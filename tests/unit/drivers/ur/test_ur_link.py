@@ -80,7 +80,7 @@ def test_a_fault_in_reading_is_no_silence_of_the_robot(bench: Bench, monkeypatch
     monkeypatch.setattr(bench.link, "_read", fails)
     reader = threading.Thread(target=bench.link._read_on)  # it raises its own priority
     reader.start()
-    reader.join(10)
+    reader.join(60)
     assert bench.link.health().mode == "lost" and "ZeroDivisionError: in labctl" in bench.link.lost()
 
 

@@ -58,7 +58,7 @@ def test_a_controller_that_does_not_say_its_version_has_none(says: bytes) -> Non
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert controller_version(host, 1.0) is None
+        assert controller_version(host, 60.0) is None
         thread.join()
 
 
@@ -76,7 +76,7 @@ def test_a_version_is_four_numbers() -> None:
 
         thread = threading.Thread(target=serve)
         thread.start()
-        assert controller_version(host, 1.0) == (5, 5, 1, 82186)
+        assert controller_version(host, 60.0) == (5, 5, 1, 82186)
         thread.join()
 
 

@@ -49,13 +49,18 @@ def test_a_loop_held_up_while_it_limits_setpoints_leads_to_no_jump(bench: Bench,
 
 def test_a_stop_from_two_threads_halts_once_and_holds_until_a_persons_word(bench: Bench) -> None:
     t_ns = CLOCK.now_ns() + np.arange(10) * 10 * MILLISECOND
-    bench.arm.follow(Setpoints(t_ns, near(10), np.full(10, 0.04)))
-    bench.until(lambda: bench.link.given)
     threads = [threading.Thread(target=bench.arm.stop) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+
+    def stopped() -> None:
+        """In the middle of the motion, however late this machine is."""
+        bench.link.on_setpoint = None
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    bench.link.on_setpoint = stopped
+    bench.arm.follow(Setpoints(t_ns, near(10), np.full(10, 0.04)))
     bench.until(lambda: bench.link.halts)
     assert bench.arm.status().mode == "stopped"
     before = len(bench.link.given)
@@ -138,6 +143,7 @@ def test_a_fault_in_the_link_s_driver_stops_the_robot_and_is_told_as_what_it_is(
     bench.link.fail = ZeroDivisionError("in a driver")
     with pytest.raises(DeviceLost, match="ZeroDivisionError: in a driver"):
         bench.play(near(3))
+        bench.until(lambda: bench.arm.drain(0) is None)  # setpoints are let go of when it is lost, and answered so
     bench.until(lambda: bench.link.halts == 1)
     begun = bench.link.idles
     bench.until(lambda: bench.link.idles > begun + 20)  # a link may give the way to rest cycle by cycle

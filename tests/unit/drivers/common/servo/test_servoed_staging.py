@@ -18,11 +18,13 @@ pytestmark = pytest.mark.real_time
 
 
 def test_staging_goes_home_and_is_done_only_then(bench: Bench) -> None:
+    under_way = list[tuple[bool, str]]()
+    bench.link.on_setpoint = lambda: under_way.append((bench.arm.staged(), bench.arm.status().mode))
     bench.arm.stage({}, 1, CLOCK.now_ns())
     assert not bench.arm.staged()
-    bench.until(lambda: len(bench.link.given) > 5)
-    assert not bench.arm.staged() and bench.arm.status().mode == "moving"
     bench.until(bench.arm.staged)
+    bench.link.on_setpoint = None
+    assert len(under_way) > 5 and set(under_way) == {(False, "moving")}
     assert np.abs(bench.arm.observe()["q"] - HOME).max() < 1e-9 and all(bench.link.by_joints)
     assert np.abs(np.diff(bench.link.given, axis=0)).max() * bench.arm.control_hz <= 0.3
 
@@ -101,6 +103,7 @@ def test_a_stop_on_the_way_home_is_obeyed_while_a_recovery_is_asked_for(bench: B
     bench.link.sound = RobotStatus("idle")
     bench.until(lambda: bench.arm.status().mode in ("idle", "stopped"))
     bench.arm.recover()
+    bench.arm._home_rad_s = 1e-3  # it is under way whenever this test comes to stop it
     bench.arm.stage({}, 1, CLOCK.now_ns())
     bench.until(lambda: len(bench.link.given) > 5)
     asked, bench.arm._asked_recovery = bench.link.recoveries, True
@@ -128,9 +131,8 @@ def test_an_arm_that_does_not_come_to_rest_is_a_persons_matter_after_five_second
 
 def test_nor_one_that_trembles_once_it_is_home(bench: Bench, monkeypatch: Any) -> None:
     monkeypatch.setattr(servoed_robot, "RESTLESS_NS", 100 * MILLISECOND)
+    bench.link.on_setpoint = lambda: setattr(bench.link, "trembling", 0.08 * np.eye(7)[6])  # on its way
     bench.arm.stage({}, 1, CLOCK.now_ns())
-    bench.until(lambda: len(bench.link.given) > 5)
-    bench.link.trembling = 0.08 * np.eye(7)[6]
     bench.until(lambda: bench.arm.status().mode == "safety_stop" or bench.arm.staged())
     assert "home, and does not come to rest: joint 7 at 0.08 rad/s" in bench.arm.status().reason
 
@@ -138,9 +140,8 @@ def test_nor_one_that_trembles_once_it_is_home(bench: Bench, monkeypatch: Any) -
 def test_a_robot_that_stands_beside_its_home_is_a_persons_matter_too(bench: Bench, monkeypatch: Any) -> None:
     """Where it was sent home and stands 0.02 rad off, as one does whose load is not known to it, staging had no end."""
     monkeypatch.setattr(servoed_robot, "RESTLESS_NS", 50 * MILLISECOND)
+    bench.link.on_setpoint = lambda: setattr(bench.link, "off", 0.02 * np.eye(7)[3])  # on its way
     bench.arm.stage({}, 1, CLOCK.now_ns())
-    bench.until(lambda: len(bench.link.given) > 5)
-    bench.link.off = 0.02 * np.eye(7)[3]
     bench.until(lambda: bench.arm.status().mode == "safety_stop" or bench.arm.staged())
     says = "the robot stands, and joint 4 is 0.020 rad from home (at most 0.010)"
     assert says in bench.arm.status().reason and not bench.arm.staged()
