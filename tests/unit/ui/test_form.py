@@ -220,6 +220,24 @@ def test_a_click_on_a_choice_takes_it(row):
     shown(FORMS["void before go"](), play)
 
 
+@each_form
+def test_a_click_that_accepts_a_form_is_asked_whether_a_person_meant_it(name):
+    """For every form, also one that will be: what orders motion or reveals is accepted by nothing else."""
+    form, why = FORMS[name](), ["click came twice"]
+    form.clicked = lambda: why[0]
+
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.click("#ok")
+        assert why[0] in await settled(pilot, form)
+        assert form.is_current, "it stays open"
+        why[0] = ""
+        await pilot.click("#ok")
+        await pilot.pause()
+        assert not form.is_current or "click came twice" not in await settled(pilot, form)
+
+    shown(form, play)
+
+
 def test_why_a_key_did_nothing_outlives_a_change_that_was_made_before_it() -> None:
     form = asking.AskVoid({**STATE, "trial_state": "armed"})
 
