@@ -39,7 +39,7 @@ def test_the_first_table_is_whole_however_wide_its_intervals_are(tmp_path: Path,
 
 
 def test_on_a_phone_it_is_no_longer_than_what_is_read_of_it_however_many_episodes_there_are(tmp_path: Path) -> None:
-    """It was 25,000 px long (issue 18.19); of four arms it is 11,340 with what is folded closed. Five times the episodes
+    """It was 25,000 px long (issue 18.19); of four arms it is 11,340 as it opens. Five times the episodes
     may not make it longer: what has a line for each of them is folded, or on a page of its own.
     """
     case = json.loads((CASE / "report_case.json").read_text("utf-8"))
