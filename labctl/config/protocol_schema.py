@@ -233,10 +233,14 @@ class Protocol(Document):
             message = (
                 f"{what} plans times per item, of protocols in the short form; {self.protocol.name} has [[task]] tables"
             )
-            raise self.refusal(("task",), f"{message}: labctl plan says how many blocks a drop of success takes")
+            raise self.refusal(("task",), f"{message}: {OF_SUCCESS}")
         return self.tasks[0]
 
 
+OF_SUCCESS = (
+    "labctl plan says how many blocks a drop of success takes, and labctl power with --discordant and --difference, "
+    "--rates or --half-width how many pairs or trials of success"
+)
 SHORT_FORM = (
     *(("trial", key) for key in ("items_staged", "budget_s_per_item", "instruction")),
     *(("design", key) for key in ("objects", "layouts")),

@@ -18,7 +18,7 @@ from labctl.core.trial_table import CANNOT, cannot
 from labctl.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("labctl", "drivers", "analysis")
+FOLDERS = ("labctl", "drivers", "analysis", "ui")
 KINDS = "|".join(kind.value for kind in Kind if len(re.findall("[A-Z]", kind.value)) > 1)
 # rule -> what no text may hold; a text is as written, with {expression} for what is put in
 RULES: dict[str, re.Pattern[str]] = {
@@ -66,6 +66,28 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
                         yield text.lineno, text.value
 
 
+def drawn(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and text of all that a module of the screens holds but its docstrings: what it says goes through tables,
+    constants and what a function returns before it is drawn.
+    """
+    about = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docs = {id(node.body[0].value) for node in ast.walk(tree) if isinstance(node, about) and _has_doc(node)}  # type: ignore[attr-defined]
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in ast.walk(node)} - {
+        id(node) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr)
+    }
+    for node in ast.walk(tree):
+        if id(node) in docs or id(node) in parts:
+            continue
+        if isinstance(node, ast.JoinedStr):
+            yield node.lineno, _written(node)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
+
+
+def _has_doc(node: ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    return ast.get_docstring(node, clean=False) is not None
+
+
 def _says(call: ast.Call) -> bool:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     return name in ("echo", "say", "refusal", "Problem", "_need", "InputError", "StateError", "BrokenRecord")
@@ -89,7 +111,8 @@ def offences(source: str, rule: str) -> list[str]:
 def said() -> dict[str, list[tuple[int, str]]]:
     """Every text that is said, by module."""
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
-    return {path.relative_to(ROOT).as_posix(): list(texts(ast.parse(path.read_text("utf-8")))) for path in paths}
+    modules = {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in paths}
+    return {name: list((drawn if name.startswith("ui/") else texts)(tree)) for name, tree in modules.items()}
 
 
 @pytest.mark.parametrize("rule", RULES)

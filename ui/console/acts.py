@@ -339,7 +339,7 @@ def header(state: State | None) -> str:
     if state["block"] is not None:
         alone = ", the person alone" if state["alone"] else ""
         parts.append(f"block {state['block'] + 1}/{state['blocks']}{alone}")
-    parts.append(f"{done}/{of} trials")
+    parts.append(f"{done}/{count(of, 'trial')}")
     if state["pace_s"] and done < of:
         parts.append(f"about {clock(state['pace_s'] * (of - done), coarse=True)} to go")
     if state["waiting"]:

@@ -89,7 +89,7 @@ class Console(Attached):
     @on(Button.Pressed, "#primary")
     def click_primary(self) -> None:
         """A click on the button is ENTER, and as deliberate."""
-        self.press = self.presses.take("click", self.hands.now_ns())
+        self.press = self.clicked()
         self.action_primary()
         self.press = Press()
 

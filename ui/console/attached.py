@@ -130,18 +130,17 @@ class Attached(Front):
         self._close_overtaken()
         if self.words_wait():
             self._put_aside()
-        self.presses.shown(self._offer(now_ns), self.hands.now_ns())
+        self.presses.shown(self.offer(), self.hands.now_ns())
 
     def _fresh(self, now_ns: int) -> bool:
         """May the screen be trusted? What a process said that is gone may not."""
         return self._state is not None and now_ns - self._heard_ns < SILENT_NS and self._there
 
-    def _offer(self, now_ns: int) -> tuple[Hashable, ...]:
-        """What a press would do: by this it is known since when the screen says so."""
+    def offer(self) -> tuple[Hashable, ...]:
         act, state = acts.primary(self._state, self._who), self._state
         what = (act.verb, act.label, bool(act.why_not)) if act else ()
         where = (state["trial"], state["trial_state"], state["episode"]) if state else ()
-        return (self.screen, self._fresh(now_ns), *where, *what)
+        return (self.screen, self._fresh(self._clock.now_ns()), *where, *what)
 
     def tell(self, text: str, *, wrong: bool = False) -> None:
         self._lines_shown += 1
@@ -212,6 +211,7 @@ class Attached(Front):
             return
         form.began = refusals.at_hand(self._state)
         form.stops, form.draft = self.may_stop(), self._drafts.pop(form.title_text, {})
+        form.clicked = lambda: self.clicked().refusal(order=True)
 
         def left(answer: Answer | None) -> None:
             if answer is not None:

@@ -5,7 +5,7 @@ May not: know what is asked, send anything, or give SPACE a meaning outside a te
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -157,11 +157,23 @@ class Options(Static, can_focus=True):
             self.action_take()
 
 
+class Accept(Button):
+    """The button that accepts its form: a click is as deliberate as the key."""
+
+    def on_click(self, event: Click) -> None:
+        form = self.screen
+        if isinstance(form, Form) and (why := form.clicked()):
+            event.stop()
+            event.prevent_default()
+            form.say(why)
+
+
 class Form(ModalScreen[Answer | None]):
     """A titled form with an OK and a way out. Subclasses give `fields` and `answer`, which raises Unfit with the field
     that is wrong and the line to show. `words`: it has a text field, so that it may not be open while a robot may move.
     `stops`: SPACE stops a robot. `draft`: what was typed when it had to be put aside, by field. `of_episode`: it is
-    about the episode at hand, so that it is closed when that goes on without it; `began` is where that was.
+    about the episode at hand, so that it is closed when that goes on without it; `began` is where that was. `clicked`:
+    takes a click on OK as a press, and says why it does nothing, "" when a person meant it.
     """
 
     BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
@@ -172,6 +184,7 @@ class Form(ModalScreen[Answer | None]):
     stops = False
     of_episode = False
     began: tuple[str | None, ...] = ()
+    clicked: Callable[[], str] = staticmethod(lambda: "")
     draft: Mapping[str, str] = {}
     _said = Message()  # of the moment in which the foot was written last
     _of_pasted = False  # it says what became of pasted text, until a key comes by itself
@@ -184,7 +197,7 @@ class Form(ModalScreen[Answer | None]):
             yield Label("", id="wrong", markup=False)
             yield Label("", id="form-keys", markup=False)
             with Horizontal(id="form-buttons"):
-                yield Button(f"{self.ok_text}  (ctrl+s)", id="ok", variant="primary")
+                yield Accept(f"{self.ok_text}  (ctrl+s)", id="ok", variant="primary")
                 yield Button("Back  (esc)", id="back")
 
     def on_resize(self) -> None:

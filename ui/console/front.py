@@ -5,7 +5,7 @@ May not: know a verb or a state of a trial; the console says what stands against
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 
 from textual.app import App
 from textual.command import CommandPalette
@@ -74,7 +74,7 @@ class Front(App[str]):
             self.stop_now()
             return True
         self.keys_pressed += 1
-        self.press = self.presses.take(key, arrived_ns(event) or self.hands.now_ns())
+        self.press = self._pressed_now(key, arrived_ns(event) or self.hands.now_ns())
         if key == "ctrl+c":
             self.tell(refusals.CTRL_C, wrong=True)
             return True
@@ -86,6 +86,15 @@ class Front(App[str]):
         if why:
             self.tell(why, wrong=True)
         return bool(why)
+
+    def _pressed_now(self, key: str, at_ns: int) -> Press:
+        """A press, of what is on the screen by now: it may have come there since the last look."""
+        self.presses.shown(self.offer(), self.hands.now_ns())
+        return self.presses.take(key, at_ns)
+
+    def clicked(self) -> Press:
+        """A click on a button, which is a press as a key's is."""
+        return self._pressed_now("click", self.hands.now_ns())
 
     def _without_shift(self, event: Key) -> None:
         """A capital that is bound to nothing is its small letter: guides print keys so, and a caps lock types them."""
@@ -142,6 +151,10 @@ class Front(App[str]):
 
     def stop_now(self) -> None:
         """Stop the robot; may come from the driver's thread."""
+        raise NotImplementedError
+
+    def offer(self) -> Hashable:
+        """What a press would do now: by this it is known since when the screen says so."""
         raise NotImplementedError
 
     def may_act(self, action: str) -> bool:

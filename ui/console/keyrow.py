@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual.app import App
 from textual.content import Content
 from textual.events import Resize
 from textual.screen import Screen
@@ -35,13 +34,11 @@ class KeyRow(Static):
         if not self.is_attached or screen is not self.screen:
             return
         row: dict[str, Content] = {}
-        for node, binding, enabled, _ in screen.active_bindings.values():
+        for _, binding, enabled, _ in screen.active_bindings.values():
             if binding.show and enabled and binding.action not in row:
-                owner = "app" if isinstance(node, App) or binding.action.startswith("app.") else "screen"
-                action = binding.action.removeprefix("app.")
                 key, does = self.app.get_key_display(binding), binding.description
                 text = Content.from_markup("[b $footer-key-foreground]$key[/] $does", key=key, does=does)
-                row[binding.action] = text.stylize(Style.from_meta({"@click": f"{owner}.{action}"}))
+                row[binding.action] = text.stylize(Style.from_meta({"@click": f"app.simulate_key({binding.key!r})"}))
         self._row = list(row.values())
         self.update(fitting(self._row, self.size.width), layout=False)
 

@@ -16,6 +16,7 @@ from labctl.store.lab_folder import read_plan
 
 if TYPE_CHECKING:
     from labctl.checks.protocol_size import Effort, Hours
+    from labctl.config.protocol_schema import Protocol
 
 
 class Given(TypedDict):
@@ -95,11 +96,18 @@ def pace_of(given: Given) -> Pace | None:
     budget, arming = given["budget_s"], 0.0
     if given["protocol"] is not None:
         protocol = read_plan(given["protocol"]).protocol
-        budget, arming = budget or protocol.task_in_items("labctl power").budget_s, protocol.trial.arming_s
+        budget, arming = budget or _budget_of(protocol), protocol.trial.arming_s
     if budget is None and lab_times(given["lab"], given["times_of"]) is None:
         return None
     effort, source, _ = effort_of(habits, {}, given["times_of"], given["lab"], budget)
     return Pace(effort, arming, budget or effort.run_s or 0.0, source)
+
+
+def _budget_of(protocol: Protocol) -> float:
+    """Seconds, of the mean trial: each condition is tried as often, with the budget of its task."""
+    of_task = {task.name: task.budget_s for task in protocol.tasks}
+    budgets = [of_task[condition.task] for condition in protocol.conditions] or [protocol.tasks[0].budget_s]
+    return sum(budgets) / len(budgets)
 
 
 def needed_pace(pace: Pace | None) -> Pace:

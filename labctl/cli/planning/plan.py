@@ -282,7 +282,7 @@ def _print(
         of_cells()
     for warning in resolved["warnings"]:
         click.echo(f"warning: {warning}")
-    if not seen.coverage:  # `power --protocol` does not know tasks yet
+    if not seen.coverage:  # times per item are of the short form
         click.echo(
             f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
         )

@@ -29,6 +29,8 @@ STOPS = (  # what each state and each robot is tried with; the tables of both te
     "run stopped 0.3 s",
     "run stopped 0.6 s",
     "run stopped 5 s",
+    "stop key in such 5 s",
+    "stop socket in such 5 s",
     "fsync of 1 s",
     "fsync of 2 s",
     "run's loop blocked 5 s",

@@ -60,6 +60,29 @@ def stopped(seconds: float) -> Fault:
     return happens
 
 
+def stopped_while_frozen(*, key: bool) -> Fault:
+    """In the fifth of 5 s in which the run process stands still somebody stops the robot; with the key the run finds
+    the command when it goes on. Either way it asks a person about a stop, beside whatever it says of the lease.
+    """
+
+    def happens(run: Run, folder: Path) -> None:
+        before = len(of_kind(folder, Kind.HOLD_RAISED))
+        with closing(Attachment(folder)) as console:
+            os.kill(run.pid, SIGSTOP)
+            CLOCK.sleep_until(CLOCK.now_ns() + 4 * SECOND)
+            assert console.stop_robot(), "the stop socket is the robot's process, which nothing stopped"
+            if key:
+                console.command("stop", who="ann", role="operator")
+            CLOCK.sleep_until(CLOCK.now_ns() + SECOND)
+            os.kill(run.pid, SIGCONT)
+            wait_for(
+                "the hold of the stop",
+                lambda: any(e.body["code"] == "operator_stop" for e in of_kind(folder, Kind.HOLD_RAISED)[before:]),
+            )
+
+    return happens
+
+
 def journal_waits(seconds: float) -> Fault:
     """fsync of 2 s; of 5 s: the run's loop is blocked while the thread that renews the lease is alive."""
 
@@ -106,13 +129,22 @@ FAULTS: dict[str, Fault] = {
     "run stopped 0.3 s": stopped(0.3),
     "run stopped 0.6 s": stopped(0.6),
     "run stopped 5 s": stopped(5.0),
+    "stop key in such 5 s": stopped_while_frozen(key=True),
+    "stop socket in such 5 s": stopped_while_frozen(key=False),
     "fsync of 2 s": journal_waits(2.0),
     "run's loop blocked 5 s": journal_waits(5.0),
     "cpu theft": cpu_theft,
     "stop socket": stop_socket,
     "stop key": stop_key,
 }
-NEVER_COUNTS = ("run stopped 5 s", "run's loop blocked 5 s", "stop socket", "stop key")
+NEVER_COUNTS = (
+    "run stopped 5 s",
+    "stop key in such 5 s",
+    "stop socket in such 5 s",
+    "run's loop blocked 5 s",
+    "stop socket",
+    "stop key",
+)
 
 
 ASKED = [pytest.mark.alone, pytest.mark.interop]  # three minutes each

@@ -109,6 +109,22 @@ def run_process_stopped(seconds: float) -> Callable[[StoppedCell], None]:
     return lambda cell: cell.without("run renewer", round(seconds * SECOND))
 
 
+def stopped_while_frozen(*, key: bool) -> Callable[[StoppedCell], None]:
+    """The run process stands still for 5 s, and in the fifth of them somebody stops the robot: past it, and with the
+    key as a command as well, which it finds among its mail when it goes on.
+    """
+
+    def happens(cell: StoppedCell) -> None:
+        cell.without("run renewer", 4 * SECOND)
+        cell.stop_past_run()
+        if key:
+            body = {"id": "frozen", "verb": "stop", "role": "operator", "who": "ann", "args": {}, "version": None}
+            cell.to_run.append(Message("run", "command", body, sender="console"))
+        cell.without("run renewer", SECOND)
+
+    return happens
+
+
 def fsync(seconds: float) -> Callable[[StoppedCell], None]:
     """The journal waits for its disk; the renewer goes on."""
     return lambda cell: cell.without("run", round(seconds * SECOND))
@@ -129,6 +145,8 @@ FAULTS: dict[str, Callable[[StoppedCell], None]] = {
     "run stopped 0.3 s": run_process_stopped(0.3),
     "run stopped 0.6 s": run_process_stopped(0.6),
     "run stopped 5 s": run_process_stopped(5.0),
+    "stop key in such 5 s": stopped_while_frozen(key=True),
+    "stop socket in such 5 s": stopped_while_frozen(key=False),
     "fsync of 1 s": fsync(1.0),
     "fsync of 2 s": fsync(2.0),
     "run's loop blocked 5 s": fsync(5.0),
@@ -141,6 +159,8 @@ GOES_ON = ""
 BY_HAND = {state.__name__: "operator_stop" for state in STATES}
 NOTHING = {state.__name__: GOES_ON for state in STATES}
 LAPSES = {**NOTHING, "on_the_way_home": "way_home", "started": "lease_lapsed", "running": "lease_lapsed"}
+# what moved had stopped by then; a person's stop is a hold of its own all the same, behind the one of the lapse
+BOTH = {name: f"{lapse} operator_stop".strip() for name, lapse in LAPSES.items()}
 CELLS: dict[str, dict[str, str]] = {
     "stop key": BY_HAND,
     "stop socket": BY_HAND,
@@ -148,6 +168,8 @@ CELLS: dict[str, dict[str, str]] = {
     "run stopped 0.3 s": LAPSES,
     "run stopped 0.6 s": LAPSES,
     "run stopped 5 s": LAPSES,
+    "stop key in such 5 s": BOTH,
+    "stop socket in such 5 s": BOTH,
     "fsync of 1 s": NOTHING,
     "fsync of 2 s": LAPSES,
     "run's loop blocked 5 s": LAPSES,
@@ -186,30 +208,34 @@ def test_it_goes_on_or_the_journal_says_why_not(
     cell: StoppedCell, state: Callable[[StoppedCell], None], fault: str
 ) -> None:
     state(cell)
-    before, hold = len(cell.events()), CELLS[fault][state.__name__]
+    before, holds = len(cell.events()), CELLS[fault][state.__name__].split()
     FAULTS[fault](cell)
     cell.wait(SECOND // 10)
     if state is started and trial_state(cell) == State.RUNNING:
         cell.drive(str(cell.events(Kind.EPISODE_STARTED)[-1].episode))
     cell.wait(SECOND)
     new = cell.events()[before:]
-    assert of(new, Kind.HOLD_RAISED, "code") == ([hold] if hold else [])
-    if hold:
-        barred(cell, state.__name__, hold, new)
+    assert of(new, Kind.HOLD_RAISED, "code") == holds
+    if holds:
+        barred(cell, state.__name__, holds, new)
     else:
         goes_on(cell, state.__name__, new)
 
 
-def barred(cell: StoppedCell, state: str, hold: str, new: Sequence[Event]) -> None:
-    """It stands, the journal has what that cost, and nothing but a new order moves it after a person's word."""
+def barred(cell: StoppedCell, state: str, holds: Sequence[str], new: Sequence[Event]) -> None:
+    """It stands, the journal has what that cost, and nothing but a new order moves it after a person's word on each of
+    the holds, of which the first is what ended or gave up what went on.
+    """
+    hold = holds[0]
     assert not cell.moved(cell.now_ns - SECOND // 2, cell.now_ns)
     ended = [ENDS[hold]] if state in ("started", "running") else []
     assert of(new, Kind.EPISODE_ENDED, "reason") == ended
     assert of(new, Kind.EPISODE_VOIDED, "reason") == (["safety_stop"] if state in ("armed", "about_to_start") else [])
     assert of(new, Kind.TRIAL_RELEASED, "reason") == ([hold] if state in ("on_the_way_home", "home") else [])
-    assert not cell.command("stage", role="setter")["ok"]
-    said = {"cause": "danger", "why": "a look at it"} if hold == "operator_stop" else {}
-    assert cell.command("acknowledge", code=hold, **said)["ok"]
+    for code in holds:
+        assert not cell.command("stage", role="setter")["ok"]
+        said = {"cause": "danger", "why": "a look at it"} if code == "operator_stop" else {}
+        assert cell.command("acknowledge", code=code, **said)["ok"]
     from_ns = cell.now_ns
     cell.wait(3 * SECOND)
     assert not cell.moved(from_ns, cell.now_ns), "an acknowledgement permits, it does not order"
@@ -241,6 +267,6 @@ def test_each_state_and_each_fault_has_its_cell() -> None:
     assert {*CELLS} == {*FAULTS} == {*STOPS}, "a fault without a row, or a row without a fault"
     names = [state.__name__ for state in STATES]
     assert all({*row} == {*names} for row in CELLS.values())
-    print(f"{'':24}{''.join(f'{name:17}' for name in names)}")
+    print(f"{'':24}{''.join(f'{name:27}' for name in names)}")
     for fault, row in CELLS.items():
-        print(f"{fault:24}{''.join(f'{row[name] or chr(43):17}' for name in names)}")
+        print(f"{fault:24}{''.join(f'{row[name] or chr(43):27}' for name in names)}")

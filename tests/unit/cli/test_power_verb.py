@@ -6,15 +6,28 @@ import json
 from pathlib import Path
 
 import pytest
+from support.runs.campaigns import arms_toml
+from support.runs.task_campaign import ARMS, tasks_text
 
 from labctl import cli
 from labctl.analysis.planning.power import connor_pairs
-from labctl.cli.planning import power_times
+from labctl.cli.planning import pace, power_times
+from labctl.store.lab_folder import read_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO = ROOT / "protocols" / "demo.toml"
 PILOT = ROOT / "tests" / "unit" / "analysis" / "report_table.csv"
 QUICK = ["--runs", "20", "--perm", "99"]
+
+
+def protocol_of_tasks(lab: Path) -> Path:
+    """Four tasks, one of each measure, in a lab without a campaign."""
+    for folder in ("protocols", "fixtures"):
+        (lab / folder).mkdir()
+    (lab / "lab.toml").touch()
+    (lab / "fixtures/two_totes.toml").write_text((ROOT / "fixtures/two_totes.toml").read_text("utf-8"), "utf-8")
+    (lab / "protocols/p.toml").write_text(tasks_text() + arms_toml(ARMS), "utf-8")
+    return lab / "protocols/p.toml"
 
 
 def typed(*words: str, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
@@ -44,6 +57,38 @@ def test_two_unpaired_rates_take_their_sizes_from_a_protocol(capsys: pytest.Capt
     assert found["alpha"] == 0.05 and found["trials_per_arm"] < 30
     code, out, _ = typed("--rates", "0.51,0.50", capsys=capsys)
     assert code == 0 and "needs about 39240 trials per arm (by the normal approximation)" in out
+
+
+@pytest.mark.parametrize(
+    "words", [["--half-width", "0.05"], ["--rates", "0.9,0.4"], ["--discordant", "0.3", "--difference", "0.15"]]
+)
+def test_a_success_rate_is_planned_of_a_protocol_with_tasks_too(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Its four tasks have budgets of 16 s for the first four of seven conditions, and of 30 s for the others: a mean
+    of (4 x 16 + 3 x 30) / 7 = 22 s.
+    """
+    at = protocol_of_tasks(tmp_path)
+    code, out, _ = typed(*words, "--protocol", str(at), "--lab", str(tmp_path), "--json", capsys=capsys)
+    found = json.loads(out)
+    by = found.get("by_trials") or found["by_pairs"]
+    assert code == 0 and [one.get("trials", one.get("pairs", one.get("n"))) for one in by] == [7], "blocks x conditions"
+    assert found["cost"]["hours"] > 0
+    code, out, _ = typed(*words, "--protocol", str(at), "--lab", str(tmp_path), "--evenings", "1", capsys=capsys)
+    assert code == 0 and "Times:" in out
+
+
+def test_times_per_item_are_refused_of_tasks_in_one_line_that_says_what_to_ask_instead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    at = protocol_of_tasks(tmp_path)
+    code, _, err = typed("--rmst", "77,99", "--protocol", str(at), capsys=capsys)
+    assert code == 2 and err.count("\n") == 1 and str(at) in err
+    assert "labctl plan says how many blocks a drop of success takes" in err and "--discordant and --difference" in err
+
+
+def test_the_mean_trial_of_tasks_has_the_mean_of_its_conditions_budgets(tmp_path: Path):
+    assert pace._budget_of(read_plan(protocol_of_tasks(tmp_path)).protocol) == pytest.approx((4 * 16 + 3 * 30) / 7)
 
 
 def test_times_are_simulated_from_stated_rmsts(capsys: pytest.CaptureFixture[str]):

@@ -253,6 +253,61 @@ def test_a_form_is_not_accepted_by_the_key_that_opened_it_or_before_it_was_read(
         at_console(bench, play)
 
 
+OK_BUTTONS = {  # keys that open a form which ends an episode or takes away what stands against motion
+    "a void": ("v", ("shift+tab", "1"), Kind.EPISODE_VOIDED),
+    "an acknowledgement": ("a", ("shift+tab", "shift+tab", "1", "tab", "o", "k"), Kind.HOLD_CLEARED),
+    "a trial given back": ("r", ("shift+tab", "o", "k"), Kind.TRIAL_RELEASED),
+}
+
+
+@pytest.mark.parametrize("what", OK_BUTTONS)
+def test_nor_by_a_click_on_its_button_before_it_was_read_nor_by_a_second_one_at_once(bench, what):
+    """A click takes the focus to the button, from which the fields are filled."""
+    opener, filled, written = OK_BUTTONS[what]
+
+    async def play(desk: Desk) -> None:
+        async def click() -> None:
+            await desk.pilot.click("#ok")
+            await desk.settle()
+            await desk.draw()
+
+        await desk.press("enter", "enter", "enter")
+        await desk.home()
+        if what == "a void":
+            await desk.press("enter")
+            await desk.ready()
+        if what == "an acknowledgement":
+            await desk.press("space")
+        desk.let(SECOND)
+        desk.app.post_message(Key(opener, opener))  # and nothing is drawn behind it
+        await desk.settle()
+        before = len(bench.events(written))
+        desk.let(QUICK_NS)
+        await click()
+        assert desk.asked() and "the screen has just changed: CLICK did nothing" in flat(desk.text())
+        desk.let(QUICK_NS)
+        await click()
+        assert desk.asked() and "twice within 300 ms" in desk.text()
+        await desk.press(*filled)
+        assert desk.asked() and len(bench.events(written)) == before
+        desk.let(SECOND)
+        await click()
+        assert not desk.asked() and len(bench.events(written)) == before + 1
+
+    at_console(bench, play)
+
+
+def test_what_the_list_of_commands_offers_orders_nothing_of_a_run(bench):
+    """Chosen there by its first letters and an ENTER, none of it asks when it was pressed."""
+
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter")
+        offered = {command.title: command.callback for command in desk.app.get_system_commands(desk.app.screen)}
+        assert {*offered} <= {"Theme", "Quit", "Keys", "Maximize", "Minimize", "Screenshot"}
+
+    at_console(bench, play)
+
+
 def test_pasted_text_never_acts_marked_as_such_or_not(bench):
     async def play(desk: Desk) -> None:
         await desk.press("enter", "enter")

@@ -5,17 +5,21 @@ no key is silent.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from support.runs.run_bench import Bench
+from support.runs.task_campaign import open_tasks
 from support.screens.console_bench import NARROW, Desk, at_console, evening
 from textual.widget import Widget
 from textual.widgets import Input
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.store.campaign import Campaign
 from labctl.ui.console.form import Line, Options
 
 STOPS = ("space", "f12")
@@ -81,6 +85,25 @@ async def scored(desk: Desk) -> None:
     await desk.press("enter", "tab", "tab", "1", "ctrl+s", "escape")
 
 
+async def of_task(desk: Desk) -> None:
+    """An episode of a task that is not counted in items, to be scored by its own form."""
+    episode = await desk.running()
+    await desk.press("i", "n")
+    await desk.wait(31.0)
+    await desk.sealed(episode)
+
+
+async def pair(desk: Desk) -> None:
+    """Two episodes were scored, and nobody has said which was better."""
+    for _ in range(2):
+        episode = await desk.running()
+        await desk.wait(31.0)
+        await desk.sealed(episode)
+        await desk.press("enter")
+        await desk.type("0.5")
+        await desk.press("ctrl+s")
+
+
 async def silent(desk: Desk) -> None:
     await planned(desk)
     desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
@@ -101,7 +124,29 @@ STATES: dict[str, tuple[Callable[[Desk], Awaitable[None]], tuple[str, ...]]] = {
     "stopped": (stopped, ("enter", "v")),
     "scored": (scored, ("u", "n")),
     "silent": (silent, ("n", "p")),
+    "scoring stages": (of_task, ("enter",)),
+    "scoring success": (of_task, ("enter",)),
+    "scoring by a rubric": (of_task, ("enter",)),
+    "which was better": (pair, ("enter", "b")),
 }
+TASKS: Mapping[str, tuple[str, Mapping[str, str]]] = {  # state -> its condition, and what its protocol has
+    "scoring stages": ("stages", {}),
+    "scoring success": ("over-base", {}),
+    "scoring by a rubric": ("score", {}),
+    "which was better": ("score", {"[analysis]": "[preference]\n[analysis]", "condition = 1": "condition = 2"}),
+}
+
+
+@contextmanager
+def bench_of(state: str, folder: Path) -> Iterator[Bench]:
+    """A run to sit in front of, of the protocol in which this state comes."""
+    if state not in TASKS:
+        with evening(folder, protocol=RULES) as bench:
+            yield bench
+        return
+    condition, changes = TASKS[state]
+    with Campaign.open(open_tasks(folder, conditions=[condition], protocol=changes).folder, writer=True) as campaign:
+        yield Bench(campaign)
 
 
 @dataclass
@@ -216,7 +261,7 @@ def on_every_widget(folder: Path, state: str, opener: str) -> list[str]:
 
     boots = 0
     while todo:
-        with evening(folder / str(boots), protocol=RULES) as bench:
+        with bench_of(state, folder / str(boots)) as bench:
             at_console(bench, play, size=NARROW)
         boots += 1
     return wrong

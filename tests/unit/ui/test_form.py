@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Label
 
-from labctl.ui.console import app, asking, people
+from labctl.ui.console import app, asking, measures, people
 from labctl.ui.console.form import Form, Line, Options
 from labctl.ui.review.review import AskOperation
 
@@ -42,6 +42,20 @@ ABOUT: asking.ToScore = {
     "unsaid": [0, 1],
 }
 LONG = "the robot stopped on its way home: the run process was not heard in time; look at the cell. " * 4
+STEPS: Any = [
+    {"name": name, "points": points, "definition": f"{name}: {LONG[:60]}"}
+    for name, points in (("reached", 1.0), ("grasped", 1.0), ("lifted", 2.0), ("placed", 3.0))
+]
+RUBRIC: Any = [{"score": score, "text": f"{LONG[:90]}"} for score in (0.0, 0.25, 0.5, 0.75, 1.0)]
+OF_TASK: asking.ToScore = {**ABOUT, "measure": "stages", "steps": STEPS, "rubric": RUBRIC, "measured": None}
+PAIR: Any = {
+    "block": 0,
+    "question": "Which of the two episodes did the task better?",
+    "first": "e-1",
+    "second": "e-2",
+    "places": [1, 3],
+    "trials": ["trial 1 of 8", "trial 3 of 8"],
+}
 FORMS: dict[str, Callable[[], Form]] = {
     "session": lambda: people.AskSession(STATE, "ann"),
     "people": lambda: people.AskPeople(STATE, "ann"),
@@ -57,12 +71,27 @@ FORMS: dict[str, Callable[[], Form]] = {
     "guess": lambda: asking.AskGuess(["a", "b", "c", "d"]),
     "confirm": lambda: asking.Confirm(LONG, "Acknowledge"),
     "operation": lambda: AskOperation(),
+    "stages": lambda: measures.form(OF_TASK),
+    "success": lambda: measures.form({**OF_TASK, "measure": "success", "steps": STEPS[:1]}),
+    "rubric": lambda: measures.form({**OF_TASK, "measure": "score"}),
+    "stages corrected": lambda: measures.form(OF_TASK, {"reached_s": [1.5, None]}, why=True),
+    "rubric corrected": lambda: measures.form({**OF_TASK, "measure": "score"}, {"score": 0.5}, why=True),
+    "preference": lambda: measures.AskPreference(PAIR),
+    "preference again": lambda: measures.AskPreference(PAIR, {**PAIR, "preferred": "first", "why": "it lay flat"}),
 }
+ROUNDS = 500  # of mail
+SIZES = [
+    pytest.param((80, 24), id="80x24"),
+    *(pytest.param(size, id=f"{size[0]}x{size[1]}", marks=pytest.mark.thorough) for size in ((120, 36), (200, 50))),
+]
 each_form = pytest.mark.parametrize("name", FORMS)
 
 
 class Host(App[None]):
     CSS_PATH = Path(app.__file__).with_name("console.tcss")
+
+    def on_mount(self) -> None:
+        self.animation_level = "none"  # a scroll that takes its time is judged before its end
 
 
 def shown(
@@ -87,6 +116,15 @@ def text(form: Form) -> str:
     return "\n".join("".join(part.text for part in strip) for strip in form._compositor.render_strips())
 
 
+async def brought_inside(pilot: Pilot[Any], form: Form) -> bool:
+    """Does what has the focus come to be seen? A screen is laid out and scrolled some messages after a key."""
+    for _ in range(ROUNDS):
+        if form.focused is not None and inside(form, form.focused):
+            return True
+        await pilot.pause(0)
+    return False
+
+
 async def settled(pilot: Pilot[Any], form: Form) -> str:
     before = ""
     while before != (before := text(form)):
@@ -101,13 +139,15 @@ def inside(form: Form, widget: Widget) -> bool:
     return seen.overlaps(widget.region) and seen.bottom >= min(widget.region.bottom, widget.region.y + 1)
 
 
+@pytest.mark.parametrize("size", SIZES)
 @each_form
-def test_in_80x24_every_field_is_reached_by_tab_and_the_foot_is_always_there(name):
+def test_every_field_is_reached_by_tab_and_seen_then_and_the_foot_is_always_there(name, size):
     async def play(pilot: Pilot[Any], form: Form) -> None:
         reached = []
         for _ in form.focus_chain:
             screen = await settled(pilot, form)
-            assert form.focused is not None and inside(form, form.focused), form.focused
+            assert await brought_inside(pilot, form), form.focused
+            screen = await settled(pilot, form)
             assert "(ctrl+s)" in screen and "(esc)" in screen, "how it is accepted and left"
             assert ("SPACE types a blank here, F12 stops" if form.typing else "SPACE or F12 stops") in screen
             reached.append(form.focused)
@@ -115,7 +155,7 @@ def test_in_80x24_every_field_is_reached_by_tab_and_the_foot_is_always_there(nam
         fields = [*form.query("Line, Options, Button")]
         assert {field.id for field in reached} == {field.id for field in fields}
 
-    shown(FORMS[name](), play)
+    shown(FORMS[name](), play, size)
 
 
 @each_form
@@ -126,9 +166,7 @@ def test_a_form_that_says_that_it_has_no_text_field_has_none(name):
     shown(FORMS[name](), play)
 
 
-@pytest.mark.parametrize(
-    "size", [pytest.param((80, 24), id="80x24"), pytest.param((120, 36), id="120x36", marks=pytest.mark.thorough)]
-)
+@pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize(
     ("name", "keys", "field", "words"),
     [
@@ -147,6 +185,14 @@ def test_a_form_that_says_that_it_has_no_text_field_has_none(name):
         ("correction", ("tab", "tab", "2"), "why", "why is empty"),
         ("operation", (), "at", "the time is empty"),
         ("operation", ("minus",), "at", "the time is a number of seconds"),
+        ("stages", (), "reached", "nothing was seen: choose how far it got, by its number"),
+        ("success", (), "reached", "nothing was seen: choose how far it got"),
+        ("stages corrected", (), "why", "why is empty"),
+        ("rubric", (), "score", "give the score, a number from 0 to 1"),
+        ("rubric", ("2",), "score", "the score is 2; it must be from 0 to 1"),
+        ("rubric corrected", (), "why", "why is empty"),
+        ("preference", (), "preferred", "choose the earlier, the later or neither"),
+        ("preference", ("3",), "why", "why is empty"),
     ],
 )
 def test_what_is_wrong_is_said_and_its_field_is_scrolled_to_and_has_the_cursor(name, keys, field, words, size):
@@ -154,7 +200,7 @@ def test_what_is_wrong_is_said_and_its_field_is_scrolled_to_and_has_the_cursor(n
         await pilot.press(*keys, "ctrl+s")
         screen = await settled(pilot, form)
         assert words in screen
-        assert form.focused is not None and form.focused.id == field and inside(form, form.focused)
+        assert form.focused is not None and form.focused.id == field and await brought_inside(pilot, form)
 
     assert shown(FORMS[name](), play, size) == []
 
@@ -167,6 +213,15 @@ def test_what_was_wrong_is_not_said_any_more_once_something_else_is_given():
         assert "choose a reason" not in await settled(pilot, form)
 
     shown(FORMS["void after go"](), play)
+
+
+def test_each_kind_of_form_is_among_those_that_are_tried() -> None:
+    """Those with two faces, and any that is added."""
+    kinds: set[type[Form]] = {Form}
+    while kinds != (kinds := kinds | {found for kind in kinds for found in kind.__subclasses__()}):
+        pass
+    asked = {kind for kind in kinds if kind.__module__.startswith("labctl.ui.")} - {Form}
+    assert {type(make()) for make in FORMS.values()} == asked
 
 
 def test_a_mark_reads_as_what_it_is_without_any_colour():
@@ -218,6 +273,24 @@ def test_a_click_on_a_choice_takes_it(row):
         assert form.query_one(Options).value == STATE["rules"]["void_reasons"][row]
 
     shown(FORMS["void before go"](), play)
+
+
+@each_form
+def test_a_click_that_accepts_a_form_is_asked_whether_a_person_meant_it(name):
+    """For every form, also one that will be: what orders motion or reveals is accepted by nothing else."""
+    form, why = FORMS[name](), ["click came twice"]
+    form.clicked = lambda: why[0]
+
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        await pilot.click("#ok")
+        assert why[0] in await settled(pilot, form)
+        assert form.is_current, "it stays open"
+        why[0] = ""
+        await pilot.click("#ok")
+        await pilot.pause()
+        assert not form.is_current or "click came twice" not in await settled(pilot, form)
+
+    shown(form, play)
 
 
 def test_why_a_key_did_nothing_outlives_a_change_that_was_made_before_it() -> None:

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console
 from textual.content import Content
 
+from labctl.clock import MILLISECOND, SECOND
+from labctl.core.events import Kind
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.screens import same_rows
 
@@ -59,6 +61,33 @@ def test_a_click_on_a_key_is_the_key(bench):
         await desk.draw()
 
     assert at_console(bench, play, size=WIDE).stops >= 1, "the first key is the stop"
+
+
+def test_a_click_on_a_key_is_refused_as_the_key_is(bench):
+    async def play(desk: Desk) -> None:
+        async def click(words: str) -> None:
+            row = desk.app.screen.query_one(KeyRow)
+            await desk.pilot.click(row, offset=(1 + str(row.content).index(words), 0))
+            await desk.settle()
+            await desk.draw()
+
+        await desk.running()
+        desk.let(SECOND)
+        for _ in range(2):  # one press that bounced
+            await click("e end")
+            desk.let(120 * MILLISECOND)
+        assert "twice within 300 ms" in desk.text() and not bench.events(Kind.EPISODE_ENDED)
+        await desk.press("c")
+        desk.let(SECOND)
+        await click("e end")
+        assert "that is done on the first screen; ESC goes back to it" in desk.text()
+        assert not bench.events(Kind.EPISODE_ENDED)
+        await desk.press("escape")
+        desk.let(SECOND)
+        await click("e end")
+        assert bench.events(Kind.EPISODE_ENDED), "the second that was meant"
+
+    at_console(bench, play, size=WIDE)
 
 
 @given(WORDS, WORDS, st.integers(1, 12))
