@@ -28,6 +28,7 @@ from labctl.plain import count
 from labctl.store.lab_folder import JOURNAL, campaign_folder, find_lab, read_cell, read_plan
 
 if TYPE_CHECKING:
+    from labctl.cli.contract.joint_forms import PartGiven
     from labctl.joint.state import HeadBody, JointState
 
 NAMED = "[default: the joint campaign's and the cell's]"
@@ -216,7 +217,9 @@ def give(name: str, reason: str, who: str | None, lab: Path | None, as_json: boo
         parts = host.move(host.dealt_anew(), who=acting(who, folder), reason=reason)
         head = host.state.last
     if as_json:
-        given = [{"cell": part["cell"], "part": part["part"], "blocks": len(part["blocks"])} for part in parts]
+        given: list[PartGiven] = [
+            {"cell": part["cell"], "part": part["part"], "blocks": len(part["blocks"])} for part in parts
+        ]
         return _acted(folder, "give", reason, head, parts=given)
     for part in parts:
         click.echo(f"cell {part['cell']}: part {part['part']} with {count(len(part['blocks']), 'block')}")
@@ -347,7 +350,7 @@ def tell(campaign: str, lab: Path | None, as_json: bool) -> None:
     click.echo(said)
 
 
-def _acted(folder: Path, did: str, reason: str, head: HeadBody, **more: object) -> None:
+def _acted(folder: Path, did: str, reason: str, head: HeadBody, **more: str | int | list[PartGiven]) -> None:
     """What a word of the seal host did, as a document, with the head that its journal has now."""
     about = {"schema": "labctl.joint_act/1", "joint": folder.name, "did": did, "reason": reason}
     print_json({**about, **more, "head": {"seq": head["seq"], "hash": head["hash"]}})
