@@ -240,6 +240,9 @@ def test_a_full_disk_at_closing_is_one_line_and_the_campaign_stays_whole(campaig
 
 @pytest.mark.thorough
 def test_a_full_disk_at_a_report_is_one_line_and_leaves_no_folder(tmp_path: Path):
+    import matplotlib.font_manager as fonts  # it lists them in a file once, and says so where that cannot be written
+
+    assert fonts.fontManager.ttflist
     (tmp_path / "table.csv").write_text(HEADER + GOOD)
     command = ("report", "table.csv", "--out", "report", "--boot", "9", "--perm", "9")
     is_one_line(labctl_on_a_full_disk(*command, cwd=tmp_path, room=2000), code=69)
