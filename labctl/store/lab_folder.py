@@ -161,8 +161,38 @@ def strangers(folder: Path) -> bool:
 
 
 def campaigns(lab: Path) -> list[Path]:
-    """The campaign folders of a lab, by name."""
-    return sorted(path.parent for path in (lab / "campaigns").glob(f"*/{JOURNAL}"))
+    """The campaign folders of a lab, by name. Raises InputError for one that cannot be looked into: passed over, it
+    would be missing from a backup or a verification without a word.
+    """
+    return [folder for folder in _inside(lab / "campaigns") if _is_there(folder / JOURNAL)]
+
+
+def _inside(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def _is_there(journal: Path) -> bool:
+    try:
+        journal.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError as error:
+        if _NAME.fullmatch(journal.parent.name) is None:  # lost+found
+            return False
+        raise _unreadable(journal.parent, error) from error
+    return True
+
+
+def _unreadable(folder: Path, error: OSError) -> InputError:
+    return InputError(
+        f"{folder}: {error.strerror}; whoever uses a lab must be able to read its campaigns: give them the right "
+        f"to (chmod, chown), or move the folder out of the lab"
+    )
 
 
 def check_name(what: str, name: str) -> None:
@@ -188,6 +218,8 @@ def _campaign_folder(named: str | None, lab: Path | None) -> Path:
         refuse_moved(Path(named).resolve())
         return Path(named).resolve()
     folder = find_lab(lab)
+    if named is not None and ((inside := folder / "campaigns" / named) / JOURNAL).is_file():
+        return inside
     known = campaigns(folder)
     if named is None:
         if len(known) == 1:
@@ -195,9 +227,6 @@ def _campaign_folder(named: str | None, lab: Path | None) -> Path:
         if not known:
             raise InputError(f"{folder}: no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
         raise InputError(f"which campaign? {folder} has: {', '.join(path.name for path in known)}")
-    inside = folder / "campaigns" / named
-    if (inside / JOURNAL).is_file():
-        return inside
     names = ", ".join(path.name for path in known) or "none yet"
     raise InputError(f"no campaign {named!r} in {folder}; campaigns: {names}")
 

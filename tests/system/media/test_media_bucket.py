@@ -41,7 +41,11 @@ from pathlib import Path
 from labctl.config.media import MediaTable
 from labctl.store.media.opening import open_store
 table = MediaTable.model_validate_json(sys.argv[3])
-open_store(table).put(Path(sys.argv[1]), sys.argv[2], None, lambda done: print(done, flush=True))
+def told(done):
+    print(done, flush=True)
+    if len(sys.argv) > 4:
+        sys.stdin.readline()
+open_store(table).put(Path(sys.argv[1]), sys.argv[2], None, told)
 """
 
 
@@ -141,14 +145,14 @@ def test_a_process_that_is_killed_in_mid_upload_loses_one_part_at_most(ceph: Cep
     bucket, relay = Bucket(ceph), Relay(ceph.port)
     path, sha256 = a_file(tmp_path / "video", 5 * PART)
     table = bucket.table(endpoint=f"http://127.0.0.1:{relay.port}")
-    sender = subprocess.Popen([sys.executable, "-c", PUT, str(path), sha256, table.model_dump_json()],
-                              stdout=subprocess.PIPE, text=True)  # fmt: skip
-    assert sender.stdout is not None
-    for _ in range(3):
-        assert sender.stdout.readline()
-    sender.send_signal(signal.SIGKILL)
-    sender.wait()
-    sender.stdout.close()
+    words = [sys.executable, "-c", PUT, str(path), sha256, table.model_dump_json(), "asks before it goes on"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as sender:
+        assert sender.stdin is not None and sender.stdout is not None
+        for part in range(3):
+            assert sender.stdout.readline()
+            if part < 2:
+                print(file=sender.stdin, flush=True)
+        sender.send_signal(signal.SIGKILL)
     store = open_store(table)
     assert store.find(sha256) is None and bucket.unfinished() == 1, "no half object, and an upload that was begun"
     before = relay.bytes

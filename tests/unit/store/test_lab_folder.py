@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from labctl.errors import InputError
-from labctl.store.lab_folder import campaign_folder, find_lab, new_lab, read_cell, read_plan
+from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, new_lab, read_cell, read_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -75,6 +75,35 @@ def test_an_unknown_or_ambiguous_campaign_lists_what_there_is(lab: Path):
         campaign_folder(None, lab)
     with pytest.raises(InputError, match=r"no campaign 'frist'.*first, second"):
         campaign_folder("frist", lab)
+
+
+@pytest.mark.parametrize("named", ["campaigns/open/journal.db", "campaigns"])
+def test_a_campaign_that_cannot_be_looked_into_is_said_and_not_passed_over(
+    lab: Path, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is asked for by its name is found beside it. Root may look into everything, so a test's refusal."""
+    campaign(lab, "open")
+    mine = campaign(lab, "mine")
+
+    def refused(real):  # type: ignore[no-untyped-def]
+        def asked(path: Path, **how: bool):  # type: ignore[no-untyped-def]
+            if path in (lab / named, lab / "campaigns/lost+found/journal.db"):
+                raise PermissionError(13, "Permission denied", str(path))
+            return real(path, **how)
+
+        return asked
+
+    for call in ("iterdir", "stat"):
+        monkeypatch.setattr(Path, call, refused(getattr(Path, call)))
+    said = f"{lab / named.removesuffix('/journal.db')}: Permission denied; .* or move the folder out"
+    with pytest.raises(InputError, match=said):
+        campaigns(lab)
+    with pytest.raises(InputError, match=said):
+        campaign_folder(None, lab)
+    assert campaign_folder("mine", lab) == mine
+    named = "no more"
+    campaign(lab, "lost+found")
+    assert campaigns(lab) == [mine, mine.with_name("open")], "nobody's campaign has such a name"
 
 
 def test_a_new_lab_is_valid_as_it_stands(lab: Path):
