@@ -86,8 +86,9 @@ def zipped(path: Path, entries: dict[str, bytes], *, method: int = zipfile.ZIP_S
 
 
 def alone(words: list[str], home: Path) -> subprocess.CompletedProcess[str]:
-    """labctl as somebody else has it: another home, another folder, no lab."""
-    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_CACHE_HOME": str(home / "c"), "TZ": "Asia/Tokyo"}
+    """The labctl that is tested, as somebody else has it: another home, another folder, no lab."""
+    environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH", "PYTHONSAFEPATH") if name in os.environ}
+    environment |= {"HOME": str(home), "XDG_CACHE_HOME": str(home / "c"), "TZ": "Asia/Tokyo"}
     return subprocess.run(
         [LABCTL, *words], cwd=home, env=environment, capture_output=True, text=True, preexec_fn=end_with_parent
     )
