@@ -5,6 +5,7 @@ May not: sleep longer than asked, compare clocks of two hosts, or be imported fo
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -131,11 +132,28 @@ def began(pid: int) -> str | None:
     """When a process of this host began, as a text that is another for every process that ever has its id; None when
     there is none.
     """
+    ticks = _began_ticks(pid)
+    return None if ticks is None else f"{_boot_id()} {ticks}"
+
+
+def began_s(pid: int) -> float | None:
+    """When a process of this host began, s since 1970 as the wall clock has them now, to some seconds; None when there
+    is none.
+    """
+    ticks = _began_ticks(pid)
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        booted = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
+    except (OSError, StopIteration):
+        return None
+    return None if ticks is None else int(booted.split()[1]) + int(ticks) / os.sysconf("SC_CLK_TCK")
+
+
+def _began_ticks(pid: int) -> str | None:
+    """Clock ticks from boot to the start of a process; None when there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     except OSError:
         return None
-    return f"{_boot_id()} {fields[19]}"
 
 
 def wall_ns(wall: str) -> int:

@@ -19,6 +19,7 @@ from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, check_strange, filmed, index_notes
 from labctl.store.journal import events_of
 from labctl.store.ledger import Ledger, sealed_values
+from labctl.store.locks import OF_CAMPAIGN, holder
 from labctl.store.media.looking import media_of
 from labctl.store.problem import Found, Problem
 
@@ -119,24 +120,32 @@ def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], fo
     if not known.issuperset(recorded):  # one that began since
         known = {event.episode for event in events_of(folder) if event.kind == Kind.ARM_REVEALED}
     sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
-    over = {event.episode for event in events if event.kind in (Kind.EPISODE_ENDED, Kind.EPISODE_VOIDED)}
+    over = {event.episode: event.seq for event in events if event.kind in (Kind.EPISODE_ENDED, Kind.EPISODE_VOIDED)}
+    on = max((event.seq for event in events if event.kind in (Kind.TRIAL_STAGING, Kind.RUN_STOPPED)), default=0)
+    runs = holder(folder / OF_CAMPAIGN).startswith("run ")
     for episode in recorded:
         where = f"traces.db episode {episode}"
         if episode not in known:
             found.problems.append(Problem("unsealed trace", where, "the journal knows no such episode"))
     closed = any(event.kind == Kind.CAMPAIGN_CLOSED for event in events)
     for episode in sorted({*recorded, *filmed(folder)} & known - sealed):
-        found.notes.append(f"what was recorded of episode {episode} is not sealed: {_why(episode in over, closed)}")
+        found.notes.append(
+            f"what was recorded of episode {episode} is not sealed: {_why(over.get(episode), closed, runs, on)}"
+        )
 
 
-def _why(over: bool, closed: bool) -> str:
-    """Why a recording has no RecordingSealed, and what follows."""
-    if not over:
+def _why(over: int | None, closed: bool, runs: bool, on: int) -> str:
+    """Why a recording has no RecordingSealed, and what follows. over: the entry of its end or void; runs: whether a run
+    goes; on: the last entry by which a run has gone on to another trial, or stopped.
+    """
+    if over is None:
         return "it goes on, or nobody concluded what a crash left; start this run again, which seals it"
     unproven = "nothing in the journal says what its traces and videos were, so that a change of them cannot be seen"
     if closed:
         return f"{unproven}; runs and closings of before 2026-11-26 left episodes so that were void before their seal"
-    return f"{unproven} yet; it is being sealed, or the next start of its run seals what is there, or labctl close"
+    if runs and on < over:  # else that run gave it up
+        return f"{unproven} yet; it is being sealed"
+    return f"{unproven} yet; the next start of its run seals what is there, or labctl close"
 
 
 def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: Found) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -273,6 +274,23 @@ def test_a_file_that_is_no_video_is_held_to_the_digest_that_its_gap_has(folder):
     about = Found()
     check_recordings(folder, with_gap, about, ["e-0"])
     assert about.problems == [] and [note for note in about.notes if "is not here" in note]
+
+
+@pytest.mark.parametrize("holder", ["this run", "a run that was killed", "nobody", "a run that has gone on"])
+def test_verify_says_being_sealed_of_nothing_that_waits_for_the_next_start(folder, holder):
+    """A run that gave a recording up goes on with the next trial; what it left waits, as after a kill."""
+    events = [one for one in events_of(folder) if one.kind not in (Kind.CAMPAIGN_CLOSED, Kind.RECORDING_SEALED)]
+    end = max(at for at, one in enumerate(events) if one.kind == Kind.EPISODE_ENDED)
+    events = events[: end + 1]
+    pid = 1 << 30 if holder == "a run that was killed" else os.getpid()  # more than any process has
+    (folder / ".lock").write_text("" if holder == "nobody" else f"{pid} run {folder.name}\n")
+    if holder == "a run that has gone on":
+        events.append(replace(events[end], seq=events[end].seq + 1, kind=Kind.TRIAL_STAGING, episode=None, body={}))
+    about = Found()
+    check_recordings(folder, events, about, None)
+    (note,) = [note for note in about.notes if "episode e-1 is not sealed" in note]
+    assert ("it is being sealed" in note) == (holder == "this run")
+    assert ("the next start of its run seals what is there, or labctl close" in note) == (holder != "this run")
 
 
 def swap_arms(events: list[Event]) -> dict:
