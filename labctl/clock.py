@@ -128,6 +128,9 @@ class Suspensions:
         return since_ns
 
 
+_ROUGHLY_S = 5.0  # how well the kernel's own time of its boot agrees with those of files
+
+
 def began(pid: int) -> str | None:
     """When a process of this host began, as a text that is another for every process that ever has its id; None when
     there is none.
@@ -136,16 +139,17 @@ def began(pid: int) -> str | None:
     return None if ticks is None else f"{_boot_id()} {ticks}"
 
 
-def began_s(pid: int) -> float | None:
-    """When a process of this host began, s since 1970 as the wall clock has them now, to some seconds; None when there
-    is none.
+def began_before(pid: int, written_s: float) -> bool:
+    """Whether a process of this host may be the one that wrote its id into a file then (s since 1970, as the file's
+    time), since it had begun, to some seconds. False when there is none.
     """
     ticks = _began_ticks(pid)
     try:
         booted = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
     except (OSError, StopIteration):
-        return None
-    return None if ticks is None else int(booted.split()[1]) + int(ticks) / os.sysconf("SC_CLK_TCK")
+        return ticks is not None
+    since_s = int(booted.split()[1]) + int(ticks or 0) / os.sysconf("SC_CLK_TCK")
+    return ticks is not None and since_s <= written_s + _ROUGHLY_S
 
 
 def _began_ticks(pid: int) -> str | None:

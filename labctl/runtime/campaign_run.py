@@ -32,12 +32,12 @@ from labctl.runtime.hosting.cell_nodes import (
     camera_names,
     lacks_terminal,
     node_names,
-    socket_folder,
     with_terminal,
 )
 from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.simulated_host import LoopHost
+from labctl.runtime.hosting.socket_folder import socket_folder
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.seal import OwnSeal, joint_seal

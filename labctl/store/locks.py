@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 from typing import Self
 
-from labctl.clock import MILLISECOND, SECOND, Clock, began_s
+from labctl.clock import MILLISECOND, SECOND, Clock, began_before
 from labctl.errors import StateError
 from labctl.store.atomic_files import file_errors
 
@@ -18,7 +18,6 @@ POLL_NS = 20 * MILLISECOND
 PATIENCE_NS = SECOND
 LOCKS = ".locks"  # of a lab's cells
 OF_CAMPAIGN = ".lock"
-_ROUGHLY_S = 5.0  # `began_s` is no better
 
 
 class Lock:
@@ -87,11 +86,10 @@ def holder(path: Path) -> str:
     """
     try:
         pid, _, verb = path.read_text("utf-8").strip().partition(" ")
-        written_s, since_s = path.stat().st_mtime, began_s(int(pid))
+        there = began_before(int(pid), path.stat().st_mtime)  # else it has the id of one that was killed
     except (OSError, ValueError):
         return ""
-    another = since_s is None or since_s > written_s + _ROUGHLY_S  # it has the id of one that was killed
-    return "" if another else verb
+    return verb if there else ""
 
 
 def campaign_lock(folder: Path, verb: str, clock: Clock | None = None) -> Lock:
