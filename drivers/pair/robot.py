@@ -153,7 +153,7 @@ class PairRobot:
             self._stopped_meanwhile()  # maybe before one of them was sent home
 
     def _stopped_meanwhile(self) -> bool:
-        """Whether a stop has begun, or ended, since both are sent home; then it is one, whatever was forgotten of it."""
+        """Whether a stop has begun, or ended, since both are sent home: then both are stopped, once more maybe."""
         if self._waits or self._last_stop is not self._since:
             self._halt()
             return True

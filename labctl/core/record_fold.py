@@ -16,8 +16,8 @@ from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, K
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Void
-from labctl.core.recorded.hours import Hours
 from labctl.core.recorded.skew import clock_warnings
+from labctl.core.run_facts import Hours
 from labctl.core.session import Session, everyone, session_from
 from labctl.core.task import reached_after
 from labctl.core.trial import CampaignState, fold
