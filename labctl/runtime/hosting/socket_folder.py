@@ -34,29 +34,38 @@ def socket_folder() -> Iterator[Path]:
     """
     while True:
         with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name:
-            held = _locked(name)
-            if held is None:  # another start took it for one that was left, before it was locked
-                continue
+            held = None
+            with suppress(OSError):  # a file system without such locks (NFS): there nobody removes anything
+                held = _locked(name)
+                if held is None:  # another start took it for one that was left, before it was locked
+                    continue
             try:
-                _remove_left(Path(name).parent, os.fstat(held).st_mtime)
+                if held is not None:
+                    _remove_left(Path(name).parent, os.fstat(held).st_mtime)
                 yield Path(name)
                 return
             finally:
-                os.close(held)
+                if held is not None:
+                    os.close(held)
 
 
 def _locked(name: str) -> int | None:
-    """The open folder with its lock; None where somebody else holds it, or it is no more."""
+    """The open folder with its lock; None where somebody else holds it, or it is no more. Raises OSError where there
+    are no such locks.
+    """
     try:
         held = os.open(name, _FOLDER)
-    except OSError:
+    except FileNotFoundError:
         return None
     try:
         fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(held), os.lstat(name)):
             return held
-    except OSError:
+    except (BlockingIOError, FileNotFoundError):
         pass
+    except OSError:
+        os.close(held)
+        raise
     os.close(held)
     return None
 

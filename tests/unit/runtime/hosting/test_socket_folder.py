@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import socket
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from labctl.runtime.hosting import socket_folder as socket_folder_module
 from labctl.runtime.hosting.socket_folder import socket_folder
 
 RUN = """
@@ -151,3 +153,36 @@ def test_a_start_goes_on_where_it_may_remove_nothing(home: Path, monkeypatch: py
     monkeypatch.setattr("labctl.runtime.hosting.socket_folder._listens", refused)
     with socket_folder() as own:
         assert own.is_dir() and folder.exists()
+
+
+def test_where_a_file_system_knows_no_such_lock_a_run_begins_and_nothing_is_removed(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NFS refuses one of a folder."""
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EBADF, "no lock of a folder")
+
+    folder = left(home)
+    monkeypatch.setattr("labctl.runtime.hosting.socket_folder.fcntl.flock", refused)
+    with socket_folder() as own:
+        assert own.is_dir() and folder.exists()
+    assert not own.exists()
+
+
+def test_a_folder_that_another_start_takes_before_it_is_locked_is_made_anew(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Path] = []
+    lock = socket_folder_module._locked
+
+    def late(name: str) -> int | None:
+        if not taken:
+            taken.append(Path(name))
+            Path(name).rmdir()
+        return lock(name)
+
+    monkeypatch.setattr(socket_folder_module, "_locked", late)
+    with socket_folder() as own:
+        assert own.is_dir() and taken and own != taken[0]
+    assert list(home.iterdir()) == []
