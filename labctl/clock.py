@@ -5,6 +5,7 @@ May not: sleep longer than asked, compare clocks of two hosts, or be imported fo
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -127,15 +128,36 @@ class Suspensions:
         return since_ns
 
 
+_ROUGHLY_S = 5.0  # how well the kernel's own time of its boot agrees with those of files
+
+
 def began(pid: int) -> str | None:
     """When a process of this host began, as a text that is another for every process that ever has its id; None when
     there is none.
     """
+    ticks = _began_ticks(pid)
+    return None if ticks is None else f"{_boot_id()} {ticks}"
+
+
+def began_before(pid: int, written_s: float) -> bool:
+    """Whether a process of this host may be the one that wrote its id into a file then (s since 1970, as the file's
+    time), since it had begun, to some seconds. False when there is none.
+    """
+    ticks = _began_ticks(pid)
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
+        booted = next(line for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
+    except (OSError, StopIteration):
+        return ticks is not None
+    since_s = int(booted.split()[1]) + int(ticks or 0) / os.sysconf("SC_CLK_TCK")
+    return ticks is not None and since_s <= written_s + _ROUGHLY_S
+
+
+def _began_ticks(pid: int) -> str | None:
+    """Clock ticks from boot to the start of a process; None when there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[19]
     except OSError:
         return None
-    return f"{_boot_id()} {fields[19]}"
 
 
 def wall_ns(wall: str) -> int:

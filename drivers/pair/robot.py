@@ -67,6 +67,7 @@ class PairRobot:
         self._staging: tuple[int, ...] = ()
         self._task: tuple[Mapping[str, Json], int, int] | None = None  # of the scene they were sent home for last
         self._staged = True
+        self._last_stop = self._since = object()  # of any thread; that after which they are sent home
         self._events: list[DeviceEvent] = []
         self._now_ns = 0
         self._clock = MonotonicClock()  # for how long a call took
@@ -127,6 +128,7 @@ class PairRobot:
         if self._near and (near := self._too_near()):
             raise DeviceRefused(near)
         order = {"first": [(0,), (1,)], "second": [(1,), (0,)], "together": [(0, 1)]}
+        self._since = self._last_stop
         self._task = condition, seed, now_ns  # first: a stop that comes from here on takes it away
         self._near = ""
         self._bad.clear()
@@ -139,7 +141,7 @@ class PairRobot:
         """Begin to stage who is next once those before are staged."""
         while not self._staged and all(self._robots[number].staged() for number in self._staging):
             left, task = self._to_stage, self._task  # a stop puts others in their place
-            if self._waits or task is None:
+            if self._stopped_meanwhile() or task is None:
                 return
             if not left:
                 self._staged, self._staging = True, ()
@@ -148,8 +150,14 @@ class PairRobot:
             self._staging, self._to_stage = left[0], left[1:]
             for number in self._staging:
                 self._stage_one(number, *task)
-            if self._waits:  # a stop came meanwhile, maybe before one of them was sent home
-                self._halt()
+            self._stopped_meanwhile()  # maybe before one of them was sent home
+
+    def _stopped_meanwhile(self) -> bool:
+        """Whether a stop has begun, or ended, since both are sent home: then both are stopped, once more maybe."""
+        if self._waits or self._last_stop is not self._since:
+            self._halt()
+            return True
+        return False
 
     def _stage_one(self, number: int, condition: Mapping[str, Json], seed: int, now_ns: int) -> None:
         items = shared_items(condition, number)
@@ -277,6 +285,7 @@ class PairRobot:
         return f"{text}, nearer than {self._apart.never_m:.3f} m; move one of them away by hand or at its pendant"
 
     def _halt(self) -> None:
+        self._last_stop = object()
         self._waits = {0, 1}  # first: two of whom none is on the way any more would be taken for staged
         self._task, self._to_stage, self._staging = None, [], ()
         problems = list[Exception]()
@@ -285,6 +294,7 @@ class PairRobot:
                 robot.stop()
             except Exception as error:  # the other is stopped whatever becomes of this one
                 problems.append(error)
+        self._last_stop = object()  # whoever was sent home in between is stopped again
         if problems:
             raise problems[0]
 

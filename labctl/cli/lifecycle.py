@@ -7,7 +7,8 @@ May not: write over anything, print anything of the schedule but its commitment,
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +34,7 @@ from labctl.store.lab_folder import Plan, campaign_folder, find_lab, lab_setting
 if TYPE_CHECKING:
     from labctl.cli.contract.forms import Phase
     from labctl.config.cell_schema import Cell
+    from labctl.store.campaign import Opened
     from labctl.store.opened_body import Frozen
 
 OPEN = example(
@@ -156,7 +158,11 @@ def _open(
         extends=extends,
         anchors=anchors,
     )
-    _pass_on(opened.folder)
+    with _passing_on(opened.folder):
+        _say_opened(opened, as_json)
+
+
+def _say_opened(opened: Opened, as_json: bool) -> None:
     if as_json:
         links = [asdict(link) for link in opened.links]
         found = {
@@ -197,12 +203,12 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 
     folder = campaign_folder(campaign, lab)
     taken = take_look(folder, who=acting(who, folder))
-    _pass_on(folder)
-    if as_json:
-        print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken})
-        return
-    click.echo(in_words(taken))
-    click.echo(f"next: labctl {'close' if taken['says'] == 'stop' else 'run'} {campaign}")
+    with _passing_on(folder):
+        if as_json:
+            print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken})
+            return
+        click.echo(in_words(taken))
+        click.echo(f"next: labctl {'close' if taken['says'] == 'stop' else 'run'} {campaign}")
 
 
 @click.command(
@@ -220,15 +226,14 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
 @json_option
 def close(campaign: str, reason: str, abandon: bool, who: str | None, lab: Path | None, as_json: bool) -> None:
     """No more trials: what was not run stays not run, and every later report counts it. Not reversible."""
-    from labctl.runtime.campaign_run import seal_what_runs_left
     from labctl.store.campaign import close_campaign
 
     folder = campaign_folder(campaign, lab)
     who = acting(who, folder)
-    sealed = seal_what_runs_left(folder, "close")
-    lines = [*sealed, *close_campaign(folder, who=who, reason=reason, abandon=abandon)]
+    sealed = _seal_first(folder, "close", as_json)
+    lines = close_campaign(folder, who=who, reason=reason, abandon=abandon)
     next_ = f"labctl review {campaign} (an assessor, blind), then labctl review {campaign} --finish"
-    _say_phase(folder, lines, reason, next_, as_json)
+    _say_phase(folder, lines, reason, next_, as_json, sealed=sealed)
 
 
 @click.command(epilog=example("labctl freeze first", "labctl freeze first --unreviewed  # nobody will ever review it"))
@@ -258,20 +263,35 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
 def unblind(campaign: str, reason: str, who: str | None, lab: Path | None, as_json: bool) -> None:
     """Reveal which arm was which, for good. Before freezing it needs a reason, which every report will print."""
     from labctl.joint.cell import opening_of
-    from labctl.runtime.campaign_run import seal_what_runs_left
     from labctl.store.campaign import unblind_campaign
 
     folder = campaign_folder(campaign, lab)
     who = acting(who, folder)
-    sealed, opening = seal_what_runs_left(folder, "unblind"), opening_of(folder)
-    lines = [*sealed, *unblind_campaign(folder, who=who, reason=reason, opening=opening)]
-    _say_phase(folder, lines, reason, f"labctl report {campaign} --out report", as_json)
+    sealed, opening = _seal_first(folder, "unblind", as_json), opening_of(folder)
+    lines = unblind_campaign(folder, who=who, reason=reason, opening=opening)
+    _say_phase(folder, lines, reason, f"labctl report {campaign} --out report", as_json, sealed=sealed)
 
 
-def _pass_on(folder: Path) -> None:
-    """What a verb wrote: dated, and copied to the lab's server, where lab.toml names an authority and a server."""
-    stamp_if_asked(folder)
-    _copy_if_asked(folder)
+def _seal_first(folder: Path, verb: str, as_json: bool) -> list[str]:
+    """Seal what runs left unsealed, and say at once what was: the verb itself may be refused after it."""
+    from labctl.runtime.campaign_run import seal_what_runs_left
+
+    sealed = seal_what_runs_left(folder, verb)
+    for line in sealed:
+        click.echo(line, err=as_json)
+    return sealed
+
+
+@contextmanager
+def _passing_on(folder: Path) -> Generator[None, None, None]:
+    """What a verb wrote is said first, which the block does; then it is dated, and copied to the lab's server, where
+    lab.toml names an authority and a server: either may take long, or be interrupted.
+    """
+    try:
+        yield
+    finally:
+        stamp_if_asked(folder)
+        _copy_if_asked(folder)
 
 
 def _copy_if_asked(folder: Path) -> None:
@@ -287,27 +307,31 @@ def _copy_if_asked(folder: Path) -> None:
         click.echo(f"warning: not copied: {error}; later: labctl database copy {folder.name}", err=True)
 
 
-def _say_phase(folder: Path, lines: Sequence[str], reason: str, next_: str, as_json: bool) -> None:
-    """What a campaign has become: the lines and what comes next, or the same as a document."""
+def _say_phase(
+    folder: Path, lines: Sequence[str], reason: str, next_: str, as_json: bool, *, sealed: Sequence[str] = ()
+) -> None:
+    """What a campaign has become: the lines and what comes next, or the same as a document, in which the lines of what
+    was `sealed` before stand too.
+    """
     from labctl.store.verifying.verified import in_passing
 
-    _pass_on(folder)
-    if not as_json:
-        for line in lines:
-            click.echo(line)
-        click.echo(f"next: {next_}")
-        return
-    with in_passing(folder) as campaign:
-        state, arms = campaign.state, campaign.record().arms
-    found: Phase = {
-        "schema": "labctl.phase/1",
-        "campaign": folder.name,
-        "phase": str(state.phase),
-        "head": {"seq": state.last_seq, "hash": state.head},
-        "reason": reason or None,
-        "early": bool(state.unblinded_early),
-        "said": list(lines),
-    }
-    if arms:
-        found["arms"] = dict(arms)
-    print_json(found)
+    with _passing_on(folder):
+        if not as_json:
+            for line in lines:
+                click.echo(line)
+            click.echo(f"next: {next_}")
+            return
+        with in_passing(folder) as campaign:
+            state, arms = campaign.state, campaign.record().arms
+        found: Phase = {
+            "schema": "labctl.phase/1",
+            "campaign": folder.name,
+            "phase": str(state.phase),
+            "head": {"seq": state.last_seq, "hash": state.head},
+            "reason": reason or None,
+            "early": bool(state.unblinded_early),
+            "said": [*sealed, *lines],
+        }
+        if arms:
+            found["arms"] = dict(arms)
+        print_json(found)

@@ -5,18 +5,19 @@ May not: check an event (`trial` does), or keep what nobody reads.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from labctl.clock import SECOND, Anchor
+from labctl.clock import Anchor
 from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import body_of
 from labctl.core.events import LOOK_SAID_STOP, STOP_BY_HAND, EndReason, Event, Kind, sealed_gaps
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import outcome_from
-from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Spent, Void
+from labctl.core.record import Episode, HandStop, Practice, Record, Scene, Void
 from labctl.core.recorded.skew import clock_warnings
+from labctl.core.run_facts import Hours
 from labctl.core.session import Session, everyone, session_from
 from labctl.core.task import reached_after
 from labctl.core.trial import CampaignState, fold
@@ -62,7 +63,7 @@ class _Fold:
         self._staged: dict[str, Anchor] = {}  # by trial
         self._committed: dict[str, Scene] = {}  # by trial
         self._drove: dict[str, set[str]] = {}  # person -> trials
-        self._hours = _Hours()
+        self._hours = Hours()
         self._stopped: list[str] | None = None  # episodes that the standing stop by hand ended; None: none stands
 
     def record(self, state: CampaignState) -> Record:
@@ -180,81 +181,6 @@ class _Fold:
         scene = Scene(event.seq, trial, _at(event), body.get("photo") or {}, body.get("match") or {})
         self._scenes.append(scene)
         self._committed[trial] = scene
-
-
-class _Hours:
-    """What a run's time was spent on, as of the last event noted. While no run goes nothing is counted, nor is the time
-    from a killed run's last entry to what the next start, or closing, concluded of it.
-    """
-
-    def __init__(self) -> None:
-        self.spent: list[Spent] = []
-        self._doing: str | None = None  # None: no run goes
-        self._trial: str | None = None
-        self._held: dict[str, None] = {}
-        self._last: Anchor | None = None
-        self._tail = 0  # how many of the last stretches may be of after a kill
-        self._reset = 0  # from which stretch on nobody had ordered a next trial
-
-    def note(self, event: Event, operators: tuple[str, ...]) -> None:
-        """operators: of the session that was open until this event."""
-        now, last, kind = _at(event), self._last, event.kind
-        self._last = now
-        if self._doing is not None and last is not None and last.boot == now.boot:
-            seconds = (now.mono_ns - last.mono_ns) / SECOND
-            if 0 <= seconds <= _SILENT_S:
-                self.spent.append(Spent(self._doing, tuple(self._held), self._trial, operators, seconds, last))
-                self._tail += 1
-        if kind in (Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED) and self._doing is not None:
-            self._forget_dead_time()
-        self._tail = self._tail if kind in _CONCLUDES else 0
-        match kind:
-            case Kind.RUN_STARTED:
-                self._doing = self._doing if self._doing == "scoring" else "reset"
-            case Kind.RUN_STOPPED | Kind.CAMPAIGN_CLOSED:
-                self._doing = None
-            case Kind.HOLD_RAISED:
-                self._held[str(event.body["code"])] = None
-            case Kind.CELL_FAULTED:
-                self._held["faulted"] = None
-            case Kind.HOLD_CLEARED:
-                self._held.pop(str(event.body["code"]), None)
-            case Kind.FAULT_ACKNOWLEDGED:
-                self._held.pop("faulted", None)
-            case _:
-                pass
-        if kind in _DOING and self._doing is not None:
-            self._turn(_DOING[kind], event.trial)
-
-    def _turn(self, doing: str, trial: str | None) -> None:
-        if self._doing == "reset" != doing:
-            self.spent[self._reset :] = [replace(one, trial=trial) for one in self.spent[self._reset :]]
-        if doing == "reset" != self._doing:
-            self._reset = len(self.spent)
-        self._doing, self._trial = doing, None if doing == "reset" else trial
-
-    def _forget_dead_time(self) -> None:
-        """Of the stretches that end with what a later process wrote, the longest is the one that nobody ran in."""
-        tail = range(len(self.spent) - self._tail, len(self.spent))
-        if tail:
-            del self.spent[max(tail, key=lambda i: self.spent[i].seconds)]
-        self._reset = min(self._reset, len(self.spent))
-
-
-_SILENT_S = 12 * 3600.0  # a run that wrote nothing for as long was not there
-_DOING: Mapping[str, str] = {
-    Kind.TRIAL_STAGING: "staging",
-    Kind.SCENE_COMMITTED: "arming",
-    Kind.GO: "running",
-    Kind.EPISODE_ENDED: "scoring",
-    **dict.fromkeys((Kind.OUTCOME_RECORDED, Kind.EPISODE_VOIDED, Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED), "reset"),
-}
-_CONCLUDES: frozenset[str] = frozenset(
-    {
-        *(Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED, Kind.EPISODE_VOIDED, Kind.EPISODE_ENDED),
-        *(Kind.GAP, Kind.RECORDING_SEALED, Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED),
-    }
-)
 
 
 def _at(event: Event) -> Anchor:

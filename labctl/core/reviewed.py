@@ -269,6 +269,19 @@ def looked_at(record: Record) -> str:
     return f"{sum(item.reviewed is not None for item in items)} of {count(len(items), 'episode')} looked at"
 
 
+def not_reviewed(record: Record, name: str) -> str:
+    """Why a campaign of this name is not frozen before its review is finished, and what to do."""
+    items = queue(record)
+    left = len(unsettled(items))
+    if not left:
+        return f"the review of campaign {name} is not finished: labctl review {name} --finish, then freeze"
+    return (
+        f"{left} of {len(items)} episodes of campaign {name} are in dispute and not reviewed, and none can be once it "
+        f"is frozen: labctl review {name}, then labctl review {name} --finish; or freeze it as it is, which every "
+        f"report says: labctl freeze {name} --unreviewed"
+    )
+
+
 def how_frozen(record: Record, *, reviewed: bool) -> str:
     """How a campaign was frozen, in words."""
     return f"frozen, reviewed: {looked_at(record)}" if reviewed else "frozen without a review"

@@ -1,15 +1,19 @@
-"""What the journal says of a campaign's run beside the states of its trials, folded event by event.
+"""What the journal says of a campaign's run beside the states of its trials, and what its time was spent on, folded
+event by event.
 
 May not: hold the journal, the campaign or its ledger: screens are drawn from it, and in a journal every arm is sealed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from labctl.clock import SECOND, Anchor
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed, StageReached, body_of
-from labctl.core.events import Event, Kind
+from labctl.core.events import LOOK_SAID_STOP, EndReason, Event, Kind
 from labctl.core.published_state import Handover
+from labctl.core.record import Spent
 from labctl.core.task import reached_after
 from labctl.messages.body_parts import Detected
 
@@ -52,3 +56,143 @@ class RunFacts:
             if event.boot != self._boot:
                 self._boot, self.scored_ns = event.boot, []
             self.scored_ns.append(event.at_ns)
+
+
+class Hours:
+    """What a run's time was spent on, as of the last event noted. While no run goes nothing is counted, nor is the time
+    from a killed run's last entry to what the next start, closing, or another command wrote after it.
+    """
+
+    def __init__(self) -> None:
+        self.spent: list[Spent] = []
+        self._doing: str | None = None  # None: no run goes
+        self._trial: str | None = None
+        self._held: dict[str, None] = {}
+        self._last: Anchor | None = None
+        self._tail: list[tuple[Event, int | None]] = []  # last entries, each with the stretch that it ended, if they
+        # may be of a later process than the run that was killed
+        self._gone = False  # another command wrote: the run had been killed, and no other has started yet
+        self._reset = 0  # from which stretch on nobody had ordered a next trial
+
+    def note(self, event: Event, operators: tuple[str, ...]) -> None:
+        """operators: of the session that was open until this event."""
+        kind = event.kind
+        stretch = self._count(Anchor(event.at_ns, event.wall, event.boot), operators)
+        alone = kind in _NO_RUN or (kind == Kind.HOLD_RAISED and event.body["code"] == LOOK_SAID_STOP)
+        concluded = kind in (Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED)
+        self._tail = [*self._tail, (event, stretch)] if kind in _CONCLUDES or alone else []
+        if self._doing is not None and (alone or concluded):
+            if not self._gone:
+                self._forget(dead_stretches(self._tail))
+            self._gone = alone
+        if alone or concluded:
+            self._tail = []
+        match kind:
+            case Kind.RUN_STARTED:
+                self._doing = self._doing if self._doing == "scoring" else "reset"
+            case Kind.RUN_STOPPED | Kind.CAMPAIGN_CLOSED:
+                self._doing = None
+            case Kind.HOLD_RAISED:
+                self._held[str(event.body["code"])] = None
+            case Kind.CELL_FAULTED:
+                self._held["faulted"] = None
+            case Kind.HOLD_CLEARED:
+                self._held.pop(str(event.body["code"]), None)
+            case Kind.FAULT_ACKNOWLEDGED:
+                self._held.pop("faulted", None)
+            case _:
+                pass
+        if kind in _DOING and self._doing is not None:
+            self._turn(_DOING[kind], event.trial)
+
+    def _count(self, now: Anchor, operators: tuple[str, ...]) -> int | None:
+        """The time since the last entry, where a run went: the number of its stretch."""
+        last, self._last = self._last, now
+        if self._doing is None or self._gone or last is None or last.boot != now.boot:
+            return None
+        seconds = (now.mono_ns - last.mono_ns) / SECOND
+        if not 0 <= seconds <= _SILENT_S:
+            return None
+        self.spent.append(Spent(self._doing, tuple(self._held), self._trial, operators, seconds, last))
+        return len(self.spent) - 1
+
+    def _turn(self, doing: str, trial: str | None) -> None:
+        if self._doing == "reset" != doing:
+            self.spent[self._reset :] = [replace(one, trial=trial) for one in self.spent[self._reset :]]
+        if doing == "reset" != self._doing:
+            self._reset = len(self.spent)
+        self._doing, self._trial = doing, None if doing == "reset" else trial
+
+    def _forget(self, entries: Sequence[Sequence[int | None]]) -> None:
+        """Of each choice the longest stretch; one that was not counted is as long as can be."""
+        for choice in entries:
+            if choice and None not in choice:
+                index = max((i for i in choice if i is not None), key=lambda i: self.spent[i].seconds)
+                del self.spent[index]
+                self._reset -= index < self._reset
+
+
+def dead_stretches(tail: Sequence[tuple[Event, int | None]]) -> list[list[int | None]]:
+    """The stretches in which no process ran, before what was written after a kill. tail: the last entries of kinds that
+    a start, a closing or another command writes, each with the stretch before it; the last is theirs.
+
+    For each time in which none ran the stretches of which one is it, the longest; the latest time first. What a start
+    wrote is known by its count (`RunStarted.recovered`), what a closing did by its one time; a start that was killed in
+    its turn by what only a start concludes.
+    """
+    own = _first_of_last(tail)
+    from_ = _back(tail, own, (Kind.GAP,) if tail[own][0].kind == Kind.RECORDING_SEALED else ())
+    if tail[-1][0].kind == Kind.CAMPAIGN_CLOSED:  # which had a recording sealed before, that a run had left
+        from_ = _back(tail, own, (Kind.GAP, Kind.RECORDING_SEALED))
+    found = [[stretch for _, stretch in tail[from_ : own + 1]]]
+    earlier = next((i for i in range(from_) if _only_a_start(tail[i][0])), None)
+    if earlier is not None:
+        first = _back(tail, earlier, (Kind.GAP, Kind.RECORDING_SEALED))
+        found.append([stretch for _, stretch in tail[first : earlier + 1]])
+    return found
+
+
+def _first_of_last(tail: Sequence[tuple[Event, int | None]]) -> int:
+    """The place of the first entry that is certainly of the process that wrote the last one."""
+    last, at = tail[-1][0], len(tail) - 1
+    if last.kind == Kind.CAMPAIGN_CLOSED:
+        while at and tail[at - 1][0].at_ns == last.at_ns:
+            at -= 1
+    elif last.kind == Kind.RUN_STARTED:
+        left = len(last.body.get("recovered") or ())  # a line each, but for the gaps of a recording that was sealed
+        while at and left:
+            at -= 1
+            left -= tail[at][0].kind != Kind.GAP
+    return at
+
+
+def _back(tail: Sequence[tuple[Event, int | None]], at: int, kinds: Sequence[str]) -> int:
+    """The first of the entries of these kinds that lead to the one at a place without another between."""
+    while at and tail[at - 1][0].kind in kinds:
+        at -= 1
+    return at
+
+
+def _only_a_start(event: Event) -> bool:
+    """Whether only a start that concludes what a kill left writes such an entry."""
+    lost = event.kind in (Kind.EPISODE_ENDED, Kind.TRIAL_RELEASED) and event.body["reason"] == EndReason.PROCESS_LOST
+    return lost or (event.kind == Kind.EPISODE_VOIDED and bool(event.body.get("by_recovery")))
+
+
+_SILENT_S = 12 * 3600.0  # a run that wrote nothing for as long was not there
+_DOING: Mapping[str, str] = {
+    Kind.TRIAL_STAGING: "staging",
+    Kind.SCENE_COMMITTED: "arming",
+    Kind.GO: "running",
+    Kind.EPISODE_ENDED: "scoring",
+    **dict.fromkeys((Kind.OUTCOME_RECORDED, Kind.EPISODE_VOIDED, Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED), "reset"),
+}
+_CONCLUDES: frozenset[str] = frozenset(
+    {
+        *(Kind.TRIAL_RELEASED, Kind.TRIAL_SKIPPED, Kind.EPISODE_VOIDED, Kind.EPISODE_ENDED),
+        *(Kind.GAP, Kind.RECORDING_SEALED, Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED),
+    }
+)
+_NO_RUN: frozenset[str] = frozenset(  # commands write them that hold the campaign's lock: no run goes then
+    {Kind.LOOK_TAKEN, Kind.MEDIA_STORED, Kind.MEDIA_TRIMMED, Kind.CAMPAIGN_UNBLINDED}
+)

@@ -144,9 +144,11 @@ def features(found: Plan, terms: Terms, moved_s: Sequence[float]) -> dict[str, F
             made[f"labctl.action_{stage}"] = Feature(actions[stage], parts, unit)
     if age_s is not None:
         made["labctl.action_age"] = Feature(age_s, unit="s")
-    for name, prefix, unit in (("velocity", "dq", "rad/s"), ("torque", "tau", "N.m")):
+    for name, prefix in (("velocity", "dq"), ("torque", "tau")):
         wanted = [f"{prefix}.{joint}" for joint in joints]
         if all(column in columns for column in wanted):
+            each = [units[column] for column in wanted]  # of a rail or a base others than of its arm
+            unit = ", ".join(each if len(set(each)) > 1 else each[:1])
             made[f"labctl.joint_{name}"] = Feature(of(wanted)[:-1].astype(np.float32), tuple(joints), unit)
     for name, pose in poses.items():
         made[name] = Feature(of(pose)[:-1].astype(np.float32), tuple(c[4:] for c in POSE), "m, 1")

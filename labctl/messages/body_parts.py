@@ -225,7 +225,9 @@ class Link(TypedDict):
 
 
 class GapBody(TypedDict):
-    """Samples or frames are missing. holes: in how many places, of a camera's frames."""
+    """Samples or frames are missing. holes: in how many places, of a camera's frames. files: what a camera left that is
+    no video, so that no video's entry binds it, each with its digest.
+    """
 
     stream: str
     from_ns: int | None
@@ -233,6 +235,7 @@ class GapBody(TypedDict):
     lost: int | None
     why: str
     holes: NotRequired[int]
+    files: NotRequired[Sequence[FileEntry]]
 
 
 class ChunkGap(GapBody):

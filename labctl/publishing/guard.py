@@ -5,6 +5,7 @@ May not: follow a link, open what the manifest does not list, or go on after the
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import stat
@@ -136,12 +137,34 @@ def _walk(folder: Path) -> Iterator[tuple[str, int]]:
                         f"{shown!r} has {count(found.st_nlink, 'name')} (hard links), by which it could be another's; "
                         "copy the folder file by file"
                     )
-                if found.st_size > FILLED and 512 * found.st_blocks < found.st_size // 100:
+                few = found.st_size // 100
+                if found.st_size > FILLED and 512 * found.st_blocks < few and not _has_data(Path(entry.path), few):
                     raise BrokenRecord(
-                        f"{shown!r} says {found.st_size} bytes and has {512 * found.st_blocks} on the disk: "
+                        f"{shown!r} says {found.st_size} bytes and has fewer than {few} of data: "
                         "holes, which would be read for hours; get the folder anew"
                     )
                 yield name, found.st_size
+
+
+def _has_data(path: Path, least: int) -> bool:
+    """Has a file so many bytes that are no holes? FUSE may say of any file that it has no blocks, ZFS of one that was
+    written a moment ago; where a file system does not know of holes, all of a file is data.
+    """
+    with file_errors(str(path)):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            found = at = 0
+            while found < least:
+                begins = os.lseek(descriptor, at, os.SEEK_DATA)
+                at = os.lseek(descriptor, begins, os.SEEK_HOLE)
+                found += at - begins
+        except OSError as error:
+            if error.errno == errno.ENXIO:  # no data from there on
+                return False
+            raise
+        finally:
+            os.close(descriptor)
+    return True
 
 
 def _digest(path: Path, size: int) -> str:

@@ -11,6 +11,7 @@ from labctl.clock import wall_ns
 from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.errors import LabctlError
+from labctl.messages.body_parts import GapBody
 from labctl.publishing.guard import check_path
 from labctl.publishing.leaving_out import files_of
 from labctl.publishing.manifest import PLAIN_NAME
@@ -61,6 +62,9 @@ def _names(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
 def _files(events: Sequence[Event]) -> Iterator[str]:
     for _, _, name in files_of(events):
         yield name
+    for event in events:
+        if event.kind == Kind.GAP:
+            yield from (str(entry["file"]) for entry in body_of(event, GapBody).get("files") or ())
     historical = body_of(events[0], CampaignOpened).get("historical")
     if historical is not None:
         yield historical["file"]

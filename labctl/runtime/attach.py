@@ -16,7 +16,7 @@ from typing import NotRequired, TypedDict
 import zmq
 
 from labctl.bus import Body, Message, decode, encode
-from labctl.clock import MILLISECOND, SECOND, Clock, began
+from labctl.clock import MILLISECOND, SECOND, Clock, began, began_before
 from labctl.errors import StateError
 from labctl.messages.motion import Stop
 from labctl.messages.processes import CommandSent, EndRun
@@ -192,13 +192,16 @@ def run_of(folder: Path) -> Contact | None:
     """
     try:
         found = json.loads((folder / CONTACT).read_text("utf-8"))
-        pid = int(found["pid"])
+        pid, written_s = int(found["pid"]), (folder / CONTACT).stat().st_mtime
         gone = "sockets" in found and not Path(found["sockets"]).is_dir()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         return None
     if not 0 < pid < 2**31:  # no process; a signal to 0 or below goes to many
         return None
-    another = "began" in found and found["began"] != began(pid)  # which has the id of a run that was killed
+    if found.get("began") is not None:
+        another = found["began"] != began(pid)  # which has the id of a run that was killed
+    else:  # of before November 2026
+        another = not began_before(pid, written_s)
     return None if another or gone or not is_there(pid) else found
 
 

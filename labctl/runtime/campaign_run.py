@@ -32,12 +32,12 @@ from labctl.runtime.hosting.cell_nodes import (
     camera_names,
     lacks_terminal,
     node_names,
-    socket_folder,
     with_terminal,
 )
 from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.simulated_host import LoopHost
+from labctl.runtime.hosting.socket_folder import socket_folder
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.seal import OwnSeal, joint_seal
@@ -129,13 +129,15 @@ def seal_what_runs_left(folder: Path, verb: str, *, anchor: Anchor | None = None
 def _seal_the_rest(campaign: Campaign, anchor: Callable[[], Anchor]) -> list[str]:
     if campaign.state.phase not in (Phase.OPEN, Phase.CLOSED) or not unsealed(campaign.record()):
         return []
+    sealed: list[str] = []
     try:
         _wait_for_orphans(campaign.folder, MonotonicClock())
         writer = CampaignWriter(campaign, anchor, _log.info, WHO)
         with closing(_traces(campaign)) as traces:
-            return seal_what_is_left(writer, traces)
+            sealed.extend(seal_what_is_left(writer, traces))
     except (StorageError, BrokenRecord, MissingExtra, ModuleNotFoundError) as error:  # an install that reads no videos
-        return [f"what was recorded of episodes that are over cannot be sealed: {error}"]
+        sealed.append(f"what was recorded of episodes that are over cannot be sealed: {error}")
+    return sealed
 
 
 def _traces(campaign: Campaign) -> TraceStore:

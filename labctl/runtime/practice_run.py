@@ -16,8 +16,9 @@ from labctl.devices import load
 from labctl.errors import InputError
 from labctl.nodes.practice import Ended, PracticeNode, View
 from labctl.plain import Json
-from labctl.runtime.hosting.cell_nodes import NodeSpec, lacks_terminal, socket_folder, stand_in, with_terminal
+from labctl.runtime.hosting.cell_nodes import NodeSpec, lacks_terminal, stand_in, with_terminal
 from labctl.runtime.hosting.lease_keeper import terms_of
+from labctl.runtime.hosting.socket_folder import socket_folder
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
 

@@ -12,7 +12,7 @@ from functools import partial
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold
-from labctl.core.rollout import Phase, Rollout, recording_body, recording_gaps, steady_rates
+from labctl.core.rollout import Rollout, recording_body, recording_gaps, steady_rates
 from labctl.core.task import condition_of
 from labctl.messages.body_parts import GapBody
 from labctl.messages.pictures import FrameGap
@@ -95,8 +95,7 @@ def note_gap(writer: CampaignWriter, rollout: Rollout, gap: GapBody, *, private:
     sealed instead, and no entry says that it is.
     """
     if private:
-        late = rollout.phase == Phase.SEALED  # nothing binds it any more
-        (writer.ledger.keep_late if late else writer.ledger.seal_gap)(rollout.episode, gap)
+        writer.ledger.seal_gap(rollout.episode, gap)
         return
     rollout.gaps.append(gap)
     writer.log(Kind.GAP, gap, trial=rollout.trial, episode=rollout.episode)
@@ -106,7 +105,7 @@ def note_late(writer: CampaignWriter, sent: Late) -> None:
     """A chunk came after its recording was sealed, and so is not stored."""
     gap = GapBody(stream=sent.stream, from_ns=None, to_ns=None, lost=sent.n, why="came after the seal")
     if sent.private:
-        writer.ledger.keep_late(sent.episode, gap)
+        writer.ledger.seal_gap(sent.episode, gap)
         return
     trial = next(t.id for t in writer.state.trials.values() if sent.episode in t.episodes)
     writer.log(Kind.GAP, gap, trial=trial, episode=sent.episode)

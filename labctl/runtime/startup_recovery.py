@@ -6,6 +6,7 @@ May not: arm, stage or restart anything; the conclusions are events and lines fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 
 from labctl.core.events import Kind
@@ -36,23 +37,22 @@ def recover(writer: CampaignWriter, traces: TraceStore) -> list[str]:
         for item in pending:
             writer.log(item.kind, item.body, trial=item.trial, episode=item.episode)
             sentences.append(item.text)
-        sealed = seal_what_is_left(writer, traces)
+        sealed = list(seal_what_is_left(writer, traces))
         sentences += sealed
         if not pending and not sealed:
             return sentences
 
 
-def seal_what_is_left(writer: CampaignWriter, traces: TraceStore) -> list[str]:
+def seal_what_is_left(writer: CampaignWriter, traces: TraceStore) -> Iterator[str]:
     """Seal the recording of every episode that is over and whose recording is not: one that a person voided before it
-    was sealed, or that never began, too. Nothing may write into them any more. Returns what was sealed, a line each.
+    was sealed, or that never began, too. Nothing may write into them any more. Yields what was sealed, a line each, as
+    soon as it is: the next one may fail.
     """
     left = unsealed(record_of(writer.campaign.events(), writer.state))
     recorded = {*traces.episodes(), *filmed(writer.campaign.folder)} if left else set[str]()
-    return [
-        seal_what_is_there(writer, traces, trial, episode)
-        for trial, episode in left
-        if episode in recorded or episode == trial.episode
-    ]
+    for trial, episode in left:
+        if episode in recorded or episode == trial.episode:
+            yield seal_what_is_there(writer, traces, trial, episode)
 
 
 def unsealed(record: Record) -> list[tuple[Trial, str]]:

@@ -19,9 +19,9 @@ from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
-from labctl.core.reviewed import how_frozen, queue, unsettled
+from labctl.core.reviewed import how_frozen, not_reviewed
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, advance, fold, tally
-from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.errors import BrokenRecord, InputError, StateError, StorageError
 from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_file
 from labctl.store.chain_heads import append_head, chain_and_head_problems, head_text
 from labctl.store.database_backend import sqlite_url
@@ -289,7 +289,11 @@ def close_campaign(
         _check_phase(campaign, Phase.OPEN, "close")
         trials = campaign.state.trials.values()
         for trial in trials:
-            if trial.state in (State.ARMED, State.RUNNING, State.SCORING):
+            if trial.state == State.SCORING:
+                raise StateError(
+                    f"{trial.place} has ended and has no score; score or void it first: labctl run {folder.name}"
+                )
+            if trial.state in (State.ARMED, State.RUNNING):
                 raise StateError(
                     f"{trial.place} has an open episode (it is {trial.state}); "
                     f"end it, or start `labctl run {folder.name}` once to conclude what a crash left, then close"
@@ -324,7 +328,7 @@ def freeze_campaign(folder: Path, *, who: str, unreviewed: bool = False, anchor:
         if not reviewed:
             _check_phase(campaign, Phase.CLOSED, "freeze")
             if not unreviewed:
-                raise StateError(_not_reviewed(campaign))
+                raise StateError(not_reviewed(campaign.record(), folder.name))
         _, head = campaign.journal.head()
         campaign.log(Kind.CAMPAIGN_FROZEN, {"reviewed": reviewed, "head": head}, anchor=now, who=who)
         return [how_frozen(campaign.record(), reviewed=reviewed), _head_line(campaign)]
@@ -356,18 +360,6 @@ def unblind_campaign(
         return [f"{how}; the commitment {campaign.opened['commitment']} holds", _head_line(campaign)]
 
 
-def _not_reviewed(campaign: Campaign) -> str:
-    name, items = campaign.folder.name, queue(campaign.record())
-    left = len(unsettled(items))
-    if not left:
-        return f"the review of campaign {name} is not finished: labctl review {name} --finish, then freeze"
-    return (
-        f"{left} of {len(items)} episodes of campaign {name} are in dispute and not reviewed, and none can be once it "
-        f"is frozen: labctl review {name}, then labctl review {name} --finish; or freeze it as it is, which every "
-        f"report says: labctl freeze {name} --unreviewed"
-    )
-
-
 @contextmanager
 def writing(folder: Path, verb: str, anchor: Anchor | None) -> Generator[tuple[Campaign, Anchor], None, None]:
     """A campaign that one verb may write into, and the time it does; what it wrote has a head outside the database when
@@ -378,7 +370,11 @@ def writing(folder: Path, verb: str, anchor: Anchor | None) -> Generator[tuple[C
         now, before = anchor or MonotonicClock().anchor(), campaign.journal.head()
         yield campaign, now
         if campaign.journal.head() != before:
-            append_head(folder, *campaign.journal.head(), now.wall)
+            try:
+                append_head(folder, *campaign.journal.head(), now.wall)
+            except StorageError as error:
+                text = f"{verb} is done and journalled, {_head_line(campaign)}; but heads.log does not hold that head"
+                raise StorageError(f"{text}: {error}") from error
 
 
 def _check_phase(campaign: Campaign, phase: Phase, verb: str) -> None:

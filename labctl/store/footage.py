@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,11 +28,13 @@ if TYPE_CHECKING:  # whoever compares digests alone does not wait for numpy
 @dataclass(frozen=True, slots=True)
 class Footage:
     """`videos`: {camera: {file, sha256, frames, about?, depth?}} as sealed, paths relative to the campaign; about:
-    {file, sha256}, depth: {file, sha256, frames}. `notes`: [(camera, what is wrong with a file)].
+    {file, sha256}, depth: {file, sha256, frames}. `notes`: [(camera, what is wrong with a file)]; `strange`: by note,
+    the files that are no video, and what lies beside them, as far as they can be read.
     """
 
     videos: dict[str, VideoEntry] = field(default_factory=dict[str, VideoEntry])
     notes: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    strange: dict[tuple[str, str], list[FileEntry]] = field(default_factory=dict[tuple[str, str], list[FileEntry]])
 
 
 def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool = False) -> Footage:
@@ -49,6 +52,7 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
         path = folder / "video" / episode / f"{camera}.mp4"
         if not path.is_file():
             continue
+        about, depth = path.with_suffix(".json"), path.with_suffix(".depth.mkv")
         try:
             cut = mend(path)
             if cut:
@@ -56,20 +60,29 @@ def footage(folder: Path, episode: str, cameras: Sequence[str], *, durable: bool
                 found.notes.append((camera, cut_off))
             entry = VideoEntry(**_video_file(folder, path))
         except LabctlError as error:
-            found.notes.append((camera, str(error)))
+            _no_video(found, folder, camera, error, (path, about, depth))
             continue
         found.videos[camera] = entry
-        about, depth = path.with_suffix(".json"), path.with_suffix(".depth.mkv")
         try:
             if about.is_file():
                 entry["about"] = _file(folder, about)
             if depth.is_file():
                 entry["depth"] = _video_file(folder, depth)
         except LabctlError as error:
-            found.notes.append((camera, str(error)))
+            _no_video(found, folder, camera, error, (depth,))
     if durable:
         _sync(folder, folder / "video" / episode)
     return found
+
+
+def _no_video(found: Footage, folder: Path, camera: str, error: LabctlError, paths: Sequence[Path]) -> None:
+    """Files that no video's entry binds: what cannot be read as a video may be all that there is of a camera."""
+    note = (camera, str(error))
+    found.notes.append(note)
+    for path in paths:
+        with suppress(LabctlError):  # it cannot be read at all, as the note says
+            if path.is_file():
+                found.strange.setdefault(note, []).append(_file(folder, path))
 
 
 def filmed(folder: Path) -> set[str]:
@@ -88,16 +101,35 @@ def _sync(campaign: Path, videos: Path) -> None:
 
 def file_gaps(found: Footage, written: Mapping[str, int]) -> list[GapBody]:
     """What is wrong with the files as gaps: damage, and frames that a camera wrote (`written`) and its file lacks."""
-    wrong: list[tuple[str, int | None, str]] = [(camera, None, why) for camera, why in found.notes]
+    gaps = [_gap(camera, None, why, found.strange.get((camera, why), ())) for camera, why in found.notes]
     for camera, frames in written.items():
         there = found.videos[camera]["frames"] if camera in found.videos else 0
         if there != frames:
             held = f"its video holds {count(there, 'frame')}, {frames} were written"
-            wrong.append((camera, max(0, frames - there), held))
-    return [
-        {"stream": f"camera/{camera}", "from_ns": None, "to_ns": None, "lost": lost, "why": why}
-        for camera, lost, why in wrong
-    ]
+            gaps.append(_gap(camera, max(0, frames - there), held))
+    return gaps
+
+
+def _gap(camera: str, lost: int | None, why: str, files: Sequence[FileEntry] = ()) -> GapBody:
+    gap: GapBody = {"stream": f"camera/{camera}", "from_ns": None, "to_ns": None, "lost": lost, "why": why}
+    if files:
+        gap["files"] = list(files)
+    return gap
+
+
+def check_strange(folder: Path, gap: GapBody, whose: str) -> tuple[list[Problem], list[str]]:
+    """Which of the files that a gap binds (`Footage.strange`) have changed; and a note on each that is gone: it is no
+    video, and goes nowhere with a record.
+    """
+    found: list[Problem] = []
+    notes: list[str] = []
+    for entry in gap.get("files") or ():
+        if not (folder / entry["file"]).is_file():
+            notes.append(
+                f"{entry['file']} ({whose}), which could not be read as a video when it was sealed, is not here"
+            )
+        found += [one for one in check_files(folder, {**entry}, whose) if not one.what.startswith("missing ")]
+    return found, notes
 
 
 def check_files(

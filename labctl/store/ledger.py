@@ -11,14 +11,15 @@ import json
 import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 
 from labctl.bus import Body
 from labctl.core.design import Schedule, compared_positions, drbg
-from labctl.core.event_bodies import CampaignOpened, Form, body_of
+from labctl.core.event_bodies import Form
 from labctl.core.events import SEALED_GAP, Event, Kind, canonical, sealed_gaps
 from labctl.errors import BrokenRecord, StateError
-from labctl.messages.body_parts import GapBody, Link, Opening, SlotWithArm, StreamEntry, Unsealed
+from labctl.messages.body_parts import GapBody, Opening, SlotWithArm, StreamEntry, Unsealed
 from labctl.plain import Json
 from labctl.store.atomic_files import append_line, file_errors, replace_file, whole_lines
 
@@ -26,7 +27,6 @@ FOLDER = "seal"
 SCHEDULE, PROTOCOL, OPENINGS = "schedule.json", "protocol.toml", "openings.jsonl"
 TRACES = "traces.db"  # of the campaign, beside the seal; of streams that tell arms apart, in it
 CARDS = "cards.json"  # there only when the protocol names policy cards
-LATE = "late.jsonl"  # chunks of streams that tell arms apart that came after their recording was sealed
 REVEALS = "reveals.jsonl"  # of a cell of a joint campaign: the arms that its seal host gave it, one trial at a time
 SEALED_TRACES = f"{FOLDER}/{TRACES}"  # its path in a campaign's folder
 OPENED = tuple(f"{FOLDER}/{name}" for name in (SCHEDULE, PROTOCOL, OPENINGS, CARDS))  # what may leave once unblinded
@@ -201,17 +201,20 @@ class Ledger:
 
     def seal_gap(self, episode: str, gap: GapBody) -> None:
         """Keep what is missing of a stream that tells arms apart: in the journal that there is a gap would tell which
-        arm ran. Bound like every sealed value. On the disk when this returns. Raises StorageError.
+        arm ran. Bound like every sealed value, what came after its recording was sealed by the next entry that binds.
+        On the disk when this returns. Raises StorageError.
         """
-        self.seal_value(episode, f"{SEALED_GAP}{len(self.gaps(episode))}", gap)
+        known = self.gaps(episode)
+        self.seal_value(episode, f"{SEALED_GAP}{len(known)}", gap)
+        self._gaps[episode] = [*known, gap]
 
     def gaps(self, episode: str) -> list[GapBody]:
         """The gaps of an episode that are sealed. Raises BrokenRecord when the openings are damaged."""
-        return sealed_gaps(self.open_all()["openings"]).get(episode, [])
+        return self._gaps.get(episode, [])
 
-    def keep_late(self, episode: str, gap: GapBody) -> None:
-        """The same of what came once the recording was sealed, when nothing of it is bound any more. StorageError."""
-        append_line(self._seal / LATE, canonical({"episode": episode, **gap}).decode(), mode=_PRIVATE, durable=True)
+    @cached_property
+    def _gaps(self) -> dict[str, list[GapBody]]:
+        return sealed_gaps(self.open_all()["openings"])
 
     def binding(self, kind: str, body: Body) -> Body:
         """An entry's body with what binds the values sealed so far, and nothing besides: how many there are, or whether
@@ -265,21 +268,6 @@ def compared_trials(slots: Sequence[SlotWithArm], secret: bytes) -> dict[int, tu
     return {block: (at[block, one], at[block, two]) for block, (one, two) in zip(blocks, drawn, strict=True)}
 
 
-def check_compared(events: Sequence[Event], opened: Unsealed) -> list[str]:
-    """Which of the pairs that were compared by preference is not the one that was drawn for its block."""
-    asked = [event for event in events if event.kind == Kind.PREFERENCE_ASKED]
-    if not asked:
-        return []
-    pairs = compared_trials(opened["schedule"], bytes.fromhex(opened["secret_hex"])).values()
-    drawn = {second: first for first, second in pairs}
-    owner = {event.episode: event.trial for event in events if event.kind == Kind.ARM_REVEALED}
-    return [
-        f"journal seq {event.seq} ({event.kind}): these two episodes are not the pair that was drawn for their block"
-        for event in asked
-        if drawn.get(event.trial or "") != owner.get(event.body["first"])
-    ]
-
-
 def roots_of(secret: bytes, sha256s: Sequence[str]) -> list[bytes]:
     """What binds the first 0, 1, 2, … of the sealed values in this order. Only who has the secret can compute it."""
     roots = [drbg(secret, "openings")]
@@ -303,7 +291,7 @@ def check_roots(events: Sequence[Event], opened: Unsealed) -> list[str]:
     """
     roots = roots_of(bytes.fromhex(opened["secret_hex"]), [opening["sha256"] for opening in opened["openings"]])
     at = {root.hex(): number for number, root in enumerate(roots)}
-    bound, final = None, False
+    bound, last = None, ""
     for event in events:
         root = event.body.get("openings_root") if event.kind in BINDING else None
         if root is None:
@@ -312,15 +300,17 @@ def check_roots(events: Sequence[Event], opened: Unsealed) -> list[str]:
         if number < (bound or 0):
             text = "the values sealed until then are not those that are there now: changed, added, removed or moved"
             return [f"journal seq {event.seq} ({event.kind}): {text}"]
-        bound, final = number, event.kind == Kind.CAMPAIGN_FROZEN
+        bound, last = number, event.kind
     if bound is None:
         return []
+    final, goes_on = last == Kind.CAMPAIGN_FROZEN, last not in (Kind.CAMPAIGN_FROZEN, Kind.CAMPAIGN_CLOSED)
     after = "the campaign was frozen" if final else "it was over"
     sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
     void = {event.episode for event in events if event.kind == Kind.EPISODE_VOIDED}
     return [
         f"episode {one['episode']}: a sealed value was added after {after}"
         for one in opened["openings"][bound:]
+        if not (goes_on and one["field"].startswith(SEALED_GAP))  # of a chunk that came after the seal
         if final or one["episode"] in sealed or (one["episode"] in void and not one["field"].startswith(_OF_STREAMS))
     ]
 
@@ -353,45 +343,6 @@ def check_commitment(commitment: str, opened: Unsealed) -> list[str]:
     return [
         f"the opened schedule gives {found[:16]}…, published was {commitment[:16]}…: it is not the one that was drawn"
     ]
-
-
-def check_digests(opened: Unsealed) -> list[str]:
-    """Which of the opened values does not give its own digest."""
-    secret = bytes.fromhex(opened["secret_hex"])
-    return [
-        f"episode {one['episode']}: a sealed value does not give its own digest"
-        for one in opened["openings"]
-        if sealed_digest(secret, one["episode"], one["field"], one["value"]) != one["sha256"]
-    ]
-
-
-def check_openings(events: Sequence[Event], opened: Unsealed) -> list[str]:
-    """What is wrong between the journal's sealed digests and the opened values: each must open, arms to those drawn."""
-    arms = {slot["trial"]: slot["arm"] for slot in opened["schedule"]}
-    values: dict[tuple[str, str], tuple[str, Json]] = {}
-    problems = check_digests(opened)
-    for opening in opened["openings"]:
-        values[opening["episode"], opening["sha256"]] = (opening["field"], opening["value"])
-    for link in [link for event in events for link in _links(event)]:
-        if ("", link.get("sealed", "")) not in values:
-            problems.append(f"the anchors shared with campaign {link['campaign']}: their sealed value was not opened")
-    for event in events:
-        if event.kind not in SEALING or "sealed" not in event.body:
-            continue
-        opening = values.get((event.episode or "", event.body.get("sealed", "")))
-        here = f"journal seq {event.seq} ({event.kind}), episode {event.episode}"
-        if opening is None:
-            problems.append(f"{here}: its sealed value was not opened")
-        elif event.kind == Kind.ARM_REVEALED and opening != ("arm", arms.get(event.trial or "")):
-            problems.append(f"{here}: the arm that was sealed is not the one drawn for trial {event.trial}")
-    return problems
-
-
-def _links(event: Event) -> list[Link]:
-    """The links of a CampaignOpened that hold a sealed value."""
-    if event.kind != Kind.CAMPAIGN_OPENED:
-        return []
-    return [link for link in body_of(event, CampaignOpened).get("links") or [] if "sealed" in link]
 
 
 def _others_may(path: Path) -> bool:

@@ -10,13 +10,14 @@ import os
 from pathlib import Path
 from typing import Self
 
-from labctl.clock import MILLISECOND, SECOND, Clock
+from labctl.clock import MILLISECOND, SECOND, Clock, began_before
 from labctl.errors import StateError
 from labctl.store.atomic_files import file_errors
 
 POLL_NS = 20 * MILLISECOND
 PATIENCE_NS = SECOND
 LOCKS = ".locks"  # of a lab's cells
+OF_CAMPAIGN = ".lock"
 
 
 class Lock:
@@ -79,9 +80,21 @@ class Lock:
         return StateError(f"{self._what} is in use by {holder}; wait for it to end, or end it{how}")
 
 
+def holder(path: Path) -> str:
+    """The verb of the process that holds a lock, as far as its file and this host's processes say; "" where nobody
+    does. Nothing is locked by asking.
+    """
+    try:
+        pid, _, verb = path.read_text("utf-8").strip().partition(" ")
+        there = began_before(int(pid), path.stat().st_mtime)  # else it has the id of one that was killed
+    except (OSError, ValueError):
+        return ""
+    return verb if there else ""
+
+
 def campaign_lock(folder: Path, verb: str, clock: Clock | None = None) -> Lock:
     """The lock of a campaign's one writer; `folder` is the campaign's."""
-    return Lock(folder / ".lock", verb, what=f"campaign {folder.name}", clock=clock)
+    return Lock(folder / OF_CAMPAIGN, verb, what=f"campaign {folder.name}", clock=clock)
 
 
 def cell_lock(folder: Path, cell: str, verb: str, clock: Clock | None = None) -> Lock:

@@ -30,6 +30,7 @@ LOOKS_AT_EVENTS = {
     "labctl/store/verifying/timestamps.py": "stamps of heads, and how long after each entry they were given",
     "labctl/store/verifying/verify.py": "digests of whatever is there, also where a history cannot be folded",
     "labctl/store/verifying/recordings.py": "the same",
+    "labctl/store/verifying/opened_seal.py": "the same, against what was opened",
     "labctl/store/server/copying.py": "which recordings the entries that it sends seal, and whether they unblind",
     "labctl/store/media/held.py": "which files were sealed, stored and removed, also where no history can be folded",
     "labctl/store/problem.py": "hands each entry to what verifies it",

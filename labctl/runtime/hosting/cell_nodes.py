@@ -11,7 +11,6 @@ import importlib.resources
 import logging
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -103,13 +102,6 @@ def build_node(name: str, spec: NodeSpec) -> Node:
         table = next(sensor for sensor in cell.sensor if sensor.node == name)
         return SensorNode(load_sensor(table, spec), table, real_time=spec.real_time, chunk_ns=spec.chunk_ns)
     return _camera_node(name, spec)
-
-
-@contextmanager
-def socket_folder() -> Iterator[Path]:
-    """A folder for the sockets of processes: its path short enough for an ipc address, for its owner alone."""
-    with tempfile.TemporaryDirectory(prefix="labctl-", ignore_cleanup_errors=True) as name:
-        yield Path(name)
 
 
 def lacks_terminal(cell: Cell) -> bool:

@@ -13,10 +13,13 @@ from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
 from labctl.core.events import Event, Kind, digest, sealed_gaps
 from labctl.core.recorded.skew import clock_warnings
 from labctl.errors import LabctlError
+from labctl.messages.body_parts import GapBody
+from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import sqlite_url
-from labctl.store.footage import check_files, filmed, index_notes
+from labctl.store.footage import check_files, check_strange, filmed, index_notes
 from labctl.store.journal import events_of
 from labctl.store.ledger import Ledger, sealed_values
+from labctl.store.locks import OF_CAMPAIGN, holder
 from labctl.store.media.looking import media_of
 from labctl.store.problem import Found, Problem
 
@@ -43,7 +46,10 @@ def check_recordings(folder: Path, events: Sequence[Event], found: Found, chosen
         found.guard(UNREADABLE, "traces.db", lambda: _check_traces(folder, events, sealed, found))
     elsewhere, notes = media_of(folder, events)
     found.notes += notes
-    found.each(sealed, lambda event, own: _check_videos(folder, event, own, elsewhere))
+    gaps = _file_gaps(events)
+    found.each(
+        sealed, lambda event, own: _check_videos(folder, event, own, elsewhere, gaps.get(event.episode or "", ()))
+    )
 
 
 def _sealed_gaps(event: Event) -> list[str]:
@@ -57,18 +63,47 @@ def _sealed_gaps(event: Event) -> list[str]:
         return []  # openings that are none are named where the seal is checked
 
 
-def _check_videos(folder: Path, event: Event, found: Found, elsewhere: Collection[str]) -> None:
+def _file_gaps(events: Sequence[Event]) -> dict[str, list[GapBody]]:
+    """By episode, the gaps that bind files which are no video."""
+    found: dict[str, list[GapBody]] = {}
+    for event in events:
+        if event.kind == Kind.GAP and event.body.get("files"):
+            found.setdefault(event.episode or "", []).append(body_of(event, GapBody))
+    return found
+
+
+def _check_videos(
+    folder: Path, event: Event, found: Found, elsewhere: Collection[str], gaps: Sequence[GapBody] = ()
+) -> None:
+    episode = event.episode or ""
     for camera, video in event.body.get("videos", {}).items():
         whose = f"episode {event.episode}, {camera}"
         found.videos += 1
         found.guard(
             "unreadable video",
             f"{video['file']} ({whose})",
-            lambda v=video, w=whose: found.of_recording(
-                event.episode or "", check_files(folder, v, w, elsewhere=elsewhere)
-            ),
-            episode=event.episode or "",
+            lambda v=video, w=whose: found.of_recording(episode, check_files(folder, v, w, elsewhere=elsewhere)),
+            episode=episode,
         )
+    found.guard("unreadable video", f"episode {episode}", lambda: _check_strange(folder, event, gaps, found))
+
+
+def _check_strange(folder: Path, event: Event, gaps: Sequence[GapBody], found: Found) -> None:
+    """What lies among an episode's videos and is none, bound by a gap; and what no entry binds."""
+    episode, whose = event.episode or "", f"episode {event.episode}"
+    known: set[str] = set()
+    for gap in gaps:
+        problems, notes = check_strange(folder, gap, whose)
+        found.of_recording(episode, problems)
+        found.notes += notes
+        known.update(entry["file"] for entry in gap.get("files") or ())
+    for video in event.body.get("videos", {}).values():
+        known.update(entry["file"] for entry in (video, video.get("depth"), video.get("about")) if entry)
+    with file_errors(str(folder / "video" / episode)):
+        there = sorted((folder / "video" / episode).glob("*")) if episode else []
+    for name in (path.relative_to(folder).as_posix() for path in there):
+        if name not in known:
+            found.notes.append(f"{name} ({whose}) is bound by no entry of the journal: a change of it cannot be seen")
 
 
 def _hidden_streams(folder: Path, events: Sequence[Event]) -> dict[str, Streams]:
@@ -85,24 +120,32 @@ def _check_unsealed(folder: Path, store: TraceStore, events: Sequence[Event], fo
     if not known.issuperset(recorded):  # one that began since
         known = {event.episode for event in events_of(folder) if event.kind == Kind.ARM_REVEALED}
     sealed = {event.episode for event in events if event.kind == Kind.RECORDING_SEALED}
-    over = {event.episode for event in events if event.kind in (Kind.EPISODE_ENDED, Kind.EPISODE_VOIDED)}
+    over = {event.episode: event.seq for event in events if event.kind in (Kind.EPISODE_ENDED, Kind.EPISODE_VOIDED)}
+    on = max((event.seq for event in events if event.kind in (Kind.TRIAL_STAGING, Kind.RUN_STOPPED)), default=0)
+    runs = holder(folder / OF_CAMPAIGN).startswith("run ")
     for episode in recorded:
         where = f"traces.db episode {episode}"
         if episode not in known:
             found.problems.append(Problem("unsealed trace", where, "the journal knows no such episode"))
     closed = any(event.kind == Kind.CAMPAIGN_CLOSED for event in events)
     for episode in sorted({*recorded, *filmed(folder)} & known - sealed):
-        found.notes.append(f"what was recorded of episode {episode} is not sealed: {_why(episode in over, closed)}")
+        found.notes.append(
+            f"what was recorded of episode {episode} is not sealed: {_why(over.get(episode), closed, runs, on)}"
+        )
 
 
-def _why(over: bool, closed: bool) -> str:
-    """Why a recording has no RecordingSealed, and what follows."""
-    if not over:
+def _why(over: int | None, closed: bool, runs: bool, on: int) -> str:
+    """Why a recording has no RecordingSealed, and what follows. over: the entry of its end or void; runs: whether a run
+    goes; on: the last entry by which a run has gone on to another trial, or stopped.
+    """
+    if over is None:
         return "it goes on, or nobody concluded what a crash left; start this run again, which seals it"
     unproven = "nothing in the journal says what its traces and videos were, so that a change of them cannot be seen"
     if closed:
         return f"{unproven}; runs and closings of before 2026-11-26 left episodes so that were void before their seal"
-    return f"{unproven} yet; it is being sealed, or the next start of its run seals what is there, or labctl close"
+    if runs and on < over:  # else that run gave it up
+        return f"{unproven} yet; it is being sealed"
+    return f"{unproven} yet; the next start of its run seals what is there, or labctl close"
 
 
 def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: Found) -> None:

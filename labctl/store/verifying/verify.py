@@ -34,14 +34,12 @@ from labctl.store.ledger import (
     SEALING,
     Ledger,
     check_commitment,
-    check_compared,
-    check_digests,
-    check_openings,
     check_roots,
 )
 from labctl.store.opened_body import check_format, format_of, historical_problems, not_bound
 from labctl.store.opened_list import OPENED, problems_of
 from labctl.store.problem import Found, Problem
+from labctl.store.verifying.opened_seal import check_compared, check_digests, check_openings
 from labctl.store.verifying.recordings import DAMAGED_SEAL, check_recordings
 from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld, but_withheld
 

@@ -112,7 +112,13 @@ def test_parquet_mcap_and_lerobot_carry_names_and_units(folder: Path, driver: st
     assert tuple(info["features"]["action"]["names"]) == AXES[driver]
     assert tuple(info["features"]["observation.state"]["names"]) == AXES[driver]
     about = json.loads((tmp_path / "lerobot-v3" / "labctl.json").read_text())
-    assert about["contents"]["units"]["action"] == ", ".join(UNITS[driver])
+    units, names = about["contents"]["units"], info["features"]["labctl.joint_velocity"]["names"]
+    assert units["action"] == ", ".join(UNITS[driver])
+    led = UNITS[driver][: len(names)]
+    assert tuple(names) == AXES[driver][: len(names)]
+    speeds = [f"{unit}/s" for unit in led]
+    assert units["labctl.joint_velocity"] == (", ".join(speeds) if "m/s" in speeds else "rad/s")
+    assert units["labctl.joint_torque"] == ", ".join(["N", *7 * ["N.m"]] if "m/s" in speeds else ["N.m"])
     assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
     assert (
         call(

@@ -128,7 +128,16 @@ def test_exports_the_report_and_the_view_carry_its_speeds_by_name(folder: Path, 
     assert tuple(info["features"]["action"]["names"]) == AXES
     assert tuple(info["features"]["observation.state"]["names"]) == AXES
     about = json.loads((tmp_path / "lerobot-v3" / "labctl.json").read_text())
-    assert about["contents"]["units"]["action"] == ", ".join(UNITS)
+    units = about["contents"]["units"]
+    assert units["action"] == ", ".join(UNITS)
+    led = [
+        unit
+        for name, unit in zip(AXES, UNITS, strict=True)
+        if name in info["features"]["labctl.joint_velocity"]["names"]
+    ]
+    assert tuple(info["features"]["labctl.joint_velocity"]["names"]) == AXES[: len(led)] and "m/s" in led
+    assert units["labctl.joint_velocity"] == ", ".join(unit if unit.endswith("/s") else f"{unit}/s" for unit in led)
+    assert units["labctl.joint_torque"] == ", ".join("N" if unit.startswith("m") else "N.m" for unit in led)
     assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
     episode = next(str(event.episode) for event in events_of(own) if event.episode)
     saved = ["--save", str(tmp_path / "e.rrd"), "--lab", str(tmp_path / "lab")]

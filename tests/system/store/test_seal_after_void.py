@@ -221,3 +221,28 @@ def test_closing_seals_what_no_run_will_and_says_so(
     assert kinds.count(Kind.RECORDING_SEALED) == 1 and kinds[-1] == Kind.CAMPAIGN_CLOSED
     found = verify_campaign(folder)
     assert found.problems == [] and not [note for note in found.notes if "not sealed" in note]
+
+
+@pytest.mark.parametrize("verb", ["close", "unblind"])
+@pytest.mark.parametrize("json_", [[], ["--json"]])
+def test_what_a_verb_sealed_is_said_also_where_the_verb_itself_is_refused_then(
+    verb: str,
+    json_: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    killer: Callable[[Callable[[int, str], bool], bool], None],
+) -> None:
+    """Neither is done without a reason, and a seal is for good: it is said before."""
+    folder = opened(tmp_path)
+    killer(lambda seq, kind: kind == Kind.EPISODE_VOIDED, True)
+    with pytest.raises(Killed):
+        run(folder, lost_at=120)
+    killer(never, False)
+    assert call([verb, str(folder), *json_]) != 0
+    assert [event.kind for event in events_of(folder)][-1] == Kind.RECORDING_SEALED
+    said = capsys.readouterr()
+    assert "sealed what was recorded of" in (said.err if json_ else said.out) and "--reason" in said.err
+    if json_:
+        assert json.loads(said.out)["schema"] == "labctl.error/1"
+    assert call([verb, str(folder), "--reason", "enough"]) == 0
+    assert "sealed what was recorded of" not in capsys.readouterr().out, "once"

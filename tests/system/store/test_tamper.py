@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,7 +20,9 @@ from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, ope
 from labctl.store.chain_heads import noted
 from labctl.store.chunks import Chunk, decode_chunk, encode_chunk
 from labctl.store.journal import Journal
+from labctl.store.problem import Found
 from labctl.store.traces import TraceStore
+from labctl.store.verifying.recordings import check_recordings
 from labctl.store.verifying.verify import read_all_but, verify_campaign
 from labctl.streams import StreamSpec
 
@@ -246,6 +249,48 @@ def test_one_changed_byte_of_a_video_is_named(folder):
 def test_a_missing_video_is_named(folder):
     (folder / "video" / "e-1" / "wrist.mp4").unlink()
     assert named(folder) == ["missing video"]
+
+
+def test_a_file_that_is_no_video_is_held_to_the_digest_that_its_gap_has(folder):
+    """The gap stands before its seal; nothing else binds what a camera left."""
+    gap = {"stream": "camera/front", "from_ns": None, "to_ns": None, "lost": None, "why": "cannot be read as a video"}
+    path = folder / "video" / "e-0" / "front.mp4"
+    path.write_bytes(b"scrap")
+    found = verify_campaign(folder)
+    assert found.problems == [] and [note for note in found.notes if "video/e-0/front.mp4" in note] == [
+        "video/e-0/front.mp4 (episode e-0) is bound by no entry of the journal: a change of it cannot be seen"
+    ]
+    bound = {**gap, "files": [{"file": "video/e-0/front.mp4", "sha256": hashlib.sha256(b"scrap").hexdigest()}]}
+    about = Found()
+    events = events_of(folder)
+    at = next(event for event in events if event.kind == Kind.RECORDING_SEALED)
+    with_gap = [events[0], replace(at, kind=Kind.GAP, body=bound), *events[1:]]
+    check_recordings(folder, with_gap, about, ["e-0"])
+    assert about.problems == [] and not [note for note in about.notes if "bound by no entry" in note]
+    path.write_bytes(b"other")
+    check_recordings(folder, with_gap, about, ["e-0"])
+    assert [(one.what, one.episode) for one in about.problems] == [("changed video", "e-0")]
+    path.unlink()
+    about = Found()
+    check_recordings(folder, with_gap, about, ["e-0"])
+    assert about.problems == [] and [note for note in about.notes if "is not here" in note]
+
+
+@pytest.mark.parametrize("holder", ["this run", "a run that was killed", "nobody", "a run that has gone on"])
+def test_verify_says_being_sealed_of_nothing_that_waits_for_the_next_start(folder, holder):
+    """A run that gave a recording up goes on with the next trial; what it left waits, as after a kill."""
+    events = [one for one in events_of(folder) if one.kind not in (Kind.CAMPAIGN_CLOSED, Kind.RECORDING_SEALED)]
+    end = max(at for at, one in enumerate(events) if one.kind == Kind.EPISODE_ENDED)
+    events = events[: end + 1]
+    pid = 1 << 30 if holder == "a run that was killed" else os.getpid()  # more than any process has
+    (folder / ".lock").write_text("" if holder == "nobody" else f"{pid} run {folder.name}\n")
+    if holder == "a run that has gone on":
+        events.append(replace(events[end], seq=events[end].seq + 1, kind=Kind.TRIAL_STAGING, episode=None, body={}))
+    about = Found()
+    check_recordings(folder, events, about, None)
+    (note,) = [note for note in about.notes if "episode e-1 is not sealed" in note]
+    assert ("it is being sealed" in note) == (holder == "this run")
+    assert ("the next start of its run seals what is there, or labctl close" in note) == (holder != "this run")
 
 
 def swap_arms(events: list[Event]) -> dict:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,8 +46,9 @@ class Night:
         at_ns = round(self.now_s * SECOND)
         self.events.append(Event(seq, event, at_ns, self.boot, wall, "run", trial, episode, body))
 
-    def start(self, after_s: float = 0) -> None:
-        self.tell(after_s, Kind.RUN_STARTED, pins={}, recovered=[])
+    def start(self, after_s: float = 0, *, recovered: Sequence[str] = ()) -> None:
+        """recovered: a line for each conclusion and each recording that this start sealed, as `recover` has them."""
+        self.tell(after_s, Kind.RUN_STARTED, pins={}, recovered=list(recovered))
 
     def session(self, *people: str) -> None:
         entries = [{"id": person, "roles": ["operator", "setter", "assessor"]} for person in people]
@@ -131,11 +133,99 @@ def test_a_killed_run_leaves_the_time_until_its_next_start_uncounted(night: Nigh
     end_ns = round(night.now_s * SECOND)
     night.tell(7200, Kind.EPISODE_ENDED, "t-0", "e-t-0", reason="process_lost", end_ns=end_ns)
     night.tell(1, Kind.RECORDING_SEALED, "t-0", "e-t-0", streams={}, root="0" * 64, videos={}, gaps=0)
-    night.start(1)
+    night.start(1, recovered=["ended", "sealed"])
     night.score("t-0")
     total = hours(night.record)["total"]
     assert total["by"]["running"] == pytest.approx(30)
     assert total["by"]["scoring"] == pytest.approx(1 + 1 + 20)
+
+
+def test_a_run_killed_at_the_score_keeps_what_its_robot_did_however_short_it_lay_dead(night: Night):
+    """A start that concluded nothing wrote neither the end nor the seal: the dead time is what lies before it."""
+    night.begin("t-0")
+    night.end("t-0", running_s=100)
+    night.start(40)
+    night.score("t-0")
+    by = hours(night.record)["total"]["by"]
+    assert by["running"] == pytest.approx(100) and by["scoring"] == pytest.approx(20)
+
+
+@pytest.mark.parametrize("away", ["a weekend", "another boot"])
+def test_dead_time_that_was_never_counted_takes_no_other_time_with_it(night: Night, away: str):
+    night.begin("t-0")
+    night.end("t-0", running_s=100)
+    if away == "another boot":
+        night.boot, night.now_s = "another", 0.0
+    night.start(0 if away == "another boot" else 60 * 3600)
+    night.score("t-0")
+    by = hours(night.record)["total"]["by"]
+    assert by["running"] == pytest.approx(100) and by["scoring"] == pytest.approx(20)
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (Kind.MEDIA_STORED, {"place": "file:///m", "checked": "read_back", "files": []}),
+        (Kind.MEDIA_TRIMMED, {"files": []}),
+        (Kind.LOOK_TAKEN, {"number": 1, "looks": 2, "blocks": 1, "labels": "device", "says": "go on"}),
+    ],
+)
+def test_what_another_command_writes_after_a_kill_is_no_time_of_the_run_that_was_killed(
+    night: Night, kind: Kind, body: dict[str, Any]
+):
+    """Uploads, trims and looks hold the campaign's lock: while they write no run goes, nor until its next start."""
+    night.whole("t-0")
+    night.begin("t-1")
+    night.tell(30, Kind.ITEM_COUNTED, "t-1", "e-t-1", moved=1, t_ns=0)
+    sign_ns = round(night.now_s * SECOND)
+    night.tell(7200, kind, **body)
+    night.tell(1800, kind, **body)
+    night.tell(3600, Kind.EPISODE_ENDED, "t-1", "e-t-1", reason="process_lost", end_ns=sign_ns)
+    night.tell(1, Kind.RECORDING_SEALED, "t-1", "e-t-1", streams={}, root="0" * 64, videos={}, gaps=0)
+    night.start(1, recovered=["ended", "sealed"])
+    night.score("t-1")
+    total = hours(night.record)["total"]
+    assert total["by"]["running"] == pytest.approx(100 + 30) and total["by"]["scoring"] == pytest.approx(20 + 20)
+    assert total["total_s"] == pytest.approx(216 + 60 + 30 + 6 + 30 + 20)
+
+
+def test_a_look_that_says_stop_ends_the_time_of_a_killed_run_at_its_last_entry(night: Night):
+    night.whole("t-0")
+    night.tell(5, Kind.NOTE, text="supper")
+    night.tell(7200, Kind.HOLD_RAISED, code="look_said_stop", text="stop")
+    night.tell(0, Kind.LOOK_TAKEN, number=1, looks=2, blocks=1, labels="device", says="stop")
+    night.start(3600)
+    night.tell(50, Kind.HOLD_CLEARED, code="look_said_stop", acknowledged_by="ana")
+    total = hours(night.record)["total"]
+    assert total["total_s"] == pytest.approx(216 + 5 + 50) and total["holds"] == pytest.approx({"look_said_stop": 50})
+
+
+def test_a_start_that_was_killed_at_its_conclusions_leaves_two_dead_times(night: Night):
+    night.begin("t-0")
+    night.tell(30, Kind.ITEM_COUNTED, "t-0", "e-t-0", moved=1, t_ns=0)
+    end_ns = round(night.now_s * SECOND)
+    night.tell(7200, Kind.EPISODE_ENDED, "t-0", "e-t-0", reason="process_lost", end_ns=end_ns)
+    night.tell(3600, Kind.GAP, "t-0", "e-t-0", stream="arm/state", from_ns=0, to_ns=None, lost=None, why="lost")
+    night.tell(0, Kind.RECORDING_SEALED, "t-0", "e-t-0", streams={}, root="0" * 64, videos={}, gaps=1)
+    night.start(0, recovered=["sealed"])
+    night.score("t-0")
+    by = hours(night.record)["total"]["by"]
+    assert by["running"] == pytest.approx(30) and by["scoring"] == pytest.approx(20)
+
+
+def test_closing_after_a_kill_counts_to_the_last_entry_of_the_run(night: Night):
+    night.whole("t-0")
+    night.begin("t-1", reset_s=10)
+    night.end("t-1", running_s=100)
+    counts = {"items_staged": 4, "moved": 4, "lost": 0, "remaining": 0, "end_reason": "budget"}
+    night.tell(20, Kind.OUTCOME_RECORDED, "t-1", "e-t-1", outcome=counts)
+    night.tell(60, Kind.TRIAL_STAGING, "t-2", setter="ana")
+    night.tell(50, Kind.TRIAL_RELEASED, "t-2", reason="campaign_closed")
+    for trial in ("t-2", "t-3"):
+        night.tell(0, Kind.TRIAL_SKIPPED, trial, reason="campaign_closed")
+    night.tell(0, Kind.CAMPAIGN_CLOSED, reason="enough")
+    by = hours(night.record)["total"]["by"]
+    assert by["staging"] == pytest.approx(60) and by["reset"] == pytest.approx(60 + 10 + 60)
 
 
 def test_another_boot_is_no_time_at_all(night: Night):

@@ -67,6 +67,17 @@ def test_a_process_that_has_the_id_of_a_killed_run_is_not_that_run(
     assert is_running(tmp_path) == going
 
 
+@pytest.mark.parametrize("told", [{}, {"began": None}])
+def test_a_process_that_began_after_a_run_wrote_where_it_listens_is_not_that_run(
+    tmp_path: Path, sockets: Path, told: dict[str, None]
+) -> None:
+    """A run that did not write down when it began has written its id after that all the same."""
+    contact = tmp_path / "run.json"
+    contact.write_text(json.dumps({"pid": os.getpid(), "sockets": str(sockets), **told}))
+    os.utime(contact, (1_000_000_000, 1_000_000_000))
+    assert not is_running(tmp_path)
+
+
 def test_a_process_keeps_the_time_it_began_at_and_one_that_is_gone_has_none() -> None:
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     assert began(child.pid) == began(child.pid) != began(os.getpid())

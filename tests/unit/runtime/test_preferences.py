@@ -18,7 +18,7 @@ from labctl.core.events import Kind
 from labctl.errors import InputError, StateError
 from labctl.runtime import review_writer
 from labctl.store.campaign import Campaign
-from labctl.store.ledger import check_compared
+from labctl.store.verifying.opened_seal import check_compared
 
 ASKED = {"[analysis]": '[preference]\nquestion = "Which did it more neatly?"\n[analysis]'}
 

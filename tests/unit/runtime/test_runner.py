@@ -1,6 +1,7 @@
 """The run process: stale commands, double clicks, wrong roles, lost processes, and what it says of them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from labctl.core.rollout import CLOSE_PATIENCE_NS
 from labctl.core.trial import State, fold
 from labctl.runtime.process_watch import MOST_DEATHS
 from labctl.store.campaign import Campaign
-from labctl.store.ledger import LATE, check_roots
+from labctl.store.ledger import check_roots
 from labctl.store.sealing import Findings
 
 
@@ -261,11 +262,34 @@ def test_what_is_missing_of_streams_that_tell_arms_apart_is_sealed_and_no_entry_
     (sealed,) = bench.events(Kind.RECORDING_SEALED)
     assert sealed.body["gaps"] == 1
     assert [event.body["stream"] for event in bench.events(Kind.GAP)] == ["sensor/plain", "arm/state"]
-    assert bench.campaign.ledger.gaps(episode) == [tells, gaps[0]]
-    kept = (bench.campaign.folder / "seal" / LATE).read_text("utf-8")
-    assert '"stream":"policy"' in kept and "arm/state" not in kept
+    came = {"stream": "policy", "from_ns": None, "to_ns": None, "lost": 4, "why": "came after the seal"}
+    assert bench.campaign.ledger.gaps(episode) == [tells, gaps[0], came]
     opened = bench.campaign.ledger.open_all()
-    assert check_roots(bench.events(), opened) == [], "they are bound, and nothing was added after the seal"
+    assert check_roots(bench.events(), opened) == [], "they are bound, but for what came after the seal"
+
+
+@pytest.mark.parametrize("kind", ["late", "gap"])
+def test_what_tells_arms_apart_and_comes_after_its_seal_is_bound_by_the_next_entry_that_binds(bench, kind):
+    """From then on nobody takes it away or changes it without being found out; nor is one added once it is closed."""
+    episode = bench.running()
+    assert bench.command("end", reason="operator")["ok"]
+    closed = {"episode": episode, "streams": {}, "private": ["policy"], "gaps": []}
+    bench.hear(Message("run", "closed", closed, sender="recorder"))
+    bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+    lost = {"from_ns": None, "to_ns": None, "lost": 4, "why": "came late"}
+    sent = {"seq": 1, "n": 4} if kind == "late" else lost
+    about = {"episode": episode, "stream": "policy", "private": True, **sent}
+    bench.hear(Message("run", kind, about, sender="recorder" if kind == "late" else "sensor:any"))
+    opened = bench.campaign.ledger.open_all()
+    assert opened["openings"][-1]["value"]["lost"] == 4 and check_roots(bench.events(), opened) == []
+    ledger = bench.campaign.ledger
+    bound = ledger.binding(Kind.CAMPAIGN_CLOSED, {})
+    with_close = [*bench.events(), replace(bench.events()[-1], kind=Kind.CAMPAIGN_CLOSED, body=bound)]
+    assert check_roots(with_close, opened) == []
+    without = {**opened, "openings": opened["openings"][:-1]}
+    assert check_roots(with_close, without), "taken away"
+    ledger.seal_gap(episode, {"stream": "policy", **lost})
+    assert "was added after" in check_roots(with_close, ledger.open_all())[0]
 
 
 def test_a_run_whose_recorder_never_delivers_waits_without_turning(bench):

@@ -115,6 +115,20 @@ def test_a_failure_while_opening_leaves_nothing_behind(lab, monkeypatch):
     assert list((lab / "campaigns").iterdir()) == []
 
 
+def test_a_head_that_cannot_be_kept_hides_nothing_of_what_was_done(lab, monkeypatch):
+    """The entry stands and cannot be taken back: whoever reads the error is not led to try again."""
+    folder = opened(lab).folder
+
+    def full(*_, **__):
+        raise StorageError("heads.log: the disk is full")
+
+    monkeypatch.setattr("labctl.store.campaign.append_head", full)
+    with pytest.raises(StorageError, match=r"done and journalled.*[0-9]+:[0-9a-f]{64}.*the disk is full"):
+        close_campaign(folder, who="p-1", anchor=NOW, reason="enough")
+    with Campaign.open(folder) as campaign:
+        assert campaign.state.phase == Phase.CLOSED
+
+
 def test_those_that_are_opened_at_once_are_each_whole_and_named_apart(lab):
     with ThreadPoolExecutor(3) as pool:
         made = [future.result() for future in [pool.submit(opened, lab) for _ in range(3)]]
@@ -191,7 +205,9 @@ def test_an_open_episode_refuses_closing(lab):
 
 
 def test_an_episode_that_nobody_has_scored_refuses_closing(lab):
-    """Closed, it could be neither scored nor voided, and the campaign never be frozen."""
+    """Closed, it could be neither scored nor voided, and the campaign never be frozen. It has ended: nobody is told to
+    end it.
+    """
     folder = opened(lab).folder
     log(folder, Kind.TRIAL_STAGING, Kind.SCENE_COMMITTED)
     with Campaign.open(folder, writer=True) as campaign:
@@ -201,7 +217,7 @@ def test_an_episode_that_nobody_has_scored_refuses_closing(lab):
         campaign.journal.append(Kind.EPISODE_STARTED, body={}, **given)
         campaign.journal.append(Kind.GO, body={"go_ns": 1}, **given)
         campaign.journal.append(Kind.EPISODE_ENDED, body={"reason": "operator", "end_ns": 2}, **given)
-    with pytest.raises(StateError, match=r"open episode \(it is scoring\); end it, or start `labctl run"):
+    with pytest.raises(StateError, match=r"has ended and has no score; score or void it first: labctl run"):
         close_campaign(folder, who="p-1", anchor=NOW, reason="enough")
 
 

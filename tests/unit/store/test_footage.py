@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -69,6 +70,20 @@ def test_what_is_no_video_is_noted_and_the_rest_is_sealed(folder):
     assert [camera for camera, _ in found.notes] == ["wrist", "front"]
     gaps = file_gaps(found, {})
     assert {gap["stream"] for gap in gaps} == {"camera/wrist", "camera/front"} and gaps[0]["lost"] is None
+
+
+def test_a_file_that_is_no_video_is_bound_by_its_digest_in_the_gap_that_says_why(folder):
+    """With what lies beside it, which no video's entry can bind; a depth file that is none by itself."""
+    (folder / "video/e-1/front.mp4").write_bytes(b"scrap")
+    (folder / "video/e-1/wrist.depth.mkv").write_bytes(b"scrap")
+    gaps = {gap["stream"]: gap for gap in file_gaps(footage(folder, "e-1", ["wrist", "front"]), {})}
+    scrap = hashlib.sha256(b"scrap").hexdigest()
+    assert gaps["camera/wrist"]["files"] == [{"file": "video/e-1/wrist.depth.mkv", "sha256": scrap}]
+    assert gaps["camera/front"]["files"] == [
+        {"file": "video/e-1/front.mp4", "sha256": scrap},
+        {"file": "video/e-1/front.json", "sha256": hashlib.sha256(b"{}").hexdigest()},
+    ]
+    assert "cannot be read as a video" in gaps["camera/front"]["why"]
 
 
 def test_frames_that_were_written_and_are_not_there_are_a_gap(folder):

@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from labctl.core.design import draw, drbg
 from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, StateError
-from labctl.store.ledger import Ledger, check_commitment, check_openings, sealed_digest
+from labctl.messages.body_parts import GapBody
+from labctl.store import ledger as ledger_module
+from labctl.store.ledger import Ledger, check_commitment, sealed_digest
+from labctl.store.verifying.opened_seal import check_openings
 
 SECRET = bytes(range(32))
+GAP: GapBody = {"stream": "policy", "from_ns": 1, "to_ns": 2, "lost": 1, "why": "chunk never arrived"}
 SCHEDULE = draw(["spoons/layout-1", "towels/layout-1"], ["human", "policy-a", "policy-b"], 2, SECRET)
 
 
@@ -136,3 +140,21 @@ def test_damaged_cards_are_a_broken_seal(tmp_path):
     (tmp_path / "seal" / "cards.json").write_text("{")
     with pytest.raises(BrokenRecord, match=r"cards\.json cannot be read"):
         Ledger.open(tmp_path).cards()
+
+
+def test_a_gap_is_sealed_without_reading_all_that_was_sealed_before(tmp_path, commitment, monkeypatch):
+    """A camera or a sensor that fails all evening has thousands of them."""
+    ledger = Ledger.open(tmp_path)
+    ledger.seal_gap("e-0", GAP)
+    reads: list[str] = []
+    read = ledger_module.whole_lines
+    monkeypatch.setattr(ledger_module, "whole_lines", lambda path: [reads.append(path.name), *read(path)][1:])
+    ledger = Ledger.open(tmp_path)
+    for number in range(20):
+        ledger.seal_gap(f"e-{number % 2}", {**GAP, "lost": number})
+        ledger.gaps("e-1")
+    assert reads.count("openings.jsonl") <= 2, "once for the gaps, once for what binds them"
+    assert [gap["lost"] for gap in ledger.gaps("e-0")] == [1, *range(0, 20, 2)]
+    assert ledger.gaps("e-1") == Ledger.open(tmp_path).gaps("e-1") and len(ledger.gaps("e-1")) == 10
+    fields = [one["field"] for one in ledger.open_all()["openings"] if one["episode"] == "e-0"]
+    assert fields == [f"gap:{number}" for number in range(11)]

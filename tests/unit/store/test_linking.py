@@ -15,8 +15,8 @@ from labctl.core.trial import State
 from labctl.errors import BrokenRecord, InputError, LabctlError, StateError
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.chain_heads import HEADS
-from labctl.store.ledger import check_openings
 from labctl.store.linking import opened_links, pair_up
+from labctl.store.verifying.opened_seal import check_openings
 
 NOW = ManualClock().anchor()
 FROZEN = policy("frozen", skill="steady")

@@ -6,15 +6,17 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from labctl.clock import SECOND, ManualClock
 from labctl.errors import StateError, StorageError
-from labctl.store.locks import Lock, campaign_lock, cell_lock, lab_lock
+from labctl.store.locks import Lock, campaign_lock, cell_lock, holder, lab_lock
 
 HOLD = """
 import sys
+from pathlib import Path
 from pathlib import Path
 from labctl.store.locks import campaign_lock
 with campaign_lock(Path(sys.argv[1]), "run"):
@@ -96,3 +98,16 @@ def test_a_killed_holder_leaves_no_lock(tmp_path):
 def test_a_folder_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(StorageError):
         campaign_lock(tmp_path / "no" / "campaign", "run").__enter__()
+
+
+def test_who_holds_a_lock_is_asked_without_locking_it(tmp_path: Path) -> None:
+    """Whoever has the id of a holder that was killed, after a reboot, does not hold it."""
+    path = tmp_path / ".lock"
+    assert holder(path) == ""
+    with Lock(path, "run first"):
+        assert holder(path) == "run first"
+        os.utime(path, (1_000_000_000, 1_000_000_000))
+        assert holder(path) == "", "this process began later"
+    assert holder(path) == ""
+    path.write_text(f"{1 << 30} run first\n")
+    assert holder(path) == "", "there is no such process"

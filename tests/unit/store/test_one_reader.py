@@ -121,7 +121,10 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/api/campaign.py": {"frames: read_frames": "of an episode whose recording was verified a moment ago"},
     "labctl/checks/keyframe_questions.py": {"pictures_at: read_frames": "of whoever asks, which has verified it"},
     # a stranger's folder, held against its manifest before anything of it is shown
-    "labctl/publishing/guard.py": {"_digest: open": "its digest, of a plain file that the manifest lists"},
+    "labctl/publishing/guard.py": {
+        "_digest: open": "its digest, of a plain file that the manifest lists",
+        "_has_data: open": "where its holes are, no byte of it",
+    },
     "labctl/publishing/manifest.py": {"read_manifest: read_bytes": "the manifest itself, up to its largest size"},
     "labctl/publishing/check.py": {
         "_refuse_names: events_of": "names in it, before it is verified",

@@ -362,3 +362,17 @@ def test_every_section_folds_and_leads_back_to_the_contents(case, rows, undrawn)
     page = html_of(case["result"], rows, case["lab"])
     assert page.count("<section") == page.count('href="#contents"') > 5 and 'id="contents"' in page
     assert page.count("<details") == page.count("</details>") >= page.count("<section")
+
+
+def test_long_heads_of_the_first_table_have_room_where_no_whiskers_want_it(case, rows, undrawn):
+    """On a desktop "Robot s per item moved" stood in four lines beside a table that was half empty; with whiskers and
+    long names of arms it does not go otherwise.
+    """
+    page, _ = report.build_page(case["result"], rows, lab=case["lab"], title="a title")
+    assert page["whiskers"]
+    heads = {
+        name: re.findall(r'<th class="([^"]*)" scope="col">Items per robot-hour</th>', report.render_html(made))
+        for name, made in {"with": page, "without": {**page, "whiskers": {}}}.items()
+    }
+    assert heads == {"with": ["num tight"], "without": ["num tight long"]}
+    assert ".main th.long { width:" in report.render_html(page)

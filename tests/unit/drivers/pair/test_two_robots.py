@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -294,6 +295,46 @@ def test_a_pair_that_was_stopped_is_staged_only_once_it_is_sent_home_again(on_it
     robot.recover()
     left.slow_home = 0
     assert not robot.staged()
+    robot.stage(SCENE, 1, START_NS)
+    assert robot.staged()
+
+
+def test_a_stop_that_is_overtaken_by_staging_and_overtakes_it_again_is_no_stop_lost() -> None:
+    """It has begun, another thread forgets that and looks whom to send home, it ends, and only then one is sent home:
+    nobody would stop that one any more.
+    """
+    robot, left, right = told_pair(goes_home="first")
+    own, stage = type(robot), left.stage
+    begun, goes_on = threading.Event(), threading.Event()
+    stopping = threading.Thread(target=robot.stop)
+
+    class Between(own):
+        def __setattr__(self, key: str, value: Any) -> None:
+            super().__setattr__(key, value)
+            if key == "_task" and value is not None and not begun.is_set():
+                stopping.start()
+                begun.wait()
+            elif key == "_waits" and threading.current_thread() is stopping and not begun.is_set():
+                begun.set()
+                goes_on.wait()
+
+    def meanwhile(*given: Any) -> None:
+        goes_on.set()
+        stopping.join()
+        stage(*given)
+
+    left.stage = meanwhile  # type: ignore[method-assign]
+    robot.__class__ = Between  # type: ignore[assignment]
+    try:
+        robot.stage(SCENE, 1, START_NS)
+    finally:
+        goes_on.set()
+        stopping.join()
+        robot.__class__ = own
+    assert not robot.staged()
+    assert left.status().mode == right.status().mode == "stopped"
+    robot.recover()
+    left.stage = stage  # type: ignore[method-assign]
     robot.stage(SCENE, 1, START_NS)
     assert robot.staged()
 
