@@ -12,8 +12,9 @@ from itertools import combinations
 from pathlib import Path
 
 from labctl.errors import BrokenRecord, InputError, LinkError, StateError
-from labctl.pages.episodes import Grid
+from labctl.pages.episode_rows import Grid
 from labctl.reporting.campaign_report import linked_with, opened_seal
+from labctl.reporting.cells.parts import part_of
 from labctl.reporting.episodes_page import grids
 from labctl.reporting.facts import refuse_mixed
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -25,12 +26,17 @@ LABELS = "best"
 
 
 def side_by_side(folders: Sequence[Path]) -> list[Grid]:
-    """For each two of these campaigns what `labctl report` says of them, or a line why they are not compared.
+    """For each two of these campaigns what `labctl report` says of them, or a line why they are not compared; nothing
+    of two parts of one joint campaign, which is one comparison over all cells.
 
     Raises BrokenRecord for what does not hold.
     """
     found: list[Grid] = []
+    parts = {folder: part_of(folder) for folder in folders}
     for two in combinations(folders, 2):
+        one, other = (parts[folder] for folder in two)
+        if one is not None and other is not None and one["commitment"] == other["commitment"]:
+            continue
         try:
             found += _compared(pair_up(two))
         except BrokenRecord:
