@@ -239,9 +239,11 @@ def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified
         raise InputError("a campaign is given twice; name each once")
     beside = []
     if len(folders) > 1 and not masked:
+        from labctl.reporting.cells.parts import part_of
         from labctl.reporting.side_by_side import side_by_side
 
-        beside = side_by_side(folders)
+        joint = {folder: part["commitment"] for folder in folders if (part := part_of(folder)) is not None}
+        beside = side_by_side(folders, joint)
     with progress("episodes", quiet=as_json) as say:
         size = write_page(folders, page, masked=masked, unverified=unverified, beside=beside, say=say)
     if as_json:
