@@ -49,11 +49,13 @@ class Blinding(TypedDict):
 
 
 class EpisodeEntry(TypedDict):
-    """A scored episode. score: where its task is not counted in items, from 0 to 1; block: from 0; duration_s: from go
-    to the end, None when it never got to go; video: paths relative to the report.
+    """A scored episode. cell: of a joint campaign, which one ran it; score: where its task is not counted in items,
+    from 0 to 1; block: from 0; duration_s: from go to the end, None when it never got to go; video: paths relative to
+    the report.
     """
 
     episode: str
+    cell: NotRequired[str]
     arm: str
     object: str
     block: int

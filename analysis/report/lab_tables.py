@@ -80,14 +80,17 @@ def episode_table(lab: Lab) -> Table | None:
     if not episodes:
         return None
     measured = any("score" in e for e in episodes)
+    several = any("cell" in e for e in episodes)
     columns = (
-        Column("Episode", "code"), ARM, Column("Condition" if measured else "Object", "text"), Column("Block", "text"),
+        Column("Episode", "code"), *((Column("Cell", "text"),) if several else ()), ARM,
+        Column("Condition" if measured else "Object", "text"), Column("Block", "text"),
         Column("Score, or moved / staged" if measured else "Moved / staged"),
         Column("Outcome", "text"), Column("Ended by", "text"), Column("Seconds"), Column("Open", "code"),
     )  # fmt: skip
     rows = tuple(
         (
             str(e["episode"]),
+            *((str(e.get("cell") or MISSING),) if several else ()),
             str(e["arm"]),
             str(e.get("object") or MISSING),
             str(e["block"] + 1 if isinstance(e.get("block"), int) else e.get("block") or MISSING),

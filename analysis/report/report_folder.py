@@ -14,7 +14,8 @@ from labctl.errors import ReportError
 
 SCHEMA = "labctl.report/1"
 _FILES = {"report.html", "report.md", "report.json", "episodes.html"}
-_FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}, "episodes": {".mp4"}}
+_BY_CELL = "episodes"  # a folder in it for each cell of a joint campaign
+_FOLDERS = {"figures": {".svg", ".png", ".csv"}, "clips": {".mp4"}, _BY_CELL: {".mp4"}}
 
 
 def check_folder(out: Path) -> None:
@@ -26,7 +27,10 @@ def check_folder(out: Path) -> None:
     record = out / "report.json"
     foreign = [path.name for path in out.iterdir() if path.name not in {*_FILES, *_FOLDERS}]
     for folder, suffixes in _FOLDERS.items():
-        foreign += [f"{folder}/{path.name}" for path in (out / folder).glob("*") if path.suffix not in suffixes]
+        of_cells = folder == _BY_CELL
+        within = (out / folder).glob("**/*" if of_cells else "*")
+        strange = [path for path in within if path.suffix not in suffixes and not (of_cells and path.is_dir())]
+        foreign += [path.relative_to(out).as_posix() for path in strange]
     if not record.is_file() or not _is_report(record):
         raise ReportError(f"{out} is not empty and is no earlier report; give --out a new or empty folder")
     if foreign:

@@ -27,7 +27,6 @@ from labctl.cli.options import (
 )
 from labctl.errors import InputError
 from labctl.store.atomic_files import file_errors, replace_file
-from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
     from labctl.analysis.report.lab_facts import Hours
@@ -159,6 +158,7 @@ def _print_standing(entry: dict[str, Any]) -> None:
         "labctl episodes first --json",
         "labctl episodes first --page episodes.html",
         "labctl episodes first second --page both.html  # second was opened with: labctl extend first ...",
+        "labctl episodes two --page two.html            # a joint campaign: all cells whose folders are in this lab",
     )
 )
 @click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...", shell_complete=completing.campaigns)
@@ -187,12 +187,15 @@ def episodes(
     --page writes a page to open in any browser, with its videos in a folder beside it. All arms play at one speed, real
     time unless the reader chooses another, from their go. Before unblinding it is masked: no arm, no outcome. Of two
     campaigns it shows both; what differs between them is said through their anchors alone, as `labctl report A B` does.
+    Of a joint campaign (labctl joint), by its own name or by its cells' folders, it has all cells, each masked until
+    that cell is unblinded.
     """
     from labctl.core.recorded.skew import clock_line
+    from labctl.reporting.cells.parts import folders_of
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import recorded
 
-    folders = [campaign_folder(name, lab) for name in campaigns or (None,)]
+    folders = [folder for name in campaigns or (None,) for folder in folders_of(name, lab)]
     if page is not None:
         if clocks:
             raise InputError("--page is a page by itself; leave --clocks out")
@@ -236,9 +239,11 @@ def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified
         raise InputError("a campaign is given twice; name each once")
     beside = []
     if len(folders) > 1 and not masked:
+        from labctl.reporting.cells.parts import part_of
         from labctl.reporting.side_by_side import side_by_side
 
-        beside = side_by_side(folders)
+        joint = {folder: part["commitment"] for folder in folders if (part := part_of(folder)) is not None}
+        beside = side_by_side(folders, joint)
     with progress("episodes", quiet=as_json) as say:
         size = write_page(folders, page, masked=masked, unverified=unverified, beside=beside, say=say)
     if as_json:

@@ -19,8 +19,8 @@ from labctl.store.problem import Problem
 
 
 def name_problems(events: Sequence[Event]) -> list[Problem]:
-    """Ids of trials, episodes and cameras that are no plain names, and files that do not lie in the campaign's folder:
-    of these a report or a page makes names of files.
+    """Ids of trials, episodes, cameras and cells that are no plain names, and files that do not lie in the campaign's
+    folder: of these a report or a page makes names of files.
     """
     found: list[Problem] = []
     for what, name in dict.fromkeys(_names(events)):
@@ -50,6 +50,9 @@ def _is_time(wall: str) -> bool:
 
 
 def _names(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
+    joint = body_of(events[0], CampaignOpened).get("joint")
+    if joint is not None:
+        yield "cell", joint["cell"]
     for event in events:
         for what, name in (("trial", event.trial), ("episode", event.episode)):
             if name is not None:

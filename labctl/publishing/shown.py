@@ -6,7 +6,7 @@ May not: take a page or a number from the folder that its record does not give; 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -59,10 +59,10 @@ class Shown:
         return self.checked.admitted.record
 
     @property
-    def unseen(self) -> set[str]:
-        """Episodes whose pictures, or the samples that date them, are withheld."""
+    def unseen(self) -> Mapping[str, str]:
+        """Episodes whose pictures, or the samples that date them, are withheld, and why."""
         samples, pictures = by_episode(self.manifest.withheld)
-        return {*samples, *pictures}
+        return {**samples, **pictures}
 
 
 def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:

@@ -64,7 +64,7 @@ def make_site(
         _write(building / INDEX, _index(title, campaigns, boards).encode())
         views = write_views(campaigns, building, title, rerun, say) if rerun else None
         say(f"{len(folders) + 1}/{len(folders) + 1} pages are written")
-        without = {episode for one in campaigns for episode in one.unseen}
+        without = {episode: why for one in campaigns for episode, why in one.unseen.items()}
         records = [one.folder for one in campaigns]
         pages = page_files(
             records,

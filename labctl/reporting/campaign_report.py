@@ -121,14 +121,14 @@ def report_campaign(
         lab["practice"] = _practice(record, trials)
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
-        beside_it = pairing.earlier if pairing else None
+        of = [*([pairing.earlier] if pairing else []), folder]
         without = {**unseen, **published.earlier_unseen}
-        page = partial(page_of, folder, published.read_at or out, lab.get("linked"), beside_it, without)
+        page = partial(page_of, of, published.read_at or out, lab.get("linked"), without)
         tasks = by_episodes(record.state.opened)
         if tasks:  # whose figures are drawn here
             page = cutter.submit(page).result
         else:
-            page = partial(page, known=events)
+            page = partial(page, known={folder: events})
 
         def files() -> dict[str, bytes]:
             """What is read from recordings."""

@@ -5,30 +5,30 @@ May not: estimate: its numbers are those of `linked`, in the report's own words.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from labctl.analysis.episode_facts import LinkedPairs
 from labctl.core.events import Event
-from labctl.pages.episodes import Grid, page_files
+from labctl.pages.episode_rows import Grid
+from labctl.pages.episodes import page_files
 
 PAGE, VIDEOS = "episodes.html", "episodes"
 CAMERAS = 1  # of each episode; `labctl episodes --page` shows all of them
 
 
 def page_of(
-    folder: Path,
+    folders: Sequence[Path],
     out: Path,
-    linked: LinkedPairs | None,
-    earlier: Path | None,
-    without: Collection[str],
-    known: Sequence[Event] = (),
+    linked: LinkedPairs | None = None,
+    without: Mapping[str, str] = MappingProxyType({}),
+    known: Mapping[Path, Sequence[Event]] = MappingProxyType({}),
 ) -> dict[str, bytes]:
-    """The page of a verified campaign's episodes and its videos, by their names in the report's folder `out`; with the
-    earlier campaign's where the report is one of two. known: the campaign's journal, where whoever asks has read it.
+    """The page of verified campaigns' episodes and their videos, by their names in the report's folder `out`: of one,
+    of two that are linked, or of the parts of a joint one. without, known: as `page_files` has them.
     """
-    folders = [*([earlier] if earlier else []), folder]
-    given = {"sure": True, "without": without, "cameras": CAMERAS, "known": {folder: known}}
+    given = {"sure": True, "without": without, "cameras": CAMERAS, "known": known}
     return page_files(folders, PAGE, VIDEOS, out, beside=grids(linked), **given)
 
 

@@ -6,13 +6,14 @@ May not: compare campaigns that share no anchor, or any while one of them is bli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
+from types import MappingProxyType
 
 from labctl.errors import BrokenRecord, InputError, LinkError, StateError
-from labctl.pages.episodes import Grid
+from labctl.pages.episode_rows import Grid
 from labctl.reporting.campaign_report import linked_with, opened_seal
 from labctl.reporting.episodes_page import grids
 from labctl.reporting.facts import refuse_mixed
@@ -24,13 +25,17 @@ from labctl.store.verifying.verified import protocol_of, verified
 LABELS = "best"
 
 
-def side_by_side(folders: Sequence[Path]) -> list[Grid]:
-    """For each two of these campaigns what `labctl report` says of them, or a line why they are not compared.
+def side_by_side(folders: Sequence[Path], joint: Mapping[Path, str] = MappingProxyType({})) -> list[Grid]:
+    """For each two of these campaigns what `labctl report` says of them, or a line why they are not compared; nothing
+    of two parts of one joint campaign, which is one comparison over all cells. joint: of a part, the commitment of all.
 
     Raises BrokenRecord for what does not hold.
     """
     found: list[Grid] = []
     for two in combinations(folders, 2):
+        one, other = (joint.get(folder) for folder in two)
+        if one is not None and one == other:
+            continue
         try:
             found += _compared(pair_up(two))
         except BrokenRecord:

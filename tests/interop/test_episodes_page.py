@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from support.joint.joint_recordings import cell_folders, recorded_cells
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
 from support.runs.live_campaign import wait_for
+from support.runs.recordings import Recordings
 from support.screens.browser import browsing
 
 from labctl.pages.episodes import write_page
@@ -48,3 +50,26 @@ def test_every_video_plays_from_its_go_at_the_speed_that_the_page_says(tmp_path:
         page.value("document.querySelector('#find').dispatchEvent(new Event('input'))")
         assert page.value("document.querySelector('#count').textContent") == "1 of 2 episodes"
         assert {url.split(":")[0] for url in page.requests} <= {"file", "data"} and page.errors == []
+
+
+def test_cells_of_a_joint_campaign_are_told_apart_and_play_at_one_speed_at_any_width(
+    recordings: Recordings, tmp_path: Path
+) -> None:
+    folders = cell_folders(recordings.of(recorded_cells, cameras=True), blinded="b")
+    write_page(folders, tmp_path / "page.html")
+    shown = "[...document.querySelectorAll('#episodes tbody tr')].filter((r) => !r.hidden).map((r) => r.dataset.cell)"
+    first = "document.querySelector('tr[data-cell=b] video')"
+    for width in (1280, 390):
+        with browsing(width, 900) as page:
+            page.open((tmp_path / "page.html").as_uri())
+            wait_for("the page", lambda: len(page.value(shown) or []) == 8)
+            assert page.value("document.documentElement.scrollWidth") <= width, "nothing stands off the screen"
+            page.value("document.querySelector('[data-filter=cell]').value = 'b'")
+            page.value("document.querySelector('[data-filter=cell]').dispatchEvent(new Event('change'))")
+            assert page.value(shown) == ["b"] * 4
+            assert page.value("document.querySelector('#count').textContent") == "4 of 8 episodes"
+            wait_for("its film", lambda: page.value(f"{first}.readyState") == 4)
+            page.value("document.querySelector('#play').click()")
+            wait_for("it plays", lambda: page.value(f"{first}.currentTime - {first}.dataset.go") > 0.3)
+            assert page.value(f"{first}.playbackRate") == 1 and page.errors == []
+            assert {url.split(":")[0] for url in page.requests} <= {"file", "data"}

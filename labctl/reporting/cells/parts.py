@@ -28,19 +28,27 @@ def parts_named(names: Sequence[str], lab: Path | None) -> list[Path] | None:
 
     Raises InputError for a name that there is not, and where some are parts and some are not.
     """
-    try:
-        folders = [campaign_folder(name, lab) for name in names]
-    except InputError:
-        found = _of_joint(names[0], lab) if len(names) == 1 else []
-        if not found:
-            raise
-        return found
+    folders = folders_of(names[0], lab) if len(names) == 1 else [campaign_folder(name, lab) for name in names]
     parts = [part_of(folder) for folder in folders]
     if all(part is None for part in parts):
         return None
     if alone := [folder.name for folder, part in zip(folders, parts, strict=True) if part is None]:
         raise InputError(f"{alone[0]} is no part of a joint campaign, and the others are; report it by itself")
     return folders
+
+
+def folders_of(name: str | None, lab: Path | None) -> list[Path]:
+    """The folder of a campaign, as `campaign_folder` finds it, or those of a joint campaign's parts by its own name.
+
+    Raises InputError for neither.
+    """
+    try:
+        return [campaign_folder(name, lab)]
+    except InputError:
+        found = [] if name is None else _of_joint(name, lab)
+        if not found:
+            raise
+        return found
 
 
 def _of_joint(name: str, lab: Path | None) -> list[Path]:

@@ -6,12 +6,13 @@ report of one campaign does.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.analysis.report.lab_facts import Clip, Counts, Flow, Lab
+from labctl.analysis.report.lab_facts import Clip, Counts, EpisodeEntry, Flow, Lab
 from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -22,6 +23,7 @@ from labctl.messages.joint import JointPart
 from labctl.people.qualifications import calibrated, qualifications
 from labctl.reporting.campaign_report import opened_seal
 from labctl.reporting.clips.cutting import clips
+from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations
@@ -74,9 +76,10 @@ def report_cells(
     say("2/4 clips are cut")
     lab = joined(parts)
     lab["clips"] = _clips(folders, parts)
-    files = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
+    cut = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
+    lab["episodes"], lab["episodes_page"] = _episodes(folders, parts, out), PAGE
     ways, factors = ways_of_table(rows), analysis.random_factors
-    return write_report(rows, out, lab, title, plan, ways, factors, lambda: files, say)
+    return write_report(rows, out, lab, title, plan, ways, factors, lambda: {**cut, **page_of(folders, out)}, say)
 
 
 def _clips(folders: Sequence[Path], parts: Sequence[_Part]) -> list[Clip]:
@@ -87,6 +90,16 @@ def _clips(folders: Sequence[Path], parts: Sequence[_Part]) -> list[Clip]:
         others = [entry["episode"] for entry in every if entry["episode"] not in part.record.episodes]
         found += clips(folder, every, without=others)
     return sorted(found, key=lambda clip: clip["file"])  # its number is that of the choice
+
+
+def _episodes(folders: Sequence[Path], parts: Sequence[_Part], out: Path) -> list[EpisodeEntry]:
+    """The scored episodes of all cells, each with its cell and where its videos lie as seen from the report."""
+    found: list[EpisodeEntry] = []
+    for folder, part in zip(folders, parts, strict=True):
+        for entry in part.lab.get("episodes", []):
+            video = [os.path.relpath(folder / name, out.resolve()) for name in entry["video"]]
+            found.append({**entry, "cell": part.joint["cell"], "video": video})
+    return found
 
 
 def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:

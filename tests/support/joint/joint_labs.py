@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from labctl.clock import MonotonicClock
 from labctl.joint.cell import join, opening_of, tell
@@ -47,11 +48,14 @@ def make_labs(
     durable: bool = False,
     cameras: bool = False,
     arming: float = 4.0,
+    changed: Mapping[str, str] = MappingProxyType({}),
 ) -> Labs:
-    """The labs, and the joint campaign sealed from SECRET. address: where cells find its host [a free port]."""
-    host, labs = _lab(root / "host", "host", cells, blocks, arming, durable=durable, cameras=cameras), {}
+    """The labs, and the joint campaign sealed from SECRET. address: where cells find its host [a free port]; changed:
+    what stands otherwise in each cell's file.
+    """
+    host, labs = _lab(root / "host", "host", cells, blocks, arming, changed, durable=durable, cameras=cameras), {}
     for cell in cells:
-        labs[cell] = _lab(root / cell, f"cell-{cell}", cells, blocks, arming, durable=durable, cameras=cameras)
+        labs[cell] = _lab(root / cell, f"cell-{cell}", cells, blocks, arming, changed, durable=durable, cameras=cameras)
     where = address or f"tcp://127.0.0.1:{free_port()}"
     made = make_joint(
         host / "protocols/two.toml", host, address=where, entropy=SECRET, anchor=MonotonicClock().anchor(), who="lee"
@@ -60,7 +64,15 @@ def make_labs(
 
 
 def _lab(
-    lab: Path, cell: str, cells: Sequence[str], blocks: int, arming: float, *, durable: bool, cameras: bool
+    lab: Path,
+    cell: str,
+    cells: Sequence[str],
+    blocks: int,
+    arming: float,
+    changed: Mapping[str, str],
+    *,
+    durable: bool,
+    cameras: bool,
 ) -> Path:
     for folder in ("protocols", "fixtures", "cells", "campaigns"):
         (lab / folder).mkdir(parents=True)
@@ -72,7 +84,7 @@ def _lab(
     named = ", ".join(f'"{name}"' for name in cells)
     (lab / "protocols/two.toml").write_text(f"{text}\n[cells]\nnames = [{named}]\n", "utf-8")
     text = cell_toml(cameras=cameras, durable=durable, name=cell)
-    for old, new in {**PROMPT, **NEVER_HELD}.items():
+    for old, new in {**PROMPT, **NEVER_HELD, **changed}.items():
         text = text.replace(old, new)
     (lab / "cells/cell.toml").write_text(text, "utf-8")
     return lab

@@ -9,39 +9,19 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.joint.joint_labs import answering, finish, make_labs, unblind
+from support.joint.joint_recordings import cell_folders, recorded_cells
 
 from labctl.cli import call
 from labctl.errors import InputError
-from labctl.joint.seal_host import writing
 from labctl.people.qualifications import FOLDER, Kind, write_down
 from labctl.reporting.cells.parts import parts_named
 from labctl.reporting.cells.report import report_cells
-from labctl.runtime.campaign_run import run_campaign
-
-
-def silent(line: str) -> None:
-    """What a run says goes nowhere."""
 
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    return recorded(tmp_path_factory.mktemp("joint"), cameras=False)
-
-
-def recorded(where: Path, *, cameras: bool) -> list[Path]:
-    """Both cells' folders, run and unblinded."""
-    labs = make_labs(where, cameras=cameras)
-    with answering(labs):
-        folders = [labs.join(cell) for cell in "ab"]
-        for folder in folders:
-            run_campaign(folder, silent, manual=True)
-            finish(folder)
-        with writing(labs.made.folder, "test") as host:
-            host.unblind(who="lee", reason="")
-        for folder in folders:
-            unblind(folder)
-    return folders
+    """Both cells' folders, which a test writes beside."""
+    return cell_folders(recorded_cells(tmp_path_factory.mktemp("joint"), cameras=False))
 
 
 def test_two_folders_make_one_report_that_is_of_these_two_cells(parts: list[Path], tmp_path: Path) -> None:
@@ -55,19 +35,6 @@ def test_two_folders_make_one_report_that_is_of_these_two_cells(parts: list[Path
     page = (tmp_path / "out" / "report.html").read_text()
     assert "in these two cells" in page.lower() and "nothing here is claimed of another cell" in page
     assert "Cell by cell" in page
-
-
-def test_clips_are_of_episodes_chosen_among_those_of_both_cells(tmp_path: Path) -> None:
-    """Each arm has its typical and its worst episode once, cut from the video of the cell that ran it."""
-    page = report_cells(recorded(tmp_path / "joint", cameras=True), tmp_path / "out", boot=19, perm=19)
-    body = json.loads((page.parent / "report.json").read_text())["lab"]
-    arms = {arm["arm"] for arm in json.loads((page.parent / "report.json").read_text())["result"]["arms"]}
-    shown = {(clip["arm"], clip["kind"]) for clip in body["clips"]}
-    assert len(arms) == 2 and shown >= {(arm, kind) for arm in arms for kind in ("typical", "worst")}
-    assert len({(clip["arm"], clip["kind"]) for clip in body["clips"]}) == len(body["clips"])
-    for clip in body["clips"]:
-        assert (page.parent / clip["file"]).stat().st_size > 0
-    assert "Clips" in page.read_text()
 
 
 def test_a_cell_that_is_not_given_is_named(parts: list[Path], tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from labctl.pages.episodes import _Campaign, render
+from labctl.pages.episode_rows import EpisodeRow, ShownCampaign, render
 
 SOUGHT = {
     "campaign": ("may", "june"),
@@ -20,8 +20,8 @@ def page(*, views: bool) -> str:
     for number in (0, 1):
         cells = {key: values[number] for key, values in SOUGHT.items()}
         view = "rerun.html?of=may/e-1" if views and not number else ""
-        one = _Campaign(cells["campaign"], masked=False)
-        one.rows.append(({**cells, "episode": f"e-{number}", "view": view}, []))
+        one = ShownCampaign(cells["campaign"], masked=False)
+        one.rows.append(EpisodeRow({**cells, "episode": f"e-{number}", "view": view}, {}, ()))
         campaigns.append(one)
     return render(campaigns, [], (), ("index.html", "Published")).decode()
 

@@ -112,10 +112,8 @@ LISTED: dict[str, dict[str, str]] = {
         "playable: open": "bytes of `sealed_video`, in memory",
         "pictures: open": "as above",
     },
-    "labctl/pages/episodes.py": {
-        "page_files: in_passing": "where the report has verified it",
-        "_text: read_text": "files of the wheel",
-    },
+    "labctl/pages/episodes.py": {"page_files: in_passing": "where the report has verified it"},
+    "labctl/pages/episode_rows.py": {"_text: read_text": "files of the wheel"},
     "labctl/pages/recorded_videos.py": {"anchor: load_photo": "of the opening, by the digest in the journal"},
     "labctl/pages/reviewing.py": {"template: read_bytes": "files of the wheel"},
     "labctl/api/campaign.py": {"frames: read_frames": "of an episode whose recording was verified a moment ago"},
