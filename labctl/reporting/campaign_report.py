@@ -23,7 +23,7 @@ from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import StateError
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
-from labctl.reporting.clips.cutting import clips
+from labctl.reporting.clips.cutting import Cutting, planned
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
@@ -99,9 +99,10 @@ def report_campaign(
         beside = beside or at_end.enter_context(one_beside((folder / "traces.db").stat().st_size))
         # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
         cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
-        cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(unseen))
         traces = samples_of(campaign, held=True)
         at_end.callback(traces.close)
+        chosen = planned(campaign, record, traces, lab.get("episodes", []), without=unseen)
+        cutting = Cutting(chosen, cutter, shared=beside is not None)
         measure = add_measured(lab, ReadOnce(traces), campaign, protocol, record, unheard, rows, boot=boot, seed=seed)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
@@ -132,9 +133,10 @@ def report_campaign(
 
         def files() -> dict[str, bytes]:
             """What is read from recordings."""
+            cutting.go_on()  # behind the figures, which are asked for by now
             measure()
             episodes = page()
-            cut = lab["clips"] = cutting.result()
+            cut = lab["clips"] = cutting.done()
             return {**{clip["file"]: clip.pop("data", b"") for clip in cut}, **episodes}
 
         plan = plan_of(analysis, alpha, rows, unblinding["schedule"], (boot, perm, seed))
