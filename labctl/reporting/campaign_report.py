@@ -27,7 +27,7 @@ from labctl.reporting.clips.cutting import Cutting, planned
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
-from labctl.reporting.from_traces import add_measured
+from labctl.reporting.from_traces import Early, add_measured
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -84,10 +84,12 @@ def report_campaign(
     kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
     say("1/4 the record is verified")
+    early = Early()
     with ExitStack() as at_end:
-        campaign, events, missing = at_end.enter_context(verified_but(folder, lost, noted, published.withheld))
+        read = verified_but(folder, lost, noted, published.withheld, early.seen)
+        campaign, events, missing = at_end.enter_context(read)
         unheard, unseen = {**missing, **published.untraced}, {**missing, **published.unseen}
-        record = record_of(events)
+        record = early.record(events)
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
         stream = label_facts(labels, witnesses(record))
@@ -103,7 +105,8 @@ def report_campaign(
         at_end.callback(traces.close)
         chosen = planned(campaign, record, traces, lab.get("episodes", []), without=unseen)
         cutting = Cutting(chosen, cutter, shared=beside is not None)
-        measure = add_measured(lab, ReadOnce(traces), campaign, protocol, record, unheard, rows, boot=boot, seed=seed)
+        given = {"boot": boot, "seed": seed, "early": early}
+        measure = add_measured(lab, ReadOnce(traces), campaign, protocol, record, unheard, rows, **given)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
