@@ -103,6 +103,8 @@ class Early:
     """What a report keeps of its episodes, taken while they are verified, when their samples are unpacked anyhow."""
 
     def __init__(self) -> None:
+        import labctl.analysis.episodes.stress  # noqa: F401  # here, not by several threads at once
+
         self._lock = Lock()
         self._folded: tuple[Sequence[Event], Record] | None = None
         self._known: tuple[dict[str, str], dict[str, Trial]] | None = None
