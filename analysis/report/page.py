@@ -206,15 +206,15 @@ def build_page(
     cells = cells_of(table_from_rows(rows, extra=True)) if rows else {}
     bands, band_note = curve_bands(result, cells)
     risk = success_curves.risk_times(result, cells)
-    # All of them by whoever is beside: the library that draws takes as long to import as a dozen figures.
+    # The longest first, and the second longest last: whoever is done here takes that over, if it is not begun.
     sections = _meanwhile(beside, supplementary_sections.sections, supplement, result, looks) if supplement else list
-    curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
     against = _meanwhile(beside, success_curves.pp_figures, result, looks)
     hrt_figure = _meanwhile(beside, figures.hrt_figure, result, looks)
+    curves = _meanwhile(beside, success_curves.curve_figures, result, looks, bands, risk)
     files = cache(files)
     if beside is not None:
         files()
-    more, drawn, pp, hrt = sections(), curves(), against(), hrt_figure()
+    drawn, hrt, pp, more = curves(), hrt_figure(), against(), sections()
     made = files()  # which may add to `lab`
     arms = tables.arms_of(result)
     facts: Lab = lab or {}

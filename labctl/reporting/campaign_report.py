@@ -23,11 +23,11 @@ from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import StateError
 from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
-from labctl.reporting.clips.cutting import clips
+from labctl.reporting.clips.cutting import Cutting, planned
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
-from labctl.reporting.from_traces import add_measured
+from labctl.reporting.from_traces import Early, add_measured
 from labctl.reporting.interim_look import judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -84,10 +84,12 @@ def report_campaign(
     kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
     say("1/4 the record is verified")
+    early = Early()
     with ExitStack() as at_end:
-        campaign, events, missing = at_end.enter_context(verified_but(folder, lost, noted, published.withheld))
+        read = verified_but(folder, lost, noted, published.withheld, early.seen)
+        campaign, events, missing = at_end.enter_context(read)
         unheard, unseen = {**missing, **published.untraced}, {**missing, **published.unseen}
-        record = record_of(events)
+        record = early.record(events)
         unblinding = opened_seal(record, folder)
         refuse_mixed(record, folder.name)
         stream = label_facts(labels, witnesses(record))
@@ -99,10 +101,12 @@ def report_campaign(
         beside = beside or at_end.enter_context(one_beside((folder / "traces.db").stat().st_size))
         # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
         cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
-        cutting = cutter.submit(clips, folder, lab.get("episodes", []), without=list(unseen))
         traces = samples_of(campaign, held=True)
         at_end.callback(traces.close)
-        measure = add_measured(lab, ReadOnce(traces), campaign, protocol, record, unheard, rows, boot=boot, seed=seed)
+        chosen = planned(campaign, record, traces, lab.get("episodes", []), without=unseen)
+        cutting = Cutting(chosen, cutter, shared=beside is not None)
+        given = {"boot": boot, "seed": seed, "early": early}
+        measure = add_measured(lab, ReadOnce(traces), campaign, protocol, record, unheard, rows, **given)
         names = [arm.name for arm in protocol.arm]
         lab["labels"] = stream
         provenance = lab.setdefault("provenance", {})
@@ -132,9 +136,10 @@ def report_campaign(
 
         def files() -> dict[str, bytes]:
             """What is read from recordings."""
+            cutting.go_on()  # behind the figures, which are asked for by now
             measure()
             episodes = page()
-            cut = lab["clips"] = cutting.result()
+            cut = lab["clips"] = cutting.done()
             return {**{clip["file"]: clip.pop("data", b"") for clip in cut}, **episodes}
 
         plan = plan_of(analysis, alpha, rows, unblinding["schedule"], (boot, perm, seed))

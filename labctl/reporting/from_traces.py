@@ -7,12 +7,16 @@ May not: be asked before unblinding, read a recording that is lost, or keep stat
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab, SensorColumn
 from labctl.config.protocol_schema import Protocol
+from labctl.core.events import Event
 from labctl.core.record import Record
+from labctl.core.record_fold import record_of
 from labctl.core.trial import Trial
 from labctl.reporting.historical import printed
 from labctl.reporting.measures import Stressed, stress_of, stressed
@@ -23,7 +27,7 @@ from labctl.reporting.times.motion_lines import Moved, Said, device_lines, devic
 from labctl.reporting.times.sensor_times import curves_of, sensor_columns
 from labctl.store.campaign import Campaign
 from labctl.store.opened_body import format_facts
-from labctl.store.read_once import Samples
+from labctl.store.read_once import ReadOnce, Samples
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,9 +49,11 @@ def add_measured(
     *,
     boot: int,
     seed: int,
+    early: Early,
 ) -> Callable[[], None]:
     """Make room in `lab` for what is read from traces, and put what a file of earlier results says there. What is given
-    back fills that room, and takes as long as clips do. boot, seed: of the report's intervals.
+    back fills that room, and takes as long as clips do. boot, seed: of the report's intervals; early: what need not be
+    read from `samples`.
     """
     provenance = lab.setdefault("provenance", {})
     lab["answer_times"], lab["sensors"] = [], []
@@ -59,10 +65,12 @@ def add_measured(
         provenance["historical reference"] = f"{then['source']}; sha256 {then['sha256']}"
 
     def fill() -> None:
-        scored = {episode.id: trial for trial, episode in record.scored}
-        of, trials = record.arms, record.state.trials.values()
-        went = {episode: of[trial.id] for trial in trials for episode in trial.episodes if episode not in lost}
-        kept = {episode: _kept(samples, record, scored.get(episode), episode, arm) for episode, arm in went.items()}
+        scored, every = _scored(record), _arms(record)
+        went = {episode: arm for episode, arm in every.items() if episode not in lost}
+        kept = {
+            episode: early.of(episode) or _kept(samples, record, scored.get(episode), episode, arm)
+            for episode, arm in went.items()
+        }
         lab["sensors"] = sensor_columns(kept[episode].curves for episode in record.episodes if episode in kept)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
         arms = [arm.name for arm in protocol.arm]
@@ -89,6 +97,47 @@ class _Kept:
     said: Said
     curves: Sequence[SensorColumn]
     stress: Stressed | None
+
+
+class Early:
+    """What a report keeps of its episodes, taken while they are verified, when their samples are unpacked anyhow."""
+
+    def __init__(self) -> None:
+        import labctl.analysis.episodes.stress  # noqa: F401  # here, not by several threads at once
+
+        self._lock = Lock()
+        self._folded: tuple[Sequence[Event], Record] | None = None
+        self._known: tuple[dict[str, str], dict[str, Trial]] | None = None
+        self._kept: dict[str, _Kept] = {}
+
+    def record(self, events: Sequence[Event]) -> Record:
+        """The record of these events, which is folded once."""
+        with self._lock:
+            if self._folded is None or self._folded[0] is not events:
+                self._folded, self._known = (events, record_of(events)), None
+            return self._folded[1]
+
+    def seen(self, events: Sequence[Event], episode: str, samples: Samples) -> None:
+        """As `recordings.Seen`."""
+        with suppress(Exception):  # it is read again, and said, once the whole record is known to hold
+            record = self.record(events)
+            arms, scored = self._known = self._known or (_arms(record), _scored(record))
+            self._kept[episode] = _kept(ReadOnce(samples), record, scored.get(episode), episode, arms[episode])
+
+    def of(self, episode: str) -> _Kept | None:
+        """What was kept of an episode; None where it is to be read."""
+        return self._kept.get(episode)
+
+
+def _scored(record: Record) -> dict[str, Trial]:
+    """The trials of the episodes that count."""
+    return {episode.id: trial for trial, episode in record.scored}
+
+
+def _arms(record: Record) -> dict[str, str]:
+    """The arm of every episode, scored or not."""
+    of = record.arms
+    return {episode: of[trial.id] for trial in record.state.trials.values() for episode in trial.episodes}
 
 
 def _kept(samples: Samples, record: Record, scored: Trial | None, episode: str, arm: str) -> _Kept:

@@ -24,6 +24,7 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeAlias
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from labctl.streams import StreamSpec
 MOST_BYTES = 1 << 28  # of a chunk, unpacked: 10 s of a stream of 300 columns at 10 kHz
 LEVEL = 1  # of zlib: level 6 takes four times as long and saves a few percent on joint data
 _TIME = np.dtype("<i8")
+Samples: TypeAlias = tuple[np.ndarray, np.ndarray]  # t_ns (n,) int64 and values (n, columns)
 
 
 @dataclass(slots=True)
@@ -62,11 +64,18 @@ def encode_chunk(spec: StreamSpec, t_ns: np.ndarray, values: np.ndarray) -> byte
     return header + b"\n" + zlib.compress(body, LEVEL)
 
 
-def decode_chunk(payload: bytes) -> tuple[np.ndarray, np.ndarray]:
+def decode_chunk(payload: bytes) -> Samples:
     """(t_ns (n,) int64, values (n, k)) of a payload. Raises BrokenRecord when it is not one."""
     n, k, dtype, raw = _unpacked(payload)
     cut = n * _TIME.itemsize
     return _unshuffle(raw[:cut], _TIME), _unshuffle(raw[cut:], dtype).reshape(k, n).T
+
+
+def together(spec: StreamSpec, chunks: Sequence[Samples]) -> Samples:
+    """Those of a stream from those of its chunks in order."""
+    if not chunks:
+        return np.empty(0, np.int64), np.empty((0, len(spec.columns)), np.dtype(spec.dtype))
+    return np.concatenate([t_ns for t_ns, _ in chunks]), np.concatenate([values for _, values in chunks])
 
 
 def chunk_times(payload: bytes) -> np.ndarray:

@@ -6,11 +6,12 @@ May not: write, or keep anything of an episode before, or more than `MOST_BYTES`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from labctl.store import chunks
 from labctl.streams import StreamSpec
 
 MOST_BYTES = 256_000_000  # some minutes of two robots at 1 kHz
@@ -24,6 +25,24 @@ class Samples(Protocol):
     def streams(self, episode: str) -> Sequence[StreamSpec]: ...
 
     def read(self, episode: str, stream: str) -> Read: ...
+
+
+class Unpacked:
+    """Samples of one episode whose chunks were unpacked already."""
+
+    def __init__(self, specs: Sequence[StreamSpec], read: Mapping[str, Sequence[chunks.Samples]]) -> None:
+        """read: those of each chunk, by stream, in order."""
+        self._specs, self._read = {spec.name: spec for spec in specs}, read
+
+    def streams(self, episode: str) -> Sequence[StreamSpec]:
+        """As `TraceStore.streams`."""
+        return list(self._specs.values())
+
+    def read(self, episode: str, stream: str) -> Read:
+        """As `TraceStore.read`."""
+        if stream not in self._specs:
+            raise ValueError(f"episode {episode} has no declared stream {stream!r}")
+        return chunks.together(self._specs[stream], self._read.get(stream, ()))
 
 
 class ReadOnce:

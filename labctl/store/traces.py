@@ -20,7 +20,7 @@ from labctl.errors import BrokenRecord, in_words
 from labctl.messages.body_parts import ChunkGap, StreamEntry
 from labctl.plain import count
 from labctl.store import database_backend
-from labctl.store.chunks import Chunk, chunk_times, decode_chunk, encode_chunk, summary
+from labctl.store.chunks import Chunk, Samples, chunk_times, decode_chunk, encode_chunk, summary, together
 from labctl.store.ledger import FOLDER as SEAL
 from labctl.store.problem import Problem
 from labctl.streams import StreamSpec, spec_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Insert, Table
 
 Made = TypeVar("Made")
-Values: TypeAlias = dict[str, list[np.ndarray]]
+Chunks: TypeAlias = dict[str, list[Samples]]
 Row = dict[str, str | int | bytes]
 
 
@@ -195,8 +195,7 @@ class TraceStore:
         Raises ValueError for an undeclared stream, BrokenRecord when a chunk does not match its digest.
         """
         spec = self._spec(episode, stream)
-        times: list[np.ndarray] = []
-        values: list[np.ndarray] = []
+        found: list[Samples] = []
         which, values_of = "AND stream = :stream", {"episode": episode, "stream": stream}
         if most_rows is not None:
             sealed = self.seal(episode)[stream]
@@ -206,12 +205,8 @@ class TraceStore:
             if hashlib.sha256(row.payload).hexdigest() != row.sha256:
                 where = f"{self._where} episode {episode} stream {stream} chunk {row.seq}"
                 raise BrokenRecord(f"changed trace chunk: {where}: its bytes do not match its digest")
-            t_ns, columns = decode_chunk(row.payload)
-            times.append(t_ns)
-            values.append(columns)
-        if not times:
-            return np.empty(0, np.int64), np.empty((0, len(spec.columns)), np.dtype(spec.dtype))
-        return np.concatenate(times), np.concatenate(values)
+            found.append(decode_chunk(row.payload))
+        return together(spec, found)
 
     def last_sample_ns(self, episode: str) -> int | None:
         """Time of the newest sample of any stream of the episode, None without samples."""
@@ -249,10 +244,10 @@ class TraceStore:
             expected, last = row.seq + 1, row.t1_ns
         return found
 
-    def check(self, episode: str, sealed: Mapping[str, StreamEntry], read: Values | None = None) -> list[Problem]:
+    def check(self, episode: str, sealed: Mapping[str, StreamEntry], read: Chunks | None = None) -> list[Problem]:
         """What differs between an episode's declarations and chunks, re-hashed and re-read, and what `seal` said about
         them. Of a recording that was sealed before declarations were, they are not compared. read: the streams in it
-        get their values (n, columns) of each chunk; one with a chunk that does not match its digest is taken out.
+        get (t_ns, values) of each chunk, as `read`; one with a chunk that does not match its digest is taken out.
         """
         found, read = self._check_declarations(episode, sealed), {} if read is None else read
         seen: dict[str, list[tuple[int, int, int, str]]] = {name: [] for name in sealed}
@@ -266,7 +261,7 @@ class TraceStore:
                 continue
             t_ns, values = decode_chunk(row.payload) if row.stream in read else (chunk_times(row.payload), None)
             if values is not None:
-                read[row.stream].append(values)
+                read[row.stream].append((t_ns, values))
             if (int(t_ns[0]), int(t_ns[-1]), len(t_ns)) != (row.t0_ns, row.t1_ns, row.n):
                 found.append(Problem("changed trace index", where, "its times or count are not those of its samples"))
         damaged = {problem.where.rsplit(" chunk ", 1)[0] for problem in found}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +18,7 @@ import numpy as np
 
 from labctl.analysis.report.lab_facts import Clip, EpisodeEntry
 from labctl.clock import SECOND
-from labctl.core.record import Episode
+from labctl.core.record import Episode, Record
 from labctl.core.recorded.projection import previous_index
 from labctl.core.trial import Phase
 from labctl.errors import StateError, Unreachable
@@ -51,6 +52,48 @@ class Source:
     t_ns: np.ndarray
 
 
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A clip that is not cut yet: what is said of it, and what it shows of a video, from start to end (ns)."""
+
+    clip: Clip
+    source: Source
+    start_ns: int
+    end_ns: int
+
+    def cut(self) -> bytes:
+        """As `cut`."""
+        return cut(self.source, self.start_ns, self.end_ns, self.clip["speed"])
+
+
+class Cutting:
+    """The clips of a report, shared by two: whoever is beside begins with the first of them, and comes to the second
+    half once it has done what it was asked in between; whoever waits for them begins with the last.
+    """
+
+    def __init__(self, planned: Sequence[Planned], beside: Executor, *, shared: bool) -> None:
+        """shared: else all of them are left to whoever is beside, who is begun on them at once."""
+        self._planned, self._beside, self._shared = planned, beside, shared
+        half = -(-len(planned) // 2) if shared else len(planned)
+        self._asked = [beside.submit(one.cut) for one in planned[:half]]
+
+    def go_on(self) -> None:
+        """Ask for those that were left."""
+        self._asked += [self._beside.submit(one.cut) for one in self._planned[len(self._asked) :]]
+
+    def done(self) -> list[Clip]:
+        """All of them, as `clips`; those that nobody has begun are cut here. Raises StorageError."""
+        self.go_on()
+        here: dict[int, bytes] = {}
+        for number in reversed(range(len(self._asked))) if self._shared else ():
+            if self._asked[number].cancel():
+                here[number] = self._planned[number].cut()
+        return [
+            {**one.clip, "data": here[number] if number in here else self._asked[number].result()}
+            for number, one in enumerate(self._planned)
+        ]
+
+
 def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str]) -> list[Clip]:
     """Those of an unblinded campaign's episodes; `rows` as in `choice.choose`.
 
@@ -59,36 +102,44 @@ def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str
     An episode without a video of the cell's first camera, or `without` a recording, has no clip. Raises StateError
     before unblinding, StorageError for a video that cannot be read.
     """
-    made: list[Clip] = []
     with in_passing(folder) as campaign:
-        if campaign.state.phase != Phase.UNBLINDED:
-            raise StateError(f"campaign {folder.name} is {campaign.state.phase}; clips name arms, so unblind it first")
-        record = campaign.record()
         store = samples_of(campaign, held=True)
         try:
-            for number, choice in enumerate(choose(rows)):
-                if choice.episode in without:
-                    continue
-                episode = record.episodes[choice.episode]
-                camera, source = _source(campaign, store, episode)
-                if source is None or episode.go_ns is None or episode.end_ns is None:
-                    continue
-                start, end, speed = window(choice.kind, episode.go_ns, episode.end_ns, source.t_ns)
-                made.append(
-                    {
-                        "arm": choice.arm,
-                        "kind": choice.kind,
-                        "episode": choice.episode,
-                        "why": choice.why,
-                        "camera": camera,
-                        "speed": speed,
-                        "file": f"clips/{number:02d}-{choice.kind}-{choice.episode}.mp4",
-                        "data": cut(source, start, end, speed),
-                    }
-                )
+            found = planned(campaign, campaign.record(), store, rows, without=without)
+            return [{**one.clip, "data": one.cut()} for one in found]
         finally:
             store.close()
-    return made
+
+
+def planned(
+    campaign: Campaign, record: Record, samples: TraceStore, rows: Sequence[EpisodeEntry], *, without: Collection[str]
+) -> list[Planned]:
+    """Which clips `clips` cuts of a campaign, with its record and samples, in this order. Raises StateError before
+    unblinding.
+    """
+    name, phase = campaign.folder.name, campaign.state.phase
+    if phase != Phase.UNBLINDED:
+        raise StateError(f"campaign {name} is {phase}; clips name arms, so unblind it first")
+    found: list[Planned] = []
+    for number, choice in enumerate(choose(rows)):
+        if choice.episode in without:
+            continue
+        episode = record.episodes[choice.episode]
+        camera, source = _source(campaign, samples, episode)
+        if source is None or episode.go_ns is None or episode.end_ns is None:
+            continue
+        start, end, speed = window(choice.kind, episode.go_ns, episode.end_ns, source.t_ns)
+        clip: Clip = {
+            "arm": choice.arm,
+            "kind": choice.kind,
+            "episode": choice.episode,
+            "why": choice.why,
+            "camera": camera,
+            "speed": speed,
+            "file": f"clips/{number:02d}-{choice.kind}-{choice.episode}.mp4",
+        }
+        found.append(Planned(clip, source, start, end))
+    return found
 
 
 def _source(campaign: Campaign, store: TraceStore, episode: Episode) -> tuple[str, Source | None]:

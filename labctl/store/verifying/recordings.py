@@ -5,15 +5,17 @@ May not: look at anything else of a campaign, repair or write anything, or stop 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
 from labctl.core.events import Event, Kind, digest, sealed_gaps
 from labctl.core.recorded.skew import clock_warnings
 from labctl.errors import LabctlError
-from labctl.messages.body_parts import GapBody
+from labctl.messages.body_parts import GapBody, StreamEntry
+from labctl.realtime import CORES
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import sqlite_url
 from labctl.store.footage import check_files, check_strange, filmed, index_notes
@@ -24,14 +26,23 @@ from labctl.store.media.looking import media_of
 from labctl.store.problem import Found, Problem
 
 if TYPE_CHECKING:  # whoever looks at no recording does not wait for its import
-    from labctl.store.traces import TraceStore, Values
+    from labctl.store.read_once import Samples
+    from labctl.store.traces import Chunks, TraceStore
+    from labctl.streams import StreamSpec
 
+Seen: TypeAlias = "Callable[[Sequence[Event], str, Samples], None]"
+"""Is given the events, an episode, and its samples once they were found to hold, in any thread."""
 DAMAGED_SEAL = "damaged seal"
 UNREADABLE = "unreadable traces"
 
 
-def check_recordings(folder: Path, events: Sequence[Event], found: Found, chosen: Collection[str] | None) -> None:
-    """Every recording, or those of the chosen episodes alone; what does not hold is added to `found`."""
+def check_recordings(
+    folder: Path, events: Sequence[Event], found: Found, chosen: Collection[str] | None, seen: Seen | None = None
+) -> None:
+    """Every recording, or those of the chosen episodes alone; what does not hold is added to `found`. seen: is given
+    what holds, unless something else does not already or it is too much to be unpacked at once.
+    """
+    seen = None if found.problems else seen
     sealed = [event for event in events if event.kind == Kind.RECORDING_SEALED]
     if chosen is not None:
         sealed = [event for event in sealed if event.episode in chosen]
@@ -43,7 +54,7 @@ def check_recordings(folder: Path, events: Sequence[Event], found: Found, chosen
             found.notes += _sealed_gaps(event)
     found.of = 2 * len(sealed)  # traces, and then videos
     if sealed or chosen is None:
-        found.guard(UNREADABLE, "traces.db", lambda: _check_traces(folder, events, sealed, found))
+        found.guard(UNREADABLE, "traces.db", lambda: _check_traces(folder, events, sealed, found, seen))
     elsewhere, notes = media_of(folder, events)
     found.notes += notes
     gaps = _file_gaps(events)
@@ -148,7 +159,9 @@ def _why(over: int | None, closed: bool, runs: bool, on: int) -> str:
     return f"{unproven} yet; the next start of its run seals what is there, or labctl close"
 
 
-def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: Found) -> None:
+def _check_traces(
+    folder: Path, events: Sequence[Event], sealed: Sequence[Event], found: Found, seen: Seen | None
+) -> None:
     from labctl.store.traces import TraceStore
 
     campaign = events[0].body["campaign"]
@@ -157,13 +170,19 @@ def _check_traces(folder: Path, events: Sequence[Event], sealed: Sequence[Event]
         hidden: dict[str, Streams] = {}
         found.guard(DAMAGED_SEAL, "sealed stream summaries", lambda: hidden.update(_hidden_streams(folder, events)))
         _check_unsealed(folder, store, events, found)
-        found.each(sealed, lambda event, own: _check_recording(folder, store, event, hidden, own))
+        give = None if seen is None else partial(seen, events)
+        found.each(sealed, lambda event, own: _check_recording(folder, store, event, hidden, own, give))
     finally:
         store.close()
 
 
 def _check_recording(
-    folder: Path, store: TraceStore, event: Event, hidden: Mapping[str, Streams], found: Found
+    folder: Path,
+    store: TraceStore,
+    event: Event,
+    hidden: Mapping[str, Streams],
+    found: Found,
+    give: Callable[[str, Samples], None] | None,
 ) -> None:
     streams = event.body["streams"]
     all_streams = {**streams, **hidden.get(event.body.get("sealed", ""), {})}
@@ -173,18 +192,36 @@ def _check_recording(
         where = f"journal seq {event.seq} ({event.kind})"
         found.problems.append(Problem("broken recording root", where, "it is not the digest of its streams' roots"))
     where, episode = f"traces.db episode {event.episode}", event.episode or ""
-    indexes: Values = {f"camera/{camera}": [] for camera in event.body.get("videos", {})}
+    specs = [] if give is None else _unpackable(store, episode, all_streams)
+    cameras = (f"camera/{camera}" for camera in event.body.get("videos", {}))
+    read: Chunks = {name: [] for name in (*cameras, *(spec.name for spec in specs))}
 
     def traces() -> None:
-        found.of_recording(episode, store.check(episode, all_streams, indexes))
+        found.of_recording(episode, store.check(episode, all_streams, read))
 
     found.guard(UNREADABLE, where, traces, episode=episode)
     if all(problem.what != UNREADABLE for problem in found.problems):
-        _check_indexes(folder, store, event, indexes, found)
+        _check_indexes(folder, store, event, read, found)
     _check_clocks(event, found)
+    if specs and give is not None and not found.problems:
+        from labctl.store.read_once import Unpacked
+
+        give(episode, Unpacked(specs, read))
 
 
-def _check_indexes(folder: Path, store: TraceStore, event: Event, indexes: Values, found: Found) -> None:
+def _unpackable(store: TraceStore, episode: str, sealed: Mapping[str, StreamEntry]) -> list[StreamSpec]:
+    """The streams of an episode, where so many episodes at once as there are cores fit into what a reader may hold."""
+    from labctl.store.read_once import MOST_BYTES
+
+    try:
+        specs = store.streams(episode)
+        size = sum(8 * (1 + len(spec.columns)) * sealed[spec.name]["n"] for spec in specs)
+    except (LabctlError, KeyError, TypeError):
+        return []  # what is wrong with it is named by who checks it
+    return specs if size * (len(CORES) or 1) <= MOST_BYTES else []
+
+
+def _check_indexes(folder: Path, store: TraceStore, event: Event, indexes: Chunks, found: Found) -> None:
     """Has every frame of an index its picture, and the other way round? What a killed process took is no tampering.
     indexes: of each camera whose index holds.
     """
@@ -196,7 +233,7 @@ def _check_indexes(folder: Path, store: TraceStore, event: Event, indexes: Value
         if spec is None or chunks is None or not (folder / video["file"]).is_file():
             continue
         try:
-            notes = index_notes(folder, video, spec.columns, chunks)
+            notes = index_notes(folder, video, spec.columns, [values for _, values in chunks])
         except LabctlError:
             continue  # what cannot be read is named where the files and the chunks themselves are checked
         found.notes += [f"episode {episode}: {note}" for note in notes]

@@ -24,6 +24,7 @@ from labctl.store.database_backend import uncollected
 from labctl.store.ledger import Ledger
 from labctl.store.media.reading import local_file
 from labctl.store.problem import Problem
+from labctl.store.verifying.recordings import Seen
 from labctl.store.verifying.verify import NOTHING, read_all_but, recording_problems, verify_campaign
 from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld
 
@@ -83,12 +84,16 @@ def verified(
 
 @contextmanager
 def verified_but(
-    folder: Path, lost: Collection[str] = (), noted: Noted = NOTHING, withheld: Withheld = NOTHING_WITHHELD
+    folder: Path,
+    lost: Collection[str] = (),
+    noted: Noted = NOTHING,
+    withheld: Withheld = NOTHING_WITHHELD,
+    seen: Seen | None = None,
 ) -> Generator[tuple[Campaign, list[Event], dict[str, str]], None, None]:
     """A campaign whose whole record holds but for the recordings of `lost` episodes and what was `withheld` when it was
     published, its events, and what is wrong with each of those lost. Errors as `verify.read_all_but`.
     """
-    events, missing = read_all_but(folder, lost, noted, withheld)
+    events, missing = read_all_but(folder, lost, noted, withheld, seen)
     with in_passing(folder, events) as campaign:
         _as_verified(campaign, events)
         yield campaign, events, missing

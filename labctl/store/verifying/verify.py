@@ -40,7 +40,7 @@ from labctl.store.opened_body import check_format, format_of, historical_problem
 from labctl.store.opened_list import OPENED, problems_of
 from labctl.store.problem import Found, Problem
 from labctl.store.verifying.opened_seal import check_compared, check_digests, check_openings
-from labctl.store.verifying.recordings import DAMAGED_SEAL, check_recordings
+from labctl.store.verifying.recordings import DAMAGED_SEAL, Seen, check_recordings
 from labctl.store.verifying.withheld import NOTHING_WITHHELD, Withheld, but_withheld
 
 NOTHING = Noted()
@@ -95,13 +95,14 @@ def verify_campaign(
     lab: bool = False,
     withheld: Withheld = NOTHING_WITHHELD,
     say: Callable[[str], None] = lambda line: None,
+    seen: Seen | None = None,
 ) -> Verification:
     """Check chain, heads, frozen files, commitment and openings, traces, videos, photos and read models of a campaign.
 
     noted: what somebody noted outside the folder; the chain must agree with it. Without, nothing binds whoever can
     write the folder. recordings: of these episodes alone; None: of all. lab: also the list of what its lab opened,
-    which binds nothing of this record. withheld: what is left out of a published one. say: as `Found` has it. While
-    somebody runs the campaign, what it says is of the moment.
+    which binds nothing of this record. withheld: what is left out of a published one. say: as `Found` has it; seen: as
+    `check_recordings`. While somebody runs the campaign, what it says is of the moment.
 
     Raises InputError when the folder is no campaign.
     """
@@ -122,7 +123,7 @@ def verify_campaign(
         found.notes += [f"not bound by format {format_of(opened)}: {text}" for text in unbound]
         found.guard("unreadable entry", "journal seq 1", lambda: _check_files(folder, opened, found))
         found.guard("unreadable entry", "journal.db", lambda: _check_seal(folder, events, found))
-        found.guard("unreadable entry", "journal.db", lambda: check_recordings(folder, events, found, recordings))
+        found.guard("unreadable entry", "journal.db", lambda: check_recordings(folder, events, found, recordings, seen))
         if recordings is None or recordings:
             found.guard("unreadable entry", "journal.db", lambda: _check_photos(folder, events, found))
         if recordings is None:
@@ -158,14 +159,18 @@ def refuse_unless_as_opened(folder: Path, events: Sequence[Event]) -> None:
 
 
 def read_all_but(
-    folder: Path, lost: Collection[str], noted: Noted = NOTHING, withheld: Withheld = NOTHING_WITHHELD
+    folder: Path,
+    lost: Collection[str],
+    noted: Noted = NOTHING,
+    withheld: Withheld = NOTHING_WITHHELD,
+    seen: Seen | None = None,
 ) -> tuple[list[Event], dict[str, str]]:
     """The events of a campaign whose record holds but for the recordings of `lost` episodes, and what is wrong with
-    each of those. Whoever asks reads nothing of these recordings. noted, withheld: as `verify_campaign` has them.
+    each of those. Whoever asks reads nothing of these recordings. noted, withheld, seen: as `verify_campaign` has them.
 
     Raises BrokenRecord naming the first other problem, InputError for an episode whose recording holds or that is none.
     """
-    looked = verify_campaign(folder, noted, withheld=withheld)
+    looked = verify_campaign(folder, noted, withheld=withheld, seen=seen)
     found = looked.problems
     problems = [problem for problem in found if problem.episode not in lost]
     if problems:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from concurrent.futures import Executor, Future
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -15,7 +17,7 @@ from hypothesis import strategies as st
 
 from labctl.clock import SECOND
 from labctl.reporting.clips.choice import choose
-from labctl.reporting.clips.cutting import LONGEST_S, RATE_HZ, Source, cut, window
+from labctl.reporting.clips.cutting import LONGEST_S, RATE_HZ, Cutting, Planned, Source, cut, window
 from labctl.store.video import VideoWriter
 
 
@@ -122,3 +124,60 @@ def test_the_same_video_gives_the_same_bytes(source: Source):
             memory.bytes(size)
         made.add(cut(source, 2 * SECOND, 8 * SECOND, 1))
     assert len(made) == 1
+
+
+class Beside(Executor):
+    """Does what it is asked when it is told to, in order."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Future[Any], Callable[[], Any]]] = []
+        self.done: list[int] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        self.asked.append((future, lambda: fn(*args, **kwargs)))
+        return future
+
+    def do(self, count: int) -> None:
+        for number, (future, work) in list(enumerate(self.asked))[len(self.done) :][:count]:
+            future.set_running_or_notify_cancel()
+            future.set_result(work())
+            self.done.append(number)
+
+
+@pytest.fixture
+def five(monkeypatch: pytest.MonkeyPatch) -> list[Planned]:
+    """Five clips, of which each is cut as its own number."""
+    monkeypatch.setattr("labctl.reporting.clips.cutting.cut", lambda source, *_: str(source).encode())
+    said = {"arm": "a", "kind": "typical", "episode": "e-1", "why": "", "camera": "wrist", "speed": 1}
+    planned: list[Any] = [Planned({**said, "file": f"{n}.mp4"}, n, 0, 1) for n in range(5)]  # pyright: ignore
+    return planned
+
+
+def test_clips_that_nobody_beside_has_begun_are_cut_by_whoever_waits_for_them(five: list[Planned]):
+    """One process cut all of them, and drew no figure meanwhile; the other waited."""
+    beside = Beside()
+    cutting = Cutting(five, beside, shared=True)
+    assert len(beside.asked) == 3  # what else it is to do comes before the rest
+    beside.do(2)
+    clips = cutting.done()
+    assert [clip["file"] for clip in clips] == [f"{n}.mp4" for n in range(5)]
+    assert [clip.get("data") for clip in clips] == [b"0", b"1", b"2", b"3", b"4"]
+    assert beside.done == [0, 1] and all(future.cancelled() for future, _ in beside.asked[2:])
+
+
+def test_clips_that_are_asked_for_at_last_are_cut_beside_too(five: list[Planned]):
+    beside = Beside()
+    cutting = Cutting(five, beside, shared=True)
+    cutting.go_on()
+    beside.do(5)
+    assert [clip.get("data") for clip in cutting.done()] == [b"0", b"1", b"2", b"3", b"4"] and len(beside.done) == 5
+
+
+def test_a_thread_of_this_process_is_left_all_clips_at_once(five: list[Planned]):
+    """Two encoders of one process are one more than its core has time for."""
+    beside = Beside()
+    cutting = Cutting(five, beside, shared=False)
+    assert len(beside.asked) == 5
+    beside.do(5)
+    assert len(cutting.done()) == 5 and len(beside.done) == 5

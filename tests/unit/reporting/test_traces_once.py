@@ -12,7 +12,7 @@ import pytest
 
 from labctl.clock import SECOND
 from labctl.nodes.policy_stream import POLICY
-from labctl.reporting.from_traces import _kept
+from labctl.reporting.from_traces import Early, _kept
 from labctl.store.read_once import ReadOnce
 from labctl.streams import StreamSpec
 
@@ -71,6 +71,13 @@ def test_what_is_kept_of_an_episode_holds_none_of_its_samples(record: Any) -> No
     assert kept.stress is not None and kept.stress.measured["questions"] == 4 and kept.moved is not None
     assert kept.stress.traces.sent.size == 0 and len(kept.stress.traces.request_ns) == 4
     assert kept.renewals is not None and len(kept.renewals) == 400 and len(kept.curves) == 1
+
+
+def test_what_cannot_be_kept_while_a_record_is_verified_is_read_later() -> None:
+    """Nothing is said of a record that is not known to hold."""
+    early = Early()
+    early.seen([], "e1", Store())  # no events: nothing knows the episode
+    assert early.of("e1") is None
 
 
 TRIAL: Any = SimpleNamespace(id="t", condition="cube/left")
