@@ -10,12 +10,11 @@ from typing import Any
 import pandas
 import pyarrow
 import pytest
+from support.api_files import operations
 
 from labctl import api
 from labctl.cli import call
 from labctl.errors import InputError, TableError
-
-from .conftest import operations
 
 FEW: dict[str, Any] = {"reference": "human", "boot": 99, "perm": 99}
 
