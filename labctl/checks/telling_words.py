@@ -14,7 +14,9 @@ from pathlib import Path
 from labctl.plain import Json
 from labctl.store.ledger import Ledger
 
-_MODULE = re.compile(r"[\w.]+:[A-Za-z_]\w*")  # package.module:name, as a driver or a function of somebody else's is named
+_MODULE = re.compile(
+    r"[\w.]+:[A-Za-z_]\w*"
+)  # package.module:name, as a driver or a function of somebody else's is named
 
 
 @dataclass(frozen=True, slots=True)
