@@ -198,18 +198,27 @@ def _check_robot(card: Card, cell: Cell) -> None:
 
 
 def _check_axes(card: Card, cell: Cell) -> None:
-    """A card of named axes names those of this robot, in their units; one of another space gives one opening."""
+    """A card of named axes names those of this robot, in their units; one of another space gives one opening, and one
+    that reads an opening reads it of a hand that has one.
+    """
     space, every = card.action.space, list[Sequence[Axis]]()
+    read = {name.rpartition(".")[::2] for entry in card.input for name in entry.state or ()}
     drivers = " and ".join(robot.driver for robot in cell.robots)
     for name, robot in zip(cell.names, cell.robots, strict=True):
         own = declared_axes(robot.driver, robot.options)
         if space == "axes" and own is None:
             raise InputError(f"the card names axes, and {robot.driver} declares none; use joint_position and a gripper")
-        hands = [(axis.name, axis.kind) for axis in hand_of(own or ())]
-        if space != "axes" and own is not None and hands != [(GRIPPER, "opening")]:
+        states = {state for of, state in read if of == name}
+        if "axes" in states and own is None:
+            text = f"the card reads the state axes, and {robot.driver} declares none"
+            raise InputError(f"{text}; use joint_position and gripper")
+        if own is not None and [(axis.name, axis.kind) for axis in hand_of(own)] != [(GRIPPER, "opening")]:
             hand = ", ".join(f"{axis.name} [{axis.unit}]" for axis in hand_of(own))
-            text = f"the card's {space} ends in one opening; the hand of {robot.driver} has {hand}"
-            raise InputError(f'{text}: say space = "axes" and name them')
+            text = f"one opening; the hand of {robot.driver} has {hand}"
+            if space != "axes":
+                raise InputError(f'the card\'s {space} ends in {text}: say space = "axes" and name them')
+            if "gripper" in states:
+                raise InputError(f"the card reads the state gripper, {text}: read axes, all of them in their units")
         if "joint" in space and twist_of(own or ()):
             text = f"the card's {space} does not say which numbers are speeds, and {robot.driver} has a base"
             raise InputError(f'{text}: say space = "axes" and name them')

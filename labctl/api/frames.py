@@ -45,10 +45,7 @@ def rows_of(frame: Foreign) -> list[Row]:
         return _clean(frame.to_dict("records"))
     if hasattr(frame, "__arrow_c_stream__") or hasattr(frame, "__dataframe__"):
         return rows_of(_by_arrow(frame))
-    raise InputError(
-        f"a {type(frame).__name__} is no table: give a data frame (pandas, polars, Arrow), a mapping of columns "
-        "or a list of rows"
-    )
+    raise _no_table(frame)
 
 
 def frame_of(rows: Sequence[Mapping[str, Value]], library: str | None = None) -> Foreign:
@@ -70,6 +67,11 @@ def frame_of(rows: Sequence[Mapping[str, Value]], library: str | None = None) ->
     raise InputError(f"a data frame needs {library or 'pandas, polars or pyarrow'}: pip install {library or 'pandas'}")
 
 
+def _no_table(frame: Foreign) -> InputError:
+    text = "give a data frame (pandas, polars, Arrow), a mapping of columns or a list of rows"
+    return InputError(f"a {type(frame).__name__} is no table: {text}")
+
+
 def _names(frame: Foreign) -> list[str]:
     return list(getattr(frame, "column_names", None) or frame.columns)
 
@@ -88,7 +90,10 @@ def _by_arrow(frame: Foreign) -> Foreign:
         raise MissingExtra(
             "parquet", f"reading a {type(frame).__name__}, which is neither pandas nor polars,"
         ) from error
-    return arrow.table(frame) if hasattr(frame, "__arrow_c_stream__") else interchange.from_dataframe(frame)
+    try:
+        return arrow.table(frame) if hasattr(frame, "__arrow_c_stream__") else interchange.from_dataframe(frame)
+    except arrow.ArrowInvalid as error:  # a stream of one column, as a Series is
+        raise _no_table(frame) from error
 
 
 def _clean(rows: Sequence[Mapping[str, Foreign]]) -> list[Row]:

@@ -17,6 +17,7 @@ from labctl.analysis.table import Row, Value
 from labctl.api import frames
 from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
+from labctl.errors import TableError
 from labctl.plain import count
 
 if TYPE_CHECKING:
@@ -207,6 +208,8 @@ def from_frame(frame: Foreign, *, extra: bool = False, source: str = "frame") ->
     columns. An error names rows from 1 on, as lines of `source`.
     """
     rows = frames.rows_of(frame)
+    if not rows:
+        raise TableError(source, "no rows; a table needs at least one operation or episode")
     names = list(dict.fromkeys(name for row in rows for name in row))
     return _checked(source, source, names, list(enumerate(rows, 1)), extra=extra)
 

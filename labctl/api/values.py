@@ -28,6 +28,11 @@ STRICT = ConfigDict(extra="forbid")
 UNSET = (math.nan, math.nan)
 """The ends of an interval that a table has no answer to, in a data frame, whose columns are of numbers."""
 
+CURVE = "curve"
+"""The field of a row that is no value of its own: its steps have a table, or stand in the row alone."""
+ENDS = ("ci", "margin")
+"""What has two ends among the values of a row's table, as `Pair.margin`."""
+
 
 class Interval(NamedTuple):
     """A confidence interval, ends included."""
@@ -68,13 +73,26 @@ def flat(row: DataclassInstance) -> dict[str, Value]:
     intervals, found = _intervals(type(row)), dict[str, Value]()
     for field in dataclasses.fields(row):
         value = getattr(row, field.name)
+        if field.name == CURVE:
+            continue
         if isinstance(value, Interval) or (value is None and field.name in intervals):
             found[f"{field.name}_low"], found[f"{field.name}_high"] = value or UNSET
         elif isinstance(value, Mapping):
-            found.update({f"{field.name}_{key}": one for key, one in value.items()})
+            for key, one in value.items():
+                name = f"{field.name}_{key}"
+                if key in ENDS:
+                    low, high = one or UNSET
+                    found[f"{name}_low"], found[f"{name}_high"] = _number(low), _number(high)
+                elif isinstance(one, str) or not isinstance(one, Sequence):
+                    found[name] = one
         elif not isinstance(value, Sequence) or isinstance(value, str):
             found[field.name] = value
     return found
+
+
+def _number(end: float | None) -> float:
+    """An end of an interval in a data frame; one that is open is NaN, as one that is unset."""
+    return math.nan if end is None else end
 
 
 @cache

@@ -33,6 +33,7 @@ from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import lab_with, settings_of
 
+VERSIONS = "versions.json"  # a version of four numbers looks like an address, and there is no address in it
 LOG_BYTES = 500_000  # the end of each log
 ROLES = frozenset({"operator", "labctl-run", "run", "demo", "labctl stop"})  # who acts and is no person
 _PERSON = re.compile(r"(?:who|person|by|operator|assessor|[a-z_]+_by)")
@@ -40,6 +41,7 @@ _ADDRESS = re.compile(
     r"[a-z][a-z0-9+.-]*://[^\s\"'<>]+|[\w.+-]+@[\w-]+\.[\w.-]+|(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?![\w.])", re.I
 )
 _COLONS = re.compile(r"(?<![\w.:])[0-9a-f]{0,4}:[0-9a-f.:]*:[0-9a-f.]*(?![\w:])", re.I)  # an IPv6 address, or a time
+_BETWEEN = re.compile(r"[-_. ]+")  # one name is written in several ways: pi0-fast, pi0_fast.py, Pi0 Fast
 _SECRET_KEYS = re.compile(r"host|address|url|serial|password|token|secret|user|server|port|path|device$", re.I)
 LEFT_OUT = (
     "the seal: the schedule, the controllers' logs, which arm did not answer",
@@ -72,7 +74,7 @@ def write_bugreport(folder: Path, out: Path, clock: Clock) -> Written:
     telling = telling_words(folder)
     hide = _Hide(_named(folder, events, telling.words))
     parts = {
-        "versions.json": _json({"now": collect_pins(), "runs": _pins(events)}),
+        VERSIONS: _json({"now": collect_pins(), "runs": _pins(events)}),
         "doctor.json": _json([asdict(check) for check in software(folder, clock)]),
         "protocol.json": _json(_toml(lambda: telling.protocol, drop=("arm", "link"))),
         "cell.json": _json(_toml(lambda: (folder / "cell.toml").read_text("utf-8"))),
@@ -80,7 +82,7 @@ def write_bugreport(folder: Path, out: Path, clock: Clock) -> Written:
     }
     for path in sorted((folder / "logs").glob("*.log*")):
         parts[f"logs/{path.name}"] = path.read_bytes()[-LOG_BYTES:].decode("utf-8", "replace")
-    shown = {name: hide(text) for name, text in parts.items()}
+    shown = {name: hide(text, addresses=name != VERSIONS) for name, text in parts.items()}
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in shown.items():
@@ -93,18 +95,19 @@ class _Hide:
     """Replaces what tells arms, people and places by what it is; counts how often."""
 
     def __init__(self, named: Mapping[str, Collection[str]]) -> None:
-        kinds = {word.lower(): kind for kind, words in named.items() for word in words if word}
+        kinds = {_as_said(word): kind for kind, words in named.items() for word in words if _as_said(word)}
         longest = sorted(kinds, key=len, reverse=True)
-        inside = "|".join(re.escape(word) for word in longest)
+        inside = "|".join(_BETWEEN.pattern.join(map(re.escape, word.split("-"))) for word in longest)
         self._words = re.compile(rf"(?<![A-Za-z0-9])(?:{inside})(?![A-Za-z0-9])", re.I) if inside else None
         self._kinds = kinds
         self._done: dict[str, int] = {}
 
-    def __call__(self, text: str) -> str:
-        text = _ADDRESS.sub(lambda found: self._as("address"), text)
-        text = _COLONS.sub(self._colons, text)
+    def __call__(self, text: str, *, addresses: bool = True) -> str:
+        if addresses:
+            text = _ADDRESS.sub(lambda found: self._as("address"), text)
+            text = _COLONS.sub(self._colons, text)
         if self._words is not None:
-            text = self._words.sub(lambda found: self._as(self._kinds[found[0].lower()]), text)
+            text = self._words.sub(lambda found: self._as(self._kinds[_as_said(found[0])]), text)
         return text
 
     def _colons(self, found: re.Match[str]) -> str:
@@ -121,6 +124,11 @@ class _Hide:
     def counted(self) -> list[str]:
         """What was replaced, in words."""
         return [f"replaced by <{kind}>: {count(times, 'place')}" for kind, times in sorted(self._done.items())]
+
+
+def _as_said(word: str) -> str:
+    """A name in the one way in which it is known."""
+    return _BETWEEN.sub("-", word.lower()).strip("-")
 
 
 def _is_address(text: str) -> bool:

@@ -5,6 +5,7 @@ May not: be asked by anything that shows, or say which trial has which arm.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ from pathlib import Path
 
 from labctl.plain import Json
 from labctl.store.ledger import Ledger
+
+_MODULE = re.compile(
+    r"[\w.]+:[A-Za-z_]\w*"
+)  # package.module:name, as a driver or a function of somebody else's is named
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,13 @@ def telling_words(folder: Path) -> Telling:
     text = ledger.protocol_text()
     arms = tomllib.loads(text).get("arm", [])
     found = {str(arm["name"]) for arm in arms}
+    found |= {word for arm in arms if _MODULE.fullmatch(word := str(arm.get("controller", "")))}
     cards = [tomllib.loads(card) for card in ledger.cards().values()]
     for settings in (*(arm.get("options", {}) for arm in arms), *(card.get("policy", {}) for card in cards)):
         found |= {word for word in _texts(settings) if len(word) > 2}
     for card in cards:
         found |= {word for word in _texts(card) if any(mark in word for mark in "/:@\\.") or word[-1:].isdigit()}
+    found |= {word.partition(":")[0] for word in found if _MODULE.fullmatch(word)}
     return Telling(frozenset(found), text)
 
 

@@ -32,6 +32,7 @@ STATES = (
     "tcp_rotvec",
     "tcp_rot6d_rows",
     "tcp_rot6d_columns",
+    "axes",
 )
 SPACES = (
     *("joint_position", "joint_delta", "joint_velocity", "droid_joint_velocity"),

@@ -364,9 +364,9 @@ def recording_body(
 def steady_rates(cell: Cell) -> dict[str, float]:
     """Samples per second of the streams that have a steady rate."""
     cameras = {f"camera/{camera.name}": camera.rate_hz for camera in cell.camera}
-    states = zip(("arm", *cell.names[1:]), cell.robots, strict=True)
-    rates = {f"{name}/state": robot.state_hz for name, robot in states} | cameras
-    return rates | {sensor.stream: sensor.rate_hz for sensor in cell.sensor}
+    rates = {f"{name}/state": of.state_hz for name, of in zip(("arm", *cell.names[1:]), cell.robots, strict=True)}
+    drives = ["base/odometry"] if any(axis.kind == "twist" for axis in cell.robot.axis) else []
+    return rates | cameras | dict.fromkeys(drives, cell.robot.state_hz) | {s.stream: s.rate_hz for s in cell.sensor}
 
 
 def recording_gaps(

@@ -106,6 +106,11 @@ class DrivingConformance(OfARobot):
         assert led[-1] == pytest.approx(places[-1] - places[0], abs=0.03)
         assert np.abs(place(rig) - places[-1]).max() < 0.01, "and what an observation says"
 
+    def test_its_odometry_comes_as_often_as_its_states(self, rig: RobotRig, twist: list[int]) -> None:
+        """By the rate of the cell's states a gap in it is found."""
+        rates = {spec.name: spec.rate_hz for spec in rig.robot.streams}
+        assert rates[ODOMETRY] == rates[STATE]
+
     def test_its_measured_speeds_are_its_axes_and_how_fast_they_go(self, rig: RobotRig, twist: list[int]) -> None:
         """Whoever asks whether a robot stands looks at dq."""
         self.sent_off(rig, twist)

@@ -40,6 +40,11 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "emulated_ros2",
         {"command": "action", "command_topic": "/joint_trajectory_controller/follow_joint_trajectory"},
     ),
+    "ur5e_over_ros2_by_twist": (
+        "emulated",
+        "emulated_ros2",
+        {"command": "twist", "command_topic": "/servo_node/delta_twist_cmds"},
+    ),
     "ur5e_over_rtde": ("emulated", "emulated_ur5e", {}),
 }
 # Who may not open raw sockets reads the client in fr3_over_fci too.
@@ -52,6 +57,7 @@ TWICE = (
     "ur5_over_rtde",
     "ur5e_over_ros2",
     "ur5e_over_ros2_by_action",
+    "ur5e_over_ros2_by_twist",
 )
 MARKS = {
     name: [pytest.mark.real_time, pytest.mark.busy, *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE

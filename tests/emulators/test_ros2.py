@@ -33,6 +33,8 @@ CELL = cell_named("emulated_ros2")
 CLOCK = MonotonicClock()
 ACTION = {"command": "action", "command_topic": "/joint_trajectory_controller/follow_joint_trajectory"}
 
+TWIST = {"command": "twist", "command_topic": "/servo_node/delta_twist_cmds", "twist_frame": "base_link"}
+
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Emulator]:
@@ -126,8 +128,8 @@ def test_a_topic_that_says_no_speed_is_refused_and_a_ur_without_one_is_told(
 
 @pytest.mark.parametrize(
     "more",
-    [{}, ACTION, {"command": "positions", "command_topic": "/forward_position_controller/commands"}],
-    ids=["trajectory", "action", "positions"],
+    [{}, ACTION, {"command": "positions", "command_topic": "/forward_position_controller/commands"}, TWIST],
+    ids=["trajectory", "action", "positions", "twist"],
 )
 def test_it_goes_where_it_is_sent_by_each_kind_of_controller(emulator: Emulator, more: dict[str, Any]) -> None:
     made = rig(emulator, **more)

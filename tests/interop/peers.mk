@@ -4,7 +4,7 @@ PEERS = build/peers
 AGAINST = $(VENV)/bin/python -m pytest -q -rsfxE -m interop
 needs = @command -v $(1) >/dev/null || ls $(2) >/dev/null 2>&1 || { echo "needs Debian's package: apt-get install $(3)" >&2; exit 2; }
 
-.PHONY: peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-ur-client peer-metadata peer-lerobot
+.PHONY: peer-viewer peer-browser peer-openpi peer-franka-sim peer-franky-sim peer-pylibfranka peer-ur-recipe peer-ur-client peer-metadata peer-notebook peer-lerobot
 
 peer-viewer: $(VENV)/.installed-test
 	$(call needs,chromium,/usr/bin/chromium,chromium)
@@ -40,6 +40,14 @@ peer-pylibfranka: $(VENV)/.installed-test
 peer-metadata: $(VENV)/.installed-test
 	$(PYTHON) -m venv $(PEERS)/metadata && $(PEERS)/metadata/bin/pip install -q mlcroissant huggingface_hub pyyaml feedparser opentelemetry-proto
 	METADATA_PYTHON=$(abspath $(PEERS))/metadata/bin/python $(AGAINST) tests/interop/test_metadata.py tests/interop/test_feed_and_spans.py
+
+# As a researcher has it: the wheel, by way of the source archive, in an environment of its own.
+peer-notebook: $(VENV)/.installed-test
+	rm -rf $(PEERS)/notebook-wheel
+	$(VENV)/bin/python -m build --outdir $(PEERS)/notebook-wheel .
+	$(PYTHON) -m venv $(PEERS)/notebook
+	$(PEERS)/notebook/bin/pip install -q --upgrade --upgrade-strategy eager "$$(echo $(PEERS)/notebook-wheel/*.whl)[report,lab,parquet]" ipykernel nbclient pandas polars
+	NOTEBOOK_PYTHON=$(abspath $(PEERS))/notebook/bin/python $(AGAINST) tests/interop/test_notebook.py
 
 peer-lerobot: $(VENV)/.installed-test
 	$(call needs,ffmpeg,/usr/bin/ffmpeg,ffmpeg)

@@ -51,6 +51,14 @@ def test_a_broken_link_is_noticed():
     ]
 
 
+def test_a_page_that_types_an_emulated_cell_says_where_its_file_is():
+    """`labctl new` makes a lab with the simulated cell alone."""
+    typed = [(path.name, text, re.findall(r"cells/(emulated_\w+\.toml)", text)) for path, text in texts()]
+    pages = [(name, cell, text) for name, text, cells in typed for cell in cells if name.endswith(".md")]
+    assert [(name, cell) for name, cell, text in pages if f"hw_configs/{cell}" not in text] == []
+    assert len(pages) > 2
+
+
 def test_nothing_names_a_folder_of_the_machine_it_was_written_on():
     assert [(path.name, MACHINE.findall(text)) for path, text in texts() if MACHINE.search(text)] == []
 

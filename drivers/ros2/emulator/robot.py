@@ -1,4 +1,5 @@
-"""An emulated robot behind ROS 2: joint states out, trajectories and positions in, in front of a simulated scene.
+"""An emulated robot behind ROS 2: joint states out; trajectories, positions and twists in, in front of a simulated
+scene.
 
 May not: be found on another interface than loopback, or claim to be ROS: only its topics and controllers are there.
 """
@@ -14,10 +15,19 @@ import numpy as np
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Fixture
+from labctl.drivers.common import kinematics
 from labctl.drivers.common.simulated_axes import OPEN_M
 from labctl.drivers.ros2.emulator.actions import TrajectoryAction
 from labctl.drivers.ros2.emulator.controllers import Joints
-from labctl.drivers.ros2.messages import Float64, Float64MultiArray, Header, JointState, JointTrajectory, time_of
+from labctl.drivers.ros2.messages import (
+    Float64,
+    Float64MultiArray,
+    Header,
+    JointState,
+    JointTrajectory,
+    TwistStamped,
+    time_of,
+)
 from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import MODELS, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
@@ -26,6 +36,9 @@ from labctl.errors import InputError
 
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
+TWIST = "/servo_node/delta_twist_cmds"  # MoveIt Servo's
+TWIST_FRAME = "base_link"  # any other is passed over
+SERVO_TIMEOUT_S = 0.1  # its incoming_command_timeout: a twist that nothing follows is over
 GRIPPER = "/gripper_controller/commands"
 SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
 FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, OPEN_M
@@ -52,7 +65,7 @@ class Ros2Emulator:
         self._period_ns = round(SECOND / options.rate_hz)
         period_s = self._period_ns / SECOND
         self.plant = SimulatedPlant(model, fixture, period_s, now_ns=CLOCK.now_ns())
-        self._names = list(model.joint_names)
+        self._names, self._chain = list(model.joint_names), model.chain
         self._joints = Joints(self.plant.q, model.velocity)
         self._domain = options.domain
         self.ports = {f"ROS_DOMAIN_ID {options.domain}": 7400 + 250 * options.domain}
@@ -75,6 +88,7 @@ class Ros2Emulator:
         controllers.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._take))
         self._action = TrajectoryAction(controllers, self._hear, self._follow, self._stay)
         controllers.subscribe(POSITIONS, Float64MultiArray, self._hear(self._put))
+        controllers.subscribe(TWIST, TwistStamped, self._hear(self._servo))
 
     def _hear(self, act: Callable[[Any], None]) -> Callable[[Any], None]:
         def heard(message: Any) -> None:
@@ -108,6 +122,17 @@ class Ros2Emulator:
         if len(message.data) == len(self._names):
             self._commands += 1
             self._joints.put(self._now_s, np.array(message.data))
+
+    def _servo(self, message: TwistStamped) -> None:
+        """As MoveIt Servo: the joints' speeds for the tool's, where they are now."""
+        if message.header.frame_id != TWIST_FRAME:
+            return
+        self._commands += 1
+        parts = (message.twist.linear, message.twist.angular)
+        wanted = [value for part in parts for value in (part.x, part.y, part.z)]
+        jacobian = kinematics.jacobian(self._chain, self._joints.q[None, :])[0][0]
+        speeds = np.linalg.lstsq(jacobian, np.array(wanted), rcond=1e-3)[0]
+        self._joints.lead(self._now_s, speeds, SERVO_TIMEOUT_S)
 
     def _grip(self, message: Float64MultiArray) -> None:
         if len(message.data) == 1:

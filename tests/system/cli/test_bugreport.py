@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.json_documents import judged
+from support.policies.cards import card_toml
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblind
 
 from labctl.cli import call
@@ -62,6 +63,24 @@ def test_no_byte_of_it_tells_an_arm_a_person_or_an_address(
     }  # fmt: skip
     assert "left out: the seal" in said and "replaced by <arm>: " in said and "replaced by <person>: " in said
     assert out.stat().st_mode & 0o077 == 0
+
+
+def test_the_module_of_a_controller_of_somebody_elses_tells_its_arm(tmp_path: Path) -> None:
+    """A log that lies outside the seal may say that a module is not there."""
+    own = {**policy("plain"), "controller": "support.policies.keeping_policy:build"}
+    cards = tmp_path / "protocols" / "cards"
+    cards.mkdir(parents=True)
+    (cards / "c.toml").write_text(card_toml("callable"))
+    options = {"card": "cards/c.toml", "function": "support.policies.dying_policy:act"}
+    called = {"name": "other", "kind": "policy", "controller": "policy_callable", "options": options}
+    folder = make_campaign(tmp_path, [HUMAN, own, called]).folder
+    (folder / "logs").mkdir()
+    (folder / "logs" / "run.log").write_text(
+        "no module support.policies.keeping_policy\nno module 'support.policies.dying_policy'\n"
+    )
+    out = tmp_path / "bug.zip"
+    assert call(["bugreport", str(folder), "--out", str(out)]) == 0
+    assert texts(out)["logs/run.log"] == "no module <arm>\nno module '<arm>'\n"
 
 
 def test_it_says_what_happened_when_with_which_software(folder: Path, tmp_path: Path) -> None:

@@ -2,56 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import shutil
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
+from support.api_files import lay_campaign, lay_tables
 from support.runs.campaigns import unblind
-
-RECORDED = Path(__file__).resolve().parents[2] / "campaigns" / "at_88dea84" / "lab"
-MEAN_S = {"human": 8.0, "pi0": 14.0, "act": 26.0}
-
-
-def operations() -> list[dict[str, object]]:
-    """Three arms on two objects in six blocks: three items within 60 s, exponential times per item."""
-    rng, rows = np.random.default_rng(7), list[dict[str, object]]()
-    for block in range(12):
-        for arm, mean in MEAN_S.items():
-            same = {"episode": f"{arm}-{block}", "arm": arm, "object": ("towel", "cup")[block % 2]}
-            same |= {"block": str(block), "budget_s": 60, "items_staged": 3}
-            left = 60.0
-            for _ in range(3):
-                time = round(float(rng.exponential(mean)), 3)
-                done = time < left
-                rows.append({**same, "kind": "success" if done else "censored", "time_s": time if done else left})
-                left = round(left - time, 3)
-                if not done:
-                    break
-    return rows
-
-
-def episodes() -> list[dict[str, object]]:
-    """Two arms in eight blocks, with a score."""
-    rng = np.random.default_rng(8)
-    rows = [(block, arm, rng.random() < chance) for block in range(8) for arm, chance in (("pi0", 0.8), ("act", 0.3))]
-    return [{"block": b, "arm": arm, "success": int(done), "score": 1.0 if done else 0.5} for b, arm, done in rows]
-
-
-def write(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(rows[0]))
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 @pytest.fixture
 def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current folder: operations.csv and episodes.csv."""
-    write(tmp_path / "operations.csv", operations())
-    write(tmp_path / "episodes.csv", episodes())
+    lay_tables(tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -59,13 +20,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def sealed(tmp_path: Path) -> Path:
     """The folder of a campaign whose arms are sealed."""
-    shutil.copytree(RECORDED, tmp_path / "lab")
-    folder = tmp_path / "lab" / "campaigns" / "old"
-    for path in (folder / "seal").iterdir():
-        path.chmod(0o600)
-    (folder / "seal").chmod(0o700)
-    folder.chmod(0o700)
-    return folder
+    return lay_campaign(tmp_path)
 
 
 @pytest.fixture

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import json
-import re
 from pathlib import Path
 
 import matplotlib
 import pytest
+from support.api_files import NOTEBOOK, RECIPES
 
 from labctl import api
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
-RECIPES = dict(re.findall(r"^### (\d+)\. .*?```python\n(.*?)```", (DOCS / "api.md").read_text(), re.M | re.S))
-NOTEBOOK = json.loads((DOCS / "notebooks" / "first_look.ipynb").read_text())
+CELLS = json.loads(NOTEBOOK.read_text("utf-8"))["cells"]
 
 
 def test_there_are_ten_recipes() -> None:
@@ -44,7 +42,7 @@ def test_a_recipe_takes_five_lines_at_most() -> None:
 def test_the_notebook_runs_and_each_cell_that_ends_in_a_result_shows_it_as_html(beside: Path) -> None:
     names: dict[str, object] = {}
     shown = []
-    for cell in NOTEBOOK["cells"]:
+    for cell in CELLS:
         if cell["cell_type"] != "code":
             continue
         assert cell["outputs"] == [], "outputs are not kept: they would go stale"

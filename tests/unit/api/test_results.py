@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import importlib.util
 from pathlib import Path
 from typing import get_type_hints
 
@@ -28,6 +29,9 @@ SAME = [
 ]
 
 
+LIBRARIES = [name for name in ("pandas", "polars", "pyarrow") if importlib.util.find_spec(name)]
+
+
 @pytest.mark.parametrize(("row", "printed"), SAME, ids=[row.__name__ for row, _ in SAME])
 def test_a_row_has_every_key_that_is_printed_and_no_other(row: type, printed: type) -> None:
     assert {field.name for field in dataclasses.fields(row)} == {*get_type_hints(printed)}
@@ -43,6 +47,26 @@ def result(beside: Path) -> api.Analysis:
     table = api.load("operations.csv")
     assert isinstance(table, api.OperationsTable)
     return table.analyze(reference="human", boot=99, perm=99, margin=1.25)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_every_table_of_every_result_is_a_frame_of_each_library_and_holds_numbers_and_texts_alone(
+    library: str, result: api.Analysis
+) -> None:
+    """A success curve is no value of a cell's row: `curves_to_frame` has its steps."""
+    episodes = api.load("episodes.csv")
+    assert isinstance(episodes, api.EpisodesTable)
+    of_episodes = episodes.analyze(boot=99, perm=99)
+    made = [result.to_frame(what, library) for what in ("arms", "cells", "pairs")]
+    made += [of_episodes.to_frame(what, library) for what in ("arms", "pairs")]
+    made += [result.curves_to_frame(library), episodes.to_frame(library)]
+    for frame in made:
+        names = list(getattr(frame, "column_names", None) or frame.columns)
+        assert names and "curve" not in names
+        values = [value for name in names for value in list(frame[name])]
+        plain = [value.as_py() if hasattr(value, "as_py") else value for value in values]
+        kinds = {type(value.item() if hasattr(value, "item") else value) for value in plain}
+        assert kinds <= {str, int, float, bool, type(None)}, f"{names}: {kinds}"
 
 
 def test_an_interval_has_ends_and_says_what_lies_in_it(result: api.Analysis) -> None:

@@ -10,12 +10,11 @@ from typing import Any
 import pandas
 import pyarrow
 import pytest
+from support.api_files import operations
 
 from labctl import api
 from labctl.cli import call
 from labctl.errors import InputError, TableError
-
-from .conftest import operations
 
 FEW: dict[str, Any] = {"reference": "human", "boot": 99, "perm": 99}
 
@@ -111,10 +110,32 @@ def test_a_wrong_value_is_named_by_its_row() -> None:
         api.from_frame(pandas.DataFrame(rows))
 
 
-@pytest.mark.parametrize("thing", [7, "operations.csv", object(), [1, 2]])
+SERIES = pandas.Series(["a", "b"], name="arm")
+
+
+class ArrowSeries:
+    """One column of a library that nobody has heard of: Arrow's stream of something that is no row."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return pyarrow.chunked_array([["a", "b"]]).__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("thing", [7, "operations.csv", object(), [1, 2], SERIES, ArrowSeries()])
 def test_what_is_no_table_is_refused(thing: object) -> None:
     with pytest.raises(InputError, match=r"is no table|holds mappings"):
         api.from_frame(thing)
+
+
+@pytest.mark.parametrize("kind", ["rows", "columns", "pandas", "arrow", "arrow stream", "interchange"])
+def test_a_frame_without_rows_is_said_to_have_none(kind: str) -> None:
+    some = frames()[kind]
+    none: dict[str, Any] = {"rows": [], "columns": {name: [] for name in operations()[0]}}
+    frame = pandas.DataFrame(operations())[:0]
+    none |= {"pandas": frame, "arrow": pyarrow.Table.from_pandas(frame)}
+    none |= {"arrow stream": OnlyArrow(none["arrow"]), "interchange": OnlyInterchange(frame)}
+    assert type(none[kind]) is type(some)
+    with pytest.raises(TableError, match=r"^frame: no rows; a table needs at least one operation or episode$"):
+        api.from_frame(none[kind])
 
 
 def test_columns_of_unequal_length_are_refused() -> None:

@@ -1,11 +1,14 @@
 """What counts in an episode, and what the clock makes due."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from support.robots.cells import ROOT
+from support.runs.axes import cell_of
 
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell, parse_cell
 from labctl.config.reasons import MACHINE_VOID_REASONS, SENSOR_LIMIT, SENSOR_LOST
 from labctl.core.events import EndReason
 from labctl.core.rollout import (
@@ -20,6 +23,7 @@ from labctl.core.rollout import (
     lost_reason,
     proposal,
     recording_gaps,
+    steady_rates,
     void_reason,
 )
 from labctl.errors import StateError
@@ -28,6 +32,14 @@ from labctl.messages.driving import Prepare
 GO = 100 * SECOND
 BUDGET = 10 * SECOND
 DEADLINE = GO + BUDGET
+
+
+def read(name: str, changes: Mapping[str, str]) -> Cell:
+    """A shipped cell with pieces of its text replaced."""
+    text = (ROOT / "hw_configs" / f"{name}.toml").read_text("utf-8")
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return parse_cell(text, f"{name}.toml")
 
 
 def rollout(phase: Phase = Phase.RUNNING, reason: EndReason = EndReason.ALL_DONE, **given) -> Rollout:
@@ -183,6 +195,17 @@ def test_a_stream_that_stops_early_has_a_gap_and_a_slow_one_has_not():
         ("arm/state", GO - SECOND, 100),
         ("camera/lost", None, None),
     ]
+
+
+def test_odometry_that_stops_early_or_never_came_is_a_gap_of_a_robot_that_drives_and_of_no_other():
+    base = read("sim_fr3", cell_of("sim_base"))
+    rates = steady_rates(base)
+    assert (rates["base/odometry"], rates["arm/state"]) == (base.robot.state_hz, base.robot.state_hz)
+    streams = {name: {"t1_ns": GO} for name in rates} | {"base/odometry": {"t1_ns": GO - SECOND}}
+    assert [(gap["stream"], gap["lost"]) for gap in recording_gaps(streams, rates, GO)] == [("base/odometry", 100)]
+    del streams["base/odometry"]
+    assert [gap["why"] for gap in recording_gaps(streams, rates, GO)] == ["nothing recorded"]
+    assert "base/odometry" not in steady_rates(read("sim_fr3", cell_of("sim_rail")))
 
 
 def test_what_is_told_already_is_not_told_again_at_the_end_of_a_stream():

@@ -15,9 +15,10 @@ from support.runs.campaigns import HUMAN, make_campaign
 
 from labctl.axes import Axis, hand_of
 from labctl.config.policy_card import Card
-from labctl.devices import load
+from labctl.devices import Observation, load
 from labctl.drivers.common.simulated_axes import ON_A_BASE, ON_A_RAIL, WITH_A_HAND
 from labctl.drivers.policy import actions as table
+from labctl.drivers.policy.inputs import read
 from labctl.errors import InputError
 from labctl.nodes.playing import chunk_problem
 from labctl.testing.given import FIXTURE
@@ -49,6 +50,37 @@ def test_numbers_go_to_the_axes_that_the_card_names_as_they_are(driver: str) -> 
     together = np.column_stack([chunk.values, chunk.gripper])
     assert together.tolist() == rows.tolist()
     loaded(driver, card_of(axes)).close()
+
+
+@pytest.mark.parametrize("driver", list(ROBOTS))
+def test_the_state_axes_is_every_axis_in_its_unit_in_the_order_of_an_action(driver: str) -> None:
+    """As a training record has them, which names "observation.state" so."""
+    axes = ROBOTS[driver]
+    made = card_of(axes)
+    made["input"][0] |= {"state": ["axes"], "dtype": "float64"}
+    loaded(driver, made).close()
+    hand = len(hand_of(axes))
+    seen = {"q": np.linspace(-0.4, 0.3, len(axes) - hand), "gripper": np.linspace(0.2, 0.9, hand)}
+    question = read(Card.model_validate_json(json.dumps(made)), Observation(0, seen))
+    assert next(iter(question.values())).tolist() == [*seen["q"], *seen["gripper"]]
+
+
+def test_a_state_of_one_opening_is_refused_where_the_hand_is_none() -> None:
+    """A vacuum of 1 read as metres is a hand that is wide open."""
+    made = card_of(ON_A_RAIL)
+    made["input"][0]["state"] = ["joint_position", "gripper"]
+    with pytest.raises(InputError, match=r"reads the state gripper, one opening; the hand of sim_rail has vacuum"):
+        loaded("sim_rail", made)
+    made = card_of(ON_A_BASE)
+    made["input"][0]["state"] = ["joint_position", "gripper"]
+    loaded("sim_base", made).close()
+
+
+def test_the_state_axes_is_refused_where_the_robot_declares_none() -> None:
+    made = card("callable")
+    made["input"][0]["state"] = ["axes"]
+    with pytest.raises(InputError, match="reads the state axes, and sim_fr3 declares none; use joint_position and gri"):
+        loaded("sim_fr3", made)
 
 
 def test_a_card_of_joints_leaves_open_which_numbers_are_speeds_and_one_of_the_tool_lets_the_base_rest() -> None:
