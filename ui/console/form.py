@@ -224,6 +224,10 @@ class Form(ModalScreen[Answer | None]):
         """Do what a key of this form's own does where no text is typed, and say what; "" for a key that is none."""
         return ""
 
+    def accepts(self, key: str) -> bool:
+        """Does this key accept the form as it is?"""
+        return key == "ctrl+s" or (key == "enter" and isinstance(self.focused, (Line, Button)))
+
     def take(self, event: Key) -> bool:
         """Has this key been answered here, by what the form does with it or by why it does nothing? Otherwise it goes
         its way to the widgets.

@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Mapping
 from textual.app import App
 from textual.command import CommandPalette
 from textual.events import Event, Key, Paste
-from textual.widgets import Button, Input
+from textual.widgets import Input
 
 from labctl.clock import Clock
 from labctl.ui.console import keys as console_keys
@@ -116,10 +116,8 @@ class Front(App[str]):
         return ""
 
     def _taken_by_form(self, form: Form, event: Key) -> bool:
-        key, focused = event.key, form.focused
-        accepts = key == "ctrl+s" or (key == "enter" and isinstance(focused, (Line, Button)))
         form.key_came(pasted=self.press.pasted)
-        if why := self.press.refusal(order=True) if accepts else "":
+        if why := self.press.refusal(order=True) if form.accepts(event.key) else "":
             (form.say_of_pasted if self.press.pasted else form.say)(why)
             return True
         return form.take(event)

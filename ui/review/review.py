@@ -17,7 +17,7 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import DataTable, Label, Static
 
-from labctl.clock import SECOND
+from labctl.clock import SECOND, Clock
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.published_state import Compare
 from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettled
@@ -99,8 +99,10 @@ class Review(Reviewing):
         pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
         prefer: Callable[[PreferenceStated], None] | None = None,
         photos: Photos | None = None,
+        *,
+        hands: Clock | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(hands)
         self._photos = photos
         self._pairs, self._prefer = pairs, prefer
         self._load, self._save, self._correct, self._watch, self._look = load, save, correct, watch, look
@@ -153,6 +155,7 @@ class Review(Reviewing):
         table = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
+        self._shows(self._trial, left)
         if item is None:
             self.query_one("#line", Static).update("nothing to review")
             return

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.screens.unhurried import READ_NS, Unhurried
 from textual.pilot import Pilot
 
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND, Clock, ManualClock
 from labctl.core.events import EndReason
 from labctl.core.outcome import Outcome
 from labctl.core.reviewed import Item, checked
@@ -96,11 +97,15 @@ class Sorted(Book):
         return sorted(self.items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
 
 
-def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]], book: Book | None = None) -> Book:
-    book = book or Book()
+def reviewing(
+    play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]],
+    book: Book | None = None,
+    hands: Clock | None = None,
+) -> Book:
+    book, hands = book or Book(), hands or Unhurried()
 
     async def session() -> None:
-        app = Review(book.load, book.save, book.correct, book.watched.append, book.look, book.finish)
+        app = Review(book.load, book.save, book.correct, book.watched.append, book.look, book.finish, hands=hands)
         async with app.run_test(size=(110, 30)) as pilot:
 
             def text() -> str:
@@ -341,7 +346,17 @@ def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_
     async def session() -> None:
         book = Book()
         asked = lambda: [({**pair, "trials": ["t-a", "t-b"]}, said[-1] if said else None)]  # noqa: E731
-        app = Review(book.load, book.save, book.correct, book.watched.append, None, book.finish, asked, said.append)
+        app = Review(
+            book.load,
+            book.save,
+            book.correct,
+            book.watched.append,
+            None,
+            book.finish,
+            asked,
+            said.append,
+            hands=Unhurried(),
+        )
         async with app.run_test(size=(110, 30)) as pilot:
 
             def text() -> str:
@@ -357,3 +372,72 @@ def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_
 
     asyncio.run(session())
     assert [(one["preferred"], one["why"]) for one in said] == [("first", "q"), ("neither", "q")]
+
+
+# -- presses that a person meant
+
+
+class Agreeing(Book):
+    """Three episodes on which all witnesses agree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = [Item(trial(name), [operation(4.0), operation(9.0)]) for name in ("t-a", "t-b", "t-c")]
+
+
+def test_enter_twice_at_once_confirms_one_episode():
+    """A bounce, or a key that repeats, confirmed an episode that nobody had looked at."""
+    hands, book = ManualClock(SECOND), Agreeing()
+
+    async def play(pilot, text):
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("enter")
+        hands.sleep_until(hands.now_ns() + 120 * MILLISECOND)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "ENTER came twice within 300 ms" in text() and "2 of 3 not reviewed" in text()
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "1 of 3 not reviewed" in text()
+
+    assert [name for name, _ in reviewing(play, book, hands).saved] == ["t-a", "t-b"]
+
+
+def test_what_accepts_waits_until_its_screen_was_seen():
+    """The next episode by N, the form that finishes a review: ENTER and Ctrl-S within 300 ms of them do nothing."""
+    hands, book = ManualClock(SECOND), Agreeing()
+
+    async def play(pilot, text):
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("n")
+        hands.sleep_until(hands.now_ns() + 120 * MILLISECOND)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "the screen has just changed: ENTER did nothing" in text() and "3 of 3 not reviewed" in text()
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("f")
+        await pilot.pause()
+        hands.sleep_until(hands.now_ns() + 120 * MILLISECOND)
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert "the screen has just changed: CTRL+S did nothing" in text()
+        hands.sleep_until(hands.now_ns() + 50 * MILLISECOND)
+        await pilot.click("#ok")
+        await pilot.pause()
+        assert "the screen has just changed: CLICK did nothing" in text()
+
+    book = reviewing(play, book, hands)
+    assert (book.saved, book.finished) == ([], 0)
+
+
+def test_pasted_text_confirms_nothing():
+    hands, book = ManualClock(SECOND), Agreeing()
+
+    async def play(pilot, text):
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("c", "enter")
+        await pilot.pause()
+        assert "pasted text never acts" in text()
+
+    assert reviewing(play, book, hands).saved == []
