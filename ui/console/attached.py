@@ -57,7 +57,6 @@ class Attached(Front):
         self._lines_shown = 0  # how many lines were shown
         self._refused = False  # is the last of them why a key did nothing?
         self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
-        self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
         self.now = screens.Now()
 
     def may_stop(self) -> bool:

@@ -11,6 +11,7 @@ from labctl.ui.console.keys import ACTS
 
 ANYWHERE = frozenset({"count", "reach", "touch", "note", "quit"})  # also from a page beside the first screen
 UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"
+CHANGED = "what this does has changed since it was offered, so it did nothing; read the screen and press again"
 UNHEARD = "no word from the run process, so this does nothing; SPACE stops the robot"
 WITHOUT_WORD = frozenset({"page", "quit"})  # acts of the console's keys that need nothing of the run process
 READ_ONLY = "this console only looks; open one without --read-only to act"
