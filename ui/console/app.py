@@ -170,7 +170,9 @@ class Console(Attached):
             self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True)
 
         about: asking.ToScore = {**of, "proposal": None, "measured": None, "unsaid": (), "marks": ()}
-        self._open(measures.form(about, outcome, photos=self._photos), answered)
+        form = measures.form(about, outcome, photos=self._photos)
+        form.title_text = "Undo: score the episode before this trial anew"
+        self._open(form, answered)
 
     def action_stop(self) -> None:
         """Stop the robot: the driver has told the robot already; the run process journals who did."""
@@ -332,10 +334,16 @@ class Console(Attached):
             return
         code, text = holds[0]
         if code.endswith(STOP_CODES):
-            self._ask(asking.AskStop(code, text), "acknowledge", any_state=True)
+            form = asking.AskStop(code, text)
         else:
-            title = f"{text}\n\nHave you looked, and is the cause gone?"
-            self._ask(asking.Confirm(title, "Acknowledge"), "acknowledge", any_state=True, code=code)
+            form = asking.Confirm(f"{text}\n\nHave you looked, and is the cause gone?", "Acknowledge")
+
+        def answered(answer: Answer) -> None:
+            said = "acknowledged; if its cause is still there, it comes back"
+            args: Answer = {"code": code, **answer}
+            self.send("acknowledge", "operator", args, any_state=True, done=lambda reply: self.tell(said))
+
+        self._open(form, answered)
 
     def action_people(self) -> None:
         """Somebody comes, leaves or changes role; the session goes on."""

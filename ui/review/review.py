@@ -176,7 +176,8 @@ class Review(Reviewing):
         changed = self._operations != item.operations
         now = replace(item, reviewed=self._operations, whose="these events") if changed else item
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
-        self.query_one("#holds", Static).update(wrong or "✔ all witnesses agree")
+        right = "these events and the outcome agree" if changed else "all witnesses agree"
+        self.query_one("#holds", Static).update(wrong or f"✔ {right}")
         self.query_one("#holds", Static).set_class(not wrong, "agree")
         ordered = self._ordered
         traced, others = matched(item, ordered)
@@ -251,7 +252,7 @@ class Review(Reviewing):
                 result: Result = next(known for known in RESULTS if known == answer["result"])
                 cause = None if result == "success" else "reviewed"
                 self._operations.append({"op_index": 0, "result": result, "t_ns": t_ns, "cause": cause})
-                self._draw()
+                self._changed()
 
         self._asked(AskOperation(self.query_one(Filmstrip).at_s), answered)
 
@@ -259,7 +260,7 @@ class Review(Reviewing):
         chosen = self._to_change()
         if chosen is not None:
             self._operations.remove(chosen)
-            self._draw()
+            self._changed()
 
     def action_turn(self) -> None:
         """A success that was none, or a loss that was a success."""
@@ -267,7 +268,12 @@ class Review(Reviewing):
         if chosen is not None:
             lost = chosen["result"] == "success"
             chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
-            self._draw()
+            self._changed()
+
+    def _changed(self) -> None:
+        """Draw what was changed; what was refused before is said no more."""
+        self._draw()
+        self._say("changed; ENTER confirms it, z takes it back")
 
     def action_prefer(self) -> None:
         """Which of two was better: of the pair that this episode is of, else of the next of which nobody said it."""

@@ -134,7 +134,7 @@ def test_a_missing_operation_is_added_and_the_episode_confirmed():
         await pilot.press("i")
         await pilot.press("1", "2", "full_stop", "5", "ctrl+s")
         await pilot.pause()
-        assert "12.50" in text() and "all witnesses agree" in text()
+        assert "12.50" in text() and "these events and the outcome agree" in text()
         await pilot.press("enter")
         await pilot.pause()
         assert "0 in dispute, 1 of 2 not reviewed" in text()
@@ -441,3 +441,18 @@ def test_pasted_text_confirms_nothing():
         assert "pasted text never acts" in text()
 
     assert reviewing(play, book, hands).saved == []
+
+
+def test_what_was_changed_agrees_with_the_outcome_and_not_with_every_witness():
+    """After an operation was added the screen said that all witnesses agree, the detector among them, which did not."""
+
+    async def play(pilot, text):
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "correct the outcome or the events" in text()
+        await pilot.press("i", "5", "ctrl+s")
+        await pilot.pause()
+        assert "these events and the outcome agree" in text() and "all witnesses agree" not in text()
+        assert "correct the outcome or the events" not in text(), "what was refused before is said no more"
+
+    assert reviewing(play).saved == []
