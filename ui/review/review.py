@@ -35,6 +35,7 @@ from labctl.ui.review.filmstrip import Filmstrip, Look
 from labctl.ui.review.reviewing import Reviewing
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
+FULL = 160  # columns from which the table's last column has room
 
 
 class AskOperation(Form):
@@ -110,6 +111,7 @@ class Review(Reviewing):
         self._items: Sequence[Item] = ()
         self._trial = ""  # the trial under review: its place in the queue changes with each correction
         self._operations: list[OperationRecorded] = []
+        self._told: list[str] = []  # of the episode at hand
 
     def compose(self) -> ComposeResult:
         yield Label("", id="header", markup=False)
@@ -121,7 +123,7 @@ class Review(Reviewing):
             yield DataTable(cursor_type="row", zebra_stripes=True, id="operations")
         yield Filmstrip(self._look)
         yield Static("", id="said", markup=False)
-        yield KeyRow()
+        yield KeyRow(rows=2)  # no other page has them
 
     def on_mount(self) -> None:
         self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why", "in the traces")
@@ -172,7 +174,7 @@ class Review(Reviewing):
             *(f"• a model, {text}" for text in item.models),
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]
-        self.query_one("#details", Static).update("\n".join(lines))
+        self._told = lines
         changed = self._operations != item.operations
         now = replace(item, reviewed=self._operations, whose="these events") if changed else item
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
@@ -203,12 +205,21 @@ class Review(Reviewing):
     @on(DataTable.RowHighlighted)
     def look_at(self) -> None:
         """The strip shows the operation, the candidate that is none or the stage that is chosen; without one, go."""
-        item = self.item
+        item, traces = self.item, self._traces()
+        self.query_one("#details", Static).update("\n".join([*self._told, *traces]))
         if item is not None and item.trial.episode is not None:
             row, ordered = self.query_one(DataTable).cursor_row, self._ordered
             listed = [item.since_go_s(op["t_ns"]) for op in (*ordered, *matched(item, ordered)[1])]
             listed += [seconds or 0.0 for seconds in (item.trial.outcome and item.trial.outcome.reached_s) or ()]
             self.query_one(Filmstrip).show(item.trial.episode, listed[row] if 0 <= row < len(listed) else 0.0)
+
+    def _traces(self) -> list[str]:
+        """What the traces show of the chosen row, where its column has no room for it."""
+        table = self.query_one(DataTable)
+        if self.size.width >= FULL or not table.is_valid_row_index(table.cursor_row):
+            return []
+        words = str(table.get_row_at(table.cursor_row)[-1])
+        return [f"• in the traces: {words}"] if words else []
 
     def action_confirm(self) -> None:
         """What stands is what happened: journal it, go to the next."""

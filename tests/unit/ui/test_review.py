@@ -101,12 +101,13 @@ def reviewing(
     play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]],
     book: Book | None = None,
     hands: Clock | None = None,
+    size: tuple[int, int] = (110, 30),
 ) -> Book:
     book, hands = book or Book(), hands or Unhurried()
 
     async def session() -> None:
         app = Review(book.load, book.save, book.correct, book.watched.append, book.look, book.finish, hands=hands)
-        async with app.run_test(size=(110, 30)) as pilot:
+        async with app.run_test(size=size) as pilot:
 
             def text() -> str:
                 strips = app.screen._compositor.render_strips()
@@ -456,3 +457,16 @@ def test_what_was_changed_agrees_with_the_outcome_and_not_with_every_witness():
         assert "correct the outcome or the events" not in text(), "what was refused before is said no more"
 
     assert reviewing(play).saved == []
+
+
+def test_on_80_columns_every_key_of_the_review_is_seen_and_so_is_what_the_traces_show():
+    """F, Q and O stood nowhere, and the last column was cut where no key could scroll to it."""
+    seen: Any = {"t_ns": 15 * SECOND, "edge": "release", "zone": "left", "result": "success", "held_s": 7.5}
+    book = Book()
+    book.items[0].candidates = [seen]
+
+    async def play(pilot, text):
+        assert "f finish" in text() and "q leave" in text() and "o in Rerun" in text()
+        assert "in the traces: release over left, held 7.5 s: placed" in " ".join(text().split())
+
+    reviewing(play, book, size=(80, 24))
