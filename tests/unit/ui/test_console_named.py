@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from support.screens.console_bench import Desk, at_console, flat
+from support.screens.unhurried import READ_NS
 from textual.command import CommandList, CommandPalette
 
+from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.ui.console import refusals
 from labctl.ui.console.keys import KEYS
 
 
-async def by_name(desk: Desk, words: str) -> None:
-    """ctrl+p, these words, which name one key, and ENTER."""
+async def by_name(desk: Desk, words: str, *, after_ns: int = READ_NS) -> None:
+    """ctrl+p, these words, which name one key, and ENTER so long after the last of them."""
     await desk.press("ctrl+p")
     palette = desk.app.screen
     assert isinstance(palette, CommandPalette)
     await desk.type(words)
     while palette.query_one(CommandList).option_count != 1:  # they are gathered beside the screen
         await desk.pilot.pause(0.01)
-    await desk.press("enter")
+    await desk.press("enter", after_ns=after_ns)
     while isinstance(desk.app.screen, CommandPalette):
         await desk.pilot.pause(0.01)
     await desk.settle()
@@ -69,8 +71,30 @@ def test_what_moves_the_robot_does_so_by_name_and_only_as_it_was_offered(bench):
         await desk.type("tried")
         await desk.press("ctrl+s")
         await by_name(desk, "Stage towels")
-        desk.let(50_000_000)
+        desk.let(50 * MILLISECOND)
         await desk.draw()
         assert len(bench.events(Kind.TRIAL_STAGING)) == 1
+
+    at_console(bench, play)
+
+
+def test_a_name_and_its_enter_that_come_all_at_once_order_nothing(bench):
+    """As pasted text: what is chosen by its name asks when ENTER was pressed, as ENTER itself does."""
+
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter")
+        await by_name(desk, "Stage towels", after_ns=0)
+        desk.let(SECOND)
+        await desk.draw()
+        assert not bench.events(Kind.TRIAL_STAGING) and "pasted text never acts" in desk.text()
+
+    at_console(bench, play)
+
+
+def test_nothing_of_textuals_own_is_offered(bench):
+    """Its Quit leaves at once, its Screenshot writes a file where the run was started."""
+
+    async def play(desk: Desk) -> None:
+        assert {one.__name__ for one in desk.app.COMMANDS} == {"KeysByName"}
 
     at_console(bench, play)
