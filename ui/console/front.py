@@ -24,6 +24,7 @@ from labctl.ui.console.named import KeysByName, Named
 from labctl.ui.console.presses import PASTED, PASTED_NS, Press, Presses
 from labctl.ui.console.stopping import arrived_ns, with_stop_key
 
+NAMES = "Search for commands… (SPACE types a blank here, F12 stops)"
 STOP_KEY = next(key for key in console_keys.KEYS if key.id == "stop")
 
 
@@ -156,7 +157,7 @@ class Front(App[str]):
         if self.words_wait():
             self.tell(refusals.MOVING, wrong=True)
         else:
-            super().action_command_palette()
+            self.push_screen(CommandPalette(placeholder=NAMES, id="--command-palette"))
 
     @property
     def read_screen(self) -> Screen[Any]:

@@ -118,8 +118,8 @@ class Review(Reviewing):
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield Static("", id="line", markup=False)
-                yield Static("", id="details", markup=False)
                 yield Static("", id="holds", markup=False)
+                yield Static("", id="details", markup=False)
             yield DataTable(cursor_type="row", zebra_stripes=True, id="operations")
         yield Filmstrip(self._look)
         yield Static("", id="said", markup=False)
@@ -250,7 +250,9 @@ class Review(Reviewing):
             return None
         chosen = self._chosen()
         if chosen is None:
-            self._say("no operation is chosen: there is none; + adds one", wrong=True)
+            rows = self.query_one(DataTable).row_count
+            what = "that row is no operation: it was not counted" if rows else "no operation is chosen: there is none"
+            self._say(f"{what}; + adds one", wrong=True)
         return chosen
 
     def action_add(self) -> None:

@@ -41,7 +41,7 @@ PAGES = {
     "t": "what was done",
     "p": "from here to the report",
     "question_mark": "the keys",
-    "ctrl+p": "Search for commands",
+    "ctrl+p": "Search for commands… (SPACE types a blank here, F12 stops)",
 }
 
 

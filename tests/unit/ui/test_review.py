@@ -468,5 +468,11 @@ def test_on_80_columns_every_key_of_the_review_is_seen_and_so_is_what_the_traces
     async def play(pilot, text):
         assert "f finish" in text() and "q leave" in text() and "o in Rerun" in text()
         assert "in the traces: release over left, held 7.5 s: placed" in " ".join(text().split())
+        lines = text().splitlines()
+        wrong, told = (next(n for n, line in enumerate(lines) if mark in line) for mark in ("✖", "• outcome"))
+        assert wrong < told, "what is in dispute stands above what is merely so"
+        await pilot.press("d", "d")
+        await pilot.pause()
+        assert "that row is no operation: it was not counted; + adds one" in " ".join(text().split())
 
     reviewing(play, book, size=(80, 24))
