@@ -224,7 +224,8 @@ def _leave(child: subprocess.Popen[bytes], name: str) -> None:
         else:
             click.echo(f"the run goes on; look at it with: labctl console {name}")
         return
-    click.echo("the run is over" if code == 0 else f"the run {_how(code)}; see the campaign's logs/run.log")
+    lost = f"the run {_how(code)}; see the campaign's logs/run.log; it goes on with: labctl run {name}"
+    click.echo("the run is over" if code == 0 else lost)
 
 
 def _how(code: int) -> str:

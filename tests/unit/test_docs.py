@@ -74,3 +74,20 @@ def test_decision_pages_are_numbered_without_gaps_and_say_context_decision_conse
     for page in pages:
         text = page.read_text(encoding="utf-8")
         assert [part for part in ("Context", "Decision", "Consequences") if f"## {part}" not in text] == [], page.name
+
+
+FREEZES = re.compile(r"^\$ .*labctl freeze .*$", re.M)
+
+
+def frozen_unseen(text: str) -> list[str]:
+    """Lines to type that freeze a campaign which no line above them has reviewed, and do not say so."""
+    lines = FREEZES.finditer(text)
+    return [line[0] for line in lines if "--unreviewed" not in line[0] and "--finish" not in text[: line.end()]]
+
+
+def test_whoever_types_a_page_freezes_nothing_that_was_not_reviewed():
+    """`close && freeze && unblind`, as the README had it, froze without a review for ever."""
+    pages = [(path, text) for path, text in texts() if path.suffix == ".md"]
+    assert sum(len(FREEZES.findall(text)) for _, text in pages) >= 2, "README and tutorial"
+    assert {path.name: frozen_unseen(text) for path, text in pages if frozen_unseen(text)} == {}
+    assert frozen_unseen("$ labctl close first && labctl freeze first && labctl unblind first\n")

@@ -73,11 +73,11 @@ def primary(state: State | None, who: str) -> Act | None:
         return Act("session", "operator", "Open the session") if state["trial"] or not _all_done(state) else None
     if may_prefer(state, who) and state["trial_state"] in ("planned", None):
         return Act("prefer", "assessor", "Say which of two episodes was better")
-    if state["trial"] is None:
-        return Act("session_close", "operator", "Close the session")
     personal = next((hold for hold in state["holds"] if hold["needs_person"]), None)
     if personal is not None:
         return Act("acknowledge", "operator", f"Acknowledge: {short(personal['text'].partition(';')[0])}")
+    if state["trial"] is None:
+        return Act("session_close", "operator", "Close the session")
     if state["exhausted"] and state["trial_state"] == "planned":
         return _act(state, who, "skip", "operator", "Skip this trial: it was voided too often")
     lead = LEADS.get(state["trial_state"] or "")
@@ -136,7 +136,9 @@ def page(state: State | None, now_ns: int) -> Page:
         return Page("all done", line, ["P shows the way from here to the report"])
     if state["session"] is None:
         left = ["an episode waits for its score"] if state["trial_state"] == "scoring" else []
-        return Page("closed", "no session is open; people and roles come first", [*left, *_tonight(state)])
+        return Page(
+            "closed", "no session is open; people and roles come first", [*left, *_tonight(state), *_recovered(state)]
+        )
     if state["trial"] is None and state["compare"] is not None:
         return Page("all done", "no trial is left; which of two episodes was better is still to be said")
     if state["trial"] is None:
@@ -146,7 +148,9 @@ def page(state: State | None, now_ns: int) -> Page:
 
 def _planned(state: State, now_ns: int) -> Page:
     return Page(
-        "next", f"trial {_number(state)}: {_what(state)}", [*_voided(state), *_tonight(state), *_setting(state)]
+        "next",
+        f"trial {_number(state)}: {_what(state)}",
+        [*_voided(state), *_tonight(state), *_setting(state), *_recovered(state)],
     )
 
 
@@ -321,7 +325,7 @@ def _tonight(state: State) -> list[str]:
     note = state["handover"]
     if note and note["text"]:
         lines.append(f"handover from {note['who']}: {note['text']}")
-    return [*lines, *_recovered(state)]
+    return lines
 
 
 def _recovered(state: State) -> list[str]:

@@ -10,19 +10,19 @@ from dataclasses import replace
 from typing import ClassVar
 
 from textual import on
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from labctl.clock import SECOND, Clock
 from labctl.core.events import STOP_CODES
 from labctl.core.published_state import PublishedState
-from labctl.core.task import ITEMS
+from labctl.core.task import ITEMS, SCORE
 from labctl.ui.console import acts, asking, measures, pages, people, refusals
 from labctl.ui.console.amounts import clock as minutes
 from labctl.ui.console.attached import Attached, Reply
 from labctl.ui.console.form import Answer
-from labctl.ui.console.keys import ACTS, KEYS
+from labctl.ui.console.keys import ACTS, KEYS, rows
 from labctl.ui.console.link import Link
 from labctl.ui.console.picture import Photos
 from labctl.ui.console.presses import Press
@@ -38,7 +38,6 @@ class Console(Attached):
     TITLE = "labctl"
     # taken before any widget is asked: on its way through all of them a key waits for whatever is being drawn
     BINDINGS: ClassVar[list[BindingType]] = [replace(key, priority=key.id != "stop") for key in KEYS]
-    ENABLE_COMMAND_PALETTE = True
 
     def __init__(
         self,
@@ -56,6 +55,7 @@ class Console(Attached):
         self._pressed: tuple[str, int] = ("", 0)
         self._scored: tuple[str, int, Answer, asking.ToScore] | None = None  # trial, until, outcome, what it was of
         self._marks: tuple[str | None, list[str]] = (None, [])  # an episode, when in it something was to be noted
+        self._whole: str | None = None  # the episode that was ended here with the word that all of it was done
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that can do nothing now are not offered; the stop is always."""
@@ -66,6 +66,8 @@ class Console(Attached):
     def may_act(self, action: str) -> bool:
         if self._unheard(action):
             return False
+        if action == "acknowledge" and self._ends_whole():
+            return True
         may_undo = self._scored is not None and self._clock.now_ns() <= self._scored[1]
         return refusals.offers(action, self._state, self._who, read_only=self._link.read_only, may_undo=may_undo)
 
@@ -74,9 +76,13 @@ class Console(Attached):
         needs = action in ACTS - refusals.WITHOUT_WORD and not self._link.read_only
         return needs and self._state is not None and not self._fresh(self._clock.now_ns())
 
+    def does(self, key: Binding) -> str:
+        act = acts.primary(self._state, self._who) if key.id == "primary" else None
+        return act.label if act is not None else key.tooltip
+
     def stands_against(self, action: str) -> str:
         """Why a key does nothing now, "" when it does something."""
-        if self.screen is not self.now and action not in refusals.ANYWHERE:
+        if self.read_screen is not self.now and action not in refusals.ANYWHERE:
             return "that is done on the first screen; ESC goes back to it"
         if action == "primary" and not self._link.read_only:
             return refusals.no_primary(self._state, self._who, fresh=self._fresh(self._clock.now_ns()))
@@ -117,7 +123,7 @@ class Console(Attached):
         else:
             self.order(lambda: self.send(act.verb, act.role, seen=seen))
 
-    def _score(self, state: PublishedState, role: str) -> None:
+    def _score(self, state: PublishedState, role: str, *, begins_with: str = "") -> None:
         trial = str(state["trial"])
 
         def answered(outcome: Answer) -> None:
@@ -143,7 +149,7 @@ class Console(Attached):
         episode, marks = self._marks
         about = asking.to_score(state, marks if episode == state["episode"] else ())
         form = measures.form(about, photos=self._photos)
-        form.of_episode = True
+        form.of_episode, form.begins_with = True, begins_with
         self._open(form, answered)
 
     def action_prefer(self) -> None:
@@ -164,7 +170,9 @@ class Console(Attached):
             self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True)
 
         about: asking.ToScore = {**of, "proposal": None, "measured": None, "unsaid": (), "marks": ()}
-        self._open(measures.form(about, outcome, photos=self._photos), answered)
+        form = measures.form(about, outcome, photos=self._photos)
+        form.title_text = "Undo: score the episode before this trial anew"
+        self._open(form, answered)
 
     def action_stop(self) -> None:
         """Stop the robot: the driver has told the robot already; the run process journals who did."""
@@ -215,8 +223,30 @@ class Console(Attached):
         return False
 
     def action_end(self) -> None:
-        if self._may("end") and self._twice("e", "end this episode; it is scored as it stands"):
+        state = self._state
+        whole = state is not None and state["rules"]["measure"] != SCORE
+        what = f"end this episode; it is scored as it stands{'. A instead: all of it was done' if whole else ''}"
+        if self._may("end") and self._twice("e", what):
             self.send("end", "operator", {"reason": "operator"})
+
+    def _ends_whole(self) -> bool:
+        """Was E pressed just now, so that A ends the episode with the word that all of it was done?"""
+        state, (last, at_ns) = self._state, self._pressed
+        asked = last == "e" and self._clock.now_ns() - at_ns < TWICE_NS
+        running = state is not None and state["trial_state"] == "running" and self._may("end") is not None
+        return asked and running and state is not None and state["rules"]["measure"] != SCORE
+
+    def pump(self) -> None:
+        super().pump()
+        state, act = self._state, acts.primary(self._state, self._who)
+        if state is None or self._whole is None:
+            return
+        if state["episode"] != self._whole or state["trial_state"] not in ("running", "scoring"):
+            self._whole = None
+        elif act is not None and act.verb == "score" and not act.why_not and self.screen is self.now:
+            self._whole = None
+            self._score(state, act.role, begins_with="a")
+            self.presses.shown(self.offer(), self.hands.now_ns())
 
     def action_futility(self) -> None:
         if self._may("end") and self._twice("f", "end this episode for lack of progress"):
@@ -293,16 +323,27 @@ class Console(Attached):
 
     def action_acknowledge(self) -> None:
         state = self._state
+        if state is not None and self._ends_whole():
+            if not self._again():
+                self._pressed, self._whole = ("", 0), state["episode"]
+                self.send("end", "operator", {"reason": "operator"})
+            return
         holds = [(hold["code"], hold["text"]) for hold in (state["holds"] if state else ()) if hold["needs_person"]]
         holds += [(code, "a hold asked for") for code in (state["waiting"] if state else ())]
         if not holds:
             return
         code, text = holds[0]
         if code.endswith(STOP_CODES):
-            self._ask(asking.AskStop(code, text), "acknowledge", any_state=True)
+            form = asking.AskStop(code, text)
         else:
-            title = f"{text}\n\nHave you looked, and is the cause gone?"
-            self._ask(asking.Confirm(title, "Acknowledge"), "acknowledge", any_state=True, code=code)
+            form = asking.Confirm(f"{text}\n\nHave you looked, and is the cause gone?", "Acknowledge")
+
+        def answered(answer: Answer) -> None:
+            said = "acknowledged; if its cause is still there, it comes back"
+            args: Answer = {"code": code, **answer}
+            self.send("acknowledge", "operator", args, any_state=True, done=lambda reply: self.tell(said))
+
+        self._open(form, answered)
 
     def action_people(self) -> None:
         """Somebody comes, leaves or changes role; the session goes on."""
@@ -339,7 +380,6 @@ class Console(Attached):
         """Open a page beside the first screen; escape comes back."""
         if self.screen is self.now:
             if not self.is_screen_installed(name):  # made once: to open it again takes a moment only
-                keys = [(self._rebound.get(key.id or "", key.key), key.description) for key in KEYS]
-                self.install_screen(pages.page(name, [*keys, ("ctrl+p", "every command by name")]), name)
+                self.install_screen(pages.page(name, rows(self._rebound)), name)
             self.push_screen(name)
             self._look_soon()

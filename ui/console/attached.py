@@ -56,8 +56,8 @@ class Attached(Front):
         self._offered: tuple[bool, ...] = ()
         self._lines_shown = 0  # how many lines were shown
         self._refused = False  # is the last of them why a key did nothing?
+        self._line = ""  # the last of them
         self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
-        self._rebound = {**(keys or {}), **({"stop": ",".join(sorted(self._stop_keys))} if keys else {})}
         self.now = screens.Now()
 
     def may_stop(self) -> bool:
@@ -127,6 +127,8 @@ class Attached(Front):
             )
         if isinstance(self.screen, pages.Page) and self.screen.is_mounted:
             self.screen.draw(self._state)
+        if self._line.startswith(refusals.NOT_YET) and not self.stands_against("primary"):
+            self.tell("")
         self._close_overtaken()
         if self.words_wait():
             self._put_aside()
@@ -144,7 +146,7 @@ class Attached(Front):
 
     def tell(self, text: str, *, wrong: bool = False) -> None:
         self._lines_shown += 1
-        self._refused = wrong and bool(text)
+        self._refused, self._line = wrong and bool(text), text
         if self.now.is_mounted:
             self.now.say(text, wrong=wrong)
         if isinstance(self.screen, (Form, pages.Page)) and self.screen.is_mounted:

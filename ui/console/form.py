@@ -173,7 +173,8 @@ class Form(ModalScreen[Answer | None]):
     that is wrong and the line to show. `words`: it has a text field, so that it may not be open while a robot may move.
     `stops`: SPACE stops a robot. `draft`: what was typed when it had to be put aside, by field. `of_episode`: it is
     about the episode at hand, so that it is closed when that goes on without it; `began` is where that was. `clicked`:
-    takes a click on OK as a press, and says why it does nothing, "" when a person meant it.
+    takes a click on OK as a press, and says why it does nothing, "" when a person meant it. `begins_with`: a key of its
+    own that was pressed before it opened.
     """
 
     BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
@@ -186,6 +187,7 @@ class Form(ModalScreen[Answer | None]):
     began: tuple[str | None, ...] = ()
     clicked: Callable[[], str] = staticmethod(lambda: "")
     draft: Mapping[str, str] = {}
+    begins_with = ""
     _said = Message()  # of the moment in which the foot was written last
     _of_pasted = False  # it says what became of pasted text, until a key comes by itself
 
@@ -219,10 +221,16 @@ class Form(ModalScreen[Answer | None]):
         first = self.query("Line, Options")
         (first.first() if first else self.query_one("#ok")).focus()
         self.tell_keys()
+        if self.begins_with:
+            self.say(self.key_of(self.begins_with), wrong=False)
 
     def key_of(self, key: str) -> str:
         """Do what a key of this form's own does where no text is typed, and say what; "" for a key that is none."""
         return ""
+
+    def accepts(self, key: str) -> bool:
+        """Does this key accept the form as it is?"""
+        return key == "ctrl+s" or (key == "enter" and isinstance(self.focused, (Line, Button)))
 
     def take(self, event: Key) -> bool:
         """Has this key been answered here, by what the form does with it or by why it does nothing? Otherwise it goes

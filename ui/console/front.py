@@ -6,29 +6,46 @@ May not: know a verb or a state of a trial; the console says what stands against
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Any
 
 from textual.app import App
+from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.events import Event, Key, Paste
-from textual.widgets import Button, Input
+from textual.screen import Screen
+from textual.widgets import Input
 
 from labctl.clock import Clock
 from labctl.ui.console import keys as console_keys
 from labctl.ui.console import refusals
 from labctl.ui.console.form import Form, Line
+from labctl.ui.console.named import KeysByName, Named
 from labctl.ui.console.presses import PASTED, PASTED_NS, Press, Presses
 from labctl.ui.console.stopping import arrived_ns, with_stop_key
+
+NAMES = "Search for commands… (SPACE types a blank here, F12 stops)"
+STOP_KEY = next(key for key in console_keys.KEYS if key.id == "stop")
+
+
+def _of(key: Binding) -> str:
+    """The action of a key, without arguments."""
+    return key.action.partition("(")[0]
 
 
 class Front(App[str]):
     """See the module. `hands` is the clock by which presses are timed; a subclass answers the hooks at the end."""
+
+    COMMANDS = {KeysByName}  # noqa: RUF012  (as Textual has it)
 
     def __init__(self, hands: Clock, rebound: Mapping[str, str]) -> None:
         self.hands = hands
         self._stop_keys = console_keys.stop_keys(rebound)
         self._actions = console_keys.actions(rebound)
         self._ordered: tuple[int, Callable[[], None]] | None = None
+        self._rebound = {**rebound, **({"stop": ",".join(sorted(self._stop_keys))} if rebound else {})}
         self.presses, self.press = Presses(), Press()
+        self._chosen = Press()  # by which a command was chosen by its name
         self.keys_pressed = 0  # since the last command was sent
         super().__init__(driver_class=with_stop_key(self.get_driver_class(), self.is_stop, self.stop_now, hands))
 
@@ -81,6 +98,7 @@ class Front(App[str]):
         if isinstance(self.screen, Form):
             return self._taken_by_form(self.screen, event)
         if isinstance(self.screen, CommandPalette) or isinstance(self.focused, Input):
+            self._chosen = self.press
             return False
         why = self._why_not(key)
         if why:
@@ -116,10 +134,8 @@ class Front(App[str]):
         return ""
 
     def _taken_by_form(self, form: Form, event: Key) -> bool:
-        key, focused = event.key, form.focused
-        accepts = key == "ctrl+s" or (key == "enter" and isinstance(focused, (Line, Button)))
         form.key_came(pasted=self.press.pasted)
-        if why := self.press.refusal(order=True) if accepts else "":
+        if why := self.press.refusal(order=True) if form.accepts(event.key) else "":
             (form.say_of_pasted if self.press.pasted else form.say)(why)
             return True
         return form.take(event)
@@ -137,11 +153,45 @@ class Front(App[str]):
             do()
 
     def action_command_palette(self) -> None:
-        """Every command by name: it has a text field, so not while the robot may move."""
+        """Every key by its name: it has a text field, so not while the robot may move."""
         if self.words_wait():
             self.tell(refusals.MOVING, wrong=True)
         else:
-            super().action_command_palette()
+            self.push_screen(CommandPalette(placeholder=NAMES, id="--command-palette"))
+
+    @property
+    def read_screen(self) -> Screen[Any]:
+        """The screen that a key is for: what lies below the commands by name."""
+        *below, top = self.screen_stack
+        return below[-1] if below and isinstance(top, CommandPalette) else top
+
+    def named(self) -> list[Named]:
+        """Every key by its name: the stop, what else does something now, the rest."""
+        found: list[Named] = []
+        for key in console_keys.KEYS:
+            action, does = _of(key), self.does(key)
+            if action == "reach" and not self.may_act(action):
+                continue
+            stops = action == "stop"
+            why = ("" if self.may_stop() else refusals.READ_ONLY) if stops else self.stands_against(action)
+            typed = console_keys.typed(self._rebound.get(key.id or "", key.key))
+            found.append(Named(does, typed, why, partial(self.by_name, key, does)))
+        return sorted(found, key=lambda one: (bool(one.why_not), one.does != STOP_KEY.tooltip))
+
+    async def by_name(self, key: Binding, meant: str) -> None:
+        """What a key does, by the same rule and in the state of now. meant: what it did when it was offered."""
+        action = _of(key)
+        if action == "stop":
+            self.stop_now() if self.may_stop() else self.tell(refusals.READ_ONLY, wrong=True)
+            return
+        changed = refusals.CHANGED if self.does(key) != meant else ""
+        why = self.stands_against(action) or changed or self._chosen.refusal(order=action == "primary")
+        if why:
+            self.tell(why, wrong=True)
+            return
+        self.press = self._chosen
+        await self.run_action(key.action)
+        self.press = Press()
 
     # -- what the console answers
 
@@ -156,6 +206,10 @@ class Front(App[str]):
     def offer(self) -> Hashable:
         """What a press would do now: by this it is known since when the screen says so."""
         raise NotImplementedError
+
+    def does(self, key: Binding) -> str:
+        """What a key does now, in words."""
+        return key.tooltip
 
     def may_act(self, action: str) -> bool:
         """Does an action do something now?"""

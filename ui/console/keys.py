@@ -1,4 +1,4 @@
-"""The keys of the console, and what each does.
+"""The keys of the console, and what each does: a word for the row at the foot, and a sentence.
 
 May not: do anything.
 """
@@ -15,37 +15,47 @@ from labctl.errors import InputError
 STOP_KEYS = frozenset({"space", "f12"})  # whatever else is bound
 
 KEYS = [
-    Binding("enter", "primary", "go on", id="primary", show=False),
-    Binding("space,f12", "stop", "STOP", id="stop"),
-    Binding("question_mark", "page('keys')", "keys", id="keys"),
-    Binding("plus,m", "count(1)", "item or stage", id="moved"),
-    Binding("minus,backspace", "count(-1)", "take back", id="taken_back"),
-    *(Binding(f"{n}", f"reach({n})", f"stage {n} reached", id=f"stage_{n}", show=False) for n in range(1, 10)),
-    Binding("i", "touch", "a hand in it", id="touch"),
-    Binding("e", "end", "end", id="end"),
-    Binding("f", "futility", "no progress", id="futility"),
-    Binding("v", "void", "void", id="void"),
-    Binding("y", "confirm", "confirm a void", id="confirm", show=False),
-    Binding("b", "prefer", "which was better", id="prefer"),
-    Binding("u", "undo", "undo", id="undo"),
-    Binding("r", "release", "give back", id="release"),
-    Binding("k", "skip", "skip", id="skip", show=False),
-    Binding("h", "wait('trial')", "hold after trial", id="hold_trial"),
-    Binding("H", "wait('block')", "hold after block", id="hold_block"),
-    Binding("a", "acknowledge", "acknowledge", id="acknowledge"),
-    Binding("o", "override", "commit all the same", id="override"),
-    Binding("R", "reference", "new reference", id="reference", show=False),
-    Binding("n", "note", "note", id="note"),
-    Binding("j", "people", "who is here", id="people", show=False),
-    Binding("x", "leave_session", "close the session", id="close_session", show=False),
-    Binding("w", "page('holds')", "what is wrong", id="holds", show=False),
-    Binding("s", "page('session')", "session", id="session", show=False),
-    Binding("d", "page('hand')", "driven by hand", id="hand", show=False),
-    Binding("c", "page('cell')", "cell", id="cell"),
-    Binding("t", "page('history')", "trials", id="history"),
-    Binding("p", "page('report')", "path to the report", id="report", show=False),
-    Binding("q", "quit", "leave", id="leave"),
+    Binding("enter", "primary", "go on", id="primary", show=False, tooltip="do the next thing"),
+    Binding("space,f12", "stop", "STOP", id="stop", tooltip="stop the robot now"),
+    Binding("question_mark", "page('keys')", "keys", id="keys", tooltip="list the keys"),
+    Binding(
+        "plus,m", "count(1)", "item or stage", id="moved", tooltip="one more item moved, or the next stage reached"
+    ),
+    Binding("minus,backspace", "count(-1)", "take back", id="taken_back", tooltip="take the last count back"),
+    *(
+        Binding(
+            f"{n}", f"reach({n})", f"stage {n} reached", id=f"stage_{n}", show=False, tooltip=f"stage {n} is reached"
+        )
+        for n in range(1, 10)
+    ),
+    Binding("i", "touch", "a hand in it", id="touch", tooltip="a hand goes into the scene, or is out again"),
+    Binding("e", "end", "end", id="end", tooltip="end this episode; it is scored as it stands (twice)"),
+    Binding("f", "futility", "no progress", id="futility", tooltip="end this episode for lack of progress (twice)"),
+    Binding("v", "void", "void", id="void", tooltip="void this episode"),
+    Binding("y", "confirm", "confirm a void", id="confirm", show=False, tooltip="confirm a void, as the second person"),
+    Binding("b", "prefer", "which was better", id="prefer", tooltip="say which of two episodes was better"),
+    Binding("u", "undo", "undo", id="undo", tooltip="undo the last score, for ten seconds"),
+    Binding("r", "release", "give back", id="release", tooltip="give this trial back"),
+    Binding("k", "skip", "skip", id="skip", show=False, tooltip="skip a trial that was voided too often"),
+    Binding("h", "wait('trial')", "hold after trial", id="hold_trial", tooltip="hold after this trial"),
+    Binding("H", "wait('block')", "hold after block", id="hold_block", tooltip="hold after this block"),
+    Binding("a", "acknowledge", "acknowledge", id="acknowledge", tooltip="acknowledge what waits for a person"),
+    Binding("o", "override", "commit all the same", id="override", tooltip="commit although the pictures differ"),
+    Binding("R", "reference", "new reference", id="reference", show=False, tooltip="take a new reference picture"),
+    Binding("n", "note", "note", id="note", tooltip="note something"),
+    Binding("j", "people", "who is here", id="people", show=False, tooltip="somebody comes, leaves or changes role"),
+    Binding("x", "leave_session", "close the session", id="close_session", show=False, tooltip="close the session"),
+    Binding("w", "page('holds')", "what is wrong", id="holds", show=False, tooltip="show what is wrong, in full"),
+    Binding("s", "page('session')", "session", id="session", show=False, tooltip="show who is here"),
+    Binding(
+        "d", "page('hand')", "driven by hand", id="hand", show=False, tooltip="show the device of a person's trial"
+    ),
+    Binding("c", "page('cell')", "cell", id="cell", tooltip="show what every device says"),
+    Binding("t", "page('history')", "trials", id="history", tooltip="show what was done"),
+    Binding("p", "page('report')", "path to the report", id="report", show=False, tooltip="show the way to the report"),
+    Binding("q", "quit", "leave", id="leave", tooltip="leave this console; the run goes on"),
 ]
+_TYPED = {"question_mark": "?", "plus": "+", "minus": "-"}
 ACTS = frozenset(key.action.partition("(")[0] for key in KEYS if key.id != "stop")
 
 
@@ -67,6 +77,25 @@ def actions(rebound: Mapping[str, str]) -> dict[str, str]:
         if key.id != "stop"
         for name in names(rebound.get(key.id or "", key.key))
     }
+
+
+def rows(rebound: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(keys as they are typed, what they do), for a page; the stages are one row."""
+    stages = ("1 to 9", "that stage is reached")
+    found = [
+        stages if key.id == "stage_1" else (typed(rebound.get(key.id or "", key.key)), key.tooltip)
+        for key in KEYS
+        if key.id == "stage_1" or key.action.partition("(")[0] != "reach"
+    ]
+    return [*found, ("ctrl+p", "every key by its name")]
+
+
+def typed(keys: str) -> str:
+    """Keys of a list with commas, as a person reads them."""
+    found = (key.strip() for key in keys.split(","))
+    return ", ".join(
+        _TYPED.get(key, f"shift+{key.lower()}" if len(key) == 1 and key.isupper() else key) for key in found
+    )
 
 
 def names(keys: str) -> frozenset[str]:

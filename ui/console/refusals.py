@@ -11,6 +11,9 @@ from labctl.ui.console.keys import ACTS
 
 ANYWHERE = frozenset({"count", "reach", "touch", "note", "quit"})  # also from a page beside the first screen
 UNDO = "nothing was scored here in the last ten seconds; a later correction is made in the review"
+NOT_YET = "not yet: "  # how the answer to an ENTER begins that something stands against for now
+OVER = "every trial is finished and the run is over: Q leaves this console"
+CHANGED = "what this does has changed since it was offered, so it did nothing; read the screen and press again"
 UNHEARD = "no word from the run process, so this does nothing; SPACE stops the robot"
 WITHOUT_WORD = frozenset({"page", "quit"})  # acts of the console's keys that need nothing of the run process
 READ_ONLY = "this console only looks; open one without --read-only to act"
@@ -156,11 +159,13 @@ def _override(state: State) -> str:
 
 def no_primary(state: State | None, who: str, *, fresh: bool) -> str:
     """Why ENTER does nothing on the first screen, "" when it does something."""
+    if state is not None and acts.over(state):
+        return OVER
     if state is None or not fresh:
         return "no word from the run process: ENTER does nothing before there is; SPACE still reaches the robot"
     act = acts.primary(state, who)
     if act is not None:
-        return f"not yet: {act.why_not}" if act.why_not else ""
+        return f"{NOT_YET}{act.why_not}" if act.why_not else ""
     match state["trial_state"]:
         case "armed":
             return "you are ready already; it starts by itself when the wait is over"

@@ -42,7 +42,7 @@ SILENT = Silence(
     "no word",
     "the run process is there and says nothing",
     "no word from the run process: this screen is old; the stop key still reaches the robot",
-    "it goes on by itself; if it does not, end it and start it again: labctl run {}",
+    "it goes on by itself; if it does not: labctl stop {0} says how to end it, then labctl run {0}",
 )
 _AGAIN = "start it again: labctl run {}; this console attaches to it by itself"
 GONE = Silence(
@@ -72,8 +72,8 @@ class Now(Screen[None]):
                 yield Static("", id="line", markup=False)
                 yield Digits("", id="clock")
                 yield ProgressBar(total=1.0, show_percentage=False, show_eta=False, id="time")
-                yield Static("", id="details", markup=False)
                 yield Static("", id="holds", markup=False)
+                yield Static("", id="details", markup=False)
             with Vertical(id="right"):
                 yield Cameras()
                 yield Joints()
@@ -125,6 +125,7 @@ class Now(Screen[None]):
         if silence is not None and state is not None:
             title, wrong = "this screen is old:", [(silence.wrong, silence.clears.format(state["campaign"]))]
         lines = [f"✖ {text}\n  to go on: {clears}" for text, clears in wrong]
+        self.query_one("#holds").display = bool(lines)
         self._put("holds", "\n".join([title, *lines]) if lines else "")
         self._primary(acts.primary(state, who), fresh=fresh and there, read_only=read_only)
 
@@ -132,8 +133,7 @@ class Now(Screen[None]):
         button = self.query_one("#primary", Button)
         button.display = act is not None and not read_only
         if act is not None:
-            why = short(f"{act.label}: not yet; {act.why_not}", max(self.size.width - 8, 40))
-            label = why if act.why_not else f"{act.label}  (enter)"
+            label = _not_yet(act, max(self.size.width - 8, 40)) if act.why_not else f"{act.label}  (enter)"
             if str(button.label) != label:
                 button.label = Content(label)
             button.disabled = bool(act.why_not) or not fresh
@@ -148,6 +148,13 @@ class Now(Screen[None]):
         """One line above the button: the answer to the last key."""
         self._put("said", text)
         self.query_one("#said", Static).set_class(wrong, "wrong")
+
+
+def _not_yet(act: acts.Act, room: int) -> str:
+    """What stands against the one thing to do, in as many of the button's own words as there is room for."""
+    label, why = act.label, act.why_not
+    tried = (f"{label}: not yet; {why}", f"{label.partition(':')[0]}: not yet; {why}", f"not yet: {why}")
+    return next((text for text in tried if cell_len(text) <= room), short(tried[-1], room))
 
 
 def same_rows(before: str, after: str, width: int) -> bool:

@@ -17,7 +17,7 @@ from textual.events import Resize
 from textual.widget import Widget
 from textual.widgets import DataTable, Label, Static
 
-from labctl.clock import SECOND
+from labctl.clock import SECOND, Clock
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.published_state import Compare
 from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettled
@@ -35,6 +35,7 @@ from labctl.ui.review.filmstrip import Filmstrip, Look
 from labctl.ui.review.reviewing import Reviewing
 
 WIDE, HIGH = 100, 32  # on less, lines stand close
+FULL = 160  # columns from which the table's last column has room
 
 
 class AskOperation(Form):
@@ -99,8 +100,10 @@ class Review(Reviewing):
         pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
         prefer: Callable[[PreferenceStated], None] | None = None,
         photos: Photos | None = None,
+        *,
+        hands: Clock | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(hands)
         self._photos = photos
         self._pairs, self._prefer = pairs, prefer
         self._load, self._save, self._correct, self._watch, self._look = load, save, correct, watch, look
@@ -108,18 +111,19 @@ class Review(Reviewing):
         self._items: Sequence[Item] = ()
         self._trial = ""  # the trial under review: its place in the queue changes with each correction
         self._operations: list[OperationRecorded] = []
+        self._told: list[str] = []  # of the episode at hand
 
     def compose(self) -> ComposeResult:
         yield Label("", id="header", markup=False)
         with Horizontal(id="body"):
             with Vertical(id="left"):
                 yield Static("", id="line", markup=False)
-                yield Static("", id="details", markup=False)
                 yield Static("", id="holds", markup=False)
+                yield Static("", id="details", markup=False)
             yield DataTable(cursor_type="row", zebra_stripes=True, id="operations")
         yield Filmstrip(self._look)
         yield Static("", id="said", markup=False)
-        yield KeyRow()
+        yield KeyRow(rows=2)  # no other page has them
 
     def on_mount(self) -> None:
         self.query_one(DataTable).add_columns("#", "at, s from go", "came of it", "why", "in the traces")
@@ -153,6 +157,7 @@ class Review(Reviewing):
         table = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
+        self._shows(self._trial, left)
         if item is None:
             self.query_one("#line", Static).update("nothing to review")
             return
@@ -169,11 +174,12 @@ class Review(Reviewing):
             *(f"• a model, {text}" for text in item.models),
             f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
         ]
-        self.query_one("#details", Static).update("\n".join(lines))
+        self._told = lines
         changed = self._operations != item.operations
         now = replace(item, reviewed=self._operations, whose="these events") if changed else item
         wrong = "\n".join(f"✖ {text}" for text in now.differences)
-        self.query_one("#holds", Static).update(wrong or "✔ all witnesses agree")
+        right = "these events and the outcome agree" if changed else "all witnesses agree"
+        self.query_one("#holds", Static).update(wrong or f"✔ {right}")
         self.query_one("#holds", Static).set_class(not wrong, "agree")
         ordered = self._ordered
         traced, others = matched(item, ordered)
@@ -199,12 +205,21 @@ class Review(Reviewing):
     @on(DataTable.RowHighlighted)
     def look_at(self) -> None:
         """The strip shows the operation, the candidate that is none or the stage that is chosen; without one, go."""
-        item = self.item
+        item, traces = self.item, self._traces()
+        self.query_one("#details", Static).update("\n".join([*self._told, *traces]))
         if item is not None and item.trial.episode is not None:
             row, ordered = self.query_one(DataTable).cursor_row, self._ordered
             listed = [item.since_go_s(op["t_ns"]) for op in (*ordered, *matched(item, ordered)[1])]
             listed += [seconds or 0.0 for seconds in (item.trial.outcome and item.trial.outcome.reached_s) or ()]
             self.query_one(Filmstrip).show(item.trial.episode, listed[row] if 0 <= row < len(listed) else 0.0)
+
+    def _traces(self) -> list[str]:
+        """What the traces show of the chosen row, where its column has no room for it."""
+        table = self.query_one(DataTable)
+        if self.size.width >= FULL or not table.is_valid_row_index(table.cursor_row):
+            return []
+        words = str(table.get_row_at(table.cursor_row)[-1])
+        return [f"• in the traces: {words}"] if words else []
 
     def action_confirm(self) -> None:
         """What stands is what happened: journal it, go to the next."""
@@ -235,7 +250,9 @@ class Review(Reviewing):
             return None
         chosen = self._chosen()
         if chosen is None:
-            self._say("no operation is chosen: there is none; + adds one", wrong=True)
+            rows = self.query_one(DataTable).row_count
+            what = "that row is no operation: it was not counted" if rows else "no operation is chosen: there is none"
+            self._say(f"{what}; + adds one", wrong=True)
         return chosen
 
     def action_add(self) -> None:
@@ -248,7 +265,7 @@ class Review(Reviewing):
                 result: Result = next(known for known in RESULTS if known == answer["result"])
                 cause = None if result == "success" else "reviewed"
                 self._operations.append({"op_index": 0, "result": result, "t_ns": t_ns, "cause": cause})
-                self._draw()
+                self._changed()
 
         self._asked(AskOperation(self.query_one(Filmstrip).at_s), answered)
 
@@ -256,7 +273,7 @@ class Review(Reviewing):
         chosen = self._to_change()
         if chosen is not None:
             self._operations.remove(chosen)
-            self._draw()
+            self._changed()
 
     def action_turn(self) -> None:
         """A success that was none, or a loss that was a success."""
@@ -264,7 +281,12 @@ class Review(Reviewing):
         if chosen is not None:
             lost = chosen["result"] == "success"
             chosen |= {"result": "lost" if lost else "success", "cause": "reviewed" if lost else None}
-            self._draw()
+            self._changed()
+
+    def _changed(self) -> None:
+        """Draw what was changed; what was refused before is said no more."""
+        self._draw()
+        self._say("changed; ENTER confirms it, z takes it back")
 
     def action_prefer(self) -> None:
         """Which of two was better: of the pair that this episode is of, else of the next of which nobody said it."""

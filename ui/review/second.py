@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import DataTable, Label, Static
 
+from labctl.clock import Clock
 from labctl.core.reviewed import Unseen
 from labctl.plain import count
 from labctl.ui.console import measures
@@ -47,8 +48,10 @@ class SecondReview(Reviewing):
         judge: Callable[[str, Mapping[str, Json]], None],
         look: Look | None,
         photos: Photos | None = None,
+        *,
+        hands: Clock | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(hands)
         self._photos = photos
         self._load, self._judge, self._look = load, judge, look
         self._left: Sequence[Unseen] = ()
@@ -81,6 +84,7 @@ class SecondReview(Reviewing):
         self.query_one("#header", Label).update(f"second assessor · {count(len(self._left), 'episode')} left to judge")
         table = self.query_one(DataTable)
         table.clear()
+        self._shows(one.trial if one else None)
         if one is None:
             self.query_one("#line", Static).update("nothing is left for you to judge; q leaves")
             self.query_one("#details", Static).update("")

@@ -23,12 +23,12 @@ from labctl.ui.console.app import Console
 from labctl.ui.console.form import Form
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
+from support.screens.unhurried import READ_NS
 
 NARROW, WIDE = (80, 24), (200, 60)
 both_sizes = pytest.mark.parametrize(
     "size", [pytest.param(NARROW, id="80x24"), pytest.param(WIDE, id="200x60", marks=pytest.mark.thorough)]
 )
-READ_NS = 350 * MILLISECOND  # how long a person looks at a screen before a key
 DUE_NS = 50 * MILLISECOND  # after a press: what was ordered is carried out
 HEARD = ("state", "reply", "preview", "ghost", "obs")
 ROUNDS = 3  # of mail: what was sent, what came of it, its place
@@ -41,7 +41,7 @@ PAGES = {
     "t": "what was done",
     "p": "from here to the report",
     "question_mark": "the keys",
-    "ctrl+p": "Search for commands",
+    "ctrl+p": "Search for commands… (SPACE types a blank here, F12 stops)",
 }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from support.runs.run_bench import Bench
-from support.screens.console_bench import NARROW, Desk, at_console, both_sizes, evening
+from support.screens.console_bench import NARROW, Desk, at_console, both_sizes, evening, flat
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
@@ -58,6 +58,64 @@ def test_a_clean_trial_takes_at_most_six_keys_and_no_typing(tmp_path, size):
     assert (body["outcome"]["moved"], body["outcome"]["lost"]) == (2, 0)
     assert body["outcome"]["stage_reached"] == "placed", "where all is done, the last stage is reached"
     assert body["hands"]["keys"] == len(CLEAN) + 3
+
+
+@both_sizes
+def test_so_does_one_that_a_person_ends_by_hand(tmp_path, size):
+    """E and then A: it ended and all of it was done, so that the form to score it opens by itself, filled in. It took
+    eight: E twice, ENTER for the form and A in it.
+    """
+    keys = ("enter", "enter", "enter", "e", "a", "ctrl+s")
+    assert len(keys) <= MOST_KEYS
+
+    async def play(desk: Desk) -> None:
+        await opened(desk)
+        await desk.press(keys[0])
+        await desk.home()
+        await desk.press(keys[1])
+        episode = await desk.ready()
+        await desk.press(keys[2])
+        await desk.wait(4.0)
+        await desk.go(episode)
+        await desk.press(keys[3])
+        assert "A instead: all of it was done" in flat(desk.text())
+        await desk.press(keys[4])
+        assert not desk.asked(), "nothing is asked while the recording is sealed"
+        await desk.sealed(episode)
+        assert desk.asked() and "all moved: 2 items" in desk.text() and "so 0 remain" in desk.text()
+        await desk.press(keys[5])
+        assert "1/2 trials" in desk.text()
+
+    with evening(tmp_path, protocol=STAGES) as bench:
+        at_console(bench, play, size=size)
+        assert [event.body["reason"] for event in bench.events(Kind.EPISODE_ENDED)] == ["operator"]
+        body = bench.events(Kind.OUTCOME_RECORDED)[-1].body
+    assert (body["outcome"]["moved"], body["outcome"]["lost"], body["outcome"]["stage_reached"]) == (2, 0, "placed")
+    assert body["hands"]["keys"] == len(keys)
+
+
+def test_a_ends_an_episode_only_right_after_e_and_its_form_waits_for_what_stands_open(tmp_path):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("a")
+        assert "nothing waits for an acknowledgement" in desk.text()
+        await desk.press("e")
+        await desk.wait(2.5)
+        await desk.press("a")
+        assert not desk.bench.events(Kind.EPISODE_ENDED), "E was too long ago"
+        await desk.press("e", "a", "c")
+        await desk.sealed(episode)
+        assert not desk.asked(), "a page is open, which somebody reads"
+        await desk.press("escape")
+        assert desk.asked()
+        await desk.press("escape")
+        await desk.wait(1.0)
+        assert not desk.asked(), "it opens by itself once; ENTER opens it again"
+        await desk.press("enter")
+        assert desk.asked() and "so 2 remain" in desk.text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)
 
 
 def test_in_a_text_a_is_a_letter(tmp_path):

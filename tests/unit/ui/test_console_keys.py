@@ -297,17 +297,6 @@ def test_nor_by_a_click_on_its_button_before_it_was_read_nor_by_a_second_one_at_
     at_console(bench, play)
 
 
-def test_what_the_list_of_commands_offers_orders_nothing_of_a_run(bench):
-    """Chosen there by its first letters and an ENTER, none of it asks when it was pressed."""
-
-    async def play(desk: Desk) -> None:
-        await desk.press("enter", "enter")
-        offered = {command.title: command.callback for command in desk.app.get_system_commands(desk.app.screen)}
-        assert {*offered} <= {"Theme", "Quit", "Keys", "Maximize", "Minimize", "Screenshot"}
-
-    at_console(bench, play)
-
-
 def test_pasted_text_never_acts_marked_as_such_or_not(bench):
     async def play(desk: Desk) -> None:
         await desk.press("enter", "enter")

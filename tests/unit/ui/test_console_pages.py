@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.runs.run_bench import Bench
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
+from support.screens.unhurried import Unhurried
 from textual.events import Key
 
 from labctl.bus import Message
@@ -48,6 +49,7 @@ def test_what_was_scored_is_reviewed_and_corrected_without_an_arm_on_any_screen(
             lambda trial, operations: tell("review", trial, operations=operations),
             lambda trial, outcome, why: tell("correct", trial, why=why, **outcome),
             lambda episode: None,
+            hands=Unhurried(),
         )
         async with app.run_test(size=size) as pilot:
 

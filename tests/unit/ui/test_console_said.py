@@ -324,3 +324,58 @@ def test_a_run_that_somebody_ended_in_order_is_not_called_gone_and_says_how_to_g
         assert "ended in order" in text and f"labctl run {desk.bench.campaign.folder.name}" in text
 
     at_console(bench, play)
+
+
+def test_once_every_trial_is_finished_enter_does_not_speak_of_a_run_that_is_missed(bench):
+    async def play(desk: Desk) -> None:
+        for _ in range(2):
+            episode = await desk.running()
+            await desk.press("e", "e")
+            await desk.sealed(episode)
+            await desk.press("enter", "ctrl+s")
+        await desk.press("enter", "ctrl+s")
+        desk.link.there, desk.link.in_order = False, True
+        await desk.draw()
+        await desk.press("enter")
+        text = flat(desk.text())
+        assert "ALL DONE" in text and "no word" not in text
+        assert flat(refusals.OVER) in text
+
+    at_console(bench, play)
+
+
+def test_a_screen_of_a_frozen_run_says_how_it_is_ended(bench):
+    """It said "end it", and only `ps` knew what to end."""
+
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter")
+        desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
+        await desk.draw()
+        name = desk.bench.campaign.folder.name
+        assert f"labctl stop {name} says how to end it, then labctl run {name}" in flat(desk.text())
+
+    at_console(bench, play)
+
+
+def test_what_enter_waits_for_is_said_whole_on_80_columns_and_no_longer_than_it_is_so(bench):
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter", "enter")
+        assert "Commit: not yet; the robot is on its way to where episodes begin" in desk.text()
+        await desk.press("enter")
+        assert "not yet: the robot is on its way to where episodes begin" in desk.text()
+        await desk.home()
+        assert "not yet" not in desk.text(), "the button offers it by now"
+
+    at_console(bench, play, size=NARROW)
+
+
+def test_the_form_of_an_undo_says_that_it_is_of_the_episode_before(bench):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        await desk.press("enter", "ctrl+s", "u")
+        assert "Undo: score the episode before this trial anew" in desk.text()
+        assert "Score this episode" not in desk.text()
+
+    at_console(bench, play)

@@ -120,3 +120,37 @@ def test_y_confirms_a_void_for_another_console_and_says_when_there_is_nothing_to
         assert bench.events(Kind.EPISODE_VOIDED)[-1].body["confirmed_at"] == "another console"
 
     at_console(bench, play)
+
+
+def test_a_stop_after_the_last_trial_is_acknowledged_before_the_session_is_closed(bench):
+    """ENTER closed the session over it: nobody said why, and the campaign kept that hold for ever."""
+
+    async def play(desk: Desk) -> None:
+        for _ in range(2):
+            episode = await desk.running()
+            await desk.press("e", "e")
+            await desk.sealed(episode)
+            await desk.press("enter", "ctrl+s")
+        assert "ALL DONE" in desk.text() and "Close the session  (enter)" in desk.text()
+        await desk.press("space")
+        assert "Acknowledge: ann stopped the robot  (enter)" in desk.text()
+        await desk.press("enter", "3", "tab")
+        await desk.type("tried")
+        await desk.press("ctrl+s")
+        assert bench.events(Kind.HOLD_CLEARED)[-1].body["cause"] == "mistaken_key"
+        assert "acknowledged" in desk.text() and "Close the session  (enter)" in desk.text()
+
+    at_console(bench, play)
+
+
+def test_what_is_wrong_stands_above_what_is_merely_so(bench):
+    """After a killed run twelve lines of what was found stood above it on 24 rows, and the hold below the fold."""
+
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter", "space")
+        lines = desk.text().splitlines()
+        wrong = next(n for n, line in enumerate(lines) if "ann stopped the robot; look at the cell" in line)
+        told = next(n for n, line in enumerate(lines) if "block 1 of" in line and "left in it" in line)
+        assert wrong < told
+
+    at_console(bench, play)

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.screens.unhurried import READ_NS, Unhurried
 from textual.pilot import Pilot
 
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND, Clock, ManualClock
 from labctl.core.events import EndReason
 from labctl.core.outcome import Outcome
 from labctl.core.reviewed import Item, checked
@@ -96,12 +97,17 @@ class Sorted(Book):
         return sorted(self.items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
 
 
-def reviewing(play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]], book: Book | None = None) -> Book:
-    book = book or Book()
+def reviewing(
+    play: Callable[[Pilot[Any], Callable[[], str]], Awaitable[None]],
+    book: Book | None = None,
+    hands: Clock | None = None,
+    size: tuple[int, int] = (110, 30),
+) -> Book:
+    book, hands = book or Book(), hands or Unhurried()
 
     async def session() -> None:
-        app = Review(book.load, book.save, book.correct, book.watched.append, book.look, book.finish)
-        async with app.run_test(size=(110, 30)) as pilot:
+        app = Review(book.load, book.save, book.correct, book.watched.append, book.look, book.finish, hands=hands)
+        async with app.run_test(size=size) as pilot:
 
             def text() -> str:
                 strips = app.screen._compositor.render_strips()
@@ -129,7 +135,7 @@ def test_a_missing_operation_is_added_and_the_episode_confirmed():
         await pilot.press("i")
         await pilot.press("1", "2", "full_stop", "5", "ctrl+s")
         await pilot.pause()
-        assert "12.50" in text() and "all witnesses agree" in text()
+        assert "12.50" in text() and "these events and the outcome agree" in text()
         await pilot.press("enter")
         await pilot.pause()
         assert "0 in dispute, 1 of 2 not reviewed" in text()
@@ -341,7 +347,17 @@ def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_
     async def session() -> None:
         book = Book()
         asked = lambda: [({**pair, "trials": ["t-a", "t-b"]}, said[-1] if said else None)]  # noqa: E731
-        app = Review(book.load, book.save, book.correct, book.watched.append, None, book.finish, asked, said.append)
+        app = Review(
+            book.load,
+            book.save,
+            book.correct,
+            book.watched.append,
+            None,
+            book.finish,
+            asked,
+            said.append,
+            hands=Unhurried(),
+        )
         async with app.run_test(size=(110, 30)) as pilot:
 
             def text() -> str:
@@ -357,3 +373,106 @@ def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_
 
     asyncio.run(session())
     assert [(one["preferred"], one["why"]) for one in said] == [("first", "q"), ("neither", "q")]
+
+
+# -- presses that a person meant
+
+
+class Agreeing(Book):
+    """Three episodes on which all witnesses agree."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.items = [Item(trial(name), [operation(4.0), operation(9.0)]) for name in ("t-a", "t-b", "t-c")]
+
+
+def test_enter_twice_at_once_confirms_one_episode():
+    """A bounce, or a key that repeats, confirmed an episode that nobody had looked at."""
+    hands, book = ManualClock(SECOND), Agreeing()
+
+    async def play(pilot, text):
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("enter")
+        hands.sleep_until(hands.now_ns() + 120 * MILLISECOND)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "ENTER came twice within 300 ms" in text() and "2 of 3 not reviewed" in text()
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "1 of 3 not reviewed" in text()
+
+    assert [name for name, _ in reviewing(play, book, hands).saved] == ["t-a", "t-b"]
+
+
+def test_what_accepts_waits_until_its_screen_was_seen():
+    """The next episode by N, the form that finishes a review: ENTER and Ctrl-S within 300 ms of them do nothing."""
+    hands, book = ManualClock(SECOND), Agreeing()
+
+    async def play(pilot, text):
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("n")
+        hands.sleep_until(hands.now_ns() + 120 * MILLISECOND)
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "the screen has just changed: ENTER did nothing" in text() and "3 of 3 not reviewed" in text()
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("f")
+        await pilot.pause()
+        hands.sleep_until(hands.now_ns() + 120 * MILLISECOND)
+        await pilot.press("ctrl+s")
+        await pilot.pause()
+        assert "the screen has just changed: CTRL+S did nothing" in text()
+        hands.sleep_until(hands.now_ns() + 50 * MILLISECOND)
+        await pilot.click("#ok")
+        await pilot.pause()
+        assert "the screen has just changed: CLICK did nothing" in text()
+
+    book = reviewing(play, book, hands)
+    assert (book.saved, book.finished) == ([], 0)
+
+
+def test_pasted_text_confirms_nothing():
+    hands, book = ManualClock(SECOND), Agreeing()
+
+    async def play(pilot, text):
+        hands.sleep_until(hands.now_ns() + READ_NS)
+        await pilot.press("c", "enter")
+        await pilot.pause()
+        assert "pasted text never acts" in text()
+
+    assert reviewing(play, book, hands).saved == []
+
+
+def test_what_was_changed_agrees_with_the_outcome_and_not_with_every_witness():
+    """After an operation was added the screen said that all witnesses agree, the detector among them, which did not."""
+
+    async def play(pilot, text):
+        await pilot.press("enter")
+        await pilot.pause()
+        assert "correct the outcome or the events" in text()
+        await pilot.press("i", "5", "ctrl+s")
+        await pilot.pause()
+        assert "these events and the outcome agree" in text() and "all witnesses agree" not in text()
+        assert "correct the outcome or the events" not in text(), "what was refused before is said no more"
+
+    assert reviewing(play).saved == []
+
+
+def test_on_80_columns_every_key_of_the_review_is_seen_and_so_is_what_the_traces_show():
+    """F, Q and O stood nowhere, and the last column was cut where no key could scroll to it."""
+    seen: Any = {"t_ns": 15 * SECOND, "edge": "release", "zone": "left", "result": "success", "held_s": 7.5}
+    book = Book()
+    book.items[0].candidates = [seen]
+
+    async def play(pilot, text):
+        assert "f finish" in text() and "q leave" in text() and "o in Rerun" in text()
+        assert "in the traces: release over left, held 7.5 s: placed" in " ".join(text().split())
+        lines = text().splitlines()
+        wrong, told = (next(n for n, line in enumerate(lines) if mark in line) for mark in ("✖", "• outcome"))
+        assert wrong < told, "what is in dispute stands above what is merely so"
+        await pilot.press("d", "d")
+        await pilot.pause()
+        assert "that row is no operation: it was not counted; + adds one" in " ".join(text().split())
+
+    reviewing(play, book, size=(80, 24))

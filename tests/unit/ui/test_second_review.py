@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.screens.unhurried import Unhurried
 from textual.app import App
 from textual.pilot import Pilot
 
@@ -82,7 +83,7 @@ def test_stages_are_confirmed_or_corrected_with_their_definitions_on_the_screen(
         await pilot.pause()
         assert "e-t-a reviewed" in text() and "0 in dispute" in text()
 
-    play(Review(lambda: items, save, correct, said.append), size, do)
+    play(Review(lambda: items, save, correct, said.append, hands=Unhurried()), size, do)
     assert said == [("t-a", {"reached_s": [2.5, None], "notes": "", "tags": []}, "saw"), ("t-a", [])]
 
 
@@ -115,5 +116,5 @@ def test_a_second_assessor_sees_the_task_and_its_anchors_and_nothing_that_was_sa
         await pilot.pause()
         assert "nothing is left for you to judge" in text()
 
-    play(SecondReview(lambda: list(left), judge, None), size, do)
+    play(SecondReview(lambda: list(left), judge, None, hands=Unhurried()), size, do)
     assert said == [("t-a", {"score": 0.7, "notes": ""}), ("t-b", {"reached_s": [None], "notes": ""})]

@@ -72,6 +72,12 @@ def test_failures_are_counted_by_cause(page):
     assert robot[1:] == ("36", "33", "3 (8.3 %)")
 
 
+def test_how_arms_fail_has_a_row_for_every_arm_and_the_person_who_failed_nowhere(page):
+    ((_, table),) = section(page, "failures").tables
+    assert [row[0] for row in table.rows] == ["human", "robot"]
+    assert table.rows[0][1:] == ("36", "36", "–"), "operations, successes, and nothing dropped"
+
+
 def test_throughput_against_reliability_leaves_no_arm_out_and_names_both_definitions(page):
     part = section(page, "failures")
     assert "3600 × F(t) / RMST(t)" in part.note and "the successes alone, where a failure costs nothing" in part.note

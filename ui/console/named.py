@@ -1,0 +1,52 @@
+"""Every key of the console by its name: what ctrl+p offers. What can be done now comes first, of the rest it says why
+it cannot.
+
+May not: do anything that its key would not do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from textual.command import DiscoveryHit, Hit, Hits, Provider
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A key of the console: what it does in words, the key as a person types it, why it does nothing now ("" when it
+    does something), and what does the same.
+    """
+
+    does: str
+    key: str
+    why_not: str
+    do: Callable[[], Awaitable[None]]
+
+    @property
+    def about(self) -> str:
+        """The line below its name."""
+        return f"{self.key} · not now: {self.why_not}" if self.why_not else self.key
+
+
+class _Offers(Protocol):
+    def named(self) -> list[Named]: ...
+
+
+class KeysByName(Provider):
+    """The commands that ctrl+p shows at a console."""
+
+    @property
+    def _keys(self) -> list[Named]:
+        return cast("_Offers", self.app).named()
+
+    async def discover(self) -> Hits:
+        for one in self._keys:
+            yield DiscoveryHit(one.does, one.do, help=one.about)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for one in self._keys:
+            if (match := matcher.match(one.does)) > 0:
+                yield Hit(match, matcher.highlight(one.does), one.do, help=one.about)
