@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from textual import on
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
@@ -82,7 +83,8 @@ class Console(Attached):
 
     def stands_against(self, action: str) -> str:
         """Why a key does nothing now, "" when it does something."""
-        if self.read_screen is not self.now and action not in refusals.ANYWHERE:
+        below = self.screen_stack[-2] if isinstance(self.screen, CommandPalette) else self.screen
+        if below is not self.now and action not in refusals.ANYWHERE:
             return "that is done on the first screen; ESC goes back to it"
         if action == "primary" and not self._link.read_only:
             return refusals.no_primary(self._state, self._who, fresh=self._fresh(self._clock.now_ns()))

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import partial
-from typing import Any
 
 from textual.app import App
 from textual.binding import Binding
 from textual.command import CommandPalette
 from textual.events import Event, Key, Paste
-from textual.screen import Screen
 from textual.widgets import Input
 
 from labctl.clock import Clock
@@ -25,7 +23,7 @@ from labctl.ui.console.presses import PASTED, PASTED_NS, Press, Presses
 from labctl.ui.console.stopping import arrived_ns, with_stop_key
 
 NAMES = "Search for commands… (SPACE types a blank here, F12 stops)"
-STOP_KEY = next(key for key in console_keys.KEYS if key.id == "stop")
+FIRST = ("keys", "stop")  # of the names, by the ids of their keys: an ENTER that nobody meant lists the keys
 
 
 def _of(key: Binding) -> str:
@@ -159,16 +157,10 @@ class Front(App[str]):
         else:
             self.push_screen(CommandPalette(placeholder=NAMES, id="--command-palette"))
 
-    @property
-    def read_screen(self) -> Screen[Any]:
-        """The screen that a key is for: what lies below the commands by name."""
-        *below, top = self.screen_stack
-        return below[-1] if below and isinstance(top, CommandPalette) else top
-
     def named(self) -> list[Named]:
-        """Every key by its name: the stop, what else does something now, the rest."""
+        """Every key by its name: what does something now, then the rest."""
         found: list[Named] = []
-        for key in console_keys.KEYS:
+        for key in sorted(console_keys.KEYS, key=lambda one: FIRST.index(one.id) if one.id in FIRST else len(FIRST)):
             action, does = _of(key), self.does(key)
             if action == "reach" and not self.may_act(action):
                 continue
@@ -176,7 +168,7 @@ class Front(App[str]):
             why = ("" if self.may_stop() else refusals.READ_ONLY) if stops else self.stands_against(action)
             typed = console_keys.typed(self._rebound.get(key.id or "", key.key))
             found.append(Named(does, typed, why, partial(self.by_name, key, does)))
-        return sorted(found, key=lambda one: (bool(one.why_not), one.does != STOP_KEY.tooltip))
+        return sorted(found, key=lambda one: bool(one.why_not))
 
     async def by_name(self, key: Binding, meant: str) -> None:
         """What a key does, by the same rule and in the state of now. meant: what it did when it was offered."""

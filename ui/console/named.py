@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol, runtime_checkable
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
@@ -30,7 +30,10 @@ class Named:
         return f"{self.key} · not now: {self.why_not}" if self.why_not else self.key
 
 
-class _Offers(Protocol):
+@runtime_checkable
+class Offers(Protocol):
+    """An app whose keys have names."""
+
     def named(self) -> list[Named]: ...
 
 
@@ -39,7 +42,7 @@ class KeysByName(Provider):
 
     @property
     def _keys(self) -> list[Named]:
-        return cast("_Offers", self.app).named()
+        return self.app.named() if isinstance(self.app, Offers) else []
 
     async def discover(self) -> Hits:
         for one in self._keys:
