@@ -25,6 +25,7 @@ TESTED = {
     "teleop.md": 4,
     "sensor.md": 14,
     "rail.md": 21,
+    "own_robot.md": 26,
     "base.md": 30,
     "pair.md": 23,
 }  # the tests that each page's `pytest` runs
