@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from labctl.axes import axes_of, hand_of, twist_of
 from labctl.clock import SECOND
-from labctl.devices import Batch, Robot
+from labctl.devices import Batch, Robot, Setpoints
 from labctl.streams import robot_states
 from labctl.testing.robot_rig import SCENE, RobotRig, turned
 
@@ -108,6 +108,15 @@ class RobotConformance(OfARobot):
             assert answer.shape == (len(actions.t_ns), len(axes_of(rig.robot)))
         assert np.abs(actions.sent[-1, : rig.robot.dof] - wanted[-1]).max() < 0.02
         assert (actions.delay_s >= 0).all()
+
+    def test_follow_without_setpoints_answers_what_is_left_and_no_more(self, rig: RobotRig) -> None:
+        """The robot's node asks so at each of its looks while nobody leads the robot."""
+        hand = np.empty(0 if len(hand_of(axes_of(rig.robot))) == 1 else (0, len(hand_of(axes_of(rig.robot)))))
+        rig.follow(turned(rig.robot))
+        left = rig.robot.follow(Setpoints(np.empty(0, np.int64), np.empty((0, rig.robot.dof)), hand))
+        assert not np.isfinite(left.requested[:, 0]).any()
+        for rows in (left.requested, left.limited, left.sent):
+            assert rows.shape == (len(left.t_ns), len(axes_of(rig.robot)))
 
     def test_a_jump_is_limited_to_what_the_cell_allows_to_the_last_bit(self, rig: RobotRig) -> None:
         """By differences of the rows that were sent: whoever rounds stays a billionth below."""
