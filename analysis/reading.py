@@ -90,7 +90,8 @@ def read_csv(file: Path) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]
     if not any(header):
         raise TableError(f"{file}:1", "the file is empty; its first line names the columns")
     if len(header) == 1 and ";" in header[0]:
-        raise TableError(f"{file}:1", "values are apart by semicolons; save the file with commas, and decimal points")
+        found = "values are apart by semicolons; save the file with commas, and decimal points"
+        raise TableError(f"{file}:1", f"{found}, or read it with pandas for labctl.api.from_frame (docs/api.md)")
     return header, _rows(records, header, file)
 
 

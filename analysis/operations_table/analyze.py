@@ -212,7 +212,7 @@ def _horizon(table: Table, tau: float | None) -> int:
     if tau is None:
         budget = min((e.budget_ns for e in table.episodes if not e.void and e.budget_ns > 0), default=None)
         if budget is None:
-            raise TableError(table.where, "has no budget_s to take tau from; give --tau SECONDS")
+            raise TableError(table.where, "has no budget_s to take tau from; give --tau SECONDS, in Python tau=SECONDS")
         return budget
     if not (math.isfinite(tau) and 1 / NS <= tau <= LONGEST_S):
         raise TableError(table.where, f"tau is {tau:g}; allowed is a time above 0 s, at most the episode's budget")

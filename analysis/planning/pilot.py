@@ -89,7 +89,7 @@ def shortest_budget(table: Table) -> float:
     """The shortest budget of an episode that counts, s: the horizon where none is given. Raises QuestionError."""
     budgets = [e.budget_ns for e in table.episodes if e.budget_ns > 0 and not e.void]
     if not budgets:
-        raise QuestionError("the pilot has no budget_s to take tau from; give --tau")
+        raise QuestionError("the pilot has no budget_s to take tau from; give --tau SECONDS, in Python tau=SECONDS")
     return min(budgets) / NS
 
 

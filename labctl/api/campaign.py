@@ -25,6 +25,7 @@ from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import Chosen, Selection, select
 from labctl.exports.writing import episode_rows
 from labctl.extras import wanted_for
+from labctl.plain import count
 from labctl.store.lab_folder import campaign_folder
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
@@ -161,7 +162,7 @@ class Campaign:
 
     def __repr__(self) -> str:
         sealed = ", arms sealed" if self.blind else ""
-        return f"Campaign({self.name}: {self.phase}, {len(self.episodes)} scored episodes{sealed})"
+        return f"Campaign({self.name}: {self.phase}, {count(len(self.episodes), 'scored episode')}{sealed})"
 
     def _repr_html_(self) -> str:
         names = ("episode", "block", "object", "arm", "outcome", "seconds")

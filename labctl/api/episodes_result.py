@@ -15,6 +15,7 @@ from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
 from labctl.api.values import STRICT, UNSET, Interval, flat, named, rows_of, shown, with_interval
 from labctl.errors import InputError
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -181,7 +182,8 @@ class EpisodesAnalysis:
             else f"{arm.arm} {shown(arm.rate)} of {arm.judged}"
             for arm in self.arms
         )
-        return f"EpisodesAnalysis({arms}; {len(self.pairs)} pairs, {len(self.warnings)} warnings)"
+        counts = f"{count(len(self.pairs), 'pair')}, {count(len(self.warnings), 'warning')}"
+        return f"EpisodesAnalysis({arms}; {counts})"
 
     def _repr_html_(self) -> str:
         arms = [

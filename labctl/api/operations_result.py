@@ -17,6 +17,7 @@ from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
 from labctl.api.values import STRICT, Interval, flat, named, rows_of, shown, with_interval
 from labctl.errors import InputError
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -251,7 +252,8 @@ class Analysis:
     def __repr__(self) -> str:
         against = f" against {self.reference}" if self.reference else ""
         arms = ", ".join(f"{arm.arm} RMST {shown(arm.rmst)} s" for arm in self.arms)
-        return f"Analysis(tau {self.tau:g} s{against}: {arms}; {len(self.pairs)} pairs, {len(self.warnings)} warnings)"
+        counts = f"{count(len(self.pairs), 'pair')}, {count(len(self.warnings), 'warning')}"
+        return f"Analysis(tau {self.tau:g} s{against}: {arms}; {counts})"
 
     def _repr_html_(self) -> str:
         arms = [

@@ -14,6 +14,7 @@ from labctl.api.frames import Foreign
 from labctl.api.notebook import Shown, page
 from labctl.api.values import named, shown
 from labctl.errors import InputError
+from labctl.plain import count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,7 +88,8 @@ class Power:
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.answer["sizes"]))
-        return f"Power(target {self.target:g}: {len(self.answer['pairs'])} pairs of arms at {sizes} episodes)"
+        pairs = count(len(self.answer["pairs"]), "pair")
+        return f"Power(target {self.target:g}: {pairs} of arms at {sizes} episodes)"
 
     def _repr_html_(self) -> str:
         rows = [

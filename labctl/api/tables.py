@@ -145,7 +145,8 @@ class OperationsTable(_Rows):
         return Power.of({**answers.answer(found.arms, request, say, found), "analysed_by": analysed_by()})
 
     def __repr__(self) -> str:
-        counts = f"{len(self)} operations, {self.episodes} episodes, {len(self.objects)} objects"
+        of = ((len(self), "operation"), (self.episodes, "episode"), (len(self.objects), "object"))
+        counts = ", ".join(count(n, noun) for n, noun in of)
         return f"OperationsTable({self.source}: {counts}; arms {', '.join(self.arms)})"
 
 
@@ -189,7 +190,8 @@ class EpisodesTable(_Rows):
         return EpisodesAnalysis.of({**analyze.analyze(self._checked, plan), "analysed_by": analysed_by()})
 
     def __repr__(self) -> str:
-        return f"EpisodesTable({self.source}: {len(self)} episodes, {self.blocks} blocks; arms {', '.join(self.arms)})"
+        counts = f"{count(len(self), 'episode')}, {count(self.blocks, 'block')}"
+        return f"EpisodesTable({self.source}: {counts}; arms {', '.join(self.arms)})"
 
 
 def load(path: str | os.PathLike[str], *, extra: bool = False) -> OperationsTable | EpisodesTable:

@@ -34,7 +34,8 @@ def of_cell(cell: Cell) -> list[Contradiction]:
 
 def of_scene(cell: Cell, fixture: Fixture) -> list[Contradiction]:
     """Where a fixture's items lie beyond what the cell's box lets the tool reach; of two robots that share the totes
-    nothing is said, since either may reach them.
+    nothing is said, since either may reach them. A rail carries the box along, whichever way it runs, and a base
+    anywhere.
     """
     if cell.second_robot is not None and cell.second_robot.scene == "shared":
         return []
@@ -48,16 +49,35 @@ def of_scene(cell: Cell, fixture: Fixture) -> list[Contradiction]:
         text = f"{keys}: the fingertips stay {1e3 * (floor - lowest):.0f} mm above the tote's floor"
         text += f", and an item lying there is {1e3 * flat.item_size_m[2]:.0f} mm high"
         found.append(Contradiction("box", text, f"box_min_m z = {middle - INSIDE_M:.3f} or less, or higher items"))
+    carried = _carried(cell)
+    if carried is None:
+        return found
+    back, ahead = carried
+    more = f", {back:g} to {ahead:g} m more by its rail," if (back, ahead) != (0.0, 0.0) else ""
     for tote in fixture.tote:
         for axis, low, high, at, size in zip(
             "xy", limits.box_min_m, limits.box_max_m, tote.centre_m, tote.size_m, strict=False
         ):
-            if at - size / 2 < low or at + size / 2 > high:
+            if at - size / 2 < low + back or at + size / 2 > high + ahead:
                 ends = f"{at - size / 2:g} to {at + size / 2:g} m"
-                text = f"robot.limits box {axis} = {low:g} to {high:g} m and tote {tote.name!r}, {axis} = {ends}"
+                text = f"robot.limits box {axis} = {low:g} to {high:g} m{more} and tote {tote.name!r}, {axis} = {ends}"
                 remedy = "widen the box where the cell allows it, or move the tote"
                 found.append(Contradiction("box", f"{text}: items there cannot be reached", remedy))
     return found
+
+
+def _carried(cell: Cell) -> tuple[float, float] | None:
+    """How far the rails of a robot carry its arm, back and ahead in m, within the limits of its cell; None where a base
+    carries it anywhere.
+    """
+    options = _options(cell.robot.driver, cell.robot.options)
+    axes = [] if options is None else options.axes() or []
+    if any(axis.kind == "twist" for axis in axes):
+        return None
+    limits = {table.name: table for table in cell.robot.axis}
+    own = [limits[axis.name].narrowed(axis) if axis.name in limits else axis for axis in axes]
+    rails = [axis for axis in own if axis.kind == "prismatic" and not axis.hand]
+    return sum(min(rail.lower, 0.0) for rail in rails), sum(max(rail.upper, 0.0) for rail in rails)
 
 
 def of_cards(cell: Cell, cards: Mapping[str, Card]) -> list[Contradiction]:

@@ -9,10 +9,11 @@ import errno
 import json
 import re
 import sys
+import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, metadata
+from importlib.metadata import PackageNotFoundError, entry_points, metadata
 
 import click
 
@@ -21,6 +22,7 @@ from labctl.extras import missing_extra
 
 SCHEMA = "labctl.error/1"
 JSON = "--json"
+DRIVERS = "labctl.drivers"  # the group of entry points by which other packages register theirs
 ADDRESSES = ("issues", "bug tracker", "repository", "source", "homepage")  # of [project.urls], the first that is there
 NO_SUCH_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 OF_THE_PROGRAM = (errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, *NO_SUCH_PLACE)
@@ -75,8 +77,25 @@ def failure(error: BaseException, typed: str = "labctl") -> Failure | None:
 def bug(error: BaseException) -> Failure:
     """What is said of any other error; its traceback is shown before."""
     what = f"{type(error).__name__}: {' '.join(str(error).split())}"
+    if (theirs := _strangers(error)) is not None:
+        place, package = theirs
+        return Failure(Exit.BUG, f"this is a bug in {place} ({what}); {package}; report it to whoever made that")
     gather = "gather what helps with: labctl bugreport CAMPAIGN"
     return Failure(Exit.BUG, f"this is a bug in labctl ({what}); {gather}; report it with that to {issues()}")
+
+
+def _strangers(error: BaseException) -> tuple[str, str] | None:
+    """Where an error began, and whose that is, if it was in a driver that another package registers."""
+    theirs = {point.module.partition(".")[0]: point for point in entry_points(group=DRIVERS)}
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        module = str(frame.f_globals.get("__name__", ""))
+        top = module.partition(".")[0]
+        if top == "labctl":
+            return None
+        if (point := theirs.get(top)) is not None:
+            package = f" {point.dist.name}" if point.dist is not None else " of its own"
+            return f"{module}, line {line}", f"the driver {point.name} is of the package{package}"
+    return None
 
 
 def issues() -> str:

@@ -62,8 +62,8 @@ class Options(Table):
         return None
 
     def device(self) -> str | None:
-        """What nobody else can have open, such as a port or a camera's serial number, as its key and value; None where
-        it is shared, or not said."""
+        """What nobody else can have open, such as a port or a camera's serial number, as its key and value, "port =
+        /dev/ttyUSB0"; None where it is shared, or not said."""
         return None
 
     def wrapped(self) -> Sequence[Wrapped]:

@@ -16,7 +16,7 @@ from scipy.spatial.transform import Rotation
 
 from labctl.axes import axes_of, hand_of, twist_of
 from labctl.clock import SECOND
-from labctl.devices import Batch, Robot
+from labctl.devices import Batch, Robot, Setpoints
 from labctl.streams import robot_states
 from labctl.testing.robot_rig import SCENE, RobotRig, turned
 
@@ -49,13 +49,16 @@ class RobotConformance(OfARobot):
         assert len(robot.joint_names) == robot.dof == len(set(robot.joint_names))
 
     def test_it_says_what_it_is_in_words_that_a_record_keeps(self, rig: RobotRig) -> None:
-        """Model, client and the limits in force always; serial number and firmware as far as it reports them."""
+        """Model, client and the limits in force always, those of the cell under its own names; serial number and
+        firmware as far as it reports them.
+        """
         about = rig.robot.about()
         assert json.loads(json.dumps(about)) == about, "a journal keeps it"
         assert about["model"] and about["client"]
         assert {"serial", "firmware"} <= set(about)
         given = rig.cell.robot.limits.model_dump(mode="json", exclude_none=True)
-        assert given.items() <= about.get("limits", {}).items()
+        said = about.get("limits", {})
+        assert {key: said.get(key) for key in given} == given, "about()['limits'] has the cell's [robot.limits]"
         held = about.get("gripper")
         assert held is None or (held["model"] and held["client"] and {"serial", "firmware"} <= set(held))
 
@@ -106,7 +109,17 @@ class RobotConformance(OfARobot):
         assert np.abs(actions.sent[-1, : rig.robot.dof] - wanted[-1]).max() < 0.02
         assert (actions.delay_s >= 0).all()
 
+    def test_follow_without_setpoints_answers_what_is_left_and_no_more(self, rig: RobotRig) -> None:
+        """The robot's node asks so at each of its looks while nobody leads the robot."""
+        hand = np.empty(0 if len(hand_of(axes_of(rig.robot))) == 1 else (0, len(hand_of(axes_of(rig.robot)))))
+        rig.follow(turned(rig.robot))
+        left = rig.robot.follow(Setpoints(np.empty(0, np.int64), np.empty((0, rig.robot.dof)), hand))
+        assert not np.isfinite(left.requested[:, 0]).any()
+        for rows in (left.requested, left.limited, left.sent):
+            assert rows.shape == (len(left.t_ns), len(axes_of(rig.robot)))
+
     def test_a_jump_is_limited_to_what_the_cell_allows_to_the_last_bit(self, rig: RobotRig) -> None:
+        """By differences of the rows that were sent: whoever rounds stays a billionth below."""
         robot = rig.robot
         start = robot.observe()["q"]
         jumps = np.repeat(start + 0.4 * (-1.0) ** np.arange(9)[:, None], 40, axis=0)
@@ -194,6 +207,7 @@ class RobotConformance(OfARobot):
         assert robot.events() == []
 
     def test_a_closed_robot_does_not_move(self, rig: RobotRig) -> None:
+        """It may be closed twice; `observe` goes on to tell where it stood, `follow` answers that."""
         rig.robot.close()
         rig.robot.close()
         before = rig.robot.observe()["q"]

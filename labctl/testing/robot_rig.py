@@ -50,11 +50,12 @@ class RobotRig:
     def _limits(self, what: str, of_joints: Sequence[float]) -> np.ndarray:
         if self.cell.second_robot is not None:
             of_joints = [value for one in self.cell.robots for value in getattr(one.limits, f"{what}_{UNITS[what]}")]
-        joints, others = iter(of_joints), {axis.name: getattr(axis, what) for axis in self.cell.robot.axis}
+        joints, led = iter(of_joints), [axis for axis in axes_of(self.robot) if not axis.hand]
+        others = {axis.name: getattr(axis, what) for axis in led}  # the driver's own, where the cell says nothing
+        others |= {axis.name: limit for axis in self.cell.robot.axis if (limit := getattr(axis, what)) is not None}
         for axis in self.cell.robot.axis:
             if axis.kind == "twist":
                 others[axis.name] = axis.acceleration if what == "velocity" else np.inf
-        led = [axis for axis in axes_of(self.robot) if not axis.hand]
         return np.array([next(joints) if axis.kind == "revolute" else others[axis.name] for axis in led], float)
 
     @property

@@ -8,10 +8,12 @@ import os
 import sqlite3
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from support.machine.packages import install
 
 from labctl import __version__, cli
 from labctl.cli import leaving
@@ -155,6 +157,21 @@ def test_a_bug_keeps_its_traceback_and_asks_to_be_reported(
     assert code == 70 and above[0].startswith("Traceback") and type(error).__name__ in above[-1]
     assert last.startswith(f"error: this is a bug in labctl ({type(error).__name__}")
     assert "labctl bugreport CAMPAIGN" in last and last.endswith(f"report it with that to {leaving.issues()}")
+
+
+def test_a_bug_of_a_driver_that_another_package_registers_is_not_called_one_of_labctl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Found with a driver of somebody else's, whose robot could not take an empty row of setpoints."""
+    text = "import json\n\n\ndef follow() -> None:\n    json.loads('[')\n"
+    install(tmp_path, "lab-odd", {"lab_odd/__init__.py": "", "lab_odd/arm.py": text}, {"odd_arm": "lab_odd.arm"})
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ValueError) as raised:
+        importlib.import_module("lab_odd.arm").follow()
+    code, said = outcome(raised.value, monkeypatch, capsys)
+    last = said.splitlines()[-1]
+    assert code == 70 and last.startswith("error: this is a bug in lab_odd.arm, line 5 (JSONDecodeError: ")
+    assert last.endswith("the driver odd_arm is of the package lab-odd; report it to whoever made that")
 
 
 @pytest.mark.parametrize("words", [["--help"], ["plan", "none.toml", "--json"]])

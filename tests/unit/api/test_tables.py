@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -161,6 +162,10 @@ def test_a_representation_is_a_line(beside: Path) -> None:
     )
     assert repr(api.load("episodes.csv")) == "EpisodesTable(episodes.csv: 16 episodes, 8 blocks; arms act, pi0)"
     said = repr(table.analyze(**FEW))
+    assert re.search(r"; 3 pairs, \d+ warnings?\)$", said), said
+    one = api.from_frame([row for row in operations() if row["arm"] != "human" and row["object"] == "cup"])
+    assert ", 1 object; arms act, pi0)" in repr(one)
+    assert "; 1 pair, " in repr(one.analyze(**{**FEW, "reference": None}))
     assert len(said) < 300
     assert "\n" not in said
 

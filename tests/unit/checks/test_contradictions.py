@@ -155,6 +155,21 @@ def test_a_tote_outside_of_the_box_is_named() -> None:
     assert "tote 'right', y = -0.39 to -0.09 m" in line and "y = -0.3 to 0.45 m" in line
 
 
+@pytest.mark.parametrize("name", ["sim_rail", "sim_base"])
+def test_a_tote_outside_of_the_box_is_not_named_where_a_rail_or_a_base_brings_the_arm_to_it(name: str) -> None:
+    """The box is the carriage's: `labctl doctor --protocol` told a lab with a rail of two metres to widen it."""
+    cell = changed(name, "box_min_m = [0.15, -0.60,", "box_min_m = [0.15, -0.30,")
+    assert lines(contradictions.of_scene(cell, fixture())) == []
+
+
+def test_a_tote_that_the_rail_does_not_bring_near_is_named_with_what_the_rail_adds() -> None:
+    cell = changed("sim_rail", "box_min_m = [0.15, -0.60,", "box_min_m = [0.15, -0.30,")
+    (rail, cup) = cell.robot.axis
+    near = cell.robot.model_copy(update={"axis": [rail.model_copy(update={"lower": -0.05}), cup]})
+    (line,) = lines(contradictions.of_scene(cell.model_copy(update={"robot": near}), fixture()))
+    assert "box y = -0.3 to 0.6 m, -0.05 to 0.4 m more by its rail, and tote 'right', y = -0.39 to -0.09 m" in line
+
+
 def test_pictures_of_another_shape_than_a_policy_was_trained_on_are_named() -> None:
     cell = changed("fr3_droid_cell", "height = 360", "height = 480")
     found = lines(contradictions.of_cards(cell, {"pi": cards()["pi05_droid"]}))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from labctl.clock import MILLISECOND, ManualClock
+from labctl.config.cell_schema import parse_cell
 from labctl.devices import Batch, StreamSpec
 from labctl.testing.robot_rig import RobotRig
 
@@ -49,3 +50,37 @@ def test_a_robot_of_which_nothing_was_heard_since_is_not_taken_for_one_at_rest()
     stood = rig.robot.observe()["q"]
     rig.wait(500 * MILLISECOND)
     assert rig.robot.observe()["q"] == stood > 0
+
+
+RAILED = """
+[cell]
+name = "railed"
+kind = "sim"
+[robot]
+driver = "sim_rail"
+state_hz = 100.0
+control_hz = 100.0
+observe_hz = 10.0
+[robot.limits]
+velocity_rad_s = [2.0, 2.0, 2.0, 2.0, 2.5, 2.5, 2.5]
+acceleration_rad_s2 = [8.0, 8.0, 8.0, 8.0, 8.0, 8.0, 8.0]
+box_min_m = [0.15, -0.60, 0.00]
+box_max_m = [0.80, 0.60, 0.80]
+[lease]
+duration_s = 0.3
+stale_target_s = 0.5
+"""
+LIMITED = '[[robot.axis]]\nname = "rail"\nkind = "prismatic"\nunit = "m"\nvelocity = 0.4\n'
+
+
+def test_what_a_cell_leaves_out_of_an_axis_is_held_to_the_drivers_own_limit() -> None:
+    """Both keys may be left out, and so may the whole table. Found by a driver that somebody else wrote: its rail was
+    held to an acceleration that is no number, which none keeps; without the table the suite ended with a KeyError.
+    """
+    rig = RobotRig(
+        "sim_rail", {}, parse_cell(RAILED.replace("[lease]", LIMITED + "[lease]"), "railed.toml"), live=False
+    )
+    assert rig.fastest.tolist() == [0.4, 2.0, 2.0, 2.0, 2.0, 2.5, 2.5, 2.5]
+    assert rig.hardest.tolist() == [2.0, *[8.0] * 7]
+    rig = RobotRig("sim_rail", {}, parse_cell(RAILED, "railed.toml"), live=False)
+    assert (rig.fastest[0], rig.hardest[0]) == (0.6, 2.0)

@@ -64,7 +64,7 @@ def test_parquet_holds_the_same_table(tmp_path: Path) -> None:
         ("block,arm,success\nb,x,2\n", "2: success is '2'; allowed is 0 or 1, or empty; write 1 where"),
         ("block,arm,score\nb,x,40\n", "2: score is '40'; allowed is a number from 0 to 1, or empty; divide percent"),
         ('block,arm,score\nb,x,"0,5"\n', "2: score is '0,5'; allowed is a number from 0 to 1, or empty; write a dec"),
-        ("block;arm;score\nb;x;0,5\n", "1: values are apart by semicolons; save the file with commas"),
+        ("block;arm;score\nb;x;0,5\n", "1: values are apart by semicolons; save the file with commas, and dec"),
         ("block,arm,time_s\nb,x,3\n", "1: time_s says when, not whether: it needs success"),
         ("block,arm,score,time_s\nb,x,1,3\n", "1: time_s needs success beside it"),
         ("block,arm,success,score\nb,x,,\n", "2: success and score are both empty; say how the episode went"),
@@ -138,3 +138,8 @@ def test_rows_from_a_program_are_checked_alike() -> None:
             [{"block": "b", "arm": "x", "score": 1}, {"block": "c", "arm": "x", "score": -1}],
             source="mine",
         )
+
+
+def test_a_table_with_semicolons_is_refused_with_what_reads_it(tmp_path: Path) -> None:
+    said = refused(tmp_path, "block;arm;score\nb;x;0,5\n")
+    assert "save the file with commas, and decimal points, or read it with pandas for labctl.api.from_frame" in said

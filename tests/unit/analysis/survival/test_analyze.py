@@ -262,7 +262,7 @@ def test_a_question_that_makes_no_sense_is_refused(asked: dict, found: str) -> N
 
 
 def test_tau_must_be_given_when_no_budget_is() -> None:
-    with pytest.raises(TableError, match="give --tau"):
+    with pytest.raises(TableError, match=r"give --tau SECONDS, in Python tau=SECONDS"):
         analyze(table_from_rows([row("e1", "a", "success", 5)]))
     with pytest.raises(TableError, match="every episode is void"):
         analyze(table_from_rows([row("e1", "a", "success", 5, void=1)]), tau=5)
