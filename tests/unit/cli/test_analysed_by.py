@@ -52,6 +52,8 @@ def test_the_schemas_of_what_is_computed_have_a_place_for_it_and_no_others() -> 
     told = {
         name.partition("/")[0]
         for name in DOCUMENTS
-        if any("analysed_by" in part.get("properties", {}) for part in schema_of_document(name).get("$defs", {}).values())
+        if any(
+            "analysed_by" in part.get("properties", {}) for part in schema_of_document(name).get("$defs", {}).values()
+        )
     }
     assert told == COMPUTED
