@@ -49,11 +49,6 @@ def test_what_computes_says_with_json_which_labctl_computed_it(
 
 def test_the_schemas_of_what_is_computed_have_a_place_for_it_and_no_others() -> None:
     """`rates` is a bare list, which has none."""
-    told = {
-        name.partition("/")[0]
-        for name in DOCUMENTS
-        if any(
-            "analysed_by" in part.get("properties", {}) for part in schema_of_document(name).get("$defs", {}).values()
-        )
-    }
+    parts = {name.partition("/")[0]: schema_of_document(name).get("$defs", {}).values() for name in DOCUMENTS}
+    told = {name for name, of in parts.items() if any("analysed_by" in part.get("properties", {}) for part in of)}
     assert told == COMPUTED
