@@ -366,7 +366,8 @@ class Commit(TypedDict):
 
 class Pins(TypedDict):
     """Versions of what a run ran on. git: None where labctl came from a wheel; code: digest of labctl's files, of its
-    modules alone until November 2026.
+    modules alone until November 2026; packages: what labctl requires and what registers drivers; beneath: what these
+    bring in turn, since December 2026.
     """
 
     labctl: str
@@ -374,6 +375,7 @@ class Pins(TypedDict):
     code: NotRequired[str]
     python: str
     packages: Mapping[str, str]
+    beneath: NotRequired[Mapping[str, str]]
 
 
 class SealedLink(TypedDict, total=False):

@@ -73,7 +73,10 @@ def changes(record: Record) -> list[str]:
 
 def differing(before: Pins, after: Pins) -> str:
     """What differs, each as NAME OLD to NEW."""
-    return changed(_flat(before), _flat(after))
+    old, new = _flat(before), _flat(after)
+    if "beneath" in before and "beneath" in after:  # an earlier labctl wrote none
+        old, new = {**before["beneath"], **old}, {**after["beneath"], **new}
+    return changed(old, new)
 
 
 def changed(old: Mapping[str, str], new: Mapping[str, str]) -> str:
