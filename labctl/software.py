@@ -78,6 +78,22 @@ def code_digest(package: Path) -> str:
     return found.hexdigest()
 
 
+def of_the_lab(lab: Path | None) -> Pins | None:
+    """The same with a digest of what a lab has written for itself, whichever arm or device it is for: modules and
+    packages beside its lab.toml. None for a lab that has none of them.
+    """
+    if lab is None:
+        return None
+    own = [path for path in lab.glob("*.py") if path.is_file()]
+    for package in lab.glob("*/__init__.py"):
+        own += [package.parent / name for name, path in _files(package.parent) if path.suffix == ".py"]
+    found = hashlib.sha256()
+    for path in sorted(own):
+        found.update(f"{path.relative_to(lab).as_posix()}\0".encode())
+        found.update(path.read_bytes())
+    return {**collect_pins(), "modules": found.hexdigest()} if own else None
+
+
 def _files(folder: Path) -> list[tuple[Path, Path]]:
     """Every file below a folder: its name from there, and its path."""
     found = [(path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file()]

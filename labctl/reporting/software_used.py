@@ -89,4 +89,5 @@ def _flat(pins: Pins) -> Mapping[str, str]:
     git = pins["git"]
     commit = "none" if git is None else git["commit"][:12] + (" with local changes" if git["dirty"] else "")
     found = {"labctl": pins["labctl"], "commit": commit, "python": pins["python"], **pins["packages"]}
-    return found | ({"code": pins["code"][:12]} if "code" in pins else {})
+    code = {"code": pins["code"][:12]} if "code" in pins else {}
+    return found | code | ({"the lab's modules": pins["modules"][:12]} if "modules" in pins else {})

@@ -66,6 +66,23 @@ def test_what_a_package_with_drivers_requires_in_turn_is_named_its_extras_as_the
     assert {name: text for name, text in found.items() if "arm" in name} == {"arm-sdk": "1.4", "arm-bus": "7.1"}
 
 
+def test_a_lab_that_has_written_modules_of_its_own_has_a_digest_of_them_and_another_after_a_change(
+    tmp_path: Path,
+) -> None:
+    """Also of those that nothing loads: which a trial uses may depend on its arm."""
+    assert software.of_the_lab(None) is None and software.of_the_lab(tmp_path) is None
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").touch()
+    (tmp_path / "ours" / "arm.py").write_text("x = 1")
+    (tmp_path / "campaigns").mkdir()
+    one = software.of_the_lab(tmp_path)
+    (tmp_path / "campaigns" / "notes.py").write_text("x = 1")
+    assert one is not None and software.of_the_lab(tmp_path) == one
+    (tmp_path / "ours" / "arm.py").write_text("x = 2")
+    two = software.of_the_lab(tmp_path)
+    assert two is not None and differing(one, two).startswith("the lab's modules ")
+
+
 LOADS = """
 import json, sys
 from importlib import metadata
