@@ -30,10 +30,8 @@ os.environ.setdefault("OPENCV_VIDEOIO_V4L_SELECT_TIMEOUT", "1")
 import cv2
 
 SILENT = 0  # LOG_LEVEL_SILENT
-if hasattr(cv2, "setLogLevel"):  # OpenCV 4
-    cv2.setLogLevel(SILENT)
-else:
-    cv2.utils.logging.setLogLevel(SILENT)
+# Of OpenCV 4, else of 5.
+(getattr(cv2, "setLogLevel", None) or cv2.utils.logging.setLogLevel)(SILENT)
 
 OPEN_S = 5.0
 BEHIND_S = 4.0  # of pictures that are passed over at most until one has to be waited for
