@@ -68,11 +68,7 @@ def wants_json(arguments: Sequence[str]) -> bool:
 
 def end_in_order() -> None:
     """From here on a kill (SIGTERM) is answered as Ctrl-C is, in the main thread."""
-    signal.signal(signal.SIGTERM, _interrupt)
-
-
-def _interrupt(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def failure(error: BaseException, typed: str = "labctl") -> Failure | None:

@@ -17,7 +17,7 @@ import click
 from labctl.cli.options import (
     PATH,
     campaign_argument,
-    computed,
+    computed_here,
     example,
     file_argument,
     json_option,
@@ -200,7 +200,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
     taken = take_look(folder, who=acting(who, folder))
     _pass_on(folder)
     if as_json:
-        print_json(computed({"schema": "labctl.look/1", "campaign": folder.name, **taken}))
+        print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken, **computed_here()})
         return
     click.echo(in_words(taken))
     click.echo(f"next: labctl {'close' if taken['says'] == 'stop' else 'run'} {campaign}")

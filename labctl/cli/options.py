@@ -225,11 +225,11 @@ def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
-def computed(found: Mapping[str, object]) -> dict[str, object]:
-    """A document of computed numbers, with the labctl that computed them as `analysed_by`."""
+def computed_here() -> dict[str, str]:
+    """What every document of computed numbers says too: the labctl that computed them."""
     from labctl.software import analysed_by
 
-    return {**found, "analysed_by": analysed_by()}
+    return {"analysed_by": analysed_by()}
 
 
 def print_analysis(value: object) -> None:

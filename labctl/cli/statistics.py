@@ -13,7 +13,7 @@ import click
 from labctl.cli.options import (
     FAMILY,
     alpha_option,
-    computed,
+    computed_here,
     estimator_option,
     example,
     factors_of,
@@ -124,7 +124,7 @@ def analyze(
 
         result["anew"] = anew(read, result, factors)
     if as_json:
-        print_analysis(computed(result))
+        print_analysis({**result, **computed_here()})
     else:
         _print_analysis(result)
 
@@ -135,7 +135,7 @@ def analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool = False) -> 
 
     result = module.analyze(read, plan)
     if as_json:
-        print_analysis(computed(result))
+        print_analysis({**result, **computed_here()})
     else:
         _print_episodes(result)
 

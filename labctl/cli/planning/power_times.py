@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from labctl.cli.options import computed, numbers, print_json, print_table, progress
+from labctl.cli.options import computed_here, numbers, print_json, print_table, progress
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
 from labctl.cli.planning.printed import fitting
 from labctl.errors import InputError
@@ -101,7 +101,7 @@ def times(given: Given) -> None:
     costs = [] if pace is None else [{"episodes": size, **pace.cost(each * size)} for size in sizes]
     if given["as_json"]:
         cost = {} if pace is None else {"cost": {"times": pace.source, "by_size": costs}}
-        print_json({**computed(found), **cost})
+        print_json({**found, **computed_here(), **cost})
         return
     _print(found, pilot=given["pilot"] is not None)
     if pace is not None:
