@@ -176,6 +176,11 @@ def find(name: str) -> str:
     owner = next((str(one) for one in registered() if one.name == wanted), "")
     if owner:
         raise InputError(f"driver {name!r} of {owner} cannot be loaded: there is no module {module!r}")
+    if "." in wanted:
+        raise InputError(
+            f"no driver named {name!r}: there is no module {wanted!r} here; install the package that has it into this "
+            "Python, or put it beside lab.toml"
+        )
     raise InputError(
         f"no driver named {name!r}; known drivers: {', '.join(sorted(known()))}. "
         f"A package of yours adds one by an entry point in the group {GROUP!r} (docs/howto/robot.md)"

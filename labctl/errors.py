@@ -60,7 +60,7 @@ EXITS: dict[Exit, str] = {
     Exit.UNAVAILABLE: "a locked database, a full disk, a lost device, a server that is away: later again",
     Exit.BUG: "a bug in labctl; labctl bugreport gathers what its report needs",
     Exit.HELD: "a run without a person ended at a hold: somebody has to look first",
-    Exit.INTERRUPTED: "Ctrl-C ended it before its end; a run ends in order instead, with 0, and says what is left",
+    Exit.INTERRUPTED: "Ctrl-C ended it before its end, or a kill what computes or writes; a run ends in order, with 0",
     Exit.UNREAD: "whoever read the output left",
 }
 

@@ -11,6 +11,7 @@ import importlib
 import platform
 import re
 import subprocess
+from collections.abc import Mapping
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -21,21 +22,30 @@ from labctl.version import git, version
 BENEATH = ("SQLAlchemy", "pydantic")
 """What labctl's own requirements bring, and records and configuration rest on."""
 FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
+DEVELOPING = frozenset({"docs", "lint", "release", "test"})
+"""Extras of those who work on labctl, which no run loads."""
+_NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")
+_EXTRA = re.compile(r"""\bextra\s*==\s*["']([^"']+)["']""")
 
 
 @cache
 def collect_pins() -> Pins:
     """labctl's version, the git commit of its source tree with a dirty flag (None when installed from a wheel), a
     digest of its files, the interpreter, and packages: what labctl requires, extras included, as far as it is
-    installed, and what registers drivers.
+    installed, and what registers drivers; beneath them, what these bring in turn.
     """
+    packages = _required() | _of_drivers()
+    return {**_own(), "packages": packages, "beneath": _beneath(packages)}
+
+
+@cache
+def _own() -> Pins:
     return {
         "labctl": version(),
         "git": _git(),
         "code": code_digest(Path(__file__).resolve().parent),
         "python": platform.python_version(),
-        "packages": _required() | _of_drivers(),
+        "packages": {},
     }
 
 
@@ -50,7 +60,7 @@ def in_words(pins: Pins) -> str:
 
 def analysed_by() -> str:
     """The labctl that runs, as every result says it: in JSON, in a report, in Python."""
-    return in_words(collect_pins())
+    return in_words(_own())
 
 
 def code_digest(package: Path) -> str:
@@ -68,6 +78,22 @@ def code_digest(package: Path) -> str:
     return found.hexdigest()
 
 
+def of_the_lab(lab: Path | None) -> Pins | None:
+    """The same with a digest of what a lab has written for itself, whichever arm or device it is for: modules and
+    packages beside its lab.toml. None for a lab that has none of them.
+    """
+    if lab is None:
+        return None
+    own = [path for path in lab.glob("*.py") if path.is_file()]
+    for package in lab.glob("*/__init__.py"):
+        own += [package.parent / name for name, path in _files(package.parent) if path.suffix == ".py"]
+    found = hashlib.sha256()
+    for path in sorted(own):
+        found.update(f"{path.relative_to(lab).as_posix()}\0".encode())
+        found.update(path.read_bytes())
+    return {**collect_pins(), "modules": found.hexdigest()} if own else None
+
+
 def _files(folder: Path) -> list[tuple[Path, Path]]:
     """Every file below a folder: its name from there, and its path."""
     found = [(path.relative_to(folder), path) for path in folder.rglob("*") if path.is_file()]
@@ -77,7 +103,7 @@ def _files(folder: Path) -> list[tuple[Path, Path]]:
 def _required() -> dict[str, str]:
     """Name and version of what labctl requires, with all of its extras, as far as it is installed."""
     lines = metadata.requires("labctl") or []
-    names = {found[0] for line in lines if (found := _NAME.match(line)) and found[0] != "labctl"}
+    names = {found[1] for line in lines if (found := _NAME.match(line)) and found[1] != "labctl"}
     return {name: version for name in sorted({*names, *BENEATH}, key=str.lower) if (version := _version(name))}
 
 
@@ -86,6 +112,46 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
+
+
+def _beneath(packages: Mapping[str, str]) -> dict[str, str]:
+    """Name and version of what labctl's packages, and those that register drivers, require in turn, as far as it is
+    installed and not among them. What is asked for on other systems or Pythons is named too, if it is here.
+    """
+    known = {_plain(name) for name in packages} | {"labctl"}
+    found: dict[str, str] = {}
+    todo = [("labctl", extra) for extra in ("", *_extras())] + [(name, "") for name in _of_drivers()]
+    seen: set[tuple[str, str]] = set()
+    while todo:
+        name, extra = todo.pop()
+        if (_plain(name), extra) in seen:
+            continue
+        seen.add((_plain(name), extra))
+        try:
+            there = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue
+        if _plain(name) not in known:
+            found[_plain(name)] = there.version
+        for line in there.requires or ():
+            wanted, asked = _EXTRA.findall(line), _NAME.match(line)
+            if asked is not None and (extra in wanted or not wanted):
+                todo += [(asked[1], one.strip()) for one in ("", *(asked[2] or "").split(","))]
+    return dict(sorted(found.items()))
+
+
+def _extras() -> list[str]:
+    """labctl's extras but those of its developers."""
+    try:
+        named = metadata.metadata("labctl").get_all("Provides-Extra") or []
+    except metadata.PackageNotFoundError:
+        return []
+    return [extra for extra in named if extra not in DEVELOPING]
+
+
+def _plain(name: str) -> str:
+    """A name as PEP 503 compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 def _of_drivers() -> dict[str, str]:

@@ -34,7 +34,8 @@ class Judged(TypedDict):
 
 class Comparison(Judged):
     """Two arms compared. design: "independent", "paired" or "stratified"; difference: of the rates, first - second, as
-    a fraction, `ci` its interval [low, high] at 1 - alpha.
+    a fraction, `ci` its interval [low, high] at 1 - alpha. analysed_by: the labctl that computed it, of whoever prints
+    it.
     """
 
     schema: str
@@ -44,6 +45,7 @@ class Comparison(Judged):
     second: Rate
     difference: float
     ci: list[float] | None
+    analysed_by: NotRequired[str]
 
 
 class Paired(Comparison):

@@ -10,10 +10,14 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labctl.drivers.common.states import Sample
+
+if TYPE_CHECKING:
+    from scipy.spatial.transform import Rotation
 
 NUMBER = struct.Struct("<Q")  # the robot's clock in ms
 FLOATS = 320
@@ -109,16 +113,24 @@ class Datagram:
         return [ERRORS[bit] if bit < len(ERRORS) else f"error_{bit}" for bit, is_set in enumerate(bits) if is_set]
 
 
-def samples(states: Sequence[Datagram]) -> Sample:
-    """n states as one Sample of n rows."""
+def _rotations(matrices: np.ndarray) -> Rotation:
+    """Of matrices (n, 3, 3) as the controller sends them, which are taken as they are where scipy can."""
+    import scipy
     from scipy.spatial.transform import Rotation
 
+    if tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 17):
+        return Rotation.from_matrix(matrices)
+    return Rotation.from_matrix(matrices, assume_valid=True)
+
+
+def samples(states: Sequence[Datagram]) -> Sample:
+    """n states as one Sample of n rows."""
     raw = np.frombuffer(b"".join(state.data for state in states), np.uint8).reshape(len(states), STATE_BYTES)
     device_ms = raw[:, : NUMBER.size].copy().view("<u8")[:, 0]
     floats = raw[:, NUMBER.size : NUMBER.size + 4 * FLOATS].copy().view("<f4")
     q, dq, tau, pose = (floats[:, SLICES[name]].astype(float) for name in ("q", "dq", "tau_J", "O_T_EE"))
     matrix = pose.reshape(-1, 4, 4).transpose(0, 2, 1)
-    turn = Rotation.from_matrix(matrix[:, :3, :3], assume_valid=True).as_quat()
+    turn = _rotations(matrix[:, :3, :3]).as_quat()
     rate = raw[:, STATE_BYTES - 4 :].copy().view("<f4").astype(float)
     more = np.column_stack([rate, floats[:, SLICES["tau_ext_hat_filtered"]]])
     wrench = floats[:, SLICES["O_F_ext_hat_K"]].astype(float)

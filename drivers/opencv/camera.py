@@ -29,7 +29,9 @@ os.environ.setdefault("OPENCV_VIDEOIO_V4L_SELECT_TIMEOUT", "1")
 
 import cv2
 
-cv2.utils.logging.setLogLevel(cv2.utils.logging.LOG_LEVEL_SILENT)
+SILENT = 0  # LOG_LEVEL_SILENT
+# Of OpenCV 4, else of 5.
+(getattr(cv2, "setLogLevel", None) or cv2.utils.logging.setLogLevel)(SILENT)
 
 OPEN_S = 5.0
 BEHIND_S = 4.0  # of pictures that are passed over at most until one has to be waited for

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from labctl.backup.repository import FileKept, FolderKept, HeadKept, Repository, Snapshot
 from labctl.clock import Anchor
@@ -35,6 +36,8 @@ ENVIRONMENT = "pyvenv.cfg"
 # Within a campaign what is written first is read last, so that a snapshot of a running one says of nothing that it is
 # there which is not: a head is noted after its entry, an entry made after what it tells of is on the disk.
 FIRST = (OPENED, HEADS, JOURNAL)
+There: TypeAlias = "tuple[list[Path], list[Path], list[str]]"
+"""Files and folders of a lab, and what is left out of a snapshot, a line each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,17 +51,22 @@ class Taken:
 
 
 def take_snapshot(
-    lab: Path, repository: Repository, anchor: Anchor, say: Callable[[str], None] = lambda line: None
+    lab: Path,
+    repository: Repository,
+    anchor: Anchor,
+    say: Callable[[str], None] = lambda line: None,
+    *,
+    there: There | None = None,
 ) -> Taken:
     """Keep all of a lab folder but locks, links and environments. A file of the size and time that it had in the newest
-    snapshot is not read again. say: called with "k/n files".
+    snapshot is not read again. say: called with "k/n files"; there: what `what_is_there` has just found.
 
     Raises StorageError; the lab is left as it is either way.
     """
     names = repository.names()
     before = {one.path: one for one in repository.snapshot(names[-1]).files} if names else {}
     made = _Taking(lab, repository, before)
-    paths = made.look()
+    paths = made.look(there or what_is_there(lab))
     for number, path in enumerate(paths, 1):
         made.keep(path)
         say(f"{number}/{count(len(paths), 'file')}")
@@ -87,9 +95,9 @@ class _Taking:
         self.damaged: list[str] = []
         self.new_files = self.new_bytes = 0
 
-    def look(self) -> list[Path]:
+    def look(self, there: There) -> list[Path]:
         """What there is to keep, in the order in which it is read."""
-        found, folders, self.left_out = what_is_there(self._lab)
+        found, folders, self.left_out = there
         for path in folders:
             with suppress(FileNotFoundError):  # gone meanwhile
                 mode = stat.S_IMODE(path.stat().st_mode)
@@ -145,9 +153,9 @@ class _Taking:
             self.heads.append(HeadKept(campaign=campaign.name, seq=head.seq, hash=head.hash, phase=phase))
 
 
-def what_is_there(lab: Path, *, everything: bool = False) -> tuple[list[Path], list[Path], list[str]]:
+def what_is_there(lab: Path, *, everything: bool = False) -> There:
     """Files and folders of a lab, and what is neither or can be made again, a line each. everything: with what SQLite
-    keeps beside a database, for who copies bytes and not by SQLite. Raises StorageError.
+    keeps beside a database, for who copies bytes and not by SQLite. Raises StorageError, which names the folder.
     """
     files: list[Path] = []
     folders: list[Path] = []
@@ -155,11 +163,12 @@ def what_is_there(lab: Path, *, everything: bool = False) -> tuple[list[Path], l
 
     def walk(folder: Path) -> None:
         try:
-            entries = sorted(os.scandir(folder), key=lambda one: one.name)
-        except FileNotFoundError:
-            if folder == lab:
-                raise
-            return  # gone meanwhile, as one does in which a campaign was being opened
+            with file_errors(str(folder)):
+                entries = sorted(os.scandir(folder), key=lambda one: one.name)
+        except StorageError as error:
+            if folder != lab and isinstance(error.__cause__, FileNotFoundError):
+                return  # gone meanwhile, as one does in which a campaign was being opened
+            raise
         if folder != lab:
             folders.append(folder)
         for entry in entries:

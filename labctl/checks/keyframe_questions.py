@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -30,7 +30,9 @@ from labctl.store.video import read_frames
 
 
 class Asked(TypedDict):
-    """What `labctl static --planner --json` prints. keyframes: how many by mark."""
+    """What `labctl static --planner --json` prints. keyframes: how many by mark; analysed_by: the labctl that held them
+    against the record, of whoever prints it.
+    """
 
     schema: str
     campaign: str
@@ -38,6 +40,7 @@ class Asked(TypedDict):
     keyframes: dict[str, int]
     what: str
     planners: list[Cell]
+    analysed_by: NotRequired[str]
 
 
 SCHEMA = "labctl.keyframe_questions/1"

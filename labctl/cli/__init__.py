@@ -139,6 +139,9 @@ def group(verbose: bool) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run one command and leave the process with its exit code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if verb_of(given).rpartition(" ")[2] in leaving.IN_ORDER:
+        leaving.end_in_order()
     sys.exit(call(arguments))
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import ALPHA, PATH, example, json_option, listed, print_analysis, print_table
+from labctl.cli.options import ALPHA, PATH, computed_here, example, json_option, listed, print_analysis, print_table
 from labctl.errors import InputError
 from labctl.plain import count
 
@@ -58,11 +58,12 @@ def compare(
         if counts or paired is not None or between is None:
             raise InputError("--counts FILE goes with --between COLUMN, and without K/N and --paired")
         rows = module.compare_counts(table, between, listed(within), alpha)
-        return print_analysis({"schema": module.SCHEMA, "pairs": rows}) if as_json else _print_rows(rows, alpha)
+        found = {"schema": module.SCHEMA, "pairs": rows}
+        return print_analysis({**found, **computed_here()}) if as_json else _print_rows(rows, alpha)
     if between is not None or within:
         raise InputError("--between and --within need --counts FILE")
     found = _compare(counts, paired, alpha)
-    return print_analysis(found) if as_json else _print_one(found)
+    return print_analysis({**found, **computed_here()}) if as_json else _print_one(found)
 
 
 def _compare(counts: tuple[str, ...], paired: str | None, alpha: float) -> Found:

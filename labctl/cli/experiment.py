@@ -15,6 +15,7 @@ import click
 
 from labctl.cli.options import (
     FiniteRange,
+    computed_here,
     example,
     file_argument,
     json_option,
@@ -88,7 +89,7 @@ def experiment(
     found = _all(jobs)
     if as_json:
         results = [{"kind": kind, **result.as_dict()} for kind, result in found]
-        print_analysis({"schema": SCHEMA, "seed": seed, "results": results})
+        print_analysis({"schema": SCHEMA, "seed": seed, "results": results, **computed_here()})
         return
     level = LEVELS.index(alpha)
     if nothing_differs:

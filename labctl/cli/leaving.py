@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import re
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
@@ -27,6 +28,15 @@ ADDRESSES = ("issues", "bug tracker", "repository", "source", "homepage")  # of 
 NO_SUCH_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 OF_THE_PROGRAM = (errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ENOSYS, errno.ENOTSOCK, *NO_SUCH_PLACE)
 """What no machine can be blamed for; a place that is not there, where no file is named."""
+IN_ORDER = frozenset(
+    {
+        *("analyze", "backup", "bugreport", "compare", "database", "experiment", "export", "import", "lab", "media"),
+        *("plan", "power", "publish", "rates", "report", "restore", "scene", "site", "static", "verify"),
+    }
+)
+"""Verbs that a kill ends as Ctrl-C does, so that nothing half-written stays: what computes or writes and then is done.
+What serves, shows or moves a robot answers signals itself.
+"""
 _WHERE = re.compile(r"(?P<file>.+?)(?::(?P<line>\d+))?")
 
 
@@ -56,6 +66,11 @@ def wants_json(arguments: Sequence[str]) -> bool:
     """Whether a command line asks for JSON, so that an error is JSON too."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return JSON in options
+
+
+def end_in_order() -> None:
+    """From here on a kill (SIGTERM) is answered as Ctrl-C is, in the main thread."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
 
 
 def failure(error: BaseException, typed: str = "labctl") -> Failure | None:

@@ -18,6 +18,7 @@ import click
 from labctl.cli.options import (
     PATH,
     campaign_argument,
+    computed_here,
     example,
     file_argument,
     json_option,
@@ -205,7 +206,7 @@ def look(campaign: str, who: str | None, lab: Path | None, as_json: bool) -> Non
     taken = take_look(folder, who=acting(who, folder))
     with _passing_on(folder):
         if as_json:
-            print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken})
+            print_json({"schema": "labctl.look/1", "campaign": folder.name, **taken, **computed_here()})
             return
         click.echo(in_words(taken))
         click.echo(f"next: labctl {'close' if taken['says'] == 'stop' else 'run'} {campaign}")

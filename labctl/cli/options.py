@@ -225,6 +225,13 @@ def print_json(value: Mapping[str, object] | Sequence[object]) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def computed_here() -> dict[str, str]:
+    """What every document of computed numbers says too: the labctl that computed them."""
+    from labctl.software import analysed_by
+
+    return {"analysed_by": analysed_by()}
+
+
 def print_analysis(value: object) -> None:
     """What `labctl.analysis` computed, as its canonical JSON on stdout."""
     from labctl.analysis.operations_table.analyze import dumps

@@ -14,6 +14,7 @@ import click
 from labctl.cli.options import (
     PATH,
     campaign_argument,
+    computed_here,
     example,
     json_option,
     lab_option,
@@ -104,7 +105,7 @@ def static(
         say=lambda line: click.echo(line, err=True),
     )
     if as_json:
-        print_json(found)
+        print_json({**found, **computed_here()})
         return
     click.echo(f"against {found['reference']} in {', '.join(found['episodes'])}. {found['what']}")
     for policy in found["policies"]:
@@ -124,7 +125,7 @@ def _ask_planners(folder: Path, named: Sequence[str], episodes: int, as_json: bo
     planners = [planner_of(text) for text in named]
     found = ask(folder, planners, episodes=episodes, say=lambda line: click.echo(line, err=True))
     if as_json:
-        print_json(found)
+        print_json({**found, **computed_here()})
         return
     marks = ", ".join(f"{number} {mark}" for mark, number in found["keyframes"].items())
     click.echo(f"{count(len(found['episodes']), 'episode')}, keyframes: {marks}. {found['what']}")

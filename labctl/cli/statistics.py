@@ -13,6 +13,7 @@ import click
 from labctl.cli.options import (
     FAMILY,
     alpha_option,
+    computed_here,
     estimator_option,
     example,
     factors_of,
@@ -95,7 +96,6 @@ def analyze(
     from labctl.analysis.episodes_table.table import EpisodesTable
     from labctl.analysis.monte_carlo import replicates_for
     from labctl.analysis.operations_table import analyze as module
-    from labctl.software import analysed_by
 
     within, factors = margin_of(margin, non_inferior_to), factors_of(random)
     read = reading.read_either(table, extra=extra)
@@ -124,7 +124,7 @@ def analyze(
 
         result["anew"] = anew(read, result, factors)
     if as_json:
-        print_analysis({**result, "analysed_by": analysed_by()})
+        print_analysis({**result, **computed_here()})
     else:
         _print_analysis(result)
 
@@ -132,11 +132,10 @@ def analyze(
 def analyze_episodes(read: EpisodesTable, plan: Plan, as_json: bool = False) -> None:
     """Print what the statistics say of a table of episodes, or their JSON."""
     from labctl.analysis.episodes_table import analyze as module
-    from labctl.software import analysed_by
 
     result = module.analyze(read, plan)
     if as_json:
-        print_analysis({**result, "analysed_by": analysed_by()})
+        print_analysis({**result, **computed_here()})
     else:
         _print_episodes(result)
 

@@ -369,7 +369,8 @@ class Commit(TypedDict):
 
 class Pins(TypedDict):
     """Versions of what a run ran on. git: None where labctl came from a wheel; code: digest of labctl's files, of its
-    modules alone until November 2026.
+    modules alone until November 2026; packages: what labctl requires and what registers drivers; beneath: what these
+    bring in turn, since December 2026; modules: digest of what lies beside lab.toml, where there are any.
     """
 
     labctl: str
@@ -377,6 +378,8 @@ class Pins(TypedDict):
     code: NotRequired[str]
     python: str
     packages: Mapping[str, str]
+    beneath: NotRequired[Mapping[str, str]]
+    modules: NotRequired[str]
 
 
 class SealedLink(TypedDict, total=False):

@@ -100,7 +100,8 @@ class Site:
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
         try:
-            answer = self._refusal(request) or await handler(request)
+            refused = self._refusal(request)  # aiohttp 3.11 takes an answer for false
+            answer = await handler(request) if refused is None else refused
         except web.HTTPException as error:  # no such page, or another method
             answer = web.Response(status=error.status, text=f"{error.reason}\n")
         if not answer.prepared:

@@ -73,7 +73,10 @@ def changes(record: Record) -> list[str]:
 
 def differing(before: Pins, after: Pins) -> str:
     """What differs, each as NAME OLD to NEW."""
-    return changed(_flat(before), _flat(after))
+    old, new = _flat(before), _flat(after)
+    if "beneath" in before and "beneath" in after:  # an earlier labctl wrote none
+        old, new = {**before["beneath"], **old}, {**after["beneath"], **new}
+    return changed(old, new)
 
 
 def changed(old: Mapping[str, str], new: Mapping[str, str]) -> str:
@@ -86,4 +89,5 @@ def _flat(pins: Pins) -> Mapping[str, str]:
     git = pins["git"]
     commit = "none" if git is None else git["commit"][:12] + (" with local changes" if git["dirty"] else "")
     found = {"labctl": pins["labctl"], "commit": commit, "python": pins["python"], **pins["packages"]}
-    return found | ({"code": pins["code"][:12]} if "code" in pins else {})
+    code = {"code": pins["code"][:12]} if "code" in pins else {}
+    return found | code | ({"the lab's modules": pins["modules"][:12]} if "modules" in pins else {})

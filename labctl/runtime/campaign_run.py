@@ -42,11 +42,12 @@ from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.runtime.seal import OwnSeal, joint_seal
 from labctl.runtime.startup_recovery import recover, seal_what_is_left, unsealed
-from labctl.software import collect_pins
+from labctl.software import collect_pins, of_the_lab
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
 from labctl.store.journal import refuse_no_campaign
+from labctl.store.lab_folder import lab_with
 from labctl.store.locks import Lock, campaign_lock, cell_lock
 from labctl.store.scene_references import HOLDS_NOTHING, WHERE_MEASURED, rules, scores_available
 from labctl.store.traces import TraceStore
@@ -210,7 +211,7 @@ def _prepare(
     hand_terminal: str | None = None,
 ) -> RunNode:
     """The run node of a recovered campaign."""
-    pins = collect_pins()
+    pins = of_the_lab(lab_with(campaign.folder)) or collect_pins()
     writer = CampaignWriter(campaign, clock.anchor, say, WHO, on_head)
     with closing(_traces(campaign)) as traces:
         concluded = recover(writer, traces)

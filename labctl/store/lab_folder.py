@@ -244,9 +244,10 @@ def read_text(path: Path) -> str:
 
 
 def read_cell(path: Path) -> Cell:
-    """A cell file, validated. Raises InputError."""
+    """A cell file, validated; modules beside its lab.toml can be imported from then on. Raises InputError."""
     from labctl.config.cell_schema import parse_cell
 
+    admit_modules(lab_with(path))
     return parse_cell(read_text(path), str(path))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 import tomllib
@@ -37,6 +38,69 @@ def test_a_package_that_is_not_installed_is_not_named(monkeypatch: pytest.Monkey
     monkeypatch.setattr(software.metadata, "requires", lambda name: ["numpy>=2", 'no-such-thing; extra == "x"'])
     assert {"numpy"} < {*software._required()}
     assert "no-such-thing" not in software._required()
+
+
+def distribution(path: Path, name: str, version: str, *requires: str) -> None:
+    """As pip leaves it."""
+    folder = path / f"{name.replace('-', '_')}-{version}.dist-info"
+    folder.mkdir()
+    lines = [
+        "Metadata-Version: 2.1",
+        f"Name: {name}",
+        f"Version: {version}",
+        *map("Requires-Dist: {}".format, requires),
+    ]
+    (folder / "METADATA").write_text("\n".join(lines) + "\n")
+
+
+def test_what_a_package_with_drivers_requires_in_turn_is_named_its_extras_as_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distribution(tmp_path, "lab-arms", "0.3", "arm-sdk[can] >=1", "not-installed-here")
+    distribution(tmp_path, "Arm.SDK", "1.4", "arm-bus; extra == 'can'", "arm-plots; extra == 'plots'", "lab-arms")
+    distribution(tmp_path, "arm-bus", "7.1")
+    distribution(tmp_path, "arm-plots", "2.0")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(software, "_of_drivers", lambda: {"lab-arms": "0.3"})
+    found = software._beneath({"lab-arms": "0.3"})
+    assert {name: text for name, text in found.items() if "arm" in name} == {"arm-sdk": "1.4", "arm-bus": "7.1"}
+
+
+def test_a_lab_that_has_written_modules_of_its_own_has_a_digest_of_them_and_another_after_a_change(
+    tmp_path: Path,
+) -> None:
+    """Also of those that nothing loads: which a trial uses may depend on its arm."""
+    assert software.of_the_lab(None) is None and software.of_the_lab(tmp_path) is None
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / "__init__.py").touch()
+    (tmp_path / "ours" / "arm.py").write_text("x = 1")
+    (tmp_path / "campaigns").mkdir()
+    one = software.of_the_lab(tmp_path)
+    (tmp_path / "campaigns" / "notes.py").write_text("x = 1")
+    assert one is not None and software.of_the_lab(tmp_path) == one
+    (tmp_path / "ours" / "arm.py").write_text("x = 2")
+    two = software.of_the_lab(tmp_path)
+    assert two is not None and differing(one, two).startswith("the lab's modules ")
+
+
+LOADS = """
+import json, sys
+from importlib import metadata
+import aiohttp, matplotlib.figure, sqlmodel, textual.app
+from labctl.software import collect_pins
+pins = collect_pins()
+owners = metadata.packages_distributions()
+tops = {module.partition(".")[0] for module in [*sys.modules]}
+loaded = {owners[top][0] for top in tops if len({*owners.get(top, ())}) == 1}  # not "backports", which several have
+print(json.dumps([sorted(loaded), sorted({**pins["packages"], **pins["beneath"]})]))
+"""
+
+
+def test_every_distribution_that_a_process_has_loaded_is_named() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADS], capture_output=True, text=True, check=True)
+    loaded, named = ({software._plain(name) for name in names} for names in json.loads(done.stdout))
+    assert {"matplotlib", "kiwisolver", "textual", "aiohttp", "multidict"} <= loaded
+    assert loaded - named <= {"labctl", "pip", "setuptools"}  # pip's and setuptools' own hooks may be there at a start
 
 
 @pytest.mark.parametrize("name", ["b.py", "kernel.c", "page.html.j2", "card.toml", "arm.urdf", "c.css", "native.so"])
@@ -116,6 +180,14 @@ def test_episodes_of_the_same_software_are_one_stretch_and_a_change_is_named() -
     ]
     said = "numpy 2.4.1 to 2.4.2, franky-control 2.0.0 to absent, rerun-sdk absent to 0.41"
     assert differing(PINS, newer) == said
+
+
+def test_what_lies_beneath_is_named_where_both_say_it() -> None:
+    """labctl wrote none of it before December 2026."""
+    then: software.Pins = {**PINS, "beneath": {"pyserial-asyncio": "1", "attrs": "26.1"}}
+    now: software.Pins = {**PINS, "beneath": {"pyserial-asyncio": "2", "attrs": "26.1"}}
+    assert differing(then, now) == "pyserial-asyncio 1 to 2"
+    assert differing(PINS, {**now, "code": "d" * 64}) == f"code {'c' * 12} to {'d' * 12}"
 
 
 def test_a_version_is_a_line() -> None:

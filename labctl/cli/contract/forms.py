@@ -21,6 +21,12 @@ class Document(TypedDict):
     schema: str
 
 
+class Computed(Document):
+    """What every document of computed numbers says too: the labctl that computed them."""
+
+    analysed_by: str
+
+
 class Failed(Document):
     """A command that failed. kind: of the table of exit codes; file and line: where a user's mistake stands; remedy:
     what the message says after its first semicolon, most often what to do.
@@ -220,7 +226,7 @@ class Phase(Document):
     arms: NotRequired[dict[str, str]]
 
 
-class Look(Document):
+class Look(Computed):
     """`labctl look`."""
 
     campaign: str
@@ -298,14 +304,11 @@ class DemoMade(Document):
     report: str
 
 
-class ReportMade(Document):
-    """`labctl report`: its page; beside it report.json has every number. files: names in its folder; analysed_by: the
-    labctl that computed it.
-    """
+class ReportMade(Computed):
+    """`labctl report`: its page; beside it report.json has every number. files: names in its folder."""
 
     report: str
     files: list[str]
-    analysed_by: str
 
 
 class PageMade(Document):

@@ -18,7 +18,7 @@ from labctl.analysis.planning.interim_design import Resolution, Widths
 from labctl.checks.doctor import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
 from labctl.checks.site.judging import Judged
-from labctl.cli.contract.forms import Document
+from labctl.cli.contract.forms import Computed, Document
 from labctl.people.qualifications import Calibrated
 from labctl.reporting.times.lab_times import Disk
 
@@ -31,12 +31,15 @@ class Doctor(Document):
 
 
 class Qualified(Document):
-    """`labctl qualify site` (checks) and `assessor` (person, assessor), which exit with 1 where it is not passed."""
+    """`labctl qualify site` (checks) and `assessor` (person, assessor), which exit with 1 where it is not passed.
+    analysed_by: of `assessor`, the labctl that computed it.
+    """
 
     passed: bool
     checks: NotRequired[list[Check]]
     person: NotRequired[str]
     assessor: NotRequired[Judged]
+    analysed_by: NotRequired[str]
 
 
 class KitMade(Document):
@@ -126,7 +129,7 @@ class WidthsOf(Widths):
     blocks: int
 
 
-class Plan(Document):
+class Plan(Computed):
     """`labctl plan`. extra_blocks: of the person alone, where there are some; times: where a trial's times are from;
     evenings: as they were given.
     """
@@ -196,7 +199,7 @@ class WidthAt(TypedDict):
     half_width: float
 
 
-class OneRate(Document):
+class OneRate(Computed):
     """`labctl power --half-width`: trials for an interval so narrow; trials_at_half: whatever the rate."""
 
     question: str
@@ -215,7 +218,7 @@ class PowerAt(TypedDict):
     power: float
 
 
-class TwoRates(Document):
+class TwoRates(Computed):
     """`labctl power --rates`: trials per arm, null beyond what is listed; trials_normal: by approximation."""
 
     question: str
@@ -237,7 +240,7 @@ class PairsAt(TypedDict):
     resolvable: float | None
 
 
-class PairedRates(Document):
+class PairedRates(Computed):
     """`labctl power --discordant --difference`; pairs_connor: by Connor's formula."""
 
     question: str
@@ -260,7 +263,7 @@ class Times(Answer):
 Power = OneRate | TwoRates | PairedRates | Times
 
 
-class ComparedTable(Document):
+class ComparedTable(Computed):
     """`labctl compare --counts`: every pair of arms."""
 
     pairs: list[ComparedArms]
@@ -282,14 +285,14 @@ class Rejected(Rejections):
     kind: str
 
 
-class ExperimentMade(Document):
+class ExperimentMade(Computed):
     """`labctl experiment`."""
 
     seed: int
     results: list[Rejected]
 
 
-class Static(Document):
+class Static(Computed):
     """`labctl static --policy`. reference: the person's arm; what: what the scores are, in words."""
 
     campaign: str

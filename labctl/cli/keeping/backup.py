@@ -60,14 +60,15 @@ def backup(backups: Path, listing: bool, check: bool, lab: Path | None, as_json:
 
 def _take(backups: Path, lab: Path | None, as_json: bool) -> None:
     from labctl.backup.repository import Repository
-    from labctl.backup.snapshot import take_snapshot
+    from labctl.backup.snapshot import take_snapshot, what_is_there
     from labctl.exports.destination import size
     from labctl.store.locks import Lock
 
     folder = find_lab(lab)
+    there = what_is_there(folder)  # what cannot be read is refused before anything is made
     repository = Repository.made(backups, of=folder)
     with Lock(backups / ".lock", "backup", what=f"{backups}"), progress("backing up", quiet=True) as say:
-        taken = take_snapshot(folder, repository, MonotonicClock().anchor(), say)
+        taken = take_snapshot(folder, repository, MonotonicClock().anchor(), say, there=there)
     found = taken.snapshot
     if as_json:
         print_json(

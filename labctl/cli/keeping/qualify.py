@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.doctor import print_checks
-from labctl.cli.options import PATH, example, json_option, lab_option, print_json, who_option
+from labctl.cli.options import PATH, computed_here, example, json_option, lab_option, print_json, who_option
 from labctl.errors import InputError
 from labctl.people.acting import acting, check_person_name
 from labctl.plain import count
@@ -133,7 +133,8 @@ def assessor(
     files = {"reference_sha256": _digest(reference), "labels_sha256": _digest(labels)}
     write_down(folder, Kind.ASSESSOR, {**about, **files, **found}, who=by)
     if as_json:
-        print_json({"schema": "labctl.qualify/1", "passed": found["passed"], "person": person, "assessor": found})
+        judged = {"passed": found["passed"], "person": person, "assessor": found}
+        print_json({"schema": "labctl.qualify/1", **judged, **computed_here()})
         return 0 if found["passed"] else 1
     kind = "kappa with quadratic weights" if found["weighted"] else "kappa"
     value = "not to be had" if found["kappa"] is None else f"{found['kappa']:.2f}"

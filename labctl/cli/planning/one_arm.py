@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import print_json, print_table
+from labctl.cli.options import computed_here, print_json, print_table
 from labctl.cli.planning.printed import print_facts, print_hours
 from labctl.store.lab_folder import Plan, find_lab
 
@@ -36,9 +36,8 @@ def tell(found: Plan, seen: Preview, source: str, path: Path, then: dict[str, st
     widths = half_widths(seen.blocks, seen.items_staged)
     if as_json:
         resolution = {**widths, "design_effect": DESIGN_EFFECT, "warnings": [], "blocks": seen.blocks}
-        print_json(
-            {"schema": "labctl.plan/2", **seen.as_json(), "times": source, "evenings": None, "resolution": resolution}
-        )
+        answer = {"times": source, "evenings": None, "resolution": resolution}
+        print_json({"schema": "labctl.plan/2", **seen.as_json(), **answer, **computed_here()})
         return
     click.echo(f"{seen.name}: {seen.question}")
     rows = [(condition, str(blocks), str(trials)) for condition, blocks, trials in seen.conditions]

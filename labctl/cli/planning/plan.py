@@ -15,6 +15,7 @@ import click
 
 from labctl.cli.options import (
     FiniteRange,
+    computed_here,
     example,
     file_argument,
     json_option,
@@ -164,7 +165,7 @@ def plan(
             "resolution": {**resolved, "blocks": blocks},
         }
         drops = {"drops": needed(len(seen.contrasts), seen.alpha)} if seen.contrasts else {}
-        print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer})
+        print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer, **computed_here()})
     else:
         shown = (lambda: print_cells(cells, seen, effort, arming)) if cells else None
         _print(seen, resolved, protocol, source, (evenings, blocks), then, disk, shown)

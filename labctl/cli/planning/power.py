@@ -14,6 +14,7 @@ import click
 from labctl.cli.options import (
     PATH,
     FiniteRange,
+    computed_here,
     example,
     json_option,
     lab_option,
@@ -156,7 +157,7 @@ def _rates(given: Given) -> None:
         found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     cost = {} if pace is None else {"cost": {"times": pace.source, **pace.cost(found.needed)}}
     if given["as_json"]:
-        print_json({"schema": SCHEMA, **found.json, **cost})
+        print_json({"schema": SCHEMA, **found.json, **cost, **computed_here()})
         return
     click.echo(found.line)
     if pace is not None and found.needed is not None:

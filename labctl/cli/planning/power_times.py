@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from labctl.cli.options import numbers, print_json, print_table, progress
+from labctl.cli.options import computed_here, numbers, print_json, print_table, progress
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
 from labctl.cli.planning.printed import fitting
 from labctl.errors import InputError
@@ -100,10 +100,8 @@ def times(given: Given) -> None:
         found = answers.answer(arms, request, _steps(say, quiet=given["as_json"]), pilot)
     costs = [] if pace is None else [{"episodes": size, **pace.cost(each * size)} for size in sizes]
     if given["as_json"]:
-        from labctl.software import analysed_by
-
         cost = {} if pace is None else {"cost": {"times": pace.source, "by_size": costs}}
-        print_json({**found, "analysed_by": analysed_by(), **cost})
+        print_json({**found, **computed_here(), **cost})
         return
     _print(found, pilot=given["pilot"] is not None)
     if pace is not None:

@@ -13,7 +13,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = (3, 11)
 # What goes through other people's libraries, and no process that runs by the clock.
-TESTED = ("api", "config", "exports", "scene", "store", "ui", "viewing")
+TESTED = (
+    *("api", "checks", "cli", "config", "drivers", "exports", "nodes", "pages", "publishing", "reporting"),
+    *("scene", "store", "ui", "viewing"),
+)
 QUICK = "not thorough and not real_time and not privileged and not interop and not hardware and not benchmark"
 
 

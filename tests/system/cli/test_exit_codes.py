@@ -18,7 +18,7 @@ from support.json_documents import judged
 from support.runs.campaigns import make_campaign
 from support.runs.live_campaign import wait_for
 
-from labctl.cli import call
+from labctl.cli import VERBS, call, leaving
 from labctl.errors import EXITS, Exit
 
 LABCTL = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
@@ -77,12 +77,13 @@ def test_a_disk_without_room_is_unavailable_and_nothing_is_half_written(tmp_path
     assert [path.name for path in tmp_path.iterdir()] == ["e.csv"]
 
 
-def test_ctrl_c_is_interrupted() -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "kill"])
+def test_what_is_ended_before_its_end_is_interrupted(how: signal.Signals) -> None:
     made = subprocess.Popen(
         [*LABCTL, "analyze", "-", "--json"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     wait_for("it reads its standard input", lambda: reads(made.pid))
-    os.kill(made.pid, signal.SIGINT)
+    os.kill(made.pid, how)
     out, err = made.communicate(timeout=60)
     assert (made.returncode, judged(out.decode())["kind"]) == (130, Exit.INTERRUPTED.kind)
     assert err.decode().splitlines()[-1] == "error: interrupted"
@@ -133,7 +134,7 @@ def test_verify_says_what_it_found_with_the_code_that_its_users_know(
 
 
 def test_the_table_has_every_code_once_and_the_help_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert [*EXITS] == [*Exit]
+    assert [*EXITS] == [*Exit] and leaving.IN_ORDER.issubset(VERBS)
     assert call(["--help"]) == 0
     said = capsys.readouterr().out.partition("Exit codes:")[2]
     assert [line.split()[0] for line in said.splitlines() if line[:3].strip()] == [str(int(code)) for code in Exit]

@@ -11,6 +11,7 @@ import pytest
 from labctl.backup import snapshot
 from labctl.backup.repository import Repository
 from labctl.backup.snapshot import take_snapshot
+from labctl.cli import call
 from labctl.clock import ManualClock
 from labctl.errors import Busy
 
@@ -58,3 +59,20 @@ def test_a_database_that_another_program_holds_is_not_kept_as_it_lies_there(
     with pytest.raises(Busy, match="another process holds the database"):
         take_snapshot(lab, repository, ManualClock(0).anchor())
     assert repository.names() == []
+
+
+def test_a_folder_that_cannot_be_read_is_named_and_nothing_is_made(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    true, campaign = os.scandir, lab / "campaigns" / "first"
+    campaign.mkdir()
+
+    def scandir(path: Path) -> Iterator[os.DirEntry[str]]:
+        if Path(path) == campaign:
+            raise PermissionError(13, "Permission denied", str(path))
+        return true(path)
+
+    monkeypatch.setattr(snapshot.os, "scandir", scandir)
+    assert call(["backup", str(tmp_path / "backups"), "--lab", str(lab)]) == 69
+    assert capsys.readouterr().err.startswith(f"error: {campaign}: not allowed here; ")
+    assert not (tmp_path / "backups").exists()

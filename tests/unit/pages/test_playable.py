@@ -80,6 +80,6 @@ def test_what_is_no_video_is_refused_in_a_line() -> None:
 
 def test_pictures_are_those_that_are_shown_at_their_times(tmp_path: Path) -> None:
     made = playable(recorded(tmp_path / "camera.mp4"))
-    found = pictures(made, [-5, 99_999, 100_000, 1_000_000, 9_000_000], 32)
+    found = pictures(made, [-5, 99_980, 100_000, 1_000_000, 9_000_000], 32)
     assert [image.shape for image in found] == [(24, 32, 3)] * 5
     assert [round(float(image.mean()) / 10) * 10 for image in found] == [20, 20, 50, 110, 170]

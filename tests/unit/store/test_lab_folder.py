@@ -178,3 +178,6 @@ def test_a_module_beside_lab_toml_is_found_here_and_in_other_processes_after_all
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(lab)])
     campaign_folder("first", lab)
     assert sys.path[-1] == str(lab)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(lab)])
+    read_cell(lab / "cells" / "sim_fr3.toml")  # labctl doctor, teleop: a driver of the lab's own
+    assert sys.path[-1] == str(lab)
