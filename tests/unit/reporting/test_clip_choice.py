@@ -150,7 +150,7 @@ def five(monkeypatch: pytest.MonkeyPatch) -> list[Planned]:
     """Five clips, of which each is cut as its own number."""
     monkeypatch.setattr("labctl.reporting.clips.cutting.cut", lambda source, *_: str(source).encode())
     said = {"arm": "a", "kind": "typical", "episode": "e-1", "why": "", "camera": "wrist", "speed": 1}
-    planned: list[Any] = [Planned({**said, "file": f"{n}.mp4"}, n, 0, 1) for n in range(5)]  # pyright: ignore
+    planned: list[Any] = [Planned({**said, "file": f"{n}.mp4"}, n, 0, 1) for n in range(5)]
     return planned
 
 
