@@ -80,13 +80,16 @@ class Hours:
         stretch = self._count(Anchor(event.at_ns, event.wall, event.boot), operators)
         alone = kind in _NO_RUN or (kind == Kind.HOLD_RAISED and event.body["code"] == LOOK_SAID_STOP)
         concluded = kind in (Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED)
-        self._tail = [*self._tail, (event, stretch)] if kind in _CONCLUDES or alone else []
+        if kind in _CONCLUDES or alone:
+            self._tail.append((event, stretch))
+        else:
+            self._tail.clear()
         if self._doing is not None and (alone or concluded):
             if not self._gone:
                 self._forget(dead_stretches(self._tail))
             self._gone = alone
         if alone or concluded:
-            self._tail = []
+            self._tail.clear()
         match kind:
             case Kind.RUN_STARTED:
                 self._doing = self._doing if self._doing == "scoring" else "reset"
