@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 from pathlib import Path
 
 import matplotlib
 import pytest
-from support.api_files import NOTEBOOK, RECIPES
+from support.api_files import NOTEBOOK, RECIPES, ROOT
 
 from labctl import api
 
@@ -40,7 +41,7 @@ def test_somebody_elses_table_becomes_one_of_ours_as_the_page_says(
     """Names, a separator, a decimal comma and words of their own; what comes out is checked by hand: both first items
     of alpha came within 13 s, and of three operations of beta one was lost.
     """
-    text = (DOCS / "api.md").read_text().partition("## Somebody else's table")[2]
+    text = (ROOT / "docs/api.md").read_text("utf-8").partition("## Somebody else's table")[2]
     (table,), (program,) = (re.findall(rf"^```{kind}\n(.*?)```", text, re.M | re.S) for kind in ("text", "python"))
     (beside / "theirs.csv").write_text(table, "utf-8")
     exec(compile(program, "somebody else's table", "exec"), names := dict[str, object]())
