@@ -229,6 +229,7 @@ class Console(Attached):
         whole = state is not None and state["rules"]["measure"] != SCORE
         what = f"end this episode; it is scored as it stands{'. A instead: all of it was done' if whole else ''}"
         if self._may("end") and self._twice("e", what):
+            self._whole = None
             self.send("end", "operator", {"reason": "operator"})
 
     def _ends_whole(self) -> bool:
@@ -243,7 +244,8 @@ class Console(Attached):
         state, act = self._state, acts.primary(self._state, self._who)
         if state is None or self._whole is None:
             return
-        if state["episode"] != self._whole or state["trial_state"] not in ("running", "scoring"):
+        of_it = state["episode"] == self._whole and state["trial_state"] in ("running", "scoring")
+        if not of_it or state["ended"] not in (None, "operator"):
             self._whole = None
         elif act is not None and act.verb == "score" and not act.why_not and self.screen is self.now:
             self._whole = None

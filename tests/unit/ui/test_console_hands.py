@@ -182,3 +182,21 @@ def test_what_no_console_ordered_has_no_hands(bench: Bench):
     bench.begin()
     episode = bench.start()
     assert episode and not any("hands" in event.body for event in bench.events())
+
+
+def test_what_was_said_with_an_end_that_never_came_about_is_not_said_of_another(tmp_path):
+    """E and A were lost on their way, and the episode was ended as it stands."""
+
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        desk.link.delivers = False
+        await desk.press("e", "a")
+        desk.link.delivers = True
+        await desk.press("e", "e")
+        await desk.sealed(episode)
+        assert not desk.asked()
+        await desk.press("enter")
+        assert "so 2 remain" in desk.text()
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)

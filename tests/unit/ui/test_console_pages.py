@@ -60,7 +60,8 @@ def test_what_was_scored_is_reviewed_and_corrected_without_an_arm_on_any_screen(
                 return flat(seen[-1])
 
             await pilot.pause()
-            assert "1 in dispute, 1 of 1 not reviewed" in text() and "the assessor 0" in text()
+            assert "1 in dispute, 1 of 1 not reviewed" in text()
+            assert "✖ the detector saw 1 moved" in text() and "assessor 0" in text()
             await pilot.press("enter")
             await pilot.pause()
             assert not bench.events(Kind.OPERATIONS_REVIEWED), "witnesses that differ cannot be confirmed"
