@@ -58,8 +58,18 @@ class EpisodeVideo:
 
     def missing(self, now_ns: int, *, force: bool = False) -> list[Message]:
         """The gaps that are over; with `force` all of them."""
-        episode = self.recorder.episode
-        return [FrameGap(episode, **gap).to("run") for gap in self.gaps.due(now_ns, force=force)]
+        return [
+            FrameGap(
+                self.recorder.episode,
+                stream=gap["stream"],
+                from_ns=gap["from_ns"],
+                to_ns=gap["to_ns"],
+                lost=gap["lost"],
+                why=gap["why"],
+                holes=gap.get("holes"),
+            ).to("run")
+            for gap in self.gaps.due(now_ns, force=force)
+        ]
 
     def delivered(self) -> Message:
         """That its video is in its file for good."""

@@ -94,8 +94,8 @@ class FrameGaps:
             if force or now_ns - gap.to_ns > JOIN_NS or now_ns - gap.from_ns > LONGEST_NS:
                 del self._open[why]
                 self._reported_ns[why] = gap.to_ns
-                times = {"from_ns": gap.from_ns, "to_ns": gap.to_ns}
-                found.append(GapBody(stream=self._stream, **times, lost=gap.lost, why=why, holes=gap.holes))
+                body = GapBody(stream=self._stream, from_ns=gap.from_ns, to_ns=gap.to_ns, lost=gap.lost, why=why)
+                found.append({**body, "holes": gap.holes})
         return found
 
     def _hole(self, why: str, to_ns: int, lost: int | None) -> _Open:

@@ -152,10 +152,10 @@ class TraceSender:
             oldest = next(iter(self._kept))
             t_ns = self._kept.pop(oldest).arrays["t_ns"]
             episode, stream, seq = oldest
-            times = {"from_ns": int(t_ns[0]), "to_ns": int(t_ns[-1])}
+            first, last = int(t_ns[0]), int(t_ns[-1])
             why = "never acknowledged by the recorder; given up to bound memory"
-            gap = ChunkGap(stream=stream, lost=len(t_ns), why=why, seq=seq, episode=episode, **times)
-            self._gaps.append(gap)
+            lost = ChunkGap(stream=stream, from_ns=first, to_ns=last, lost=len(t_ns), why=why, seq=seq, episode=episode)
+            self._gaps.append(lost)
 
     def _forget_settled(self) -> None:
         """Forget past episodes without unacknowledged chunks, but not the latest: its end may not have arrived."""
