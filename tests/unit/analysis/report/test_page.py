@@ -3,12 +3,12 @@
 import csv
 import json
 import re
-from concurrent.futures import Executor, Future
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from matplotlib.figure import Figure
+from support.machine.busy_executor import Behind
 
 from labctl.analysis.report import diagrams, figures, success_curves, tables
 from labctl.analysis.report import page as report
@@ -75,33 +75,6 @@ def test_figures_that_another_process_draws_have_the_same_bytes(built, case, row
     with processes(1) as beside:
         again = report.build_report(case["result"], rows, tmp_path / "b", lab=case["lab"], title=TITLE, beside=beside)
     assert files(again.folder) == files(built.folder)
-
-
-class Behind(Executor):
-    """A process that is at its first work and has taken the second: neither is done before all others are."""
-
-    def __init__(self):
-        self.asked = []
-
-    def submit(self, fn, /, *args, **kwargs):
-        taken = Taken(self, fn, args) if len(self.asked) < 2 else Future()
-        self.asked.append((fn.__name__, taken))
-        return taken
-
-    def left(self):
-        return [name for name, one in self.asked if not isinstance(one, Taken) and not one.cancelled()]
-
-
-class Taken(Future):
-    def __init__(self, behind, fn, args):
-        super().__init__()
-        self.set_running_or_notify_cancel()
-        self.behind, self.work = behind, (fn, args)
-
-    def result(self, timeout=None):
-        assert not self.behind.left()
-        fn, args = self.work
-        return fn(*args)
 
 
 def test_what_nobody_beside_has_come_to_is_drawn_here_before_anything_is_waited_for(built, case, rows, tmp_path):
