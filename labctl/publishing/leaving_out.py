@@ -139,6 +139,7 @@ def _salts(folder: Path, keys: Sequence[str]) -> dict[str, str]:
         text = path.read_text("utf-8", errors="replace") if path.is_file() else "{}"
     try:
         found = {str(key): bytes.fromhex(salt).hex() for key, salt in json.loads(text).items()}
+        canonical(found)  # half a character in a key, which JSON can write and UTF-8 cannot
     except (ValueError, TypeError, AttributeError, RecursionError) as error:
         raise BrokenRecord(
             f"{path} cannot be read; what was withheld before cannot be told by it: restore it"

@@ -35,6 +35,8 @@ from labctl.streams import StreamSpec
 MOST_BYTES = 1 << 28  # of a chunk, unpacked: 10 s of a stream of 300 columns at 10 kHz
 LEVEL = 1  # of zlib: level 6 takes four times as long and saves a few percent on joint data
 _TIME = np.dtype("<i8")
+NUMBERS = "biuf"
+"""Kinds of numpy's types that a stream's values may have."""
 Samples: TypeAlias = tuple[np.ndarray, np.ndarray]  # t_ns (n,) int64 and values (n, columns)
 
 
@@ -103,7 +105,7 @@ def _announced(line: bytes) -> tuple[int, int, np.dtype, int]:
     """Rows, columns, type of the values and bytes in all that a header announces."""
     header = json.loads(line)
     n, k, dtype = int(header["n"]), int(header["k"]), np.dtype(header["dtype"])
-    if dtype.kind not in "biuf":
+    if dtype.kind not in NUMBERS:
         raise ValueError(f"its values are said to be {header['dtype']!r}, which are no numbers")
     size = n * (_TIME.itemsize + k * dtype.itemsize)
     if n < 0 or k < 0 or size > MOST_BYTES:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from labctl.core.events import Event
-from labctl.errors import Busy, LabctlError, in_words
+from labctl.errors import Busy, LabctlError, in_words, one_line
 from labctl.realtime import CORES
 
 
@@ -25,7 +25,7 @@ class Problem:
     episode: str = ""
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.where}: {self.detail}"
+        return one_line(f"{self.what}: {self.where}: {self.detail}")
 
 
 @dataclass(slots=True)

@@ -20,7 +20,7 @@ from labctl.errors import BrokenRecord, in_words
 from labctl.messages.body_parts import ChunkGap, StreamEntry
 from labctl.plain import count
 from labctl.store import database_backend
-from labctl.store.chunks import Chunk, Samples, chunk_times, decode_chunk, encode_chunk, summary, together
+from labctl.store.chunks import NUMBERS, Chunk, Samples, chunk_times, decode_chunk, encode_chunk, summary, together
 from labctl.store.ledger import FOLDER as SEAL
 from labctl.store.problem import Problem
 from labctl.streams import StreamSpec, spec_of
@@ -84,6 +84,13 @@ class _Chunk(NamedTuple):
     n: int
     sha256: str
     payload: bytes = b""
+
+
+def _of_numbers(spec: StreamSpec) -> StreamSpec:
+    """Raises ValueError or TypeError for a declaration whose values are said to be no numbers."""
+    if np.dtype(spec.dtype).kind not in NUMBERS:
+        raise ValueError(f"its values are said to be {spec.dtype!r}, which are no numbers")
+    return spec
 
 
 def _chunk(stream: str, seq: int, t0_ns: int, t1_ns: int, n: int, sha256: str, payload: bytes = b"") -> _Chunk:
@@ -323,7 +330,7 @@ class TraceStore:
 
     def _declared(self, episode: str, name: str, text: str) -> StreamSpec:
         try:
-            return spec_of(json.loads(text))
+            return _of_numbers(spec_of(json.loads(text)))
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             where = f"{self._where} episode {episode} stream {name}"
             raise BrokenRecord(f"changed stream declaration: {where}: it cannot be read: {in_words(error)}") from error

@@ -5,6 +5,7 @@ May not: sleep; `cycle` is called once a millisecond.
 
 from __future__ import annotations
 
+import math
 import socket
 import struct
 from dataclasses import dataclass
@@ -78,6 +79,9 @@ class FciHand(OneClientServer):
         if command == STOP:
             self.plant.grip(self.plant.opening)
             self._answer(command, number, struct.pack("<H", SUCCESS))
+            return
+        if not all(math.isfinite(value) for value in given):
+            self._answer(command, number, struct.pack("<H", FAIL))
             return
         if command == HOMING:
             goals, tolerance = [0.0, MAX_WIDTH_M], (MAX_WIDTH_M, MAX_WIDTH_M)

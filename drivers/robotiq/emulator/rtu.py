@@ -70,7 +70,7 @@ class RobotiqRtu:
         if function in READ and start == INPUTS and count <= 3:
             body = self._inputs()[: 2 * count]
             reply = bytes([slave, function, len(body)]) + body
-        elif function == WRITE and start == OUTPUTS and count == 3:
+        elif function == WRITE and start == OUTPUTS and count == 3 and frame[6] == 6:
             self._outputs(frame[7:13])
             reply = frame[:6]
         else:
