@@ -39,7 +39,7 @@ tau_s = {budget}
 [estimand]
 crash = "{crash}"
 """
-# For the cell of a campaign in real time whose operator is not to be waited for.
+# For the cell of a campaign whose operator is not to be waited for, as that of each in real time.
 PROMPT = {'operator = "sim_operator"': 'operator = "sim_operator_prompt"'}
 # For the cell of a campaign whose arms are meant to die: nobody is asked first, and no row of like voids is a hold.
 NEVER_HELD = {"ask_arms = true ": "ask_arms = false ", "like_voids = 2 ": "like_voids = 0 "}
@@ -103,7 +103,8 @@ def make_campaign(
     faults: bool = False,
 ) -> Opened:
     """Open a campaign in the folder `lab`, which becomes a lab. `cell` and `protocol` replace pieces of their files;
-    faults: what fails in it is meant to, so that no number of like voids is a hold;
+    live: for real time, where its simulated operator is prompt; faults: what fails in it is meant to, so that no number
+    of like voids is a hold;
     `fixture` is another text of the two totes; `link` is text of [[link]] tables, `extends` and `anchors` as
     `open_campaign` has them.
     """
@@ -130,6 +131,8 @@ def make_campaign(
     cell_text = cell_toml(cameras=cameras, durable=durable, base=base)
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
+        cell_text = cell_text.replace(old, new)
+    for old, new in PROMPT.items() if live else ():
         cell_text = cell_text.replace(old, new)
     if faults and "[readiness]" in cell_text:
         cell_text = cell_text.replace("like_voids = 2 ", "like_voids = 0 ")
