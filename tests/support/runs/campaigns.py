@@ -88,7 +88,7 @@ def make_campaign(
     items: int = 1,
     budget: float = 4.0,
     arming: float = 4.0,
-    max_voids: int = 3,
+    max_voids: int | None = None,
     process_lost: str = "void",
     camera_lost: str = "mark",
     crash: str = "void",
@@ -103,8 +103,9 @@ def make_campaign(
     faults: bool = False,
 ) -> Opened:
     """Open a campaign in the folder `lab`, which becomes a lab. `cell` and `protocol` replace pieces of their files;
-    live: for real time, where its simulated operator is prompt; faults: what fails in it is meant to, so that no number
-    of like voids is a hold;
+    faults: what fails in it is meant to, so that no number of like voids is a hold;
+    live: for real time, where its simulated operator is prompt, and a controller that a busy machine has not ready in
+    time is tried again: no number of like voids is a hold, and `max_voids` is 40 unless given, else 3;
     `fixture` is another text of the two totes; `link` is text of [[link]] tables, `extends` and `anchors` as
     `open_campaign` has them.
     """
@@ -118,7 +119,7 @@ def make_campaign(
         items=items,
         budget=budget,
         arming=arming,
-        max_voids=max_voids,
+        max_voids=max_voids or (40 if live else 3),
         process_lost=process_lost,
         camera_lost=camera_lost,
         crash=crash,
@@ -134,6 +135,7 @@ def make_campaign(
         cell_text = cell_text.replace(old, new)
     for old, new in PROMPT.items() if live else ():
         cell_text = cell_text.replace(old, new)
+    faults = faults or live
     if faults and "[readiness]" in cell_text:
         cell_text = cell_text.replace("like_voids = 2 ", "like_voids = 0 ")
     elif faults:

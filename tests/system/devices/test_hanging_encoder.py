@@ -26,7 +26,7 @@ def test_an_encoder_that_hangs_costs_a_gap_and_neither_the_episode_nor_the_next(
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
     cell = {'name = "wrist"\ndriver = "sim_camera"': HANGING}
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    options = {"items": 3, "budget": 7.0, "arming": 5.0, "camera_lost": "end", "cell": cell}
+    options = {"budget": 12.0, "arming": 5.0, "camera_lost": "end", "cell": cell}
     folder = make_campaign(tmp_path, arms, cameras=True, live=True, **options).folder
     log = tmp_path / "run.log"
     with running(folder, log) as run:
