@@ -46,7 +46,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path) -> None:
     trial is run again. A camera's loss ends an episode where the protocol says so.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=10.0, arming=4.0, camera_lost="end")
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=10.0, arming=5.0, camera_lost="end")
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         for number, (how, victim) in enumerate(LOST, 1):
@@ -77,7 +77,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path) -> None:
     videos up to then are sealed, the gaps say to when; the third has the whole video again, from a new process.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, blocks=2, budget=7.0, arming=4.0)
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, blocks=2, budget=7.0, arming=5.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     lost: list[tuple[int, int]] = []  # between which times
     with running(folder, log) as run:

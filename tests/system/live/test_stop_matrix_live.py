@@ -209,7 +209,7 @@ def test_it_goes_on_or_the_journal_says_why_not(robot: str, tmp_path: Path) -> N
             blocks=len(FAULTS),
             items=2,  # for the second of which there is no time: who goes on moves to the end
             budget=5.0,
-            arming=4.0,
+            arming=5.0,
         ).folder
         spans: list[tuple[int, int]] = []
         with running(folder, tmp_path / "run.log") as run:
