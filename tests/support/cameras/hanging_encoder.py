@@ -1,4 +1,6 @@
-"""A simulated camera in whose process the first video's encoder never comes back from its tenth frame."""
+"""A simulated camera in whose process the encoder of the first video that gets so far never comes back from its
+seventieth frame: seven seconds at 10 Hz, which no episode has that ends before it began.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ import numpy as np
 from labctl.devices import Camera, load
 from labctl.store.video import VideoWriter
 
-LAST = 10
+LAST = 70
 
 
 def build(options: Mapping[str, Any], **given: Any) -> Camera:
@@ -20,9 +22,10 @@ def build(options: Mapping[str, Any], **given: Any) -> Camera:
     first: list[VideoWriter] = []
 
     def hang(writer: VideoWriter, rgb: np.ndarray, pts_us: int) -> None:
-        first[:] = first or [writer]
-        if writer is first[0] and writer.frames >= LAST:
-            threading.Event().wait()
+        if writer.frames >= LAST:
+            first[:] = first or [writer]
+            if writer is first[0]:
+                threading.Event().wait()
         write(writer, rgb, pts_us)
 
     VideoWriter.write = hang  # type: ignore[method-assign]

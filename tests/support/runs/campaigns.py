@@ -39,7 +39,7 @@ tau_s = {budget}
 [estimand]
 crash = "{crash}"
 """
-# For the cell of a campaign in real time whose operator is not to be waited for.
+# For the cell of a campaign whose operator is not to be waited for, as that of each in real time.
 PROMPT = {'operator = "sim_operator"': 'operator = "sim_operator_prompt"'}
 # For the cell of a campaign whose arms are meant to die: nobody is asked first, and no row of like voids is a hold.
 NEVER_HELD = {"ask_arms = true ": "ask_arms = false ", "like_voids = 2 ": "like_voids = 0 "}
@@ -88,7 +88,7 @@ def make_campaign(
     items: int = 1,
     budget: float = 4.0,
     arming: float = 4.0,
-    max_voids: int = 3,
+    max_voids: int | None = None,
     process_lost: str = "void",
     camera_lost: str = "mark",
     crash: str = "void",
@@ -104,6 +104,8 @@ def make_campaign(
 ) -> Opened:
     """Open a campaign in the folder `lab`, which becomes a lab. `cell` and `protocol` replace pieces of their files;
     faults: what fails in it is meant to, so that no number of like voids is a hold;
+    live: for real time, where its simulated operator is prompt, and a controller that a busy machine has not ready in
+    time is tried again: no number of like voids is a hold, and `max_voids` is 40 unless given, else 3;
     `fixture` is another text of the two totes; `link` is text of [[link]] tables, `extends` and `anchors` as
     `open_campaign` has them.
     """
@@ -117,7 +119,7 @@ def make_campaign(
         items=items,
         budget=budget,
         arming=arming,
-        max_voids=max_voids,
+        max_voids=max_voids or (40 if live else 3),
         process_lost=process_lost,
         camera_lost=camera_lost,
         crash=crash,
@@ -131,6 +133,9 @@ def make_campaign(
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
         cell_text = cell_text.replace(old, new)
+    for old, new in PROMPT.items() if live else ():
+        cell_text = cell_text.replace(old, new)
+    faults = faults or live
     if faults and "[readiness]" in cell_text:
         cell_text = cell_text.replace("like_voids = 2 ", "like_voids = 0 ")
     elif faults:

@@ -120,7 +120,9 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
             server.fault = "stall"
             CLOCK.sleep_until(CLOCK.now_ns() + 3 * SECOND)
             server.fault = ""
-            assert run.wait(timeout=240) == 0, log.read_text()
+            wait_for("its outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
+            run.terminate()
+            assert run.wait(timeout=60) == 0, log.read_text()
     gaps = [event.body for event in of_kind(folder, Kind.GAP) if event.body["stream"] == "camera/over_shoulder"]
     (stalled,) = [gap for gap in gaps if "no picture" in gap["why"]]
     assert 2.5 < (stalled["to_ns"] - stalled["from_ns"]) / SECOND < 9

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from support.robots.cells import cell_named, changed
 from support.robots.emulators import Emulator
-from support.runs.campaigns import HUMAN, PROMPT, make_campaign, policy
+from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.live_campaign import of_kind, running
 
 from labctl.clock import SECOND
@@ -93,8 +93,7 @@ def test_a_person_and_a_policy_move_items_with_both_robots_through_a_whole_campa
     placed = {host: one.host for host, one in zip((FIRST, SECOND_HOST), emulators, strict=True)}
     arms = [HUMAN, policy("policy-a", skill="swift")]
     opened = make_campaign(
-        tmp_path, arms, base="emulated_pair", cell={**PROMPT, **placed}, durable=True, live=True, items=2, budget=30.0,
-        arming=15.0,
+        tmp_path, arms, base="emulated_pair", cell=placed, durable=True, live=True, items=2, budget=30.0, arming=6.0,
     )  # fmt: skip
     log = tmp_path / "run.log"
     with running(opened.folder, log) as run:

@@ -67,10 +67,10 @@ def timely() -> Iterator[Emulator]:
 
 # What hangs in each trial. Where the run process does, the lapsed lease stops the robot as well.
 SCREEN, RUN = "screen busy", "run frozen"
-EACH = pytest.param(("nothing", SCREEN, RUN), marks=pytest.mark.thorough)
+OTHERS = pytest.param(("nothing", RUN), marks=pytest.mark.thorough)
 
 
-@pytest.mark.parametrize("ways", [(SCREEN,), EACH], ids=["screen", "each"])
+@pytest.mark.parametrize("ways", [(SCREEN,), OTHERS], ids=["screen", "run"])
 def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
     emulator: Emulator, tmp_path: Path, ways: tuple[str, ...]
 ) -> None:
@@ -85,8 +85,7 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
         blocks=2,
         items=80,  # minutes: who presses the key finds an episode that runs, however late a console is up
         budget=3.0,
-        arming=8.0,
-        max_voids=9,
+        arming=5.0,
     )
     folder, busy = opened.folder, tmp_path / "busy"
     with running(folder, tmp_path / "run.log") as run:
@@ -117,13 +116,17 @@ def test_the_stop_key_stops_a_moving_arm_whatever_else_hangs(
 
 
 @pytest.mark.thorough
-def test_consoles_killed_twenty_times_change_nothing_in_the_journal(tmp_path: Path) -> None:
+def test_consoles_killed_again_and_again_change_nothing_in_the_journal(tmp_path: Path) -> None:
+    """One at each step of two trials, as far as the run is when a console is up."""
     arms = [HUMAN, policy("policy-a", skill="swift")]
-    opened = make_campaign(tmp_path, arms, live=True, items=2, budget=20.0, arming=8.0, cameras=True)
-    folder = opened.folder
-    with running(opened.folder, tmp_path / "run.log") as run:
-        wait_for("the run", lambda: (folder / "run.json").is_file())
-        for _ in range(20):
+    opened = make_campaign(tmp_path, arms, live=True, items=2, budget=6.0, arming=8.0, cameras=True)
+    folder, steps = opened.folder, (Kind.RUN_STARTED, Kind.ARM_REVEALED, Kind.GO, Kind.EPISODE_ENDED)
+    with running(folder, tmp_path / "run.log") as run:
+        for kind, nth in [(kind, nth) for nth in (1, 2) for kind in steps if (kind, nth) != (Kind.RUN_STARTED, 2)]:
+            wait_for(
+                f"{kind}, number {nth}", lambda k=kind, n=nth: len(of_kind(folder, k)) >= n or run.poll() is not None
+            )
+            wait_for("the run's sockets", lambda: (folder / "run.json").is_file() or run.poll() is not None)
             if run.poll() is None:
                 terminal = Terminal([sys.executable, "-P", "-c", CONSOLE, "console", str(folder), "--who", "ann"])
                 wait_for("a console that is up", lambda t=terminal: b"STOP" in t.seen or run.poll() is not None)

@@ -26,14 +26,13 @@ from labctl.core.trial import State, fold
 from labctl.store.verifying.verify import verify_campaign
 
 LABCTL = [str(Path(sys.executable).with_name("labctl"))]
-TIMES = [
-    pytest.param("--simulated-time", id="simulated"),
-    pytest.param("--real-time", id="real", marks=[pytest.mark.real_time, pytest.mark.thorough]),
-]
-SIGNALS = [
-    signal.SIGHUP,
-    pytest.param(signal.SIGTERM, marks=pytest.mark.thorough),
-    pytest.param(signal.SIGINT, marks=pytest.mark.thorough),
+REAL = [pytest.mark.real_time, pytest.mark.thorough]
+TIMES = [pytest.param("--simulated-time", id="simulated"), pytest.param("--real-time", id="real", marks=REAL)]
+ENDED_BY = [
+    pytest.param(signal.SIGHUP, "--simulated-time", id="SIGHUP-simulated"),
+    pytest.param(signal.SIGTERM, "--simulated-time", id="SIGTERM-simulated", marks=pytest.mark.thorough),
+    pytest.param(signal.SIGINT, "--simulated-time", id="SIGINT-simulated", marks=pytest.mark.thorough),
+    pytest.param(signal.SIGHUP, "--real-time", id="SIGHUP-real", marks=REAL),  # SIGTERM: test_live.py
 ]
 
 
@@ -90,8 +89,7 @@ def run_on_a_terminal(folder: Path, time: str, *before: str) -> Iterator[tuple[s
         run.wait()
 
 
-@pytest.mark.parametrize("time", TIMES)
-@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+@pytest.mark.parametrize(("number", "time"), ENDED_BY)
 def test_a_lost_terminal_a_kill_and_ctrl_c_end_a_run_alike(tmp_path: Path, number: signal.Signals, time: str) -> None:
     """In an episode, with nobody left to read what is said: the motion ends, what was recorded is sealed, exit 0."""
     folder = campaign(tmp_path, time)
@@ -126,7 +124,7 @@ def test_stop_lets_the_trial_that_runs_be_scored_and_at_once_ends_it(
 ) -> None:
     """From another shell, which waits: when it is back, the campaign is free for the next verb."""
     blocks = 2 if time == "--real-time" else 500  # some are left, however late the stop comes
-    folder = campaign(tmp_path, time, items=2, budget=6.0, blocks=blocks)
+    folder = campaign(tmp_path, time, items=1 if blocks == 2 else 2, budget=6.0, blocks=blocks)
     with run_on_a_terminal(folder, time) as (run, _):
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         assert call(["stop", str(folder), "--who", "lea"]) == 0

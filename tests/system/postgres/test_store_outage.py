@@ -114,7 +114,8 @@ def test_a_server_that_goes_away_in_mid_episode_is_not_noticed_by_the_run(server
     relay.cut()
     events = events_of(folder)
     print(Counter(str(event.body["reason"]) for event in events if event.kind == Kind.EPISODE_ENDED))
-    assert not [event for event in events if event.kind in QUIET], "the run held, voided or withheld something"
+    noticed = [event for event in events if event.kind in QUIET and event.body.get("reason") != "not_ready"]
+    assert not noticed, "the run held, voided or withheld something, and no busy machine had a controller late"
     check_trials(events)
     assert "the lab's server has not all of it" in log.read_text(), "the run says at its end what is missing there"
     said = (folder / "logs/store.log").read_text()
