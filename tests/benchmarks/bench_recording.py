@@ -83,14 +83,14 @@ def record(tmp_path: Path, urls: list[str], source: int, emulator: Emulator) -> 
         assert isinstance(went, list)
         pids = {"run": run.pid, **children(run.pid)}
         others = Neighbours([emulator.process.pid, source, *pids.values()])
-        before, began_ns, began_s = used(pids), CLOCK.now_ns(), stolen_s()
+        before, began_ns, began_s = used(pids), CLOCK.now_ns(), sum(stolen_s())
         last_ns = went[0].body["go_ns"] + round((60 * MINUTES - 2) * SECOND)
         after, seconds, memory, taken, stolen = before, 1.0, 0.0, 0.0, 0.0
         while CLOCK.now_ns() < last_ns and not of_kind(folder, Kind.EPISODE_ENDED):
             CLOCK.sleep_until(CLOCK.now_ns() + SECOND)
             try:
                 after, seconds = used(pids), (CLOCK.now_ns() - began_ns) / SECOND
-                memory, taken, stolen = resident_mb(pids), others.cores(), stolen_s() - began_s
+                memory, taken, stolen = resident_mb(pids), others.cores(), sum(stolen_s()) - began_s
             except FileNotFoundError:  # a process has ended before its time; the log says why
                 break
         wait_for("a sealed recording", lambda: of_kind(folder, Kind.RECORDING_SEALED))
