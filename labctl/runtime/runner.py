@@ -128,7 +128,7 @@ class RunNode:
             if self._liveness.alive("arm") and not self._shutting_down:
                 self._staging.advance(self._writer.current(), now_ns, step)
         self._scene.advance(self._writer.current(), self._staging.done, self._liveness.alive, step)
-        self._readiness.advance(step)
+        self._readiness.advance(now_ns, step)
         self._seal.advance(self._writer.current(), now_ns, step)
         self._readiness.look()
         if not self._attended:
@@ -226,7 +226,7 @@ class RunNode:
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
         sealing = being_sealed(self._sequencer.rollout)
-        found += [hold for hold in (sealing, self._readiness.hold, self._seal.hold) if hold is not None]
+        found += [hold for hold in (sealing, self._readiness.hold(now_ns), self._seal.hold) if hold is not None]
         if self._ended_by:
             again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))

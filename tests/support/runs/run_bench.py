@@ -29,9 +29,10 @@ class Bench:
         clock: ManualClock | None = None,
         recovered: Sequence[str] | None = None,
         ask_arms: bool = False,
+        here: bool = True,
     ) -> None:
         """clock: of a bench before this one. recovered: what was concluded when the run was started again. ask_arms: it
-        begins by asking whether every arm answers.
+        begins by asking whether every arm answers; here: in simulated time, in this process.
         """
         self.campaign, self.clock = campaign, clock or ManualClock(100 * SECOND)
         self.lines: list[str] = []
@@ -49,7 +50,7 @@ class Bench:
         arms = {arm.name: arm for arm in campaign.protocol.arm}
         sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
         setup = Setup(cell=campaign.cell, fixture=campaign.fixture)
-        readiness = Readiness(writer, arms, setup, here=True, wanted=ask_arms)
+        readiness = Readiness(writer, arms, setup, here=here, wanted=ask_arms)
         self.node = RunNode(writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, readiness=readiness)
 
     @property
