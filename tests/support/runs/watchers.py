@@ -29,7 +29,7 @@ def main() -> None:
         if not os.fork():
             end_with_parent()
             look_on(folder)
-    signal.pause()
+    os.wait()  # the run has ended for one of them, and so for all, which end with this
 
 
 def look_on(folder: Path) -> None:
