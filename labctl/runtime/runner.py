@@ -299,7 +299,7 @@ class RunNode:
         """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry. False when it
         was asked to end. Raises Held for one without a person that ends at a hold.
         """
-        held = "" if self._attended else self._readiness.unattended() or self._seal.unattended()
+        held = "" if self._attended else self._unattended()
         reason = "held" if held else "asked" if self._shutting_down else "no trial is left"
         self._writer.log(Kind.RUN_STOPPED, {"reason": reason}, who=self._ended_by or None)
         name = self._writer.campaign.folder.name
@@ -310,13 +310,22 @@ class RunNode:
         return not self._shutting_down
 
     def _leave_unattended(self, now_ns: int, step: Step) -> None:
-        why = self._readiness.unattended() or self._seal.unattended()
-        if why and not self._shutting_down and not self._awaited():
+        if self._unattended() and not self._shutting_down and not self._awaited():
             self._shut_down(now_ns, step)
 
+    def _unattended(self) -> str:
+        """Why a run that no person attends cannot go on, in words; "" while it can."""
+        rollout = self._sequencer.rollout
+        left = rollout.given_up if rollout is not None else ""
+        return self._readiness.unattended() or self._seal.unattended() or left
+
     def _awaited(self) -> Trial | None:
-        """The trial that a run which is to end finishes first: one that moves, or has moved and is not scored yet."""
-        trial = self._writer.current()
+        """The trial that a run which is to end finishes first: one that moves, or has moved and is not scored yet. None
+        where the recording can only be sealed, and so scored, by the next run.
+        """
+        trial, rollout = self._writer.current(), self._sequencer.rollout
+        if rollout is not None and rollout.given_up:
+            return None
         return trial if trial is not None and trial.state in (State.RUNNING, State.SCORING) else None
 
     def _end_run(self, message: Message, now_ns: int, step: Step) -> None:

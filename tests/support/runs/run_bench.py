@@ -30,9 +30,11 @@ class Bench:
         recovered: Sequence[str] | None = None,
         ask_arms: bool = False,
         here: bool = True,
+        attended: bool = True,
     ) -> None:
         """clock: of a bench before this one. recovered: what was concluded when the run was started again. ask_arms: it
-        begins by asking whether every arm answers; here: in simulated time, in this process.
+        begins by asking whether every arm answers; here: in simulated time, in this process. attended: by
+        people.
         """
         self.campaign, self.clock = campaign, clock or ManualClock(100 * SECOND)
         self.lines: list[str] = []
@@ -51,7 +53,8 @@ class Bench:
         sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
         setup = Setup(cell=campaign.cell, fixture=campaign.fixture)
         readiness = Readiness(writer, arms, setup, here=here, wanted=ask_arms)
-        self.node = RunNode(writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, readiness=readiness)
+        given = {"readiness": readiness, "attended": attended}
+        self.node = RunNode(writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, **given)
 
     @property
     def now_ns(self) -> int:
