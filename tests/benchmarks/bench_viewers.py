@@ -20,9 +20,9 @@ import numpy as np
 import pytest
 from support.runs.campaigns import make_campaign, policy
 from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
-from support.runs.watchers import Watchers
 from support.screens.rerun_files import family
 from support.screens.terminal import Terminal
+from support.screens.watchers import Watchers
 
 from labctl.bus import encode
 from labctl.clock import SECOND

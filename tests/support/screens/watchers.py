@@ -1,6 +1,6 @@
 """Many who look on at a live run: processes that attach read-only and read as often as a console does.
 
-    python -c 'from support.runs.watchers import main; main()' FOLDER NUMBER
+    python -c 'from support.screens.watchers import main; main()' FOLDER NUMBER
 
 prints "heard" once for each that has been told the run's state. All are of one process group.
 """
@@ -19,7 +19,7 @@ from labctl.ui.console.attached import PUMP_S
 from support.machine.processes import end_with_parent
 
 BESIDE = 10  # niceness: what a run itself spends on them is looked at, not who of a full machine gets its turn
-START = "from support.runs.watchers import main; main()"
+START = "from support.screens.watchers import main; main()"
 
 
 def main() -> None:
