@@ -19,10 +19,12 @@ from labctl.clock import SECOND, MonotonicClock, began
 from labctl.errors import StateError
 from labctl.people.acting import acting
 from labctl.store.lab_folder import campaign_folder
+from labctl.store.locks import OF_CAMPAIGN, held_by, holder
 
 RUN = example("labctl run first", "labctl run first --headless", "labctl run first --headless --simulated-time")
 STOP = example("labctl stop first", "labctl stop first --now")
 ANSWER_S = 5
+UNKNOWN_S = 20  # as long as a run may take to begin, or to let go
 NOW_S = 60  # a video's last frames and its digest
 STANDS = "Ctrl-C leaves this request standing; --now ends the run at once"
 
@@ -134,22 +136,31 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     that does not end although it should at once.
     """
     from labctl.core.trial import tally
-    from labctl.runtime.attach import is_there, run_of
+    from labctl.runtime.attach import cut_off, is_there, run_of
     from labctl.store.verifying.verified import in_passing
 
-    going, clock = run_of(folder), MonotonicClock()
+    clock = MonotonicClock()
+    until, going, cut = clock.now_ns() + UNKNOWN_S * SECOND, run_of(folder), cut_off(folder)
+    while going is None and cut is None and (unknown := _unknown(folder)):
+        if clock.now_ns() > until:
+            raise StateError(
+                f"a run has {folder.name} (process {unknown}) and does not say how it can be reached: it still begins "
+                f"or ends, or its run.json is gone; kill {unknown} ends it in order"
+            )
+        clock.sleep_until(clock.now_ns() + SECOND // 5)
+        going, cut = run_of(folder), cut_off(folder)
+    going = going or cut
     if going is None:
         yield f"no run of {folder.name} is going"
         return
     pid = int(going["pid"])
     since = began(pid)
-    if "sockets" in going:
+    if cut is not None:
+        yield _signal_cut_off(folder, pid, now=now)
+    elif "sockets" in going:
         yield _ask(folder, who, now=now)
     else:
-        from labctl.runtime.hosting.ending import LEAVE
-
-        with suppress(ProcessLookupError):  # it ended in this moment
-            os.kill(pid, signal.SIGTERM if now else LEAVE)
+        _signal(pid, now=now)
     until = clock.now_ns() + NOW_S * SECOND if now else None
     while is_there(pid) and began(pid) == since:
         if until is not None and clock.now_ns() > until:
@@ -159,6 +170,31 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
         clock.sleep_until(clock.now_ns() + SECOND // 5)
     with in_passing(folder) as campaign:
         yield f"the run of {folder.name} has ended: {tally(campaign.state)}; go on with: labctl run {folder.name}"
+
+
+def _signal(pid: int, *, now: bool) -> None:
+    from labctl.runtime.hosting.ending import LEAVE
+
+    with suppress(ProcessLookupError):  # it ended in this moment
+        os.kill(pid, signal.SIGTERM if now else LEAVE)
+
+
+def _signal_cut_off(folder: Path, pid: int, *, now: bool) -> str:
+    """End a run that no message reaches, if it is the process that has the campaign. Raises StateError."""
+    if held_by(folder / OF_CAMPAIGN) != pid:
+        raise StateError(
+            f"the run of {folder.name} (process {pid}) cannot be reached, the folder of its sockets is gone, and it "
+            f"cannot be told whether that process still has the campaign; if it is the run, kill {pid} ends it in order"
+        )
+    _signal(pid, now=now)
+    cut = f"the folder of the sockets of {folder.name}'s run is gone: it was sent a signal (process {pid})"
+    return f"{cut}, and ends at once" if now else f"{cut}, and ends after the trial that runs and its score; {STANDS}"
+
+
+def _unknown(folder: Path) -> int | None:
+    """The process of a run that has the campaign and says nothing of itself: one that begins, or that ends."""
+    pid = held_by(folder / OF_CAMPAIGN)
+    return pid if pid is not None and holder(folder / OF_CAMPAIGN).startswith("run ") else None
 
 
 def _ask(folder: Path, who: str, *, now: bool) -> str:

@@ -130,7 +130,7 @@ class Rollout:
     unseen: dict[str, str] = field(default_factory=dict[str, str])  # stream of a camera or sensor without any -> why
     gaps: list[GapBody] = field(default_factory=list[GapBody])  # journalled while the episode went on
     void: bool = field(default=False, init=False)  # by a person, after it ended; its recording is sealed all the same
-    given_up: bool = field(default=False, init=False)  # it cannot be sealed by this run; the next one does
+    given_up: str = field(default="", init=False)  # why it cannot be sealed by this run; the next one does
     driven: int | None = None  # number of the intervention in which a hand device has the robot
     hand: Hand | None = None  # of a person's trial: what their device says (`devices.ByHand`)
     _phase: Phase = field(default=Phase.ARMING, init=False)

@@ -7,7 +7,8 @@ May not: hold the journal, the campaign or its ledger: screens are drawn from it
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import inf
 
 from labctl.clock import SECOND, Anchor
 from labctl.core.event_bodies import OperationRecorded, RecordingSealed, StageReached, body_of
@@ -80,7 +81,7 @@ class Hours:
         stretch = self._count(Anchor(event.at_ns, event.wall, event.boot), operators)
         alone = kind in _NO_RUN or (kind == Kind.HOLD_RAISED and event.body["code"] == LOOK_SAID_STOP)
         concluded = kind in (Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED)
-        if kind in _CONCLUDES or alone:
+        if kind in _CONCLUDES or kind in _EITHER or alone:
             self._tail.append((event, stretch))
         else:
             self._tail.clear()
@@ -126,33 +127,55 @@ class Hours:
             self._reset = len(self.spent)
         self._doing, self._trial = doing, None if doing == "reset" else trial
 
-    def _forget(self, entries: Sequence[Sequence[int | None]]) -> None:
-        """Of each choice the longest stretch; one that was not counted is as long as can be."""
-        for choice in entries:
-            if choice and None not in choice:
-                index = max((i for i in choice if i is not None), key=lambda i: self.spent[i].seconds)
+    def _forget(self, times: Sequence[Dead]) -> None:
+        """Of each time the longest stretch, and all behind it but what a start took to conclude; one that was not
+        counted is as long as can be.
+        """
+        for dead in times:
+            longest = max(dead.until, key=self._seconds, default=None)
+            choice = [*dead.before, longest]
+            began = max(range(len(choice)), key=lambda i: (self._seconds(choice[i]), i))
+            for index in sorted((i for i in choice[began:] if i is not None), reverse=True):
                 del self.spent[index]
                 self._reset -= index < self._reset
 
+    def _seconds(self, stretch: int | None) -> float:
+        return inf if stretch is None else self.spent[stretch].seconds
 
-def dead_stretches(tail: Sequence[tuple[Event, int | None]]) -> list[list[int | None]]:
-    """The stretches in which no process ran, before what was written after a kill. tail: the last entries of kinds that
-    a start, a closing or another command writes, each with the stretch before it; the last is theirs.
 
-    For each time in which none ran the stretches of which one is it, the longest; the latest time first. What a start
-    wrote is known by its count (`RunStarted.recovered`), what a closing did by its one time; a start that was killed in
-    its turn by what only a start concludes.
+@dataclass(frozen=True, slots=True)
+class Dead:
+    """A time in which no process ran. It ends with one of the stretches `until`, the longest. It began with that one or
+    with one of those `before`, in order, which lie before entries that the run or, after it was killed, another command
+    wrote: with the longest of all.
+    """
+
+    before: Sequence[int | None]
+    until: Sequence[int | None]
+
+
+def dead_stretches(tail: Sequence[tuple[Event, int | None]]) -> list[Dead]:
+    """The times in which no process ran, before what was written after a kill, the latest first. tail: the last entries
+    of kinds that a start, a closing or another command writes, each with the stretch before it; the last is theirs.
+
+    What a start wrote is known by its count (`RunStarted.recovered`), what a closing did by its one time; a start that
+    was killed in its turn by what only a start concludes.
     """
     own = _first_of_last(tail)
     from_ = _back(tail, own, (Kind.GAP,) if tail[own][0].kind == Kind.RECORDING_SEALED else ())
     if tail[-1][0].kind == Kind.CAMPAIGN_CLOSED:  # which had a recording sealed before, that a run had left
         from_ = _back(tail, own, (Kind.GAP, Kind.RECORDING_SEALED))
-    found = [[stretch for _, stretch in tail[from_ : own + 1]]]
+    found = [_dead(tail, from_, own)]
     earlier = next((i for i in range(from_) if _only_a_start(tail[i][0])), None)
     if earlier is not None:
         first = _back(tail, earlier, (Kind.GAP, Kind.RECORDING_SEALED))
-        found.append([stretch for _, stretch in tail[first : earlier + 1]])
+        found.append(_dead(tail, first, earlier))
     return found
+
+
+def _dead(tail: Sequence[tuple[Event, int | None]], first: int, last: int) -> Dead:
+    before = _back(tail, first, tuple(_EITHER))
+    return Dead([stretch for _, stretch in tail[before:first]], [stretch for _, stretch in tail[first : last + 1]])
 
 
 def _first_of_last(tail: Sequence[tuple[Event, int | None]]) -> int:
@@ -197,5 +220,11 @@ _CONCLUDES: frozenset[str] = frozenset(
     }
 )
 _NO_RUN: frozenset[str] = frozenset(  # commands write them that hold the campaign's lock: no run goes then
-    {Kind.LOOK_TAKEN, Kind.MEDIA_STORED, Kind.MEDIA_TRIMMED, Kind.CAMPAIGN_UNBLINDED}
+    {Kind.LOOK_TAKEN, Kind.MEDIA_STORED, Kind.MEDIA_TRIMMED, Kind.CAMPAIGN_UNBLINDED, Kind.WITNESS_STATED}
+)
+_EITHER: frozenset[str] = frozenset(  # the run writes them, or where none goes the command itself
+    {
+        *(Kind.PRACTICE_RECORDED, Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED, Kind.OUTCOME_JUDGED),
+        *(Kind.OUTCOME_CORRECTED, Kind.PREFERENCE_STATED),
+    }
 )

@@ -80,13 +80,30 @@ def ask(asked: ArmQuestion, *, here: bool = False) -> ArmAnswer:
     return _guarded(asked) if here or simulated else _in_a_process(asked)
 
 
+def at_most_s(asked: ArmQuestion) -> float:
+    """For how long `ask` waits for an answer at most; 0 where it asks in its own process, which nothing bounds."""
+    try:
+        if find_driver(asked.driver).startswith(SIMULATED):
+            return 0.0
+    except LabctlError:
+        return 0.0
+    return _patience_s(asked) + (CONNECT_S if _elsewhere(asked) else 0.0)
+
+
+def _patience_s(asked: ArmQuestion) -> float:
+    card = asked.card
+    return SPARE_S if card is None else SPARE_S + 2 * card.server.ready_s + ANSWERS * card.timing.give_up_s
+
+
+def _elsewhere(asked: ArmQuestion) -> bool:
+    """Whether somebody else keeps the server up that is to be asked."""
+    return asked.card is not None and not asked.only_load and not asked.card.server.start
+
+
 def _in_a_process(asked: ArmQuestion) -> ArmAnswer:
-    card, patience_s = asked.card, SPARE_S
-    if card is not None:
-        elsewhere = not asked.only_load and not card.server.start
-        if elsewhere and (refused := nobody_there(str(asked.options.get("endpoint", "")))):
-            return {"problem": refused}
-        patience_s += 2 * card.server.ready_s + ANSWERS * card.timing.give_up_s
+    if _elsewhere(asked) and (refused := nobody_there(str(asked.options.get("endpoint", "")))):
+        return {"problem": refused}
+    patience_s = _patience_s(asked)
     given = asked.model_copy(update={"parent": os.getpid()}).model_dump_json()
     answer, ended = json_answer("labctl.nodes.asking:ask_main", given, patience_s)
     if answer:

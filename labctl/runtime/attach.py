@@ -188,21 +188,33 @@ class Contact(TypedDict):
 
 def run_of(folder: Path) -> Contact | None:
     """What the run of a campaign that is going says of itself: pid, and the folder of its sockets unless it is in
-    simulated time. None when none is going.
+    simulated time. None when none is going, or one that is cut off.
     """
+    found, cut = _told_of(folder)
+    return None if cut else found
+
+
+def cut_off(folder: Path) -> Contact | None:
+    """The same of a run that is going although the folder of its sockets is gone: nobody attaches to it any more."""
+    found, cut = _told_of(folder)
+    return found if cut else None
+
+
+def _told_of(folder: Path) -> tuple[Contact | None, bool]:
+    """A run that is going, and whether the folder of its sockets is gone."""
     try:
         found = json.loads((folder / CONTACT).read_text("utf-8"))
         pid, written_s = int(found["pid"]), (folder / CONTACT).stat().st_mtime
         gone = "sockets" in found and not Path(found["sockets"]).is_dir()
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
-        return None
+        return None, False
     if not 0 < pid < 2**31:  # no process; a signal to 0 or below goes to many
-        return None
+        return None, False
     if found.get("began") is not None:
         another = found["began"] != began(pid)  # which has the id of a run that was killed
     else:  # of before November 2026
         another = not began_before(pid, written_s)
-    return None if another or gone or not is_there(pid) else found
+    return (None, False) if another or not is_there(pid) else (found, gone)
 
 
 def wait_for_run(folder: Path, clock: Clock, *, patience_ns: int = WAIT_NS) -> None:
@@ -219,7 +231,12 @@ def wait_for_run(folder: Path, clock: Clock, *, patience_ns: int = WAIT_NS) -> N
 
 
 def _contact(folder: Path) -> Contact:
-    name, found = folder.name, run_of(folder)
+    name, (found, cut) = folder.name, _told_of(folder)
+    if found is not None and cut:
+        raise StateError(
+            f"the run of {name} goes on (process {found['pid']}) and cannot be reached: the folder of its sockets, "
+            f"{found.get('sockets')}, is gone; end it with: labctl stop {name}"
+        )
     if found is None and (folder / CONTACT).exists():
         raise StateError(f"the run of {name} has ended without a word; start it again with: labctl run {name}")
     if found is None:

@@ -336,8 +336,8 @@ class EpisodeSequencer:
     def _give_up(self, why: str) -> None:
         """This run cannot seal it; a trial that was voided goes on once a person acknowledged that."""
         again = "end this run and start it again: it seals what is on disk"
-        self._writer.log(Kind.CELL_FAULTED, {"reason": f"{why}; {again}"})
-        self._current.given_up = True
+        self._current.given_up = f"{why}; {again}"
+        self._writer.log(Kind.CELL_FAULTED, {"reason": self._current.given_up})
         if self._current.void:
             self.rollout = None
 

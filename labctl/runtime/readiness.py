@@ -3,20 +3,22 @@
 May not: name an arm, say anything before all of them were asked, or show which did not answer, or when.
 
 All are asked one after the other, in the order of the protocol, which has nothing to do with the order of trials; what
-is shown is one number at the end. Why one did not answer is kept with the seal.
+is shown is one clock for all of them, and one number at the end. Why one did not answer is kept with the seal.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from labctl.bus import Message, Step, Work
+from labctl.clock import SECOND
 from labctl.config.cell_schema import Setup
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import ARMS_UNREADY, LOOK_SAID_STOP, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
-from labctl.nodes.asking import ArmAnswer, ArmQuestion, ask
+from labctl.nodes.asking import ArmAnswer, ArmQuestion, ask, at_most_s
 from labctl.runtime.campaign_writer import CampaignWriter
 
 ASKED = "asked"
@@ -44,20 +46,22 @@ class Readiness:
         rules = writer.campaign.cell.readiness
         self._due = wanted and rules.ask_arms
         self._asking = False
+        self._began_ns = 0
         most = writer.opened["max_voids"]  # no trial is lost before somebody looked
         self._alike = min(rules.like_voids, most) if rules.like_voids else 0
 
-    def advance(self, step: Step) -> None:
+    def advance(self, now_ns: int, step: Step) -> None:
         """Begin to ask, once a start. The call may take as long as every server takes to start."""
         if self._due and not self._asking:
-            self._due, self._asking = False, True
+            self._due, self._asking, self._began_ns = False, True, now_ns
             step.work.append(Work(self._ask_all, ASKED, alone=True))
 
     def _ask_all(self) -> list[tuple[str, ArmAnswer]]:
-        return [
-            (arm.name, ask(ArmQuestion.of(self._setup, arm.controller, arm.options), here=self._here))
-            for arm in self._arms.values()
-        ]
+        return [(name, ask(question, here=self._here)) for name, question in self._questions()]
+
+    def _questions(self) -> Iterator[tuple[str, ArmQuestion]]:
+        for arm in self._arms.values():
+            yield arm.name, ArmQuestion.of(self._setup, arm.controller, arm.options)
 
     def hear(self, message: Message) -> None:
         """All were asked."""
@@ -84,13 +88,25 @@ class Readiness:
         """Somebody put right what was wrong: all are asked again."""
         self._due = True
 
-    @property
-    def hold(self) -> Hold | None:
-        """Against any motion while they are asked."""
+    def hold(self, now_ns: int) -> Hold | None:
+        """Against any motion while they are asked. Its clock is that of all: from the first question, to when the last
+        is over at the latest; with what an arm takes of that nobody is told apart.
+        """
         if not (self._due or self._asking):
             return None
         text = f"all {len(self._arms)} arms are asked, one after another, whether they answer"
-        return Hold("arms_asked", text, "nothing to do: wait until all were asked", awaited=True)
+        most_s = 0.0 if self._here else self._most_s
+        if not most_s:
+            return Hold("arms_asked", text, "nothing to do: wait until all were asked", awaited=True)
+        since_s = (now_ns - self._began_ns) / SECOND if self._asking else 0.0
+        told = f"{_clock(since_s)} so far, {_clock(max(0.0, most_s - since_s))} left at most"
+        whole = f"{text}, within {_clock(most_s)}"
+        return Hold("arms_asked", whole, f"nothing to do: wait until all were asked; {told}", awaited=True)
+
+    @cached_property
+    def _most_s(self) -> float:
+        """How long asking takes at most, where every server hangs."""
+        return sum(at_most_s(question) for _, question in self._questions())
 
     def look(self) -> None:
         """Raise a hold when as many like voids followed each other as the cell allows."""
@@ -107,3 +123,9 @@ class Readiness:
         """Why a run that no person attends cannot go on, in words; "" while it can."""
         holds = self._writer.state.holds
         return next((holds[code] for code in NEEDS_A_LOOK if code in holds), "")
+
+
+def _clock(seconds: float) -> str:
+    """0:31 or 12:40."""
+    minutes, rest = divmod(int(seconds), 60)
+    return f"{minutes}:{rest:02}"

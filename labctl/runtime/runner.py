@@ -128,7 +128,7 @@ class RunNode:
             if self._liveness.alive("arm") and not self._shutting_down:
                 self._staging.advance(self._writer.current(), now_ns, step)
         self._scene.advance(self._writer.current(), self._staging.done, self._liveness.alive, step)
-        self._readiness.advance(step)
+        self._readiness.advance(now_ns, step)
         self._seal.advance(self._writer.current(), now_ns, step)
         self._readiness.look()
         if not self._attended:
@@ -226,7 +226,7 @@ class RunNode:
     def _holds(self, now_ns: int, act: Verb) -> list[Hold]:
         found = holds(self._snapshot(now_ns), self._limits, act)
         sealing = being_sealed(self._sequencer.rollout)
-        found += [hold for hold in (sealing, self._readiness.hold, self._seal.hold) if hold is not None]
+        found += [hold for hold in (sealing, self._readiness.hold(now_ns), self._seal.hold) if hold is not None]
         if self._ended_by:
             again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))
@@ -299,7 +299,7 @@ class RunNode:
         """Journal that this run ended in order, and say how to go on. A killed run leaves no such entry. False when it
         was asked to end. Raises Held for one without a person that ends at a hold.
         """
-        held = "" if self._attended else self._readiness.unattended() or self._seal.unattended()
+        held = "" if self._attended else self._unattended()
         reason = "held" if held else "asked" if self._shutting_down else "no trial is left"
         self._writer.log(Kind.RUN_STOPPED, {"reason": reason}, who=self._ended_by or None)
         name = self._writer.campaign.folder.name
@@ -310,13 +310,22 @@ class RunNode:
         return not self._shutting_down
 
     def _leave_unattended(self, now_ns: int, step: Step) -> None:
-        why = self._readiness.unattended() or self._seal.unattended()
-        if why and not self._shutting_down and not self._awaited():
+        if self._unattended() and not self._shutting_down and not self._awaited():
             self._shut_down(now_ns, step)
 
+    def _unattended(self) -> str:
+        """Why a run that no person attends cannot go on, in words; "" while it can."""
+        rollout = self._sequencer.rollout
+        left = rollout.given_up if rollout is not None else ""
+        return self._readiness.unattended() or self._seal.unattended() or left
+
     def _awaited(self) -> Trial | None:
-        """The trial that a run which is to end finishes first: one that moves, or has moved and is not scored yet."""
-        trial = self._writer.current()
+        """The trial that a run which is to end finishes first: one that moves, or has moved and is not scored yet. None
+        where the recording can only be sealed, and so scored, by the next run.
+        """
+        trial, rollout = self._writer.current(), self._sequencer.rollout
+        if rollout is not None and rollout.given_up:
+            return None
         return trial if trial is not None and trial.state in (State.RUNNING, State.SCORING) else None
 
     def _end_run(self, message: Message, now_ns: int, step: Step) -> None:

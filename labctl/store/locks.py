@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -90,6 +91,23 @@ def holder(path: Path) -> str:
     except (OSError, ValueError):
         return ""
     return verb if there else ""
+
+
+def held_by(path: Path) -> int | None:
+    """The process that holds a lock at this moment and wrote its id there, as the kernel has it: it has that very file
+    open, and locked. None where nobody does, or where that process is another user's. Nothing is locked by asking.
+    """
+    try:
+        pid, here = int(path.read_text("utf-8").partition(" ")[0]), path.stat()
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # it was closed meanwhile
+                if os.path.samestat(descriptor.stat(), here):
+                    lines = Path(f"/proc/{pid}/fdinfo/{descriptor.name}").read_text().splitlines()
+                    if any(line.startswith("lock:") and " FLOCK " in line for line in lines):
+                        return pid
+    except (OSError, ValueError):
+        return None
+    return None
 
 
 def campaign_lock(folder: Path, verb: str, clock: Clock | None = None) -> Lock:

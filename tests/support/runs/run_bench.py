@@ -29,9 +29,12 @@ class Bench:
         clock: ManualClock | None = None,
         recovered: Sequence[str] | None = None,
         ask_arms: bool = False,
+        here: bool = True,
+        attended: bool = True,
     ) -> None:
         """clock: of a bench before this one. recovered: what was concluded when the run was started again. ask_arms: it
-        begins by asking whether every arm answers.
+        begins by asking whether every arm answers; here: in simulated time, in this process. attended: by
+        people.
         """
         self.campaign, self.clock = campaign, clock or ManualClock(100 * SECOND)
         self.lines: list[str] = []
@@ -49,8 +52,9 @@ class Bench:
         arms = {arm.name: arm for arm in campaign.protocol.arm}
         sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
         setup = Setup(cell=campaign.cell, fixture=campaign.fixture)
-        readiness = Readiness(writer, arms, setup, here=True, wanted=ask_arms)
-        self.node = RunNode(writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, readiness=readiness)
+        readiness = Readiness(writer, arms, setup, here=here, wanted=ask_arms)
+        given = {"readiness": readiness, "attended": attended}
+        self.node = RunNode(writer, sequencer, self.liveness, run_id=1, free_gb=lambda: 100.0, **given)
 
     @property
     def now_ns(self) -> int:

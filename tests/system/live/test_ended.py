@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -148,6 +150,23 @@ def test_stop_now_ends_the_episode_and_the_run(tmp_path: Path, time: str) -> Non
         assert run.wait(timeout=60) == 0
     assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["shutdown"]
     assert len(of_kind(folder, Kind.RECORDING_SEALED)) == 1 and not of_kind(folder, Kind.OUTCOME_RECORDED)
+
+
+@pytest.mark.real_time
+@pytest.mark.thorough
+def test_stop_ends_a_run_whose_sockets_somebody_removed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A cleaner of /tmp took their folder: the run goes on recording, hears no console, and ends in order."""
+    folder = campaign(tmp_path, "--real-time")
+    with run_on_a_terminal(folder, "--real-time") as (run, _):
+        wait_for("go", lambda: of_kind(folder, Kind.GO))
+        shutil.rmtree(json.loads((folder / "run.json").read_text())["sockets"])
+        assert call(["run", str(folder), "--headless"]) == 1
+        assert "labctl stop trial-run" in capsys.readouterr().err
+        assert call(["stop", str(folder), "--now"]) == 0
+        assert run.wait(timeout=60) == 0
+    assert "sockets of trial-run's run is gone" in capsys.readouterr().out
+    assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["shutdown"]
+    assert len(of_kind(folder, Kind.RECORDING_SEALED)) == 1
 
 
 def test_stop_of_a_campaign_that_nobody_runs_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -189,6 +189,52 @@ def test_what_another_command_writes_after_a_kill_is_no_time_of_the_run_that_was
     assert total["total_s"] == pytest.approx(216 + 60 + 30 + 6 + 30 + 20)
 
 
+PRACTISED = {"person": "ana", "object": "towels", "moved": 4, "staged": 4, "duration_s": 60.0, "note": ""}
+
+
+@pytest.mark.parametrize("rest_s", [(7200, 60, 1800), (7200, 3600, 10), (40, 7200, 20)])
+def test_practice_written_down_after_a_kill_is_no_time_of_the_run_that_was_killed(
+    night: Night, rest_s: tuple[float, float, float]
+):
+    """The run or, where none goes, `labctl practice` itself writes such an entry: its hours were counted as the run's.
+    The longest stretch, by which a killed run's time is bounded, has the kill, and behind it nothing ran.
+    """
+    night.whole("t-0")
+    night.tell(5, Kind.NOTE, text="supper")
+    first_s, second_s, start_s = rest_s
+    night.tell(first_s, Kind.PRACTICE_RECORDED, **PRACTISED)
+    night.tell(second_s, Kind.PRACTICE_RECORDED, **PRACTISED)
+    night.start(start_s)
+    night.whole("t-1")
+    alive_s = first_s if first_s < second_s else 0  # the first was written by the run
+    total = hours(night.record)["total"]
+    assert total["by"]["reset"] == pytest.approx(2 * 60 + 5 + alive_s)
+    assert total["total_s"] == pytest.approx(2 * 216 + 5 + alive_s)
+
+
+def test_practice_and_reviews_of_a_run_that_goes_on_are_of_its_time(night: Night):
+    night.whole("t-0")
+    night.tell(30, Kind.PRACTICE_RECORDED, **PRACTISED)
+    night.tell(20, Kind.OUTCOME_CONFIRMED, "t-0", "e-t-0", note="")
+    night.whole("t-1")
+    assert hours(night.record)["total"]["total_s"] == pytest.approx(2 * 216 + 50)
+
+
+def test_what_is_reviewed_between_a_kill_and_what_the_next_start_concludes_is_no_time_of_either(night: Night):
+    night.whole("t-0")
+    night.begin("t-1")
+    night.tell(30, Kind.ITEM_COUNTED, "t-1", "e-t-1", moved=1, t_ns=0)
+    sign_ns = round(night.now_s * SECOND)
+    night.tell(1200, Kind.OUTCOME_CONFIRMED, "t-0", "e-t-0", note="")
+    night.tell(60, Kind.PRACTICE_RECORDED, **PRACTISED)
+    night.tell(600, Kind.EPISODE_ENDED, "t-1", "e-t-1", reason="process_lost", end_ns=sign_ns)
+    night.tell(1, Kind.RECORDING_SEALED, "t-1", "e-t-1", streams={}, root="0" * 64, videos={}, gaps=0)
+    night.start(1, recovered=["ended", "sealed"])
+    night.score("t-1")
+    by = hours(night.record)["total"]["by"]
+    assert by["running"] == pytest.approx(100 + 30) and by["scoring"] == pytest.approx(20 + 1 + 1 + 20)
+
+
 def test_a_look_that_says_stop_ends_the_time_of_a_killed_run_at_its_last_entry(night: Night):
     night.whole("t-0")
     night.tell(5, Kind.NOTE, text="supper")

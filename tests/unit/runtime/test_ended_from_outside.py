@@ -14,8 +14,9 @@ from support.runs.run_bench import Bench
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
-from labctl.core.trial import State
-from labctl.errors import StorageError
+from labctl.core.rollout import CLOSE_PATIENCE_NS
+from labctl.core.trial import State, fold
+from labctl.errors import Held, StorageError
 from labctl.messages.processes import EndRun
 from labctl.runtime import campaign_run
 from labctl.runtime.hosting.store_copy import StoreCopy
@@ -152,3 +153,31 @@ def test_a_request_that_does_not_say_who_asks_is_refused(bench):
     step = bench.node.step(bench.now_ns, [Message("run", "end_run", {"now": True}, sender="x")])
     assert [line for line in step.refused if "who is missing" in line]
     assert not bench.node.finished
+
+
+def never_delivered(bench: Bench) -> None:
+    running(bench)
+    bench.command("end", reason="operator")
+    bench.wait(CLOSE_PATIENCE_NS + SECOND)
+    assert "the recorder did not deliver" in (fold(bench.events()).faulted or "")
+
+
+def test_a_trial_that_only_the_next_run_can_seal_is_not_waited_for(bench: Bench) -> None:
+    """It cannot be scored in this run: `labctl stop`, which the screen asks for, waited for a score that never came."""
+    never_delivered(bench)
+    assert "at once" in ask(bench)
+    bench.wait(SEALING_NS)
+    assert bench.node.finished and left(bench) == ("lea", "asked")
+
+
+def test_a_run_that_nobody_attends_ends_where_only_the_next_one_can_seal(tmp_path: Path) -> None:
+    """A recorder that was killed left it "sealing" for ever, with a robot that nobody looked at."""
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], items=1).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        bench = Bench(campaign, attended=False)
+        never_delivered(bench)
+        bench.wait(SEALING_NS)
+        assert bench.node.finished
+        with pytest.raises(Held, match=r"the recorder did not deliver; end this run.*go on with: labctl run trial-run"):
+            bench.node.leave()
+        assert bench.events()[-1].body["reason"] == "held"

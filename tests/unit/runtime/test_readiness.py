@@ -6,15 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.policies.cards import card
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.run_bench import Bench
 
 from labctl.bus import Message
 from labctl.cli import call
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Setup
 from labctl.core.events import Kind
 from labctl.core.trial import State, Trial, fold
 from labctl.errors import Held
+from labctl.nodes.asking import ANSWERS, CONNECT_S, SPARE_S, ArmQuestion, at_most_s
 from labctl.runtime.campaign_run import run_campaign
 from labctl.runtime.hosting.simulated_host import finish_work
 from labctl.store.campaign import Campaign
@@ -53,6 +56,43 @@ def test_nothing_moves_before_all_were_asked(tmp_path: Path) -> None:
         bench.stage()
     notes = (opened.folder / "seal/readiness.log").read_text()
     assert '"zebra"' in notes and (opened.folder / "seal/readiness.log").stat().st_mode & 0o077 == 0
+
+
+def test_whoever_waits_for_them_sees_one_clock_for_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that hangs keeps everybody waiting for minutes: of how many nothing was said."""
+    monkeypatch.setattr("labctl.runtime.readiness.at_most_s", lambda question: 100.5)
+    with Campaign.open(campaign(tmp_path, DYING), writer=True) as opened:
+        bench = Bench(opened, ask_arms=True, here=False)
+        bench.begin_session()
+
+        def told() -> tuple[str, str]:
+            (hold,) = [hold for hold in bench.shown()["holds"] if hold["code"] == "arms_asked"]
+            return hold["text"], hold["clears"]
+
+        before = told()
+        bench.wait(65 * SECOND)
+        later = told()
+        bench.wait(300 * SECOND)
+        late = told()
+    assert before[0] == later[0] == late[0], "a line for each second would be printed"
+    assert before[0].endswith("whether they answer, within 5:01") and before[1].endswith(
+        "0:00 so far, 5:01 left at most"
+    )
+    assert later[1].endswith("1:05 so far, 3:56 left at most")
+    assert late[1].endswith("6:05 so far, 0:00 left at most")
+    assert not any(name in str([before, later, late]) for name in ("human", "zebra", "okapi"))
+
+
+def test_how_long_an_arm_is_asked_at_most_is_known_before(tmp_path: Path) -> None:
+    given = card(ready=60.0, give_up=4.0)
+    with Campaign.open(campaign(tmp_path)) as opened:
+        setup = Setup(cell=opened.cell, fixture=opened.fixture)
+        dying = ArmQuestion.of(setup, "support.policies.dying_policy:build", {})
+        carded = ArmQuestion.of(setup, "support.policies.dying_policy:build", {"card": given})
+        here, unknown = ArmQuestion.of(setup, "sim_policy", {}), ArmQuestion.of(setup, "no_such_driver", {})
+        assert at_most_s(dying) == SPARE_S
+        assert at_most_s(carded) == CONNECT_S + SPARE_S + 2 * 60.0 + ANSWERS * 4.0
+        assert at_most_s(here) == at_most_s(unknown) == 0.0
 
 
 def test_an_arm_that_does_not_answer_is_a_hold_that_names_none(bench: Bench) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from labctl.clock import SECOND, ManualClock
 from labctl.errors import StateError, StorageError
-from labctl.store.locks import Lock, campaign_lock, cell_lock, holder, lab_lock
+from labctl.store.locks import Lock, campaign_lock, cell_lock, held_by, holder, lab_lock
 
 HOLD = """
 import sys
@@ -111,3 +111,17 @@ def test_who_holds_a_lock_is_asked_without_locking_it(tmp_path: Path) -> None:
     assert holder(path) == ""
     path.write_text(f"{1 << 30} run first\n")
     assert holder(path) == "", "there is no such process"
+
+
+def test_who_holds_a_lock_at_this_moment_is_known_by_the_system_and_not_by_a_file(tmp_path):
+    path = tmp_path / ".lock"
+    assert held_by(path) is None
+    with campaign_lock(tmp_path, "run first"):
+        assert held_by(path) == os.getpid()
+        path.write_text("1 run first\n")
+        assert held_by(path) is None, "that process has it not"
+    path.write_text(f"{os.getpid()} run first\n")
+    with path.open():
+        assert held_by(path) is None, "open, and not locked"
+    path.write_text("nobody\n")
+    assert held_by(path) is None

@@ -45,6 +45,35 @@ def test_previews_that_nobody_takes_are_dropped_and_never_gathered(tmp_path: Pat
     assert numbers == sorted(numbers)
 
 
+@pytest.mark.parametrize(("process", "topic"), [("run", "@state"), ("arm", "@obs")])
+def test_of_what_is_published_a_bounded_number_waits_for_a_console_that_hangs(
+    tmp_path: Path, process: str, topic: str
+) -> None:
+    """Fifty of them, frozen for a night, cost a run no more memory than fifty frozen for a minute."""
+    publisher = Mailroom(tmp_path, process)
+    context = zmq.Context()
+    idle = [context.socket(zmq.SUB) for _ in range(3)]
+    try:
+        for one in idle:
+            one.subscribe(topic.encode())
+            one.connect(endpoint(tmp_path, f"{process}.pub"))
+        while not all(one.poll(20) for one in idle):  # until all are connected
+            publisher.send(Message(topic, "told", {"n": -1}))
+        for number in range(5 * MANY):
+            publisher.send(Message(topic, "told", {"n": number}))
+        kept = []
+        for one in idle:
+            numbers = []
+            while one.poll(200):
+                numbers.append(decode(one.recv_multipart()[1:]).body["n"])
+            assert numbers == sorted(numbers)
+            kept.append(len(numbers))
+    finally:
+        context.destroy(linger=0)
+        publisher.close()
+    assert max(kept) < 2 * MANY, "as many as two sockets and the system between them take, of 20,000"
+
+
 def test_what_is_no_message_is_refused_in_one_line_and_the_next_message_is_read(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
