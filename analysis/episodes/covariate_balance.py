@@ -20,7 +20,7 @@ from labctl.analysis.survival.curves import Floats, curve, rmst_with_error
 from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.survival.items_moved import moved_share
 from labctl.analysis.survival.ks import TIE, TINY
-from labctl.analysis.survival.resample import hashes, random_swaps, stream_key
+from labctl.analysis.survival.resample import hashes, parts_of, random_swaps, stream_key
 from labctl.analysis.table import UNKNOWN, Table
 
 
@@ -193,9 +193,10 @@ def sessions(table: Table, arm: str, seed: int = 0, perm: int = 9999) -> Session
 def _shuffled(values: Floats, groups: Sequence[np.ndarray], key: np.uint64, perm: int) -> Floats:
     """The values in random order within each group [perm, len(values)]; `groups` holds the places of each."""
     out = np.empty((perm, len(values)))
-    words = hashes(key, range(perm), range(len(values)))
-    for g in groups:
-        out[:, g] = values[g][np.argsort(words[:, g], axis=1, kind="stable")]
+    for part in parts_of(perm):
+        words = hashes(key, part, range(len(values)))
+        for g in groups:
+            out[part.start : part.stop, g] = values[g][np.argsort(words[:, g], axis=1, kind="stable")]
     return out
 
 
@@ -217,9 +218,8 @@ def _sides(arm: str, cells: Sequence[Cell], where: Sequence[Sequence[tuple[str, 
     moved, staged = (np.concatenate([getattr(p, name) for p, _ in met]).astype(float) for name in ("moved", "staged"))
     ends = list(itertools.accumulate((p.episodes for p, _ in met), initial=0))
     strata = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-    labels = random_swaps(
-        stream_key(seed, "sides", arm), range(perm), strata, [int(flags[s].sum()) for s in strata], len(flags)
-    )
+    key, counts = stream_key(seed, "sides", arm), [int(flags[s].sum()) for s in strata]
+    labels = np.concatenate([random_swaps(key, part, strata, counts, len(flags)) for part in parts_of(perm)])
 
     def gap(marked: np.ndarray) -> Floats:
         return (marked @ moved) / (marked @ staged) - (~marked @ moved) / (~marked @ staged)
