@@ -7,7 +7,7 @@ May not: correct for any of them. It prints how balanced they were and whether r
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +16,11 @@ from labctl.analysis.episodes.sensitivity import part_of
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell, cells_of
-from labctl.analysis.survival.curves import Floats, curve, rmst_with_error
+from labctl.analysis.survival.curves import Durations, Floats, curve, rmst_with_error
 from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.survival.items_moved import moved_share
 from labctl.analysis.survival.ks import TIE, TINY
-from labctl.analysis.survival.resample import hashes, random_swaps, stream_key
+from labctl.analysis.survival.resample import hashes, parts_of, random_swaps, stream_key
 from labctl.analysis.table import UNKNOWN, Table
 
 
@@ -127,18 +127,12 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999) 
     for (a, obj), found in table.cells().items():
         if a != arm:
             continue
-        names = [table.episodes[i].block or table.episodes[i].name for i in found]
-        for name in dict.fromkeys(names):
-            part = _matching(cells[a, obj], [n == name for n in names])
-            assert part is not None, "a block named by an episode has that episode"
-            met.append(
-                (
-                    min(i for i, n in zip(found, names, strict=True) if n == name),
-                    obj,
-                    name,
-                    rmst_with_error(part.durations, tau_ns)[0],
-                )
-            )
+        places: dict[str, list[int]] = {}
+        for place, i in enumerate(found):
+            places.setdefault(table.episodes[i].block or table.episodes[i].name, []).append(place)
+        parts = _by_episodes(cells[a, obj].durations, places.values())
+        for (name, own), part in zip(places.items(), parts, strict=True):
+            met.append((min(found[place] for place in own), obj, name, rmst_with_error(part, tau_ns)[0]))
     if len(met) < 3:
         return None
     met.sort()
@@ -168,7 +162,10 @@ def sessions(table: Table, arm: str, seed: int = 0, perm: int = 9999) -> Session
     if not names or "" in names or len(set(names)) < 2 or (np.concatenate(staged) == UNKNOWN).any():
         return None
     share, name, obj = np.concatenate(moved) / np.concatenate(staged), np.array(names), np.array(objects)
-    order = list(dict.fromkeys(sorted(names, key=[e.session for e in table.episodes].index)))
+    first: dict[str, int] = {}
+    for place, e in enumerate(table.episodes):
+        first.setdefault(e.session, place)
+    order = sorted(set(names), key=first.__getitem__)
     members = np.array([name == s for s in order], dtype=float)
     centred = share - sum(np.where(obj == o, share[obj == o].mean(), 0.0) for o in set(objects))
 
@@ -190,12 +187,25 @@ def sessions(table: Table, arm: str, seed: int = 0, perm: int = 9999) -> Session
     )
 
 
+def _by_episodes(durations: Durations, wanted: Iterable[Sequence[int]]) -> Iterator[Durations]:
+    """The rows of some episodes alone, of each of the sets wanted (places, rising): what all of them cost grows with
+    their rows, however many sets there are.
+    """
+    rows = np.argsort(durations.episode, kind="stable")
+    starts = np.searchsorted(durations.episode[rows], np.arange(durations.episodes + 1))
+    for places in wanted:
+        own = np.sort(np.concatenate([rows[starts[place] : starts[place + 1]] for place in places]))
+        number = np.searchsorted(np.array(places), durations.episode[own])
+        yield Durations(durations.time_ns[own], durations.event[own], number, len(places))
+
+
 def _shuffled(values: Floats, groups: Sequence[np.ndarray], key: np.uint64, perm: int) -> Floats:
     """The values in random order within each group [perm, len(values)]; `groups` holds the places of each."""
     out = np.empty((perm, len(values)))
-    words = hashes(key, range(perm), range(len(values)))
-    for g in groups:
-        out[:, g] = values[g][np.argsort(words[:, g], axis=1, kind="stable")]
+    for part in parts_of(perm):
+        words = hashes(key, part, range(len(values)))
+        for g in groups:
+            out[part.start : part.stop, g] = values[g][np.argsort(words[:, g], axis=1, kind="stable")]
     return out
 
 
@@ -217,9 +227,8 @@ def _sides(arm: str, cells: Sequence[Cell], where: Sequence[Sequence[tuple[str, 
     moved, staged = (np.concatenate([getattr(p, name) for p, _ in met]).astype(float) for name in ("moved", "staged"))
     ends = list(itertools.accumulate((p.episodes for p, _ in met), initial=0))
     strata = [np.arange(a, b) for a, b in itertools.pairwise(ends)]
-    labels = random_swaps(
-        stream_key(seed, "sides", arm), range(perm), strata, [int(flags[s].sum()) for s in strata], len(flags)
-    )
+    key, counts = stream_key(seed, "sides", arm), [int(flags[s].sum()) for s in strata]
+    labels = np.concatenate([random_swaps(key, part, strata, counts, len(flags)) for part in parts_of(perm)])
 
     def gap(marked: np.ndarray) -> Floats:
         return (marked @ moved) / (marked @ staged) - (~marked @ moved) / (~marked @ staged)

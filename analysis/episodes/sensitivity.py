@@ -5,6 +5,7 @@ May not: replace a headline number. Each of these stands beside it under its own
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -149,9 +150,9 @@ def part_of(cell: Cell, kept: np.ndarray) -> Cell:
         durations=of(cell.durations),
         observed=of(cell.observed),
         kind=cell.kind[rows],
-        cause=tuple(c for c, here in zip(cell.cause, rows, strict=True) if here),
+        cause=tuple(itertools.compress(cell.cause, rows.tolist())),
         ghost_ns=cell.ghost_ns[rows],
-        blocks=tuple(b for b, here in zip(cell.blocks, kept, strict=True) if here),
+        blocks=tuple(itertools.compress(cell.blocks, kept.tolist())),
         moved=cell.moved[kept],
         staged=cell.staged[kept],
         end_ns=cell.end_ns[kept],

@@ -7,7 +7,8 @@ relabelling, and `resample.py` says which there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,7 +18,17 @@ from labctl.analysis.family import STATISTICS
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.kernel import Given, Moments, PairValues, Request, Swap, moments, pair_values
+from labctl.analysis.survival.kernel import (
+    LANES,
+    Given,
+    Moments,
+    PairValues,
+    Request,
+    Swap,
+    moments,
+    pair_values,
+    together,
+)
 from labctl.analysis.survival.ks import BROUGHT, TIE, TINY, Pair, statistics
 from labctl.analysis.survival.resample import (
     BY_BLOCK,
@@ -37,6 +48,11 @@ from labctl.analysis.survival.studentised import (
     two_roles,
 )
 from labctl.analysis.survival.verdicts import holm, holm_errors
+
+Labels = Callable[[range], NDArray[np.bool_]]
+"""The labels of these replicates [replicates, units]: whether each unit is the first arm's."""
+FITTING, FEWEST = 1 << 20, 1024
+"""Labels that are laid out at once (8 bytes each, in several arrays), and the replicates that are so at least."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +110,15 @@ def relabellings(pair: Pair, seed: int, perm: int, worth: Floats | None = None) 
     doubled, request = two_roles(pair), pair.request
     if worth is not None:
         request = replace(request, brought=np.column_stack((request.brought, worth)))
-    draws = _draws(pair, seed, perm)
-    walks = [pair_values(pair.walk, draw, part, request) for draw, part in draws]
-    return Relabelled(walks, [moments(doubled, both_roles(draw), part) for draw, part in draws])
+    walks, roles = [], []
+    for draw, replicates in _draws(pair, seed, perm):
+        of_walk, of_roles = [], []
+        for labels, part, threads in _pieces(draw, replicates, len(pair.is_a)):
+            of_walk.append(pair_values(pair.walk, labels, part, request, threads=threads))
+            of_roles.append(moments(doubled, both_roles(labels), part, threads=threads))
+        walks.append(together(of_walk))
+        roles.append(together(of_roles))
+    return Relabelled(walks, roles)
 
 
 def permutation_test(
@@ -166,7 +188,11 @@ def relabelled(pair: Pair, worth: Floats, seed: int, perm: int) -> tuple[Floats,
     The observed labels come first, and the relabellings are those of `permutation_test`, carried by the same walk.
     """
     request = Request(0, (), worth)
-    walks = [pair_values(pair.walk, draw, part, request) for draw, part in _draws(pair, seed, perm)]
+    walks = [
+        pair_values(pair.walk, labels, part, request, threads=threads)
+        for draw, replicates in _draws(pair, seed, perm)
+        for labels, part, threads in _pieces(draw, replicates, len(pair.is_a))
+    ]
     return np.concatenate([w.sum_a for w in walks]), np.concatenate([w.sum_b for w in walks])
 
 
@@ -197,7 +223,7 @@ def _enumerable(pair: Pair, perm: int) -> bool:
     return True
 
 
-def _draws(pair: Pair, seed: int, perm: int) -> list[tuple[Given | Swap, range]]:
+def _draws(pair: Pair, seed: int, perm: int) -> list[tuple[Labels | Swap, range]]:
     """The labels of every relabelling, the observed ones first."""
     if _enumerable(pair, perm):
         if pair.exchanges:
@@ -205,12 +231,27 @@ def _draws(pair: Pair, seed: int, perm: int) -> list[tuple[Given | Swap, range]]
         else:
             labels = all_swaps(pair.strata, pair.is_a)
             labels = labels[np.argsort((labels != pair.is_a).any(axis=1), kind="stable")]
-        return [(_given(labels), range(len(labels)))]
-    observed = (_given(pair.is_a[None, :]), range(1))
+        return [(lambda part: labels[part.start : part.stop], range(len(labels)))]
+    observed = (lambda part: pair.is_a[None, :], range(1))
     if not pair.exchanges:
         return [observed, (swap_of(pair, seed), range(perm))]
     key = stream_key(seed, "schedule", pair.a, pair.b)
-    return [observed, (_given(design_labels(pair.exchanges, pair.blocks, pair.is_a, key, range(perm))), range(perm))]
+    return [observed, (lambda part: design_labels(pair.exchanges, pair.blocks, pair.is_a, key, part), range(perm))]
+
+
+def _pieces(draw: Labels | Swap, replicates: range, units: int) -> Iterator[tuple[Given | Swap, range, int | None]]:
+    """Labels of these replicates, which of them those are, and on how many threads they are worth walking (None: as the
+    kernel has it). So many at a time that they fit in memory, however many units there are; what is drawn in the walk
+    needs no room.
+    """
+    if isinstance(draw, Swap):
+        yield draw, replicates, None
+        return
+    size = max(FEWEST, FITTING // max(units, 1) // LANES * LANES)
+    threads = None if len(replicates) <= size else os.cpu_count() or 1
+    for start in range(replicates.start, replicates.stop, size):
+        part = range(start, min(start + size, replicates.stop))
+        yield _given(draw(part)), range(len(part)), threads
 
 
 def _given(labels: NDArray[np.bool_]) -> Given:

@@ -24,11 +24,19 @@ MIX_2 = 0x94D049BB133111EB
 DRAW_BITS = 24
 """Replicates count in the high 40 bits, draws within a replicate in the low 24."""
 
+PART = 1024
+"""Replicates that are drawn together where all of them would need much memory for a moment."""
+
 
 def stream_key(seed: int, *names: str) -> np.uint64:
     """The 64-bit key of a stream of draws, from the seed and what the draws are for."""
     text = "\x1f".join((str(seed), *names))
     return np.uint64(int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little"))
+
+
+def parts_of(replicates: int) -> list[range]:
+    """The replicates 0 … replicates - 1, a thousand at a time: what a part of them needs of memory is given back."""
+    return [range(start, min(start + PART, replicates)) for start in range(0, replicates, PART)]
 
 
 def hashes(key: np.uint64, replicates: range, draws: range) -> NDArray[np.uint64]:
@@ -178,7 +186,11 @@ def design_labels(
         words = hashes(key, replicates, range(len(exchanges)))
         picked = np.stack([below(words[:, i], len(options)) for i, (_, options) in enumerate(exchanges)], axis=1)
     out = np.broadcast_to(is_a, (len(picked), len(is_a))).copy()
-    for i, (names, options) in enumerate(exchanges):
-        moved = np.array([[dict(zip(names, way, strict=True)).get(block, 0) for block in blocks] for way in options])
-        out ^= moved.astype(bool)[picked[:, i]]
+    units: dict[str, list[int]] = {}
+    for unit, block in enumerate(blocks):
+        units.setdefault(block, []).append(unit)
+    for i, (names, options) in enumerate(exchanges):  # each touches its own blocks alone
+        own = [(unit, place) for place, name in enumerate(names) for unit in units.get(name, ())]
+        moved = np.array([[way[place] for _, place in own] for way in options], dtype=bool)
+        out[:, [unit for unit, _ in own]] ^= moved[picked[:, i]]
     return out

@@ -49,21 +49,22 @@ def _cell(found: dict[str, float] | None) -> str:
 
 
 def drawn(kept: Figures) -> None:
-    """CPU by size, both by logarithm: a straight line of slope one grows with the size."""
+    """CPU and memory by size, all by logarithm: a straight line of slope one grows with the size."""
     import matplotlib as mpl
 
     mpl.use("svg")
     mpl.rcParams["svg.hashsalt"] = "limits"
     from matplotlib import pyplot as plt
 
-    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    for number, verb in enumerate(verbs(kept)):
-        of = sorted((one["size"], one[verb]["cpu_s"]) for one in kept.values() if verb in one)
-        axes.plot(*zip(*of, strict=True), marker="os^D"[number % 4], color=f"C{number % 10}", label=verb)
+    figure, both = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
     ends = [min(one["size"] for one in kept.values()), max(one["size"] for one in kept.values())]
-    axes.plot(ends, [end / ends[0] for end in ends], "k:", label="with the size")
-    axes.set(xscale="log", yscale="log", xlabel="episodes (about 100 operations each)", ylabel="CPU, s")
-    figure.legend(loc="outside right upper", fontsize="small")
+    for axes, what, label, first in zip(both, ("cpu_s", "peak_mb"), ("CPU, s", "memory, MB"), (1, 30), strict=True):
+        for number, verb in enumerate(verbs(kept)):
+            of = sorted((one["size"], one[verb][what]) for one in kept.values() if verb in one)
+            axes.plot(*zip(*of, strict=True), marker="os^D"[number % 4], color=f"C{number % 10}", label=verb)
+        axes.plot(ends, [first * end / ends[0] for end in ends], "k:", label="with the size")
+        axes.set(xscale="log", yscale="log", xlabel="episodes (about 100 operations each)", ylabel=label)
+    figure.legend(*both[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
     figure.savefig(PICTURE, metadata={"Date": None})
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from types import FrameType
+from typing import Any
+
 import numpy as np
 from support.statistics.cohorts import NS
 
@@ -80,3 +84,46 @@ def test_a_session_that_went_otherwise_is_seen() -> None:
     assert found is not None and plain is not None
     assert found.session == ("s1", "s2") and found.episodes == (24, 24)
     assert found.moved[0] > found.moved[1] and (found.p or 1) < 0.01 < (plain.p or 0)
+
+
+def long_table(blocks: int) -> Table:
+    """Blocks of one arm on one object, each an episode of one success in a session of its own."""
+    return table_from_rows(
+        {"episode": f"e{n}", "arm": "a", "object": "cup", "block": f"b{n}", "session": f"s{n}", "budget_s": 60,
+         "items_staged": 4, "kind": "success", "time_s": 5 + n % 7}
+        for n in range(blocks)
+    )  # fmt: skip
+
+
+def test_the_times_of_a_block_are_of_its_own_episodes_alone() -> None:
+    rows = [
+        {"episode": name, "arm": "a", "object": "cup", "block": block, "kind": "success", "time_s": seconds}
+        for name, block, seconds in (("1", "x", 2), ("2", "y", 8), ("3", "x", 4), ("4", "z", 6), ("4", "z", 10))
+    ]
+    found = trend(table_from_rows(rows), "a", 60 * NS, perm=9)
+    # by hand: means of 2 and 4, of 8, of 6 and 10
+    assert found is not None and dict(zip(found.block, found.rmst.tolist(), strict=True)) == {"x": 3, "y": 8, "z": 8}
+    assert found.block == ("x", "y", "z")
+
+
+def steps(blocks: int) -> int:
+    """How many steps the interpreter takes for so many blocks: the same on every machine."""
+    given, taken = long_table(blocks), 0
+
+    def step(frame: FrameType, what: str, _: Any) -> Any:
+        nonlocal taken
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        taken += what == "opcode"
+        return step
+
+    before = sys.gettrace()
+    sys.settrace(step)
+    try:
+        assert trend(given, "a", 60 * NS, perm=9) is not None and sessions(given, "a", perm=9) is not None
+    finally:
+        sys.settrace(before)
+    return taken
+
+
+def test_twice_the_blocks_take_twice_the_work_and_not_four_times() -> None:
+    assert steps(200) < 2.1 * steps(100)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from labctl.analysis.survival import permutation
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.ks import Pair, bootstrap_p, observed_statistics, pair_of
-from labctl.analysis.survival.permutation import permutation_p, permutation_test
+from labctl.analysis.survival.permutation import permutation_p, permutation_test, relabelled
 from labctl.analysis.table import table_from_rows
 
 NS = 1_000_000_000
@@ -111,3 +112,40 @@ def test_two_arms_without_any_event_are_alike() -> None:
     cells = cells_of(table)
     found = permutation_p(pair_of([cells["a", "o"]], [cells["b", "o"]], 60 * NS), 0, 99)
     assert set(found.values()) == {1.0}
+
+
+SQUARES = 30
+
+
+def squares() -> Pair:
+    """Two arms in 60 blocks on one object, whose labels were drawn two blocks together."""
+    rng = np.random.default_rng(5)
+    exchanges = [((str(2 * n), str(2 * n + 1)), ((0, 0), (0, 1), (1, 0), (1, 1))) for n in range(SQUARES)]
+    table = table_from_rows(
+        dict(episode=f"{arm}{block}", arm=arm, object="cup", kind="success", time_s=float(time), block=str(block))
+        for block in range(2 * SQUARES)
+        for arm, time in zip("ab", rng.exponential((8.0, 12.0)) + 0.1, strict=True)
+    )
+    cells = cells_of(table)
+    return pair_of([cells["a", "cup"]], [cells["b", "cup"]], 60 * NS, exchanges=exchanges)
+
+
+def test_labels_laid_out_a_few_at_a_time_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    laid, worth = squares(), np.arange(4.0 * SQUARES)[:, None]
+    at_once = permutation_test(laid, 3, 499), *relabelled(laid, worth, 3, 499)
+    monkeypatch.setattr(permutation, "FITTING", 1)
+    monkeypatch.setattr(permutation, "FEWEST", 48)
+    by_pieces = permutation_test(laid, 3, 499), *relabelled(laid, worth, 3, 499)
+    assert by_pieces[0] == at_once[0]
+    assert [sums.tobytes() for sums in by_pieces[1:]] == [sums.tobytes() for sums in at_once[1:]]
+
+
+def test_so_many_labels_are_in_memory_however_many_episodes_there_are() -> None:
+    for units in (100, 1_000, 20_000):
+        sizes = []
+        pieces = permutation._pieces(lambda part: np.ones((len(part), 2), dtype=bool), range(9999), units)
+        for labels, part, _ in pieces:
+            assert isinstance(labels, permutation.Given) and len(labels.a) == len(part)
+            sizes.append(len(part))
+        assert sum(sizes) == 9999
+        assert max(sizes) <= max(permutation.FEWEST, permutation.FITTING // units)

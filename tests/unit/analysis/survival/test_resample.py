@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import itertools
+import sys
 
 import numpy as np
 
-from labctl.analysis.survival.resample import all_swaps, hashes, multiplicities, random_swaps, stream_key, swap_count
+from labctl.analysis.survival.resample import (
+    PART,
+    Exchange,
+    all_swaps,
+    design_labels,
+    hashes,
+    multiplicities,
+    parts_of,
+    random_swaps,
+    stream_key,
+    swap_count,
+)
 
 MASK = (1 << 64) - 1
 
@@ -76,3 +88,45 @@ def test_draws_later_in_a_stream_are_other_draws() -> None:
     whole = multiplicities(key, range(9), 5, 7)
     parts = multiplicities(key, range(9), 5, 3), multiplicities(key, range(9), 5, 4, first_draw=3)
     assert np.array_equal(whole, parts[0] + parts[1])
+
+
+def designed(squares: int) -> tuple[list[Exchange], list[str], np.ndarray]:
+    """Exchanges of two blocks each, and two arms' units in those blocks, the first arm's first."""
+    exchanges: list[Exchange] = [((f"{2 * n}", f"{2 * n + 1}"), ((0, 0), (1, 0), (0, 1))) for n in range(squares)]
+    blocks = [str(block) for _ in "ab" for block in range(2 * squares)]
+    return exchanges, blocks, np.arange(4 * squares) < 2 * squares
+
+
+def test_a_label_moves_where_the_way_drawn_for_its_block_says_so() -> None:
+    exchanges, blocks, is_a = designed(5)
+    blocks[3] = "of no exchange"
+    key = stream_key(1, "schedule", "a", "b")
+    drawn = design_labels(exchanges, blocks, is_a, key, range(7, 40))
+    words = hashes(key, range(7, 40), range(len(exchanges)))
+    for row, labels in enumerate(drawn):
+        way = {}
+        for n, (names, options) in enumerate(exchanges):
+            # the high half of the word times the number of ways, as `below` has it
+            way |= zip(names, options[(int(words[row, n]) >> 32) * len(options) >> 32], strict=True)
+        assert labels.tolist() == [bool(was ^ way.get(block, 0)) for was, block in zip(is_a, blocks, strict=True)]
+
+
+def test_labels_of_twice_the_blocks_take_twice_the_work_and_not_four_times() -> None:
+    def calls(squares: int) -> int:
+        made: list[str] = []
+        given = designed(squares)
+        before = sys.getprofile()
+        sys.setprofile(lambda frame, what, more: made.append(what))
+        try:
+            design_labels(*given, stream_key(0, "x"), range(16))
+        finally:
+            sys.setprofile(before)
+        return len(made)
+
+    assert calls(200) < 2.1 * calls(100)
+
+
+def test_replicates_in_parts_are_all_of_them_once() -> None:
+    for replicates in (0, 1, PART, PART + 1, 9999):
+        assert [one for part in parts_of(replicates) for one in part] == list(range(replicates))
+    assert max(map(len, parts_of(9999))) == PART
