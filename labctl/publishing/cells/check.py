@@ -13,18 +13,21 @@ from pathlib import Path
 
 from labctl.core.event_bodies import ArmRevealed, CampaignOpened, CampaignUnblinded, body_of
 from labctl.core.events import Event, Kind
-from labctl.errors import InputError, in_words
+from labctl.errors import BrokenRecord, InputError, in_words
 from labctl.joint.checking import UNREADABLE, JointVerification, check_once, verify_entries
 from labctl.joint.state import JointKind, JointOpened
 from labctl.messages.joint import JointPart
 from labctl.publishing.cells.seal_record import SealRecord, is_seal_record, read_seal_record
 from labctl.publishing.check import Checked, check_published
+from labctl.publishing.manifest import PLAIN_NAME
 from labctl.store.chain_heads import NOT_CHECKED, Noted, head_text
 from labctl.store.journal import chain_problems, events_of
 from labctl.store.problem import Problem
 from labctl.store.verifying.verify import NOTHING
 
 SEAL = "seal host's record"
+MOST_BLOCKS = 100_000  # of a joint campaign
+SHOWN = 20  # numbers of blocks in a line
 WITHOUT = (
     "the seal over all cells, and that each arm was given once: the seal host's record is not here (it is published "
     "by: labctl joint publish)"
@@ -79,10 +82,34 @@ class Together:
         return not self.problems and not any(part.checked.problems for part in self.parts)
 
 
-def joint_of(record: Path) -> JointPart | None:
-    """What the first entry of a record says of the joint campaign that it is a part of; None for one by itself."""
-    events = events_of(record, most=1)
-    return body_of(events[0], CampaignOpened).get("joint") if events else None
+def joint_of(folder: Path, record: Path) -> JointPart | None:
+    """What the record of a published folder says of the joint campaign that it is a part of; None for one by itself.
+    Raises BrokenRecord for what labctl never writes: by these names files are named, and by these numbers is counted.
+    """
+    joint = body_of(events_of(record, most=1)[0], CampaignOpened).get("joint")
+    if joint is not None and not is_formed(joint):
+        raise BrokenRecord(f"{folder}: what it says of its joint campaign is nothing that labctl writes")
+    return joint
+
+
+def is_formed(joint: object) -> bool:
+    """Whether something read has the form of a `JointPart`, its names plain and its numbers those of blocks."""
+    if not isinstance(joint, dict) or not JointPart.__required_keys__ <= joint.keys():
+        return False
+    of, cells, head = joint["of"], joint["cells"], joint["head"]
+    lists = isinstance(cells, list) and isinstance(joint["blocks"], list) and isinstance(head, dict)
+    if not lists or not _is_number(of, MOST_BLOCKS):
+        return False
+    names = (joint["name"], joint["cell"], *cells)
+    plain = all(isinstance(name, str) and PLAIN_NAME.fullmatch(name) for name in names)
+    numbers = [_is_number(block, of - 1) for block in joint["blocks"]]
+    noted = _is_number(head.get("seq"), 2**62) and isinstance(head.get("hash"), str)
+    bound = isinstance(joint["commitment"], str) and _is_number(joint["part"], MOST_BLOCKS)
+    return plain and all(numbers) and noted and bound and joint["cell"] in cells
+
+
+def _is_number(value: object, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 
 def check_together(
@@ -103,13 +130,13 @@ def check_together(
             seals.append(read_seal_record(folder, say))
             continue
         checked = check_published(folder, say=say, certificates=certificates)
-        joint = joint_of(checked.admitted.record)
+        joint = joint_of(folder, checked.admitted.record)
         if joint is None:
             name = checked.admitted.manifest.campaign
             raise InputError(f"{folder}: {name} is no part of a joint campaign; verify and report it by itself")
         parts.append(PublishedPart(folder, checked, events_of(checked.admitted.record), joint))
     _refuse_strangers(parts, seals)
-    parts.sort(key=lambda part: (_place(part.joint), part.joint["part"]))
+    parts.sort(key=lambda part: (list(part.joint["cells"]).index(part.joint["cell"]), part.joint["part"]))
     found = Together(parts, seals[0] if seals else None)
     try:
         _look(found, noted)
@@ -117,11 +144,6 @@ def check_together(
         text = f"an entry lacks what its kind must say: {in_words(error)}"
         found.problems.append(Problem("unreadable entry", found.name, text))
     return found
-
-
-def _place(joint: JointPart) -> int:
-    cells = list(joint["cells"])
-    return cells.index(joint["cell"]) if joint["cell"] in cells else len(cells)
 
 
 def _refuse_strangers(parts: Sequence[PublishedPart], seals: Sequence[SealRecord]) -> None:
@@ -237,14 +259,19 @@ def _missing(found: Together, absent: Sequence[str]) -> None:
     counted = {event.trial for part in found.parts for event in part.events if event.kind == Kind.OUTCOME_RECORDED}
     begun = {block for part in found.parts for block in part.joint["blocks"]}
     if gone := sorted(every - begun):
-        found.missing.append(f"blocks {', '.join(map(str, gone))} of {len(every)} are of no part that is here")
+        found.missing.append(f"blocks {_listed(gone)} of {len(every)} are of no part that is here")
     for part in found.parts:
         opened = body_of(part.events[0], CampaignOpened)
         run = {slot.get("block") for slot in opened["schedule"] if slot["trial"] in counted}
         if none := sorted(set(part.joint["blocks"]) - run):
-            found.missing.append(f"{part.name}: no trial of its blocks {', '.join(map(str, none))} was scored")
+            found.missing.append(f"{part.name}: no trial of its blocks {_listed(none)} was scored")
         if withheld := len(part.checked.withheld):
             found.missing.append(f"{part.name}: {withheld} of what was recorded is withheld, as its manifest lists")
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    more = f" and {len(numbers) - SHOWN} more" if len(numbers) > SHOWN else ""
+    return ", ".join(map(str, numbers[:SHOWN])) + more
 
 
 def _against_noted(found: Together, noted: Noted) -> None:
