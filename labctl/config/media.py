@@ -8,7 +8,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
@@ -42,13 +41,14 @@ def check_endpoint(url: str) -> str:
 
 def in_the_clear(endpoint: str | None) -> bool:
     """Whether what goes to an S3 server may be read on its way: http to another computer than this one."""
-    if endpoint is None or not endpoint.startswith("http://"):
+    found = _ENDPOINT.fullmatch(endpoint or "")
+    if found is None or found[0].startswith("https"):
         return False
-    host = urlsplit(endpoint).hostname or ""
+    host = found[1].strip("[]")
     try:
         return not ipaddress.ip_address(host).is_loopback
     except ValueError:
-        return host != "localhost"
+        return host.lower() != "localhost"
 
 
 class MediaTable(Table):

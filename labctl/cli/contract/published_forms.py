@@ -93,14 +93,14 @@ class SealLooked(TypedDict):
 
 class VerifiedPublishedJoint(Document):
     """`labctl verify` of published parts of a joint campaign, which exits with 1 where it is not ok. commitment: to the
-    whole schedule; seal: null where the seal host's record is not among the folders; cells: those that were read;
+    whole schedule; seal_host: null where the seal host's record is not among the folders; cells: those that were read;
     problems: of the parts together; missing: cells and blocks that are not here, a line each.
     """
 
     joint: str
     ok: bool
     commitment: str
-    seal: SealLooked | None
+    seal_host: SealLooked | None
     cells: list[str]
     problems: list[Damage]
     notes: list[str]

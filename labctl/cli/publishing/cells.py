@@ -90,7 +90,9 @@ def _as_json(found: Together) -> dict[str, Json]:
         "joint": found.name,
         "ok": found.holds,
         "commitment": found.commitment,
-        "seal": None if seal is None else {"manifest_sha256": seal.digest, "head": found.head, "given": found.given},
+        "seal_host": None
+        if seal is None
+        else {"manifest_sha256": seal.digest, "head": found.head, "given": found.given},
         "cells": list(dict.fromkeys(part.joint["cell"] for part in found.parts)),
         "problems": [asdict(problem) for problem in found.problems],
         "notes": found.notes,

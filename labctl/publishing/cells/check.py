@@ -17,6 +17,7 @@ from labctl.errors import BrokenRecord, InputError, in_words
 from labctl.joint.checking import UNREADABLE, JointVerification, check_once, verify_entries
 from labctl.joint.state import JointKind, JointOpened
 from labctl.messages.joint import JointPart
+from labctl.plain import Json
 from labctl.publishing.cells.seal_record import SealRecord, is_seal_record, read_seal_record
 from labctl.publishing.check import Checked, check_published
 from labctl.publishing.manifest import PLAIN_NAME
@@ -92,7 +93,7 @@ def joint_of(folder: Path, record: Path) -> JointPart | None:
     return joint
 
 
-def is_formed(joint: object) -> bool:
+def is_formed(joint: Json | JointPart) -> bool:
     """Whether something read has the form of a `JointPart`, its names plain and its numbers those of blocks."""
     if not isinstance(joint, dict) or not JointPart.__required_keys__ <= joint.keys():
         return False
@@ -108,7 +109,7 @@ def is_formed(joint: object) -> bool:
     return plain and all(numbers) and noted and bound and joint["cell"] in cells
 
 
-def _is_number(value: object, most: int) -> bool:
+def _is_number(value: Json, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
 
 from labctl.core.event_bodies import body_of
 from labctl.core.events import Event, canonical
@@ -94,7 +94,7 @@ class _Line:
     who: str
     trial: str | None
     episode: str | None
-    body: dict[str, object]
+    body: dict[str, JsonValue]
     prev: str
     hash: str
 

@@ -307,7 +307,7 @@ def _untrusted(error: BaseException) -> str:
             return f"its certificate is refused ({why}); nothing was sent; {how}"
         if isinstance(one, ssl.SSLError):
             other = f"no encrypted connection was agreed on ({in_words(one)}); nothing was sent"
-        inner: Sequence[object] = (one.__cause__, one.__context__, getattr(one, "os_error", None), *one.args)
+        inner = (one.__cause__, one.__context__, getattr(one, "os_error", None), *one.args)
         at += [each for each in inner if isinstance(each, BaseException)]
         at += [each for each in getattr(one, "kwargs", {}).values() if isinstance(each, BaseException)]
     return other

@@ -93,7 +93,7 @@ def test_the_report_of_published_parts_has_the_bytes_of_the_lab_s_own(
 
 def test_verify_and_report_of_parts_are_documents(everything: list[Path], typed: Typed, tmp_path: Path) -> None:
     found = typed("verify", *everything)
-    assert found["ok"] and found["joint"] == "two" and found["cells"] == ["a", "b"] and found["seal"]["given"] == 8
+    assert found["ok"] and found["joint"] == "two" and found["cells"] == ["a", "b"] and found["seal_host"]["given"] == 8
     assert [part["campaign"] for part in found["parts"]] == ["two-a", "two-b"]
     made = typed("report", *everything, "--out", tmp_path / "r")
     assert made["same"] is True and made["missing"] == made["notes"] == [] and made["why"] == ""
