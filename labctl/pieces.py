@@ -12,7 +12,7 @@ import secrets
 import socket
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, TypeVarTuple
@@ -171,7 +171,10 @@ def cluster(address: str, folder: Path) -> Generator[Client, None, None]:
         _look_at(client, address, folder)
         yield client
     finally:
-        client.close(timeout=1)
+        with suppress(
+            TimeoutError
+        ):  # of a busy machine, or of a scheduler that is gone: nothing is left to be said to it
+            client.close(timeout=1)
 
 
 Seen = tuple[str, dict[str, str], str]

@@ -43,6 +43,7 @@ EPILOG = example(
     "labctl report first second --out report  # second was opened with: labctl extend first ...",
     "labctl report two --out report           # a joint campaign: all cells whose folders are in this lab",
     "labctl report two-a two-b --out report   # the same, by its cells' folders",
+    "labctl report published/two published/two-a published/two-b --out again",
     "labctl report operations.csv --reference human --out report",
     "labctl report episodes.csv --out report              # success, scores, stages of any task",
 )
@@ -112,13 +113,16 @@ def report(
     them; the report's provenance says what it was held against, or that it was not.
     Of a joint campaign (labctl joint) it is one report of all cells: named by its own name, or by their folders.
     Of a folder that `labctl publish` wrote it is made anew from the record in it, and held against the one in it; two
-    such folders of linked campaigns give the report of both.
+    such folders of linked campaigns give the report of both, and the parts of a joint campaign the one of all cells.
     """
+    from labctl.cli.publishing.cells import are_of_cells, report_cells_published
     from labctl.cli.publishing.publish import is_published, report_published, report_two_published
 
     published = [name for name in what if is_published(name)]
     if published:
         _refuse_beside_published(published[0])
+        if len(published) == len(what) and are_of_cells(what):
+            return report_cells_published(what, out, as_json=as_json)
     if published and len(what) == 1:
         return report_published(what[0], out, as_json=as_json)
     from labctl.processes import one_beside

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from labctl.cli import completing
 from labctl.cli.options import (
     PATH,
     campaign_argument,
@@ -39,12 +40,13 @@ EPILOG = example(
     "labctl verify first",
     "labctl verify first --head 120:3f9a...  # as printed after an episode",
     "labctl verify published/first           # what labctl publish wrote, on any machine",
+    "labctl verify published/two published/two-a published/two-b  # of a joint campaign, together",
 )
 STAMP = example("labctl stamp first", "labctl verify first  # says what the timestamps bind")
 
 
 @click.command(epilog=EPILOG)
-@campaign_argument(required=False)
+@click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...", shell_complete=completing.campaigns)
 @head_option
 @commitment_option
 @click.option(
@@ -56,7 +58,7 @@ STAMP = example("labctl stamp first", "labctl verify first  # says what the time
 @lab_option
 @json_option
 def verify(
-    campaign: str | None,
+    campaigns: tuple[str, ...],
     head: str | None,
     commitment: str | None,
     certificates: Path | None,
@@ -68,18 +70,28 @@ def verify(
     Without CAMPAIGN every campaign of the lab is checked. Whoever can write a campaign's folder can make all of it anew
     so that it holds again: only a head that was noted elsewhere, given with --head, shows that. It binds the entries up
     to its own; --commitment binds the schedule. The lab's list of what it opened (opened.log) is looked at too.
-    Of a folder that `labctl publish` wrote, or its archive, it also says what is withheld and what stays unchecked.
+    Of a folder that `labctl publish` wrote, or its archive, it also says what is withheld and what stays unchecked; of
+    the published parts of a joint campaign, whether they are one campaign under one seal, and what is missing.
     """
+    from labctl.cli.publishing.cells import are_of_cells, verify_together
     from labctl.cli.publishing.publish import is_published, outside, verify_published
     from labctl.store.chain_heads import NOT_CHECKED, noted
     from labctl.store.verifying.verify import verify_campaign
 
-    if campaign is not None and is_published(campaign):
-        return verify_published(campaign, head, commitment, certificates, as_json=as_json)
+    published = [name for name in campaigns if is_published(name)]
+    if published and len(published) != len(campaigns):
+        raise InputError(f"{published[0]} was published and others here were not; verify them apart")
+    if published and are_of_cells(published):
+        return verify_together(published, head, commitment, certificates, as_json=as_json)
+    if len(published) > 1:
+        raise InputError(f"{published[0]} and {published[1]} are no parts of a joint campaign; verify them one by one")
+    if published:
+        return verify_published(published[0], head, commitment, certificates, as_json=as_json)
     if certificates is not None:
         raise InputError("--certificates is for a published folder; those of a lab stand in its lab.toml")
     known = noted(head, commitment)
-    folders = campaign_folders(campaign, lab)
+    named = campaigns or (None,)
+    folders = list(dict.fromkeys(folder for name in named for folder in campaign_folders(name, lab)))
     if not folders:
         raise InputError("no campaign to verify; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
     for option, value in (("--head", head), ("--commitment", commitment)):
@@ -90,7 +102,7 @@ def verify(
         with _headway(folder.name) as say:
             found.append((folder.name, verify_campaign(folder, known, lab=True, say=say)))
     if as_json:
-        campaigns = [
+        documents = [
             {
                 "campaign": name,
                 "ok": not verified.problems,
@@ -103,7 +115,7 @@ def verify(
             }
             for name, verified in found
         ]
-        print_json({"schema": "labctl.verify/1", "campaigns": campaigns})
+        print_json({"schema": "labctl.verify/1", "campaigns": documents})
     else:
         for name, verified in found:
             for problem in verified.problems:

@@ -5,6 +5,7 @@ May not: hold a key or a password, or read the file or the environment that does
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from typing import Annotated, Literal
 
@@ -38,14 +39,28 @@ def check_endpoint(url: str) -> str:
     return url
 
 
+def in_the_clear(endpoint: str | None) -> bool:
+    """Whether what goes to an S3 server may be read on its way: http to another computer than this one."""
+    found = _ENDPOINT.fullmatch(endpoint or "")
+    if found is None or found[0].startswith("https"):
+        return False
+    host = found[1].strip("[]")
+    try:
+        return not ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() != "localhost"
+
+
 class MediaTable(Table):
-    """[media]: url: a folder elsewhere or a bucket. endpoint, region, profile: of a bucket. check: how an upload is
-    verified. after: what is waited for. lock_days, lock: object lock. keep_days: how long `labctl media trim` leaves a
-    copy here. cache_gb: of videos that were fetched to be looked at. timeout_s: how long an answer is waited for.
+    """[media]: url: a folder elsewhere or a bucket. endpoint, certificates, region, profile: of a bucket. check: how an
+    upload is verified. after: what is waited for. lock_days, lock: object lock. keep_days: how long `labctl media trim`
+    leaves a copy here. cache_gb: of videos that were fetched to be looked at. timeout_s: how long an answer is waited
+    for.
     """
 
     url: Annotated[str, AfterValidator(check_media_url)]
     endpoint: Annotated[str, AfterValidator(check_endpoint)] | None = None
+    certificates: Text | None = None
     region: Text | None = None
     profile: Text | None = None
     check: Literal["read_back", "server_checksum"] = "read_back"

@@ -5,7 +5,8 @@ May not: print an arm, or write anything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,18 +32,20 @@ from labctl.store.ledger import commitment_of, part_commitment
 from labctl.store.problem import Problem
 from labctl.store.verifying.verify import verify_campaign
 
+BROKEN = "broken journal of the seal host"
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # of an entry whose form was tampered with
 
 
 @dataclass(slots=True)
 class JointVerification:
     """What was found. problems: nothing may be built on; notes: what they do not break; cells: those that were read;
-    given: trials whose arm was given.
+    absent: the parts that were not; given: trials whose arm was given.
     """
 
     problems: list[Problem] = field(default_factory=list[Problem])
     notes: list[str] = field(default_factory=list[str])
     cells: list[str] = field(default_factory=list[str])
+    absent: list[str] = field(default_factory=list[str])
     entries: int = 0
     given: int = 0
     head: str = ""
@@ -58,24 +61,46 @@ def verify_joint(folder: Path, campaigns: Sequence[Path]) -> JointVerification:
     try:
         events = events_of(folder)
         found.problems += chain_and_head_problems(folder, events)
+    except LabctlError as error:
+        found.problems.append(Problem(BROKEN, str(folder), str(error)))
+        return found
+    looked = ((one.name, verify_campaign(one)) for one in campaigns)
+    return verify_entries(events, ((name, one.events, one.problems) for name, one in looked), found)
+
+
+def verify_entries(
+    events: Sequence[Event],
+    cells: Iterable[tuple[str, list[Event], Sequence[Problem]]],
+    found: JointVerification,
+) -> JointVerification:
+    """`found` with what the seal host's entries say, whose chain was looked at, and with each cell's: its folder's
+    name, its entries (none of a journal that cannot be read) and what is wrong with them.
+    """
+    try:
         state = _history(events, found)
     except LabctlError as error:
-        found.problems.append(Problem("broken journal of the seal host", str(folder), str(error)))
+        found.problems.append(Problem(BROKEN, "seal host's journal", str(error)))
         return found
     found.entries, found.head = len(events), head_text(events[-1].seq, events[-1].hash)
     found.given = len({event.trial for event in events if event.kind == JointKind.GIVEN})
     _check_opened(events, state, found)
+    try:
+        _check_balance(state, found)
+    except UNREADABLE as error:
+        found.problems.append(Problem("unreadable entry", "seal host's journal seq 1", in_words(error)))
     seen: dict[tuple[str, int], list[Event]] = {}
-    for campaign in campaigns:
+    for name, own, problems in cells:
+        found.problems += [Problem(p.what, f"{name}: {p.where}", p.detail) for p in problems]
         try:
-            _check_cell(campaign, state, events, found, seen)
+            _check_cell(name, own, state, events, found, seen)
         except UNREADABLE as error:
             text = f"an entry lacks what its kind must say: {in_words(error)}"
-            found.problems.append(Problem("unreadable entry", campaign.name, text))
+            found.problems.append(Problem("unreadable entry", name, text))
     for part in state.parts.values():
         if (part.cell, part.number) not in seen:
+            found.absent.append(part.name)
             found.notes.append(f"cell {part.name}: its campaign is not here; only the seal host's side was checked")
-    _check_once(seen, found)
+    check_once(seen, found)
     return found
 
 
@@ -132,37 +157,54 @@ def _check_opened(events: Sequence[Event], state: JointState, found: JointVerifi
         found.problems.append(Problem("broken commitment", where, f"it cannot be read: {in_words(error)}"))
 
 
+def _check_balance(state: JointState, found: JointVerification) -> None:
+    """Cells as they were dealt differ by one set of conditions at most, in all and in each (`cell_allocation`)."""
+    held: dict[tuple[str, ...], Counter[str]] = {}
+    units: dict[int, list[str]] = {}
+    where: dict[int, str] = {}
+    for block in state.blocks.values():
+        units.setdefault(block["together"], []).append(block["condition"])
+        where[block["together"]] = block["drawn_for"]
+    for unit, conditions in units.items():
+        for kind in ((), tuple(sorted(conditions))):
+            held.setdefault(kind, Counter(dict.fromkeys(state.opened["cells"], 0)))[where[unit]] += 1
+    for kind, counts in held.items():
+        if max(counts.values()) - min(counts.values()) > 1 or set(counts) != set(state.opened["cells"]):
+            each = ", ".join(f"{cell} {number}" for cell, number in counts.items())
+            what = f"sets of conditions{' of ' + ', '.join(kind) if kind else ''} dealt to each cell: {each}"
+            found.problems.append(Problem("unbalanced over cells", "seal host's journal seq 1", what))
+
+
 def _check_cell(
-    folder: Path,
+    name: str,
+    events: list[Event],
     state: JointState,
     joint: Sequence[Event],
     found: JointVerification,
     seen: dict[tuple[str, int], list[Event]],
 ) -> None:
-    looked = verify_campaign(folder)
-    found.problems += [Problem(p.what, f"{folder.name}: {p.where}", p.detail) for p in looked.problems]
-    if not looked.events:
+    if not events:
         return
-    events, opened = looked.events, body_of(looked.events[0], CampaignOpened)
+    opened = body_of(events[0], CampaignOpened)
     entry = opened.get("joint")
     if entry is None:
-        found.problems.append(Problem("another campaign", folder.name, "it is no part of a joint campaign"))
+        found.problems.append(Problem("another campaign", name, "it is no part of a joint campaign"))
         return
     key = (entry["cell"], entry["part"])
     part = state.parts.get(key)
     if part is None or entry["commitment"] != state.opened["commitment"]:
-        found.problems.append(Problem("another campaign", folder.name, "it is not a part of this joint campaign"))
+        found.problems.append(Problem("another campaign", name, "it is not a part of this joint campaign"))
         return
     if key in seen:
-        found.problems.append(Problem("twice", folder.name, f"cell {part.name} is there in two folders"))
+        found.problems.append(Problem("twice", name, f"cell {part.name} is there in two folders"))
         return
     seen[key] = events
     found.cells.append(part.name)
     if opened["commitment"] != part.commitment or list(opened["schedule"]) != state.slots(part):
         what = "its schedule or what binds its arms is not what the seal host dealt"
-        found.problems.append(Problem("another part", folder.name, what))
-    _check_heads(folder.name, part, events, joint, found)
-    _check_reveals(folder.name, part, events, joint, found)
+        found.problems.append(Problem("another part", name, what))
+    _check_heads(name, part, events, joint, found)
+    _check_reveals(name, part, events, joint, found)
 
 
 def _check_heads(
@@ -205,7 +247,7 @@ def _check_reveals(
             found.problems.append(Problem("not given", where, what))
 
 
-def _check_once(seen: dict[tuple[str, int], list[Event]], found: JointVerification) -> None:
+def check_once(seen: Mapping[tuple[str, int], Sequence[Event]], found: JointVerification) -> None:
     """No trial begins in two cells, and none is scored twice."""
     begun: dict[str, tuple[str, int]] = {}
     scored: dict[str, int] = {}

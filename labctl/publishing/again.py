@@ -8,13 +8,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.errors import ReportError
 from labctl.plain import Json, count
-from labctl.publishing.check import Checked, reading_a_strangers, refuse_unless_it_holds
+from labctl.publishing.check import reading_a_strangers, refuse_unless_it_holds
 from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
 from labctl.store.linking import pair_up
@@ -62,9 +62,10 @@ def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda li
     if out.resolve().is_relative_to(folder.resolve()):
         raise ReportError(f"--out {out} lies in the published folder, which nobody changes; give another")
     checked = refuse_unless_it_holds(folder)
+    manifest = checked.admitted.manifest
     with reading_a_strangers(folder):
-        page = made_report(checked.admitted.record, checked.admitted.manifest, out, folder / "report", say)
-    return held_against(checked, page)
+        page = made_report(checked.admitted.record, manifest, out, folder / "report", say)
+    return held_against(folder, manifest.files, manifest.versions, page)
 
 
 def report_linked_published(folders: Sequence[Path], out: Path, say: Callable[[str], None] = lambda line: None) -> Path:
@@ -88,12 +89,12 @@ def report_linked_published(folders: Sequence[Path], out: Path, say: Callable[[s
         return made_report(pairing.later, later, out, out, say, pairing=pairing, earlier=earlier)
 
 
-def held_against(checked: Checked, page: Path) -> Again:
-    """The report at `page` against the one in the folder."""
-    manifest, there = checked.admitted.manifest, page.parent
-    listed = {name.removeprefix("report/") for name in manifest.files if name.startswith("report/")}
+def held_against(folder: Path, files: Collection[str], made_with: Mapping[str, str], page: Path) -> Again:
+    """The report at `page` against the one in a published folder, whose manifest lists these files and versions."""
+    there = page.parent
+    listed = {name.removeprefix("report/") for name in files if name.startswith("report/")}
     made = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
-    published = checked.admitted.folder / "report"
+    published = folder / "report"
     differ = sorted(
         name
         for name in listed | made
@@ -110,7 +111,7 @@ def held_against(checked: Checked, page: Path) -> Again:
             elif where.rpartition(".")[2] not in WORDS:
                 into = texts if _in_words(one, two) else lines
                 into.append(f"{where}: published {_short(one)}, here {_short(two)}")
-    changed = differences(manifest.versions, versions())
+    changed = differences(made_with, versions())
     if not changed:
         lines, texts = lines + texts, []
     return Again(page, not differ, tuple(differ), tuple(lines), tuple(texts), furthest, tuple(changed))

@@ -9,13 +9,13 @@ import errno
 import hashlib
 import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from labctl.errors import BrokenRecord
 from labctl.plain import count
-from labctl.publishing.manifest import Manifest, read_manifest
+from labctl.publishing.manifest import FileListed, Manifest, read_manifest
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.lab_folder import MARK
@@ -55,14 +55,23 @@ def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admit
     Raises InputError when the folder is none, BrokenRecord naming the first thing that does not hold, StorageError.
     """
     manifest, digest = read_manifest(folder)
-    files = manifest.files
-    if len(files) > MOST_FILES:
-        raise BrokenRecord(f"{folder}: its manifest lists {count(len(files), 'file')}; {MOST_FILES} are the most")
-    for name in files:
+    for name in manifest.files:
         _check_name(name, manifest.campaign)
     for left in manifest.withheld:
         if left.file:
             check_path(left.file, "it withholds")
+    hold_to(folder, manifest.files, say)
+    found = Admitted(folder, manifest, digest)
+    _check_databases(found)
+    return found
+
+
+def hold_to(folder: Path, files: Mapping[str, FileListed], say: Callable[[str], None] = lambda line: None) -> None:
+    """The files of a folder are those that its manifest lists, by names that were checked, and no others; errors as of
+    `admit`.
+    """
+    if len(files) > MOST_FILES:
+        raise BrokenRecord(f"{folder}: its manifest lists {count(len(files), 'file')}; {MOST_FILES} are the most")
     total = sum(entry.size for entry in files.values())
     if total > MOST_BYTES or any(entry.size < 0 for entry in files.values()):
         raise BrokenRecord(f"{folder}: its manifest declares {count(total, 'byte')}; {MOST_BYTES} are the most")
@@ -82,9 +91,6 @@ def admit(folder: Path, say: Callable[[str], None] = lambda line: None) -> Admit
         if _digest(folder / name, entry.size) != entry.sha256:
             raise BrokenRecord(f"changed file: {name}: its bytes are not those that the manifest lists")
         say(f"{number}/{len(files)} {name}")
-    found = Admitted(folder, manifest, digest)
-    _check_databases(found)
-    return found
 
 
 def check_path(name: str, what: str) -> None:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -21,6 +21,9 @@ from labctl.plain import Json
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.verifying.withheld import Withheld
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 SCHEMA = "labctl.published/1"
 LARGEST = 32 << 20  # bytes of a manifest: some 200,000 files
@@ -98,7 +101,17 @@ class Manifest:
 _FORM: TypeAdapter[Manifest] = TypeAdapter(Manifest)
 
 
-def manifest_bytes(manifest: Manifest) -> bytes:
+class HasName(Protocol):
+    """A manifest of any form."""
+
+    @property
+    def campaign(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=HasName)
+
+
+def manifest_bytes(manifest: DataclassInstance) -> bytes:
     """The same manifest, the same bytes; rows that stand in an order keep it."""
     return json.dumps(asdict(manifest), indent=1, ensure_ascii=False).encode() + b"\n"
 
@@ -112,6 +125,11 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     """The manifest of a published folder and sha256 hex of its bytes. Raises InputError when the folder has none,
     BrokenRecord for one that is none.
     """
+    return read_form(folder, _FORM)
+
+
+def read_form(folder: Path, form: TypeAdapter[Named]) -> tuple[Named, str]:
+    """A manifest of this form, as `read_manifest` reads one of a campaign."""
     path = folder / PUBLISHED
     if path.is_symlink():
         raise BrokenRecord(f"{path} is a link; a manifest is a file of the folder itself")
@@ -125,7 +143,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
             raise BrokenRecord(f"{path}: {path.stat().st_size} bytes; a manifest has {LARGEST} at most")
         data = path.read_bytes()
     try:
-        found = _FORM.validate_python(_plain(data))
+        found = form.validate_python(plain_json(data))
     except (ValueError, RecursionError) as error:
         raise BrokenRecord(f"{path}: no manifest of labctl: {_first(error)}") from None
     if PLAIN_NAME.fullmatch(found.campaign) is None:
@@ -133,7 +151,9 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     return found, hashlib.sha256(data).hexdigest()
 
 
-def _plain(data: bytes) -> Json:
+def plain_json(data: bytes) -> Json:
+    """A document in which each key stands once. Raises ValueError, RecursionError."""
+
     def once(pairs: Sequence[tuple[str, Json]]) -> dict[str, Json]:
         made = dict(pairs)
         if len(made) != len(pairs):

@@ -7,7 +7,8 @@ folder that looks whole and is not: the manifest is written last, and the folder
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -32,10 +33,12 @@ from labctl.publishing.record_copy import copy_record
 from labctl.publishing.tables import write_tables
 from labctl.publishing.versions import versions
 from labctl.reporting.campaign_report import report_campaign
+from labctl.reporting.cells.report import EARLY, scored_too_early
 from labctl.reporting.facts import refuse_mixed
 from labctl.reporting.file_drawer import drawer
 from labctl.reporting.rows_report import BOOT, PERM
 from labctl.store.atomic_files import folder_in_one_step, replace_file, sync_file
+from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.footage import file_digest
@@ -87,7 +90,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
     licence, licence_text = licence_of(request.licence)
     if max(request.boot, request.perm) > MOST_DRAWS:
         raise InputError(f"--boot, --perm: a published report has {MOST_DRAWS} draws at most, as others make it again")
-    _check_out(out, folder, force=request.force)
+    check_out(out, folder, force=request.force)
     say("1/5 the record is verified")
     with verified(folder) as shown, folder_in_one_step(out, replacing=True) as building:
         campaign = shown.campaign
@@ -100,7 +103,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         copied = building / "campaigns" / name
         copy_record(campaign, events, withheld_of(entries), copied)
         zone = lab_settings(folder).timezone or UTC
-        stated = drawer(folder.resolve().parent.parent, record)
+        stated = _stated(folder, campaign, record)
         manifest = Manifest(
             schema="labctl.published/1",
             campaign=name,
@@ -114,7 +117,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
             dataset=request.dataset or name,
             versions=versions(),
             report=ReportMade(request.boot, request.perm, request.seed, request.labels, zone),
-            stated={"opened by this lab, on its word": dict(stated)} if stated else {},
+            stated=stated,
             withheld=entries,
             files={},
         )
@@ -126,8 +129,8 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         say("5/5 cards and the manifest are written")
         replace_file(building / "LICENSE.txt", licence_text.encode(), durable=False)
         write_cards(building, manifest, campaign, record, streams)
-        manifest = replace(manifest, files=_files(building))
-        _to_disk(building)
+        manifest = replace(manifest, files=files_of_folder(building))
+        to_disk(building)
         replace_file(building / PUBLISHED, manifest_bytes(manifest))
         texts = free_texts(events)
     return Made(out, manifest, file_digest(out / PUBLISHED), texts)
@@ -158,9 +161,7 @@ def made_report(
         published = replace(
             published, earlier=withheld_of(earlier.withheld), earlier_unseen={**its_pictures, **its_samples}
         )
-    before = os.environ.get(times.ZONE)
-    times.use(asked.timezone)
-    try:
+    with in_zone(asked.timezone):
         return report_campaign(
             record,
             out,
@@ -172,8 +173,25 @@ def made_report(
             published=published,
             pairing=pairing,
         )
+
+
+@contextmanager
+def in_zone(timezone: str) -> Generator[None, None, None]:
+    """While a report is made whose times are of this zone, by its name."""
+    before = os.environ.get(times.ZONE)
+    times.use(timezone)
+    try:
+        yield
     finally:
         times.use(before)
+
+
+def _stated(folder: Path, campaign: Campaign, record: Record) -> dict[str, dict[str, str]]:
+    """What stands in a publication on the lab's word alone, each with its rows."""
+    opened = drawer(folder.resolve().parent.parent, record)
+    early = scored_too_early(folder, record) if "joint" in campaign.opened else {}
+    rows = {"opened by this lab, on its word": dict(opened), EARLY: early}
+    return {title: of for title, of in rows.items() if of}
 
 
 def _draw(record: Path, withheld: Withheld, episodes: Sequence[str], to: Path, say: Callable[[str], None]) -> None:
@@ -197,7 +215,8 @@ def _check_phase(record: Record, folder: Path) -> None:
         )
 
 
-def _check_out(out: Path, campaign: Path, *, force: bool) -> None:
+def check_out(out: Path, campaign: Path, *, force: bool) -> None:
+    """Raises InputError where no publication of a campaign's folder may be written."""
     here = out.resolve()
     if here.is_relative_to(campaign.resolve()):
         raise InputError(f"--out {out} lies in the campaign's own folder; choose another")
@@ -211,7 +230,8 @@ def _check_out(out: Path, campaign: Path, *, force: bool) -> None:
         raise InputError(f"--out {out} is there already; choose another place, or replace it with --force")
 
 
-def _files(folder: Path) -> dict[str, FileListed]:
+def files_of_folder(folder: Path) -> dict[str, FileListed]:
+    """Every file below a folder, by its path there."""
     return {
         path.relative_to(folder).as_posix(): FileListed(path.stat().st_size, file_digest(path))
         for path in sorted(folder.rglob("*"))
@@ -219,6 +239,7 @@ def _files(folder: Path) -> dict[str, FileListed]:
     }
 
 
-def _to_disk(folder: Path) -> None:
+def to_disk(folder: Path) -> None:
+    """Have all of a folder on the disk."""
     for path in (*folder.rglob("*"), folder):
         sync_file(path)  # a folder's names too

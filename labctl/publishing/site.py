@@ -13,6 +13,8 @@ from pathlib import Path
 
 from labctl.errors import InputError
 from labctl.pages.episodes import page_files
+from labctl.publishing.cells.on_site import APART, JointShown, joint_shown
+from labctl.publishing.cells.seal_record import is_seal_record
 from labctl.publishing.feed import feed
 from labctl.publishing.leaderboard import Boards, boards_of
 from labctl.publishing.rerun_views import Views, write_views
@@ -26,13 +28,26 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A site that was made. views: Rerun's, None where none were asked for."""
+    """A site that was made. campaigns: each published one, parts of joint ones too; joint: those in several cells;
+    views: Rerun's, None where none were asked for.
+    """
 
     index: Path
     campaigns: Sequence[Shown]
+    joint: Sequence[JointShown]
     boards: Boards
     episodes: int
     views: Views | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Of its campaigns, a joint one once."""
+        return [one.name for one in (*alone(self.campaigns), *self.joint)]
+
+
+def alone(campaigns: Sequence[Shown]) -> list[Shown]:
+    """Those that are no part of a joint one."""
+    return [one for one in campaigns if "joint" not in one.record.state.opened]
 
 
 def make_site(
@@ -55,13 +70,17 @@ def make_site(
     _check_out(out, force=force)
     with folder_in_one_step(out, replacing=True) as building:
         (building / REPORTS).mkdir()
-        campaigns: list[Shown] = []
+        seals = [folder for folder in folders if is_seal_record(folder)]
+        made: dict[Path, Shown] = {}
         for number, folder in enumerate(folders, 1):
-            say(f"{number}/{len(folders) + 1} {folder.name}: verified, its report made anew")
-            campaigns.append(shown(folder, building / REPORTS, lambda line: None))
-        campaigns.sort(key=lambda one: (one.manifest.frozen, one.name))
-        boards = boards_of(campaigns)
-        _write(building / INDEX, _index(title, campaigns, boards).encode())
+            if folder not in seals:
+                say(f"{number}/{len(folders) + 1} {folder.name}: verified, its report made anew")
+                made[folder] = shown(folder, building / REPORTS, lambda line: None)
+        campaigns = sorted(made.values(), key=lambda one: (one.manifest.frozen, one.name))
+        joint = joint_shown(made, seals, building / REPORTS, say)
+        boards = boards_of(alone(campaigns))
+        boards.apart |= {one.name: APART for one in joint}
+        _write(building / INDEX, _index(title, alone(campaigns), joint, boards).encode())
         views = write_views(campaigns, building, title, rerun, say) if rerun else None
         say(f"{len(folders) + 1}/{len(folders) + 1} pages are written")
         without = {episode: why for one in campaigns for episode, why in one.unseen.items()}
@@ -81,13 +100,13 @@ def make_site(
         )
         for name, data in pages.items():
             _write(building / name, data)
-        _write(building / FEED, feed(title, address, campaigns).encode())
+        _write(building / FEED, feed(title, address, alone(campaigns), joint).encode())
         _write(building / MARK, b'{"schema": "labctl.site/1"}\n')
         episodes = sum(len(one.record.scored) for one in campaigns)
-    return Site(out / INDEX, campaigns, boards, episodes, views)
+    return Site(out / INDEX, campaigns, joint, boards, episodes, views)
 
 
-def _index(title: str, campaigns: Sequence[Shown], boards: Boards) -> str:
+def _index(title: str, campaigns: Sequence[Shown], joint: Sequence[JointShown], boards: Boards) -> str:
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -103,6 +122,7 @@ def _index(title: str, campaigns: Sequence[Shown], boards: Boards) -> str:
         boards=boards.boards,
         apart=boards.apart,
         campaigns=campaigns,
+        joint=joint,
         reports=REPORTS,
         runs=RUNS,
         feed=FEED,

@@ -144,9 +144,7 @@ def after(queue: Queue, event: Event) -> Queue:
 def may(submission: Submission, step: Did) -> None:
     """Raises StateError, with what to do, where a submission may not take a step now."""
     if step == Did.WITHDRAWN and submission.step in OVER:
-        raise StateError(
-            f"submission {submission.id} is {submission.step}; there is nothing to withdraw from the queue"
-        )
+        raise StateError(f"submission {submission.id}: {submission.step}; there is nothing to withdraw from the queue")
     needs = {
         Did.APPROVED: (Step.PASSED,),
         Did.DRY_RUN: (Step.RECEIVED, Step.PASSED, Step.FAILED),
@@ -156,7 +154,7 @@ def may(submission: Submission, step: Did) -> None:
     if step in needs and submission.step not in needs[step]:
         wanted = " or ".join(needs[step])
         first = f"; first: labctl queue dry-run {submission.id}" if step == Did.APPROVED else ""
-        raise StateError(f"submission {submission.id} is {submission.step}; this needs one that is {wanted}{first}")
+        raise StateError(f"submission {submission.id}: {submission.step}; this needs: {wanted}{first}")
 
 
 def _stepped(queue: Queue, was: Submission, step: Did, event: Event) -> Queue:

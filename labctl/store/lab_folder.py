@@ -114,10 +114,14 @@ def lab_settings(folder: Path) -> Lab:
 
 
 def settings_of(lab: Path) -> Lab:
-    """The settings of a lab folder. Raises InputError."""
+    """The settings of a lab folder, files of a media store's by their whole path. Raises InputError."""
     from labctl.config.cell_schema import parse_lab
 
-    return parse_lab(read_text(lab / MARK), str(lab / MARK))
+    found = parse_lab(read_text(lab / MARK), str(lab / MARK))
+    if found.media is not None and found.media.certificates is not None:
+        at = {"certificates": str(lab.resolve() / found.media.certificates)}
+        return found.model_copy(update={"media": found.media.model_copy(update=at)})
+    return found
 
 
 def admit_modules(lab: Path | None) -> None:

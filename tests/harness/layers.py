@@ -103,9 +103,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "viewing",
     ),
     "publishing": (
-        *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting"),
-        *("store", "store.media", "store.verifying", "ui.rerun", "viewing"),
+        *(*BASE, "software", *MEASURES, "config", *CORE, "pages", "reporting", "reporting.cells"),
+        *("publishing.cells", "store", "store.media", "store.verifying", "ui.rerun", "viewing"),
     ),
+    "publishing.cells": (*(*BASE, *CORE, "joint", "publishing", "reporting.cells", "store", "store.verifying"),),
     "checks": (
         *BASE,
         "processes",

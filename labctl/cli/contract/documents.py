@@ -41,6 +41,7 @@ DOCUMENTS: Mapping[str, str] = {
     "import/1": f"{FORMS}:ImportMade",
     "joint_act/1": f"{JOINT}:JointActed",
     "joint_opened/1": f"{JOINT}:JointMade",
+    "joint_published/1": f"{OUTSIDE}:JointPublished",
     "joint_serving/1": f"{JOINT}:JointServing",
     "joint_status/1": f"{JOINT}:JointStatus",
     "joint_verification/1": f"{JOINT}:JointVerified",
@@ -70,6 +71,7 @@ DOCUMENTS: Mapping[str, str] = {
     "recorded/1": f"{FORMS}:Recorded",
     "report_again/1": f"{OUTSIDE}:ReportAgain",
     "report_made/1": f"{FORMS}:ReportMade",
+    "report_published_joint/1": f"{OUTSIDE}:ReportPublishedJoint",
     "request_made/1": f"{QUEUE}:RequestMade",
     "restored/1": f"{KEEPING}:LabRestored",
     "review/1": f"{FORMS}:Review",
@@ -83,6 +85,7 @@ DOCUMENTS: Mapping[str, str] = {
     "teleop/1": f"{FORMS}:DriveEnded",
     "verify/1": f"{FORMS}:Verified",
     "verify_published/1": f"{OUTSIDE}:VerifiedPublished",
+    "verify_published_joint/1": f"{OUTSIDE}:VerifiedPublishedJoint",
 }
 NAMES = tuple(name.partition("/")[0] for name in DOCUMENTS)
 OPEN = ("export/1", "rates/1")  # documents with keys that no type can name: a format's, a table's columns

@@ -81,3 +81,69 @@ class SiteMade(Document):
     rerun: int
     boards: list[list[str]]
     not_ranked: dict[str, str]
+
+
+class SealLooked(TypedDict):
+    """A seal host's published record: its head as N:HASH, and how many arms it gave."""
+
+    manifest_sha256: str
+    head: str
+    given: int
+
+
+class VerifiedPublishedJoint(Document):
+    """`labctl verify` of published parts of a joint campaign, which exits with 1 where it is not ok. commitment: to the
+    whole schedule; seal_host: null where the seal host's record is not among the folders; cells: those that were read;
+    problems: of the parts together; missing: cells and blocks that are not here, a line each.
+    """
+
+    joint: str
+    ok: bool
+    commitment: str
+    seal_host: SealLooked | None
+    cells: list[str]
+    problems: list[Damage]
+    notes: list[str]
+    missing: list[str]
+    unchecked: list[str]
+    parts: list[VerifiedPublished]
+
+
+class ReportPublishedJoint(Document):
+    """`labctl report` of published parts of a joint campaign, which exits with 1 where `numbers` says that one is
+    another than in the published report. same: byte for byte that one, null where it was not held against it, and why;
+    missing: cells and blocks that are not in it; the rest as of one published folder.
+    """
+
+    report: str
+    joint: str
+    same: bool | None
+    why: str
+    missing: list[str]
+    notes: list[str]
+    files: list[str]
+    numbers: list[str]
+    texts: list[str]
+    versions: list[str]
+
+
+class PartOfPublished(TypedDict):
+    """A published part, and sha256 of its manifest."""
+
+    campaign: str
+    cell: str
+    part: int
+    manifest: str
+
+
+class JointPublished(Document):
+    """`labctl joint publish`. parts: those that the report in it is of; missing: what is not in that report."""
+
+    joint: str
+    out: str
+    files: int
+    head: str
+    manifest_sha256: str
+    commitment: str
+    missing: list[str]
+    parts: list[PartOfPublished]

@@ -1,5 +1,5 @@
 """`labctl joint`: several cells under one seal. The seal host's verbs (open, serve, status, gone, back, give, unblind,
-verify) and a cell's (join, tell).
+verify, publish) and a cell's (join, tell).
 
 May not: print an arm before unblinding, or listen beyond this machine unless an address says so.
 """
@@ -21,6 +21,7 @@ from labctl.cli.options import (
     print_json,
     who_option,
 )
+from labctl.cli.publishing.cells import joint_publish
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 from labctl.people.acting import acting
@@ -375,3 +376,6 @@ def _rows(state: JointState) -> list[dict[str, str | int]]:
         counts = {"blocks": len(part.blocks), "trials": trials, "given": len(part.given)}
         rows.append({"cell": part.cell, "part": part.number, **counts, "stands": stands})
     return rows
+
+
+joint.add_command(joint_publish)

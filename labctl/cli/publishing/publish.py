@@ -177,8 +177,14 @@ def verify_published(
     with opened(named) as folder, progress("verifying", quiet=True) as say:
         checked = check_published(folder, known, say, trusted)
     if as_json:
-        print_json(_as_json(checked))
-        return 1 if checked.problems else 0
+        print_json(checked_json(checked))
+    else:
+        say_checked(checked)
+    return 1 if checked.problems else 0
+
+
+def say_checked(checked: Checked) -> None:
+    """What was found of a published campaign, a line each."""
     name = checked.admitted.manifest.campaign
     for problem in checked.problems:
         click.echo(f"{name}: {problem}")
@@ -193,10 +199,10 @@ def verify_published(
         click.echo(f"{name}: {checked.outside}")
     for line in checked.unchecked:
         click.echo(f"{name}: unchecked: {line}")
-    return 1 if checked.problems else 0
 
 
-def _as_json(checked: Checked) -> dict[str, Json]:
+def checked_json(checked: Checked) -> dict[str, Json]:
+    """The same as a document."""
     manifest, bound = checked.admitted.manifest, checked.outside
     return {
         "schema": "labctl.verify_published/1",

@@ -46,9 +46,9 @@ def site(
     """Write a static site of what `labctl publish` wrote: leaderboards, every episode, reports, a feed.
 
     Each DIR is verified first, and its report made anew. Arms of different campaigns are ranked through anchors only,
-    where campaigns were opened linked (labctl extend); what cannot be compared is listed with the reason. Every
-    episode can be looked at in Rerun's viewer. The site needs no server but a plain file host and asks nobody for
-    anything.
+    where campaigns were opened linked (labctl extend); what cannot be compared is listed with the reason. The parts of
+    a joint campaign, and what `labctl joint publish` wrote of it, are one entry with one report. Every episode can be
+    looked at in Rerun's viewer. The site needs no server but a plain file host and asks nobody for anything.
     """
     from labctl.cli.publishing.publish import opened
     from labctl.publishing.site import make_site
@@ -61,11 +61,11 @@ def site(
     boards = made.boards
     if as_json:
         names = [list(board.campaigns) for board in boards.boards]
-        said = {"index": str(made.index), "campaigns": [one.name for one in made.campaigns], "episodes": made.episodes}
+        said = {"index": str(made.index), "campaigns": made.names, "episodes": made.episodes}
         said["rerun"] = len(made.views.links) if made.views else 0
         print_json({"schema": "labctl.site_made/1", **said, "boards": names, "not_ranked": boards.apart})
         return
-    held = f"{count(len(made.campaigns), 'campaign')}, {count(made.episodes, 'scored episode')}"
+    held = f"{count(len(made.names), 'campaign')}, {count(made.episodes, 'scored episode')}"
     click.echo(f"site of {held}, {count(len(boards.boards), 'leaderboard')}: {made.index}")
     if made.views:
         drawn = f"{count(len(made.views.links), 'episode')} in Rerun's viewer, {made.views.size / 1e6:.1f} MB"

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from labctl.analysis.report.lab_facts import Clip, Counts, EpisodeEntry, Flow, Lab
 from labctl.clock import wall_ns
@@ -32,13 +33,17 @@ from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.store.lab_folder import lab_with
 from labctl.store.verifying.verified import protocol_of, verified_but
+from labctl.store.verifying.withheld import IN_A_LAB, Published
+
+ELSEWHERE = "its pictures are in the publication of its cell"
+EARLY = "scored before passing the calibration, on this lab's word"  # what a published part states
 
 
 @dataclass(frozen=True)
 class _Part:
     """One folder: what is read of it while it is open."""
 
-    name: str
+    folder: Path
     joint: JointPart
     record: Record
     unblinding: CampaignUnblinded
@@ -46,6 +51,11 @@ class _Part:
     rows: Sequence[Row]
     lab: Lab
     early: Sequence[str]
+    published: Published
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
 
 
 def report_cells(
@@ -57,16 +67,21 @@ def report_cells(
     seed: int = 0,
     labels: str = "best",
     say: Callable[[str], None] = lambda line: None,
+    published: Mapping[Path, Published] = MappingProxyType({}),
 ) -> Path:
     """Write the report of a joint campaign's parts into `out`; return the path of its page. A part that is not among
-    them is named in it, with the blocks that are missing.
+    them is named in it, with the blocks that are missing; in which order the folders are given is of no account.
+    published: what published parts leave out, by their folders; where they are not linked, the report's page of
+    episodes leads to no picture.
 
     Raises what `report_campaign` raises, InputError for folders of different joint campaigns, StateError for tasks that
     are not counted in items.
     """
     say(f"1/4 {len(folders)} records are verified")
-    parts = [_read(folder, labels) for folder in folders]
+    parts = [_read(folder, labels, published.get(folder, IN_A_LAB)) for folder in folders]
     _refuse_strangers(parts)
+    parts.sort(key=lambda part: (list(part.joint["cells"]).index(part.joint["cell"]), part.joint["part"]))
+    folders = [part.folder for part in parts]
     rows = [row for part in parts for row in part.rows]
     first = parts[0]
     analysis = first.protocol.analysis
@@ -75,31 +90,46 @@ def report_cells(
     title = first.joint["name"]
     say("2/4 clips are cut")
     lab = joined(parts)
-    lab["clips"] = _clips(folders, parts)
+    lab["clips"] = _clips(parts)
     cut = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
-    lab["episodes"], lab["episodes_page"] = _episodes(folders, parts, out), PAGE
+    lab["episodes"], lab["episodes_page"] = _episodes(parts, out), PAGE
+    without = {episode: why for part in parts for episode, why in _unseen(part).items()}
     ways, factors = ways_of_table(rows), analysis.random_factors
-    return write_report(rows, out, lab, title, plan, ways, factors, lambda: {**cut, **page_of(folders, out)}, say)
+
+    def files() -> dict[str, bytes]:
+        return {**cut, **page_of(folders, out, without=without)}
+
+    return write_report(rows, out, lab, title, plan, ways, factors, files, say)
 
 
-def _clips(folders: Sequence[Path], parts: Sequence[_Part]) -> list[Clip]:
+def _clips(parts: Sequence[_Part]) -> list[Clip]:
     """Clips of episodes that are chosen among those of all cells; each is cut where it was recorded."""
     every = [entry for part in parts for entry in part.lab.get("episodes", [])]
     found: list[Clip] = []
-    for folder, part in zip(folders, parts, strict=True):
+    for part in parts:
         others = [entry["episode"] for entry in every if entry["episode"] not in part.record.episodes]
-        found += clips(folder, every, without=others)
+        found += clips(part.folder, every, without={*others, *part.published.unseen})
     return sorted(found, key=lambda clip: clip["file"])  # its number is that of the choice
 
 
-def _episodes(folders: Sequence[Path], parts: Sequence[_Part], out: Path) -> list[EpisodeEntry]:
+def _episodes(parts: Sequence[_Part], out: Path) -> list[EpisodeEntry]:
     """The scored episodes of all cells, each with its cell and where its videos lie as seen from the report."""
     found: list[EpisodeEntry] = []
-    for folder, part in zip(folders, parts, strict=True):
+    for part in parts:
+        unseen = _unseen(part)
         for entry in part.lab.get("episodes", []):
-            video = [os.path.relpath(folder / name, out.resolve()) for name in entry["video"]]
+            there = [] if entry["episode"] in unseen else entry["video"]
+            video = [os.path.relpath(part.folder / name, out.resolve()) for name in there]
             found.append({**entry, "cell": part.joint["cell"], "video": video})
     return found
+
+
+def _unseen(part: _Part) -> Mapping[str, str]:
+    """Why the pictures of episodes are not beside the report."""
+    if part.published.linked:
+        return part.published.unseen
+    filmed = [name for name, episode in part.record.episodes.items() if episode.videos]
+    return {**dict.fromkeys(filmed, ELSEWHERE), **part.published.unseen}
 
 
 def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
@@ -117,8 +147,8 @@ def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
     return found
 
 
-def _read(folder: Path, labels: str) -> _Part:
-    with verified_but(folder) as (campaign, events, _):
+def _read(folder: Path, labels: str, published: Published) -> _Part:
+    with verified_but(folder, withheld=published.withheld) as (campaign, events, _):
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         joint = campaign.opened.get("joint")
@@ -135,20 +165,21 @@ def _read(folder: Path, labels: str) -> _Part:
         rows = operations(record, labels=labels)
         names = [arm.name for arm in protocol.arm]
         lab = facts(record, names, alpha=protocol.analysis.alpha, robot=campaign.cell.robot.driver, rows=rows)
-    early = scored_too_early(folder, record)
-    return _Part(folder.name, joint, record, unblinding, protocol, rows, lab, early)
+    said = published.stated.get(EARLY, {}) if published.stated else scored_too_early(folder, record)
+    early = [line for _, line in sorted(said.items())]
+    return _Part(folder, joint, record, unblinding, protocol, rows, lab, early, published)
 
 
-def scored_too_early(folder: Path, record: Record) -> list[str]:
-    """A line for each assessor who scored before passing the calibration on common videos, by the lab's own journal of
-    it (`labctl qualify`); none where the lab has none.
+def scored_too_early(folder: Path, record: Record) -> dict[str, str]:
+    """By assessor, a line for each who scored before passing the calibration on common videos, by the lab's own journal
+    of it (`labctl qualify`); none where the lab has none.
     """
     home = lab_with(folder)
     events = [] if home is None else qualifications(home)
     if not events:
-        return []
+        return {}
     passed = {name: one["since"] for name, one in calibrated(events).items() if one["passed"]}
-    lines: list[str] = []
+    lines: dict[str, str] = {}
     scored: dict[str, list[str]] = {}
     for _, episode in record.scored:
         if episode.scored_by and episode.scored:
@@ -157,9 +188,8 @@ def scored_too_early(folder: Path, record: Record) -> list[str]:
         since = passed.get(who)
         early = sum(since is None or wall_ns(wall) < wall_ns(since) for wall in walls)
         if early:
-            lines.append(
-                f"{who} scored {early} of {len(walls)} episodes before passing the calibration on common videos"
-            )
+            of = f"{early} of {len(walls)} episodes"
+            lines[who] = f"{who} scored {of} before passing the calibration on common videos"
     return lines
 
 
@@ -221,9 +251,10 @@ def joined(parts: Sequence[_Part]) -> Lab:
             for key, value in one.get("provenance", {}).items()
         },
         "notes": [
+            *_each(cells, [part.published.lines() for part in parts]),
             f"One campaign in {len(names)} cells ({', '.join(names)}) under one sealed schedule; "
             "each cell has a chain of its own, and each was verified by itself: labctl joint verify holds them against "
-            "the seal host."
+            "the seal host.",
         ],
     }
     return lab

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import ssl
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import BinaryIO, Protocol, TypedDict
 
-from labctl.config.media import BUCKET, MediaTable
-from labctl.errors import StorageError
+from labctl.config.media import BUCKET, MediaTable, in_the_clear
+from labctl.errors import StorageError, in_words
 from labctl.extras import wanted_for
 from labctl.store.atomic_files import file_errors
 from labctl.store.media.places import PART, Object, Say, gone, nothing, object_name
@@ -98,7 +99,12 @@ class S3Store:
         self._bucket, _, prefix = table.url.removeprefix(BUCKET).rstrip("/").partition("/")
         self._prefix = f"{prefix}/" if prefix else ""
         self._lock = table.lock.upper()
+        if in_the_clear(table.endpoint):
+            how = "give https:// (and [media] certificates for an authority of your own), or a tunnel to 127.0.0.1"
+            raise StorageError(f"{self.where}: http:// to another computer sends videos readably; {how}")
         given = {"region_name": table.region} if table.region else {}
+        if table.certificates is not None:
+            given["verify"] = _trusted(table.certificates)
         self._fs = make(
             endpoint_url=table.endpoint,
             profile=table.profile,
@@ -146,7 +152,9 @@ class S3Store:
         except keyless:
             how = "name a profile of ~/.aws/credentials in [media], or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
             raise StorageError(f"{self.where}: no keys are found; {how}") from None
-        except (OSError, refused) as error:
+        except (OSError, refused, said.SSLError) as error:
+            if untrusted := _untrusted(error):
+                raise StorageError(f"{self.where}: {untrusted}") from None
             code = _code(error)
             if not code:
                 raise StorageError(f"{self.where}: {_AWAY}") from None
@@ -273,6 +281,36 @@ class S3Store:
 
 
 _AWAY = "the server does not answer; what was recorded is safe in the campaign's folder"
+
+
+def _trusted(name: str) -> str:
+    """A file of certificates, once it can be read as one. Raises StorageError."""
+    try:
+        ssl.create_default_context(cafile=name)
+    except OSError as error:
+        why = "it holds no certificate" if isinstance(error, ssl.SSLError) else (error.strerror or "").lower()
+        text = f"[media] certificates: {name} cannot be read ({why}); name the authority's certificate, PEM"
+        raise StorageError(text) from None
+    return name
+
+
+def _untrusted(error: BaseException) -> str:
+    """Why a server's certificate was refused, in words; "" for an error of another kind."""
+    seen, at, other = set[int](), [error], ""
+    while at:
+        one = at.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if why := str(getattr(one, "verify_message", "")).rstrip(".").lower():
+            how = "if it is an authority of your own, name its certificate in [media] certificates"
+            return f"its certificate is refused ({why}); nothing was sent; {how}"
+        if isinstance(one, ssl.SSLError):
+            other = f"no encrypted connection was agreed on ({in_words(one)}); nothing was sent"
+        inner = (one.__cause__, one.__context__, getattr(one, "os_error", None), *one.args)
+        at += [each for each in inner if isinstance(each, BaseException)]
+        at += [each for each in getattr(one, "kwargs", {}).values() if isinstance(each, BaseException)]
+    return other
 
 
 def _object(found: Answer) -> Object:

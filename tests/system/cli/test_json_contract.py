@@ -49,6 +49,10 @@ ELSEWHERE = {
     "static/1": "tests/system/reporting/test_static.py",
     "teleop/1": "test_how_a_drive_ended_is_a_document, below",
     "verify_published/1": "tests/system/publishing/test_published.py",
+    **dict.fromkeys(
+        ("joint_published/1", "report_published_joint/1", "verify_published_joint/1"),
+        "tests/system/joint/test_published_parts.py",
+    ),
 }
 WITHOUT = {"console", "schema"}  # a screen, and what prints schemas
 Typed = Callable[..., Any]

@@ -123,7 +123,20 @@ LISTED: dict[str, dict[str, str]] = {
         "_digest: open": "its digest, of a plain file that the manifest lists",
         "_has_data: open": "where its holes are, no byte of it",
     },
-    "labctl/publishing/manifest.py": {"read_manifest: read_bytes": "the manifest itself, up to its largest size"},
+    "labctl/publishing/manifest.py": {"read_form: read_bytes": "the manifest itself, up to its largest size"},
+    "labctl/publishing/cells/seal_record.py": {
+        "is_seal_record: read_bytes": "of what kind a manifest says it is, up to its largest size",
+        "says_part: open": "what the first entry says of itself, to choose who verifies it",
+        "read_seal_record: open": "entries of a plain file that the manifest lists, which `check` then verifies",
+    },
+    "labctl/publishing/cells/check.py": {
+        "joint_of: events_of": "the first entry of a record that was verified a line before",
+        "check_together: events_of": "all of it",
+    },
+    "labctl/publishing/cells/report.py": {
+        "publish_joint: events_of": "a seal host's, which `verify_joint` has verified"
+    },
+    "labctl/cli/publishing/cells.py": {"verify_together: read_text": "certificates that whoever verifies trusts"},
     "labctl/publishing/check.py": {
         "_refuse_names: events_of": "names in it, before it is verified",
         "_journal_lines: open": "each line against an entry of the verified journal",
