@@ -12,7 +12,9 @@ from typing import Any, ClassVar
 
 from labctl.clock import SECOND
 from labctl.config.options import NoOptions
+from labctl.core.interlock import SENSOR_LIMIT_HOLD
 from labctl.core.published_state import Compare, PublishedState
+from labctl.core.trial_table import State
 
 Order = dict[str, Any]  # a command, as it travels
 WHO = "sim-operator"
@@ -62,7 +64,7 @@ class SimulatedOperator:
             if state["rules"]["measure"] != "score":
                 return self._scored(state, {"reached_s": (times := measured["reached_s"] or [])}, len(times))
             return self._scored(state, {"score": (score := measured["score"] or 0.0)}, score)
-        if "stage" in allowed:
+        if "stage" in allowed or _to_be_emptied(state):
             return self._command("stage", role="setter")
         if "commit" in allowed:
             return self._command("commit")
@@ -89,6 +91,15 @@ class SimulatedOperator:
 
     def _command(self, verb: str, *, role: str = "operator", **args: Any) -> Order:
         return {"verb": verb, "role": role, "who": WHO, "args": args}
+
+
+def _to_be_emptied(state: PublishedState) -> bool:
+    """Whether nothing but a sensor's limit is in the way of a trial's staging, as a scale's under a tote that is full:
+    a person empties the tote first, and of a simulated scene the staging itself does.
+    """
+    codes = [hold["code"] for hold in state["holds"]]
+    planned = state["trial_state"] == State.PLANNED and not state["exhausted"]
+    return planned and bool(codes) and all(code.startswith(SENSOR_LIMIT_HOLD) for code in codes)
 
 
 class PromptOperator(SimulatedOperator):
