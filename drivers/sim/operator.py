@@ -98,8 +98,8 @@ def _to_be_emptied(state: PublishedState) -> bool:
     a person empties the tote first, and of a simulated scene the staging itself does.
     """
     codes = [hold["code"] for hold in state["holds"]]
-    planned = state["trial_state"] == State.PLANNED and not state["exhausted"]
-    return planned and bool(codes) and all(code.startswith(SENSOR_LIMIT_HOLD) for code in codes)
+    full = bool(codes) and all(code.startswith(SENSOR_LIMIT_HOLD) for code in codes)
+    return full and state["trial_state"] == State.PLANNED and not state["exhausted"]
 
 
 class PromptOperator(SimulatedOperator):

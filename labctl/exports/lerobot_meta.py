@@ -7,6 +7,7 @@ v2.1).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -162,11 +163,11 @@ def modality(info: Mapping[str, FeatureEntry], parts: Sequence[str]) -> dict[str
     name.
     """
     found: dict[str, dict[str, Json]] = {}
-    start = 0
+    places, start = Counter[str](), 0
     for part, run in groupby(parts):
+        places[part] += 1
         end = start + len(list(run))
-        others = sum(name == part or name.startswith(f"{part}_") and name[len(part) + 1 :].isdigit() for name in found)
-        found[f"{part}_{others + 1}" if others else part] = {"start": start, "end": end}
+        found[part if places[part] == 1 else f"{part}_{places[part]}"] = {"start": start, "end": end}
         start = end
     videos = {key.removeprefix(PICTURES): {"original_key": key} for key in info if key.startswith(PICTURES)}
     return {

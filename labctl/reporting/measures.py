@@ -137,8 +137,8 @@ def watched(
 def traces_of(store: Samples, record: Record, trial: Trial, episode: Episode) -> Traces | None:
     """Questions and sent targets of a scored episode; None of one that never got to go, or that a person took over.
 
-    Targets are those of joints, in rad. Raises StateError before unblinding: timing tells arms apart. Streams that are not there, or hold a damaged chunk,
-    are left empty.
+    Targets are those of joints, in rad. Streams that are not there, or hold a damaged chunk, are left empty. Raises
+    StateError before unblinding: timing tells arms apart.
     """
     from labctl.analysis.episodes.stress import Traces
 
