@@ -12,9 +12,7 @@ from typing import Any, ClassVar
 
 from labctl.clock import SECOND
 from labctl.config.options import NoOptions
-from labctl.core.interlock import SENSOR_LIMIT_HOLD
 from labctl.core.published_state import Compare, PublishedState
-from labctl.core.trial_table import State
 
 Order = dict[str, Any]  # a command, as it travels
 WHO = "sim-operator"
@@ -22,6 +20,7 @@ STAGING_S = 2.0
 SCORING_S = 1.0
 REACTION_S = 0.1
 BY_HAND, STOPS = "operator_stop", ("operator_stop", "safety_stop")  # how codes of holds end that stops raise
+SENSOR_LIMIT, PLANNED = "sensor_limit:", "planned"  # how that of a sensor's limit begins; a trial's state
 
 
 class SimulatedOperator:
@@ -98,8 +97,8 @@ def _to_be_emptied(state: PublishedState) -> bool:
     a person empties the tote first, and of a simulated scene the staging itself does.
     """
     codes = [hold["code"] for hold in state["holds"]]
-    full = bool(codes) and all(code.startswith(SENSOR_LIMIT_HOLD) for code in codes)
-    return full and state["trial_state"] == State.PLANNED and not state["exhausted"]
+    full = bool(codes) and all(code.startswith(SENSOR_LIMIT) for code in codes)
+    return full and state["trial_state"] == PLANNED and not state["exhausted"]
 
 
 class PromptOperator(SimulatedOperator):

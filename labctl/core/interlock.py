@@ -19,7 +19,6 @@ _ROBOT_MATTERS = frozenset({Verb.STAGE, Verb.COMMIT, Verb.REVEAL, Verb.START})
 _RECORD_MATTERS = frozenset({Verb.COMMIT, Verb.REVEAL, Verb.START})
 NO_PICTURE_YET, NO_VALUE_YET = "it has not given a picture yet", "it has not given a value yet"
 CALM_MODES = ("idle", "moving", "stopped")
-SENSOR_LIMIT_HOLD = "sensor_limit:"  # with the sensor's name behind it
 CAMERA_MOVED, SCENE_DIFFERS, SCENE_UNKNOWN = "camera_moved:", "scene_differs:", "scene_unknown:"
 
 
@@ -218,7 +217,7 @@ def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
 
 def _sensor(name: str, seen: SensorSeen, limits: Limits, starting: bool) -> Iterator[Hold]:
     for text in seen.beyond:
-        yield Hold(f"{SENSOR_LIMIT_HOLD}{name}", f"sensor {name}: {text}", f"sensor {name} is within its limit again")
+        yield Hold(f"sensor_limit:{name}", f"sensor {name}: {text}", f"sensor {name} is within its limit again")
     if not seen.required:
         return
     if starting and (seen.age_ns is None or seen.lost == NO_VALUE_YET):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.analysis.report.lab_facts import Clip, Counts, EpisodeEntry, Flow, Lab
+from labctl.analysis.report.lab_facts import OTHER_LAB, Clip, Counts, EpisodeEntry, Flow, Lab
 from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -93,12 +93,16 @@ def _clips(folders: Sequence[Path], parts: Sequence[_Part]) -> list[Clip]:
 
 
 def _episodes(folders: Sequence[Path], parts: Sequence[_Part], out: Path) -> list[EpisodeEntry]:
-    """The scored episodes of all cells, each with its cell and where its videos lie as seen from the report."""
+    """The scored episodes of all cells, each with its cell and where its videos lie as seen from the report; where they
+    lie in several labs, with a command that asks for the cell's: which folder that is, a page does not know.
+    """
     found: list[EpisodeEntry] = []
+    several = len({lab_with(folder) for folder in folders}) > 1
     for folder, part in zip(folders, parts, strict=True):
         for entry in part.lab.get("episodes", []):
             video = [os.path.relpath(folder / name, out.resolve()) for name in entry["video"]]
-            found.append({**entry, "cell": part.joint["cell"], "video": video})
+            command = f"{entry['rrd_command']} {OTHER_LAB}" if several else entry["rrd_command"]
+            found.append({**entry, "cell": part.joint["cell"], "video": video, "rrd_command": command})
     return found
 
 
