@@ -29,11 +29,12 @@ def own_name(host: str, *others: str) -> bool:
         return False
 
 
-def refusal(port: int, host: str | None, origin: str | None, site: str | None) -> str | None:
-    """Why a request to a page on this port is not answered, from what its headers Host, Origin and Sec-Fetch-Site say;
-    None for one that this computer's own page makes, or a person who types its address.
+def refusal(host: str | None, origin: str | None, site: str | None) -> str | None:
+    """Why a request to a page here is not answered, from what its headers Host, Origin and Sec-Fetch-Site say; None for
+    one that this computer's own page makes, or a person who types its address, here or at the other end of a tunnel
+    that may begin at another port (`own_name`): a page on another port is another Origin all the same.
     """
-    if not own_host(host, port):
+    if not own_name(host or ""):
         return FOREIGN_HOST
     if (origin is not None and origin != f"http://{host}") or site not in (None, "same-origin", "none"):
         return FOREIGN_PAGE

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from labctl.plain import SpecEntry
 
@@ -74,8 +75,19 @@ def robot_states(columns: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 def placed_axes(spec: StreamSpec) -> tuple[str, ...]:
     """Of a robot's states the led axes that have a place: all but the speeds of a base, which are in m/s and rad/s."""
+    return tuple(placed_units(spec))
+
+
+def placed_units(spec: StreamSpec) -> dict[str, Literal["rad", "m"]]:
+    """The axes of `placed_axes`, each with what its place is measured in: m where the declaration says so of it (a
+    rail), else rad. What adds up several axes does so by unit.
+    """
     named = zip(spec.columns, spec.units, strict=True)
-    return tuple(name.removeprefix("q.") for name, unit in named if name.startswith("q.") and not unit.endswith("/s"))
+    return {
+        name.removeprefix("q."): "m" if unit == "m" else "rad"
+        for name, unit in named
+        if name.startswith("q.") and not unit.endswith("/s")
+    }
 
 
 def odometry_spec(rate_hz: float) -> StreamSpec:

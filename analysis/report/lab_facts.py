@@ -16,6 +16,10 @@ if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.survival.result import ArmResult, PairResult
 
 
+OTHER_LAB = "--lab DIR"
+"""Ends the command of an episode whose lab is not the reader's own: DIR is for him to fill in."""
+
+
 class Counts(TypedDict):
     """What became of trials. planned: slots of the schedule; run: episodes whose arm was revealed; voids: by reason;
     ended_early: by a person, then scored.
@@ -51,7 +55,7 @@ class Blinding(TypedDict):
 class EpisodeEntry(TypedDict):
     """A scored episode. cell: of a joint campaign, which one ran it; score: where its task is not counted in items,
     from 0 to 1; block: from 0; duration_s: from go to the end, None when it never got to go; video: paths relative to
-    the report.
+    the report; rrd_command: opens it, and ends in OTHER_LAB where its lab is to be filled in.
     """
 
     episode: str

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from labctl.analysis.numerals import MISSING, count, number
-from labctl.analysis.report.lab_facts import EpisodeEntry, Lab, MovedOfStaged, Spread
+from labctl.analysis.report.lab_facts import OTHER_LAB, EpisodeEntry, Lab, MovedOfStaged, Spread
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order, items, moved_of_staged
 from labctl.analysis.results import Plain
 from labctl.analysis.survival.result import AnalysisResult
@@ -102,7 +102,8 @@ def episode_table(lab: Lab) -> Table | None:
         )
         for e in episodes
     )
-    return Table(columns, rows)
+    apart = any(str(row[-1]).endswith(OTHER_LAB) for row in rows)
+    return Table(columns, rows, "DIR is the lab folder of the episode’s cell." if apart else "")
 
 
 def _ended(episode: EpisodeEntry) -> str:

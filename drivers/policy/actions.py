@@ -204,7 +204,7 @@ def to_chunk(rows: np.ndarray, card: Card, arrays: Mapping[str, np.ndarray]) -> 
     if action.scale is not None:
         values = values * np.array(action.scale)
     space, values = _meaning(action, card.tool, values, arrays)
-    gripper = openings(rows[:, -1], card.gripper)
+    gripper = openings(rows[:, -1], card.fingers)
     about = card.tool.shift_m if space == "tcp_step" else (0.0, 0.0, 0.0)
     return ActionChunk(space, values, gripper, 1.0 / timing.rate_hz, execute, starts=timing.starts, about_m=about)
 

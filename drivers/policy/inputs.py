@@ -58,7 +58,7 @@ def state(name: str, card: Card, arrays: Mapping[str, np.ndarray]) -> np.ndarray
         case "joint_velocity":
             return np.asarray(arrays["dq"], dtype=float)
         case "gripper":
-            return gripper_state(np.asarray(arrays["gripper"], dtype=float), card.gripper)
+            return gripper_state(np.asarray(arrays["gripper"], dtype=float), card.fingers)
         case "axes":  # as an action of space "axes" has them
             return np.concatenate([np.asarray(arrays["q"], dtype=float), np.ravel(arrays["gripper"]).astype(float)])
     pose = to_policy_tool(np.asarray(arrays["tcp"], dtype=float)[None, :], card.tool)

@@ -20,6 +20,7 @@ STAGING_S = 2.0
 SCORING_S = 1.0
 REACTION_S = 0.1
 BY_HAND, STOPS = "operator_stop", ("operator_stop", "safety_stop")  # how codes of holds end that stops raise
+SENSOR_LIMIT, PLANNED = "sensor_limit:", "planned"  # how that of a sensor's limit begins; a trial's state
 
 
 class SimulatedOperator:
@@ -62,7 +63,7 @@ class SimulatedOperator:
             if state["rules"]["measure"] != "score":
                 return self._scored(state, {"reached_s": (times := measured["reached_s"] or [])}, len(times))
             return self._scored(state, {"score": (score := measured["score"] or 0.0)}, score)
-        if "stage" in allowed:
+        if "stage" in allowed or _to_be_emptied(state):
             return self._command("stage", role="setter")
         if "commit" in allowed:
             return self._command("commit")
@@ -89,6 +90,15 @@ class SimulatedOperator:
 
     def _command(self, verb: str, *, role: str = "operator", **args: Any) -> Order:
         return {"verb": verb, "role": role, "who": WHO, "args": args}
+
+
+def _to_be_emptied(state: PublishedState) -> bool:
+    """Whether nothing but a sensor's limit is in the way of a trial's staging, as a scale's under a tote that is full:
+    a person empties the tote first, and of a simulated scene the staging itself does.
+    """
+    codes = [hold["code"] for hold in state["holds"]]
+    full = bool(codes) and all(code.startswith(SENSOR_LIMIT) for code in codes)
+    return full and state["trial_state"] == PLANNED and not state["exhausted"]
 
 
 class PromptOperator(SimulatedOperator):

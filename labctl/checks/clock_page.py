@@ -140,7 +140,7 @@ def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
 
         def _refused(self) -> bool:
             said = self.headers.get
-            why = refusal(page.port, said("Host"), said("Origin"), said("Sec-Fetch-Site"))
+            why = refusal(said("Host"), said("Origin"), said("Sec-Fetch-Site"))
             if why is not None:
                 self.close_connection = True
                 self._answer(403, "text/plain", f"{why}\n".encode())

@@ -10,47 +10,25 @@ Units are in the names: _s seconds, _m metres, _hz per second, _gb 10^9 bytes.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.axes import NamedAxis, check_named
+from labctl.config.policy_words import (
+    DELTAS,
+    DROID_HZ,
+    EXTERIOR,
+    GRIPPERS,
+    ROTATIONS,
+    SPACES,
+    STATES,
+    TURNED,
+)
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Lax, Positive, Text, Texts
 from labctl.plain import GIVE_UP_S
-
-STATES = (
-    "joint_position",
-    "joint_velocity",
-    "gripper",
-    "tcp_position",
-    "tcp_quaternion_xyzw",
-    "tcp_quaternion_wxyz",
-    "tcp_euler_xyz",
-    "tcp_rotvec",
-    "tcp_rot6d_rows",
-    "tcp_rot6d_columns",
-    "axes",
-)
-SPACES = (
-    *("joint_position", "joint_delta", "joint_velocity", "droid_joint_velocity"),
-    *("tcp_pose", "tcp_delta", "tcp_velocity", "droid_cartesian_velocity", "axes"),
-)
-ROTATIONS = ("quaternion_xyzw", "quaternion_wxyz", "euler_xyz", "rotvec", "rot6d_rows", "rot6d_columns")
-GRIPPERS = (
-    "0_open_1_closed",
-    "1_open_0_closed",
-    "-1_open_1_closed",
-    "1_open_-1_closed",
-    "0_open_255_closed",
-    "width_m",
-)
-TURNED = ("tcp_pose", "tcp_delta")  # spaces whose rotation has to be named
-DELTAS = ("joint_delta", "tcp_delta")  # spaces that have to say from where they count
-DROID_HZ = 15.0  # DROID's unit is "per step of 15 Hz" (droid, RobotIKSolver.control_hz)
-EXTERIOR = re.compile(r"^observation/exterior_image_(\d{1,4})_left$")
 
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -212,7 +190,7 @@ class Card(Document):
     policy: Head
     image: Image = Image()
     input: Annotated[tuple[Input, ...], Lax, Field(min_length=1)]
-    gripper: Gripper
+    gripper: Gripper | None = None
     tool: Tool = Tool()
     action: Action
     timing: Timing
@@ -226,6 +204,12 @@ class Card(Document):
         """The card that an arm's options hold as a table (`labctl.store.frozen_cards.with_cards`), if any."""
         given = options.get("card")
         return cls.model_validate_json(json.dumps(given)) if isinstance(given, dict) else None
+
+    @property
+    def fingers(self) -> Gripper:
+        """[gripper] of a card that uses one; every card but one of axes does."""
+        assert self.gripper is not None, "parse_card refuses it"
+        return self.gripper
 
     @property
     def cameras(self) -> tuple[str, ...]:
@@ -342,6 +326,12 @@ def _check_action(card: Card) -> None:
 
 def _check_gripper(card: Card) -> None:
     gripper = card.gripper
+    if gripper is None:
+        states = [name.rpartition(".")[2] for entry in card.input for name in entry.state or ()]
+        if card.action.space == "axes" and "gripper" not in states:
+            return
+        used = "the state gripper is read" if card.action.space == "axes" else f"{card.action.space} has a gripper"
+        raise card.refusal((), f"[gripper] is missing: {used}; say there what its numbers mean (action, open_m, …)")
     for name in ("state", "action"):
         _known(card, ("gripper", name), getattr(gripper, name), GRIPPERS)
     if gripper.closed_m >= gripper.open_m:

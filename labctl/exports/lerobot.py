@@ -20,7 +20,7 @@ from labctl.exports import statistics
 from labctl.exports.arrow import Array, arrow
 from labctl.exports.episode_files import Say
 from labctl.exports.grid import milliseconds
-from labctl.exports.lerobot_episode import ActionKind, Feature, Plan, Terms, features, plan
+from labctl.exports.lerobot_episode import ActionKind, Feature, Plan, Terms, features, parts_of, plan
 from labctl.exports.lerobot_meta import (
     LAYOUTS,
     PICTURES,
@@ -105,7 +105,9 @@ def write_dataset(
         levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
         _write_episode(folder, layout, made, number, found, columns, terms, [tasks[k] for k in of_frame], levels)
         say(f"{number + 1}/{len(plans)} {chosen.episode} {count(found.frames, 'frame')}")
-    write_meta(folder, layout, made, info, fps=terms.fps, robot=selection.about["robot"])
+    first = plans[0].recording
+    parts = parts_of([first.spec(stream) for stream in first.robots])
+    write_meta(folder, layout, made, info, parts, fps=terms.fps, robot=selection.about["robot"])
     return {
         "frames": made.frames,
         "fps": terms.fps,

@@ -23,7 +23,7 @@ from labctl.exports.grid import Offset, default_bound_ns, first_frame, grid, hel
 from labctl.exports.recordings import CAMERA, Recording
 from labctl.exports.units import column_units
 from labctl.store.video import frame_times
-from labctl.streams import POSE, STATE, StreamSpec
+from labctl.streams import POSE, STATE, StreamSpec, placed_units
 
 STAGES = ("requested", "limited", "sent")
 ActionKind = Literal["sent", "limited", "requested", "measured"]
@@ -174,6 +174,22 @@ def hand_columns(columns: Sequence[str]) -> tuple[str, ...]:
         return ("gripper",)
     after = max((i for i, column in enumerate(columns) if column.startswith("tcp.")), default=-1) + 1
     return tuple(column for column in columns[after:] if column != "device_s")
+
+
+def parts_of(robots: Sequence[StreamSpec]) -> tuple[str, ...]:
+    """Which part of its robot each axis is, in the order of `observation.state`: "arm" (its joints), "rail" (an axis in
+    m beside joints), "base" (the speeds of one that drives) or "gripper" (its hand's, whatever they are). Of two robots
+    each has its own, by its name: "left_arm". robots: what their states declare, the first robot's first.
+    """
+    found: list[str] = []
+    for spec in robots:
+        units = placed_units(spec)
+        led = [column.removeprefix("q.") for column in spec.columns if column.startswith("q.")]
+        joints = {"rad": "arm", "m": "rail" if "rad" in units.values() else "arm"}
+        each = [(name, joints[units[name]] if name in units else "base") for name in led]
+        each += [(name, "gripper") for name in hand_columns(spec.columns)]
+        found += [part if len(robots) == 1 else f"{name.partition('.')[0]}_{part}" for name, part in each]
+    return tuple(found)
 
 
 def _states(

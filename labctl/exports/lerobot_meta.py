@@ -7,8 +7,10 @@ v2.1).
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -129,9 +131,18 @@ def features_of(columns: Mapping[str, Feature], videos: Mapping[str, Path], fps:
 
 
 def write_meta(
-    folder: Path, layout: Layout, made: Written, info: Mapping[str, FeatureEntry], *, fps: int, robot: Json
+    folder: Path,
+    layout: Layout,
+    made: Written,
+    info: Mapping[str, FeatureEntry],
+    parts: Sequence[str],
+    *,
+    fps: int,
+    robot: Json,
 ) -> None:
-    """Everything in meta/, once all episodes are written. info: the features, as `features_of`."""
+    """Everything in meta/, once all episodes are written. info: the features, as `features_of`; parts: of the columns
+    of state and action, as `lerobot_episode.parts_of`.
+    """
     if layout is V3:
         _write_v3(folder, made, fps)
     else:
@@ -143,41 +154,28 @@ def write_meta(
     head = {"codebase_version": layout.version, "robot_type": robot, **counts, "chunks_size": CHUNK, **layout.info}
     listed = {name: entry.as_json() for name, entry in info.items()}
     _json(_place(folder, "meta/info.json"), {**head, "fps": fps, "splits": {"train": f"0:{n}"}, "features": listed})
-    _json(_place(folder, "meta/modality.json"), modality(info))
+    _json(_place(folder, "meta/modality.json"), modality(info, parts))
 
 
-def modality(info: Mapping[str, FeatureEntry]) -> dict[str, Json]:
-    """GR00T's meta/modality.json: which part of the vectors is what. The hand's columns are their last ones; of two
-    robots each has an arm and a gripper, by its name.
+def modality(info: Mapping[str, FeatureEntry], parts: Sequence[str]) -> dict[str, Json]:
+    """GR00T's meta/modality.json: which part of the vectors is what. parts: of each of their columns, as
+    `lerobot_episode.parts_of`. Where a part stands in several places, each but the first has its number behind its
+    name.
     """
-    speeds = info.get("labctl.joint_velocity")
-
-    def parts(key: str) -> dict[str, Json]:
-        if any(name.startswith("labctl.") and name.endswith("_tcp_pose") for name in info):
-            return _parts_of_two(info[key].names, () if speeds is None else speeds.names)
-        width = info[key].shape[0]
-        arm = width - 1 if speeds is None else speeds.shape[0]
-        return {"arm": {"start": 0, "end": arm}, "gripper": {"start": arm, "end": width}}
-
+    found: dict[str, dict[str, Json]] = {}
+    places, start = Counter[str](), 0
+    for part, run in groupby(parts):
+        places[part] += 1
+        end = start + len(list(run))
+        found[part if places[part] == 1 else f"{part}_{places[part]}"] = {"start": start, "end": end}
+        start = end
     videos = {key.removeprefix(PICTURES): {"original_key": key} for key in info if key.startswith(PICTURES)}
     return {
-        "state": parts("observation.state"),
-        "action": parts("action"),
+        "state": {**found},
+        "action": {**found},
         "video": videos,
         "annotation": {"human.task_description": {"original_key": "task_index"}},
     }
-
-
-def _parts_of_two(names: Sequence[str], joints: Sequence[str]) -> dict[str, Json]:
-    """Of axes named by their robot the runs of joints and of the hand's. joints: those with a speed; without any a name
-    that ends in "gripper" is the hand's.
-    """
-    found: dict[str, dict[str, Json]] = {}
-    for i, name in enumerate(names):
-        hand = name not in joints if joints else name.endswith("gripper")
-        part = f"{name.partition('.')[0]}_{'gripper' if hand else 'arm'}"
-        found.setdefault(part, {"start": i})["end"] = i + 1
-    return {**found}
 
 
 def _write_v3(folder: Path, made: Written, fps: int) -> None:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from labctl.errors import InputError, LabctlError, StateError
-from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, LOOPBACK, own_host, refusal
+from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, LOOPBACK, own_name, refusal
 from labctl.plain import Json
 
 COOKIE = "labctl-page"
@@ -111,10 +111,10 @@ class Site:
     def _refusal(self, request: web.Request) -> web.Response | None:
         """Why this is not answered; None if it is."""
         if request.path == "/":  # a link on another page may lead to it, with an invitation
-            return None if own_host(request.host, self._port) else web.Response(status=403, text=f"{FOREIGN_HOST}\n")
+            return None if own_name(request.host) else web.Response(status=403, text=f"{FOREIGN_HOST}\n")
         origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site")
         unsaid = request.method != "GET" and origin is None
-        foreign = refusal(self._port, request.host, origin, site) or (FOREIGN_PAGE if unsaid else None)
+        foreign = refusal(request.host, origin, site) or (FOREIGN_PAGE if unsaid else None)
         if foreign is not None:
             return web.Response(status=403, text=f"{foreign}\n")
         if not secrets.compare_digest(request.cookies.get(COOKIE, "").encode(), self._secret.encode()):

@@ -93,7 +93,7 @@ class _Kept:
 
     questions: np.ndarray | None
     renewals: np.ndarray | None
-    moved: Moved | None
+    moved: Mapping[str, Moved] | None
     said: Said
     curves: Sequence[SensorColumn]
     stress: Stressed | None

@@ -21,7 +21,7 @@ from labctl.messages.body_parts import SwitchEntry
 from labctl.reporting.times.recorded import POLICY, read_stream
 from labctl.store.campaign import Campaign
 from labctl.store.read_once import Samples
-from labctl.streams import placed_axes, robot_states
+from labctl.streams import placed_units, robot_states
 
 if TYPE_CHECKING:  # whoever asks when items were moved does not wait for the statistics
     from labctl.analysis.episodes.adaptability import Watched
@@ -137,8 +137,8 @@ def watched(
 def traces_of(store: Samples, record: Record, trial: Trial, episode: Episode) -> Traces | None:
     """Questions and sent targets of a scored episode; None of one that never got to go, or that a person took over.
 
-    Raises StateError before unblinding: timing tells arms apart. Streams that are not there, or hold a damaged chunk,
-    are left empty.
+    Targets are those of joints, in rad. Streams that are not there, or hold a damaged chunk, are left empty. Raises
+    StateError before unblinding: timing tells arms apart.
     """
     from labctl.analysis.episodes.stress import Traces
 
@@ -157,7 +157,8 @@ def traces_of(store: Samples, record: Record, trial: Trial, episode: Episode) ->
     actions = read_stream(store, episode.id, ACTION)
     if actions is not None:
         states = [spec for spec in store.streams(episode.id) if spec.name in robot_states(specs)]
-        sent = {f"sent.{name}" for spec in states for name in placed_axes(spec)}
+        sent = {f"sent.{name}" for spec in states for name, unit in placed_units(spec).items() if unit == "rad"}
         joints = [i for i, name in enumerate(specs[ACTION]) if name in sent]
-        one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
+        if joints:  # metres of a rail and radians of joints have no norm together
+            one = replace(one, sent_ns=actions[0], sent=actions[1][:, joints])
     return one

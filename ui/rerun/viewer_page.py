@@ -47,7 +47,7 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
 
         def _answer(self, *, body: bool) -> None:
             if not own_host(self.headers.get("Host"), page_port):
-                self.send_error(403, FOREIGN_HOST)
+                self.send_error(403, f"{FOREIGN_HOST}:{page_port}; a tunnel has to keep both ports")
                 return
             headers = {name: self.headers[name] for name in _ASKED_FOR if name in self.headers}
             with (

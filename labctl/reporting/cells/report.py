@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from labctl.analysis.report.lab_facts import Clip, Counts, EpisodeEntry, Flow, Lab
+from labctl.analysis.report.lab_facts import OTHER_LAB, Clip, Counts, EpisodeEntry, Flow, Lab
 from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -113,14 +113,18 @@ def _clips(parts: Sequence[_Part]) -> list[Clip]:
 
 
 def _episodes(parts: Sequence[_Part], out: Path) -> list[EpisodeEntry]:
-    """The scored episodes of all cells, each with its cell and where its videos lie as seen from the report."""
+    """The scored episodes of all cells, each with its cell and where its videos lie as seen from the report; where they
+    lie in several labs, with a command that asks for the cell's: which folder that is, a page does not know.
+    """
     found: list[EpisodeEntry] = []
+    several = len({lab_with(part.folder) or part.folder for part in parts}) > 1
     for part in parts:
         unseen = _unseen(part)
         for entry in part.lab.get("episodes", []):
             there = [] if entry["episode"] in unseen else entry["video"]
             video = [os.path.relpath(part.folder / name, out.resolve()) for name in there]
-            found.append({**entry, "cell": part.joint["cell"], "video": video})
+            command = f"{entry['rrd_command']} {OTHER_LAB}" if several else entry["rrd_command"]
+            found.append({**entry, "cell": part.joint["cell"], "video": video, "rrd_command": command})
     return found
 
 

@@ -17,16 +17,19 @@ from labctl.core.rollout import ACTION
 from labctl.errors import LabctlError
 from labctl.reporting.times.recorded import POLICY, SENSOR, read_stream
 from labctl.store.read_once import Samples
-from labctl.streams import STATE, placed_axes, robot_states
+from labctl.streams import STATE, placed_units, robot_states
 
 DEVICE = "arm/device"
-LEAST_RAD = 0.01  # an action that asks for less than this in every joint says nothing of a gain
+# An action that asks for less than this of every axis in a unit says nothing of a gain. Of a rail what a joint's comes
+# to at half a metre.
+LEAST = {"rad": 0.01, "m": 0.005}
+WORDS = {"rad": ("a hundredth of a radian", "radian"), "m": ("5 mm", "metre")}
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What the actions of an episode came to, over all of them and all joints: the sums of asked x had and of asked x
-    asked, rad^2, and how often an action was so long, s.
+    """What the actions of an episode came to, over all of them and all axes in one unit: the sums of asked x had and of
+    asked x asked, rad^2 or m^2, and how often an action was so long, s.
     """
 
     asked_had: float = 0.0
@@ -34,27 +37,36 @@ class Moved:
     spans: Counter[float] = field(default_factory=Counter[float])
 
 
-def moved_in(store: Samples, episode: str) -> Moved | None:
-    """Of an episode whose questions to a policy are recorded; None of another."""
+def moved_in(store: Samples, episode: str) -> Mapping[str, Moved] | None:
+    """By unit, "rad" and of a robot on a rail "m", of an episode whose questions to a policy are recorded; None of
+    another.
+    """
     if not {ACTION, POLICY, STATE} <= {spec.name for spec in store.streams(episode)}:
         return None
     try:
-        asked, had, span_s = _asked(store, episode).T
+        return {unit: _summed(rows) for unit, rows in _asked(store, episode).items()}
     except LabctlError:  # a damaged chunk is named by `verify`, without which there is no report
         return None
+
+
+def _summed(rows: np.ndarray) -> Moved:
+    asked, had, span_s = rows.T
     lengths, often = np.unique(span_s, return_counts=True)
     spans = Counter(dict(zip(lengths.tolist(), often.tolist(), strict=True)))
     return Moved(float(asked @ had), float(asked @ asked), spans)
 
 
-def motion_lines(found: Mapping[str, Moved | None], episodes: Mapping[str, str], arms: Sequence[str]) -> dict[str, str]:
+def motion_lines(
+    found: Mapping[str, Mapping[str, Moved] | None], episodes: Mapping[str, str], arms: Sequence[str]
+) -> dict[str, str]:
     """arm -> one line, of the arms whose episodes recorded questions to a policy. episodes: episode -> arm; found: what
     was `moved_in` each.
 
     Gain: of what an action asked for, from the joints measured when it began to the setpoint at its end, the share that
-    the joints had gone by then; a fit through all actions and joints.
+    the joints had gone by then; a fit through all actions and joints. Of a robot on a rail there is one for its joints
+    and one for the rail: radians and metres are never in one sum.
     """
-    of: dict[str, list[Moved]] = {}
+    of: dict[str, list[Mapping[str, Moved]]] = {}
     for episode, arm in episodes.items():
         if (moved := found.get(episode)) is not None:
             of.setdefault(arm, []).append(moved)
@@ -92,16 +104,28 @@ def device_lines(found: Iterable[Said]) -> dict[str, str]:
     }
 
 
-def _asked(store: Samples, episode: str) -> np.ndarray:
-    """(n, 3): what each action asked of each joint, rad, what it had of that at its end, and how long it was, s."""
-    declared = store.streams(episode)
-    specs, placed = {spec.name: spec.columns for spec in declared}, {spec.name: placed_axes(spec) for spec in declared}
-    rows = [_asked_of(store, episode, specs, stream, placed[stream]) for stream in robot_states(specs)]
-    return np.concatenate(rows)
+def _asked(store: Samples, episode: str) -> dict[str, np.ndarray]:
+    """By unit (n, 3): what each action asked of each axis, rad or m, what it had of that at its end, and how long it
+    was, s.
+    """
+    specs = {spec.name: spec for spec in store.streams(episode)}
+    columns = {name: spec.columns for name, spec in specs.items()}
+    rows: dict[str, list[np.ndarray]] = {}
+    for stream in robot_states(columns):
+        units = placed_units(specs[stream])
+        for unit in dict.fromkeys(units.values()):
+            joints = [joint for joint, of in units.items() if of == unit]
+            rows.setdefault(unit, []).append(_asked_of(store, episode, columns, stream, joints, LEAST[unit]))
+    return {unit: np.concatenate(each) for unit, each in rows.items()}
 
 
 def _asked_of(
-    store: Samples, episode: str, specs: Mapping[str, Sequence[str]], state: str, joints: Sequence[str]
+    store: Samples,
+    episode: str,
+    specs: Mapping[str, Sequence[str]],
+    state: str,
+    joints: Sequence[str],
+    least: float,
 ) -> np.ndarray:
     t_ns, q = store.read(episode, state)
     q = q[:, [specs[state].index(f"q.{joint}") for joint in joints]]
@@ -122,19 +146,27 @@ def _asked_of(
     goal = (asked_ns.searchsorted(ends) - 1).clip(0, len(asked_ns) - 1)
     inside = (t_ns[0] <= begins) & (ends <= min(t_ns[-1], asked_ns[-1]))
     wanted, went = requested[goal] - q[here], q[there] - q[here]
-    inside &= np.abs(wanted).max(axis=1) >= LEAST_RAD
+    inside &= np.abs(wanted).max(axis=1) >= least
     asked, had = wanted[inside].ravel(), went[inside].ravel()
     return np.column_stack([asked, had, np.repeat(spans[inside] / SECOND, len(joints))])
 
 
-def _line(found: Sequence[Moved]) -> str:
+def _line(found: Sequence[Mapping[str, Moved]]) -> str:
+    """Of the joints first, then of what is measured in m."""
+    units = sorted({unit for moved in found for unit in moved}, key=list(LEAST).index)
+    each = [_of_unit([moved[unit] for moved in found if unit in moved], unit) for unit in units]
+    return each[0] if units == ["rad"] else "; ".join(f"{unit}: {text}" for unit, text in zip(units, each, strict=True))
+
+
+def _of_unit(found: Sequence[Moved], unit: str) -> str:
+    least, word = WORDS[unit]
     spans = sum((moved.spans for moved in found), Counter[float]())
     if not spans:
-        return "no action asked for as much as a hundredth of a radian"
+        return f"no action asked for as much as {least}"
     gain = math.fsum(moved.asked_had for moved in found) / math.fsum(moved.asked_asked for moved in found)
     rate = gain / _median(spans)
     text = f"{gain:.2f} of the way an action asks for is covered when it ends"
-    return f"{text}, {rate:.1f} rad/s for each radian it asks for"
+    return f"{text}, {rate:.1f} {unit}/s for each {word} it asks for"
 
 
 def _median(often: Mapping[float, int]) -> float:

@@ -33,9 +33,6 @@ dialect = "callable"
 key = "state"
 state = ["axes"]
 dtype = "float64"
-[gripper]
-action = "0_open_1_closed"
-open_m = 0.08
 [action]
 space = "axes"
 execute = 0

@@ -120,6 +120,10 @@ def test_parquet_mcap_and_lerobot_carry_names_and_units(folder: Path, driver: st
     assert units["labctl.joint_velocity"] == (", ".join(speeds) if "m/s" in speeds else "rad/s")
     assert units["labctl.joint_torque"] == ", ".join(["N", *7 * ["N.m"]] if "m/s" in speeds else ["N.m"])
     assert call(["report", str(own), "--out", str(tmp_path / "report")]) == 0
+    told = json.loads((tmp_path / "report" / "report.json").read_text())["lab"]["provenance"]
+    lines = told["motion achieved over commanded"].values()
+    apart = [line.startswith("rad: ") and "; m: " in line for line in lines]
+    assert apart and set(apart) == {driver == "sim_rail"}, "never metres and radians in one"
     assert (
         call(
             [

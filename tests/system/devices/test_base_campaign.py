@@ -127,6 +127,9 @@ def test_exports_the_report_and_the_view_carry_its_speeds_by_name(folder: Path, 
     info = json.loads((tmp_path / "lerobot-v3" / "meta" / "info.json").read_text())
     assert tuple(info["features"]["action"]["names"]) == AXES
     assert tuple(info["features"]["observation.state"]["names"]) == AXES
+    parts = json.loads((tmp_path / "lerobot-v3" / "meta" / "modality.json").read_text())["action"]
+    base = range(parts["base"]["start"], parts["base"]["end"])
+    assert [AXES[i] for i in base] == [name for name, unit in zip(AXES, UNITS, strict=True) if unit.endswith("/s")]
     about = json.loads((tmp_path / "lerobot-v3" / "labctl.json").read_text())
     units = about["contents"]["units"]
     assert units["action"] == ", ".join(UNITS)

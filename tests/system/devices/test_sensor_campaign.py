@@ -101,3 +101,13 @@ def test_a_limit_ends_episodes_as_the_cell_declares_and_says_why(
     scored = [event for event in events_of(folder) if event.kind == Kind.OUTCOME_RECORDED]
     assert (set(voids), bool(scored)) == (({reason}, False) if voided else (set(), True))
     assert call(["verify", str(folder)]) == 0
+
+
+@pytest.mark.thorough
+def test_a_limit_of_the_scale_ends_every_episode_since_the_tote_is_emptied_between_them(tmp_path: Path) -> None:
+    """Two items of 50 g lie on it when an episode ends, and would hold the next one for ever."""
+    given = {"cell": with_scale(scale(witness="left", limit="0.08 end")), "protocol": SENSOR_REASONS}
+    folder = make_campaign(tmp_path, items=3, budget=20.0, faults=True, **given).folder
+    assert run_campaign(folder, lambda line: None, manual=True), "no trial is left"
+    ends = [event.body for event in events_of(folder) if event.kind == Kind.EPISODE_ENDED]
+    assert [(body["reason"], body["cause"]) for body in ends] == 2 * [("interlock", "sensor scale: mass above 0.08 kg")]

@@ -32,7 +32,12 @@ def test_two_folders_make_one_report_that_is_of_these_two_cells(parts: list[Path
     lab = body["lab"]
     assert (lab["campaign"], lab["cell"], lab["flow"]["planned"], lab["flow"]["scored"]) == ("two", "a, b", 8, 8)
     assert not any("is not in this report" in line for line in lab["deviations"])
+    commands = {episode["rrd_command"].replace(episode["episode"], "E") for episode in lab["episodes"]}
+    labs = {folder.parents[1] for folder in parts}
+    assert commands == {"labctl show E --lab DIR" if len(labs) > 1 else "labctl show E"}
     page = (tmp_path / "out" / "report.html").read_text()
+    assert ("DIR is the lab folder of the episode’s cell." in page) == (len(labs) > 1)
+    assert not any(str(lab) in page for lab in labs), "no path of the machine that made it"
     assert "in these two cells" in page.lower() and "nothing here is claimed of another cell" in page
     assert "Cell by cell" in page
 

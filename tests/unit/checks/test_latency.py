@@ -154,7 +154,10 @@ def test_another_sites_name_and_another_sites_page_are_not_answered(page: ClockP
     for headers, status in (
         ({"Host": f"evil.example:{page.port}"}, 403),
         ({"Host": f"localhost:{page.port}"}, 200),
-        ({"Host": "127.0.0.1"}, 403),
+        ({"Host": "127.0.0.1"}, 200),  # a tunnel (ssh -L) may begin at another port
+        ({"Host": "127.0.0.1:9000", "Origin": "http://127.0.0.1:9000", "Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Host": "127.0.0.1:9000", "Origin": f"http://127.0.0.1:{page.port}"}, 403),
+        ({"Host": "127.0.0.1.evil.example"}, 403),
         ({"Origin": "http://evil.example"}, 403),
         ({"Sec-Fetch-Site": "cross-site"}, 403),
         ({"Origin": f"http://127.0.0.1:{page.port}", "Sec-Fetch-Site": "same-origin"}, 200),

@@ -224,3 +224,36 @@ def test_a_protocol_that_names_no_fitting_card_is_refused_at_its_line(
     with pytest.raises(InputError) as caught:
         read_plan(path)
     assert str(caught.value).startswith(line_of(path, at)) and says in str(caught.value)
+
+
+CARD_OF_AXES = """
+[policy]
+name = "rail"
+dialect = "callable"
+[[input]]
+key = "state"
+state = ["axes"]
+[timing]
+rate_hz = 20.0
+deadline_s = 2.0
+late = "hold"
+[action]
+execute = 1
+space = "axes"
+[[action.axis]]
+name = "rail"
+unit = "m"
+"""
+
+
+def test_a_card_of_named_axes_needs_no_gripper_and_any_other_does() -> None:
+    """Each axis has its unit there; what opens and closes is one of them."""
+    assert parse_card(CARD_OF_AXES, "card.toml").gripper is None
+    reads = CARD_OF_AXES.replace('"axes"]', '"gripper"]')
+    for text, why in (
+        (reads, "the state gripper is read"),
+        (CARD_OF_AXES.replace('space = "axes"', 'space = "joint_position"').partition("[[action.axis]]")[0], "joint"),
+    ):
+        with pytest.raises(InputError, match=r"\[gripper\] is missing") as caught:
+            parse_card(text, "card.toml")
+        assert why in str(caught.value) and "\n" not in str(caught.value)

@@ -101,7 +101,8 @@ def test_another_page_and_another_name_that_leads_here_are_refused(browser: Brow
     port = browser.port
     for headers in (
         {"Host": f"evil.example:{port}"},
-        {"Host": "127.0.0.1"},
+        {"Host": "127.0.0.1.evil.example"},
+        {"Host": "["},
         {"Origin": "http://evil.example"},
         {"Origin": f"http://127.0.0.1:{port + 1}"},
         {"Origin": "null"},
@@ -110,6 +111,8 @@ def test_another_page_and_another_name_that_leads_here_are_refused(browser: Brow
     ):
         assert browser.get("", **headers)[0] == 403, headers
     assert browser.get("", Host=f"localhost:{port}", Sec_Fetch_Site="same-origin")[0] == 200
+    away = {"Host": f"localhost:{port + 1}", "Origin": f"http://localhost:{port + 1}"}
+    assert browser.get("", **away, Sec_Fetch_Site="same-origin")[0] == 200, "a tunnel may begin at another port"
     assert browser.ask("GET", browser.entry, Host=f"evil.example:{port}")[0] == 403
 
 

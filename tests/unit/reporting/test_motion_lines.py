@@ -20,8 +20,8 @@ STATE, ACTION = ("q.a", "q.b", "dq.a"), ("requested.a", "requested.b", "requeste
 class Store:
     """An episode `e` in which each action asks for `asked` rad of joint a, of which `share` is gone at its end."""
 
-    def __init__(self, asked: float, share: float, *, broken: bool = False) -> None:
-        self.broken = broken
+    def __init__(self, asked: float, share: float, *, broken: bool = False, unit: str = "") -> None:
+        self.broken, self.unit = broken, unit
         n = 20
         t_ns = SECOND + np.arange(n * 10 + 1, dtype=np.int64) * (STEP_NS // 10)
         went = asked * share * np.arange(n * 10 + 1) / 10
@@ -39,7 +39,8 @@ class Store:
         }
 
     def streams(self, episode: str) -> list[Any]:
-        return [StreamSpec(name, tuple(table[0]), "", 100.0) for name, table in self.tables.items()]
+        unit = {"arm/state": self.unit}
+        return [StreamSpec(name, tuple(table[0]), unit.get(name, ""), 100.0) for name, table in self.tables.items()]
 
     def read(self, episode: str, name: str) -> tuple[np.ndarray, np.ndarray]:
         if self.broken:
@@ -80,6 +81,30 @@ def test_episodes_of_an_arm_are_summed_up_as_if_all_actions_were_of_one() -> Non
     assert line.startswith("0.60 of the way") and "6.0 rad/s" in line
 
 
+def on_a_rail(asked_m: float, share_m: float) -> Store:
+    """As `Store` with 0.2 rad of which half is gone, its joint b a rail in m that is asked for `asked_m`, of which
+    `share_m` is gone.
+    """
+    store, rail = Store(0.2, 0.5, unit="rad m rad/s"), Store(asked_m, share_m)
+    for name, column in (("arm/state", 0), ("arm/action", 0)):
+        store.tables[name][2][:, 1] = rail.tables[name][2][:, column]
+    return store
+
+
+def test_metres_of_a_rail_and_radians_of_joints_are_never_in_one_sum() -> None:
+    """Half of 0.2 rad and all of 0.3 m: in one sum it would be (0.2 x 0.1 + 0.3 x 0.3) / (0.2^2 + 0.3^2) = 0.85."""
+    (line,) = motion_lines({"e": moved_in(on_a_rail(0.3, 1.0), "e")}, {"e": "p"}, ["p"]).values()
+    assert line == (
+        "rad: 0.50 of the way an action asks for is covered when it ends, 5.0 rad/s for each radian it asks for; "
+        "m: 1.00 of the way an action asks for is covered when it ends, 10.0 m/s for each metre it asks for"
+    )
+
+
+def test_a_rail_that_is_asked_for_nothing_says_so_beside_its_joints() -> None:
+    (line,) = motion_lines({"e": moved_in(on_a_rail(0.001, 1.0), "e")}, {"e": "p"}, ["p"]).values()
+    assert line.endswith("; m: no action asked for as much as 5 mm") and line.startswith("rad: 0.50 of the way")
+
+
 def test_actions_of_several_questions_are_those_of_each_in_turn() -> None:
     """Questions answered by 5, none, and 7 actions of different lengths: what was asked, and had, of each action by
     itself, worked out one by one.
@@ -100,4 +125,4 @@ def test_actions_of_several_questions_are_those_of_each_in_turn() -> None:
             one_by_one += [
                 [a, h, span / SECOND] for a, h in zip(asked, state[there, :2] - state[here, :2], strict=True)
             ]
-    assert np.array_equal(_asked(store, "e"), np.array(one_by_one))
+    assert np.array_equal(_asked(store, "e")["rad"], np.array(one_by_one))

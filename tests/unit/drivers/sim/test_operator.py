@@ -52,3 +52,24 @@ def test_it_answers_what_the_hold_asks_and_no_robot_has_stopped_where_a_look_say
     wanted = SimulatedOperator().decide(state)  # type: ignore[arg-type]
     assert wanted is not None and wanted["verb"] == "acknowledge"
     assert wanted["args"] == {"code": code, **answers}
+
+
+@pytest.mark.parametrize(
+    ("trial_state", "codes", "staged"),
+    [
+        ("planned", ["sensor_limit:scale"], True),
+        ("planned", ["sensor_limit:scale", "camera_lost:top"], False),
+        ("staging", ["sensor_limit:scale"], False),
+        ("planned", [], False),
+    ],
+)
+def test_a_tote_that_is_too_full_for_its_scale_is_emptied_by_staging(
+    trial_state: str, codes: list[str], staged: bool
+) -> None:
+    """A person takes the items out before the console lets him stage; the simulated scene empties when it is staged."""
+    people = [{"id": WHO, "roles": ["operator"]}]
+    state = {"session": "s-3", "people": people, "trial": "t-1", "trial_state": trial_state, "exhausted": False}
+    state |= {"allowed": [], "compare": None, "proposal": None, "measured": None, "operator_ready": False}
+    state["holds"] = [{"code": code, "needs_person": False} for code in codes]
+    wanted = SimulatedOperator().decide(state)  # type: ignore[arg-type]
+    assert ((wanted or {}).get("verb") == "stage") == staged
