@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
-from support.robots.emulators import NAMES, Emulator
+from support.robots.emulators import NAMES, Emulator, busy
 from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import children, of_kind, running, wait_for
 
@@ -138,7 +138,7 @@ ROS2_FAULTS = {
     ("emulator", "faults"),
     [
         *(
-            pytest.param(cell, [*faults.items()], marks=pytest.mark.busy)
+            pytest.param(cell, [*faults.items()], marks=busy(cell))
             for cell, faults in (
                 ("emulated_fr3", FR3_FAULTS),
                 ("emulated_ur5e", UR_FAULTS),
@@ -194,7 +194,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
 
 @pytest.mark.parametrize(
     "emulator",
-    [pytest.param(cell, marks=pytest.mark.busy) for cell in ("emulated_fr3", "emulated_ur5e", "emulated_ros2")],
+    [pytest.param(cell, marks=busy(cell)) for cell in ("emulated_fr3", "emulated_ur5e", "emulated_ros2")],
     indirect=True,
 )
 def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator, tmp_path: Path) -> None:
