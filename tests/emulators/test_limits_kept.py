@@ -13,6 +13,7 @@ from support.robots.emulators import Emulator
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import FR3
 from labctl.testing.robot import RobotRig
+from labctl.testing.robot_rig import PATIENCE_NS
 
 pytestmark = [pytest.mark.real_time, pytest.mark.alone, pytest.mark.thorough]
 
@@ -72,10 +73,10 @@ def outward(rig: RobotRig, joints: tuple[int, ...], goal: np.ndarray) -> None:
     def short_rad() -> float:
         return float(np.abs(goal - rig.robot.observe()["q"])[[*joints]].max())
 
+    over_ns = rig.now_ns + PATIENCE_NS
     led(rig, goal, 40 + round(110 * short_rad()))
-    for _ in range(8):  # setpoints that a machine without time left out
-        if short_rad() >= SHORT_RAD:
-            led(rig, goal, 60)
+    while short_rad() >= SHORT_RAD and rig.robot.status().mode in ("idle", "moving") and rig.now_ns < over_ns:
+        led(rig, goal, 60)  # setpoints that a machine without time left out
 
 
 @pytest.mark.parametrize("joints", TOGETHER, ids=lambda joints: "+".join(str(joint + 1) for joint in joints))
