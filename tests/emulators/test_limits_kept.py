@@ -90,7 +90,8 @@ def test_no_joint_is_too_fast_for_what_is_left_of_its_way(
             goal[joint] = outermost(joint, end)[joint]
         outward(rig, joints, goal)
         status, stats = rig.robot.status(), emulator.stats()
-        assert status.mode in ("idle", "moving") and stats["reflexes"] == before, (end, stats["errors"], stats["beyond"])
+        found = (end, status, stats["errors"], stats["beyond"])
+        assert status.mode in ("idle", "moving") and stats["reflexes"] == before, found
         short = goal - rig.robot.observe()["q"]
         reached |= {(joint + 1, end): round(float(short[joint]), 3) for joint in joints}
     assert max(abs(short) for short in reached.values()) < SHORT_RAD, reached

@@ -87,10 +87,15 @@ class Waiting:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         together: dict[str, list[str]] = {}
+        said: dict[str, float] = {}
         for item in session.items:
-            together.setdefault(scope_of(item), []).append(item.nodeid)
+            scope, busy = scope_of(item), item.get_closest_marker("busy")
+            together.setdefault(scope, []).append(item.nodeid)
+            if busy is not None and busy.args:
+                said[scope] = busy.args[0]
         costs = known_costs()
-        self._shares = {scope: share_of(tests, costs) for scope, tests in together.items() if scope.startswith(LIVE)}
+        known = {scope: share_of(tests, costs) for scope, tests in together.items() if scope.startswith(LIVE)}
+        self._shares = known | said
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(

@@ -238,7 +238,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
     assert verify_campaign(folder).problems == []
 
 
-@pytest.mark.alone
+@pytest.mark.busy(0.85)
 def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Path) -> None:
     emulators = {cell: Emulator(NAMES[cell]) for cell in ("emulated_fr3", "emulated_ur5e")}
     runs = {}

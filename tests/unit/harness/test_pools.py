@@ -51,7 +51,8 @@ import fcntl, glob
 file = open(*glob.glob(".pytest_cache/*.turns"), "r+")
 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 0, 1)  # of all parts
 """
-BUSY = """
+BUSY = (
+    """
 import os, subprocess, sys
 import pytest
 
@@ -65,7 +66,9 @@ def ran(name):
 def test_busy(n):
     ran("busy")
 
-ASK = """ + repr(ASK) + """
+ASK = """
+    + repr(ASK)
+    + """
 
 @pytest.mark.parametrize("n", range(2))
 def test_part(n):
@@ -73,6 +76,7 @@ def test_part(n):
     assert "BlockingIOError" in asked.stderr, "it has its turn"
     ran("part")
 """
+)
 BASE = os.nice(0)
 NICE = min(BASE + 3, 19)  # 19 is the most there is
 
