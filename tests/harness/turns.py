@@ -24,7 +24,7 @@ from harness.pools import LIVE, known_costs, scope_of, step_back
 
 WHERE, NICE = "harness_turns", "harness_nice"  # in a worker's input: the file; how far it steps back to compute
 PARTS = 20  # of a core: a byte each
-CORES = 0.65  # of each core: what live tests may use together
+CORES = 0.7  # of each core: what live tests may use together
 LEAST, UNKNOWN = 0.15, 0.35  # of a core: of what waits nearly always; of what nothing is known of
 KNOWN_S = 10.0  # of the time of a scope's tests
 AGAIN_S = 0.1
