@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
-from support.robots.emulators import NAMES, Emulator, busy
+from support.robots.emulators import NAMES, Emulator
 from support.runs.campaigns import HUMAN, PROMPT, events_of, make_campaign, policy, start_run
 from support.runs.live_campaign import children, of_kind, running, wait_for
 
@@ -138,7 +138,7 @@ ROS2_FAULTS = {
     ("emulator", "faults"),
     [
         *(
-            pytest.param(cell, [*faults.items()], marks=busy(cell))
+            pytest.param(cell, [*faults.items()], marks=pytest.mark.busy)
             for cell, faults in (
                 ("emulated_fr3", FR3_FAULTS),
                 ("emulated_ur5e", UR_FAULTS),
@@ -194,7 +194,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
 
 @pytest.mark.parametrize(
     "emulator",
-    [pytest.param(cell, marks=busy(cell)) for cell in ("emulated_fr3", "emulated_ur5e", "emulated_ros2")],
+    [pytest.param(cell, marks=pytest.mark.busy) for cell in ("emulated_fr3", "emulated_ur5e", "emulated_ros2")],
     indirect=True,
 )
 def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_the_arm_comes_to_rest_when_whoever_drives_it_is_gone(emulator: Emulator
     assert verify_campaign(folder).problems == []
 
 
-@pytest.mark.busy(0.85)
+@pytest.mark.alone
 def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Path) -> None:
     emulators = {cell: Emulator(NAMES[cell]) for cell in ("emulated_fr3", "emulated_ur5e")}
     runs = {}

@@ -12,7 +12,7 @@ from signal import SIGCONT, SIGKILL, SIGSTOP
 
 import numpy as np
 import pytest
-from support.robots.emulators import HOSTS, NAMES, Emulator, busy
+from support.robots.emulators import HOSTS, NAMES, Emulator
 from support.robots.virtual_hand import CLUTCH, Fingers
 from support.runs.campaigns import ROOT, make_campaign, policy
 from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
@@ -33,7 +33,9 @@ AT_REST_S = 2.0  # of robot time: the lease, the stale target or the robot's own
 
 # The UR5 is the UR5e's emulator with other dimensions; behind ROS 2 it is the same robot once more.
 LONG = ("emulated_ur5", "emulated_ros2")
-CELLS = [pytest.param(cell, marks=[*busy(cell), *([pytest.mark.thorough] if cell in LONG else [])]) for cell in HOSTS]
+CELLS = [
+    pytest.param(cell, marks=[pytest.mark.busy, *([pytest.mark.thorough] if cell in LONG else [])]) for cell in HOSTS
+]
 
 
 @pytest.fixture(params=CELLS)
