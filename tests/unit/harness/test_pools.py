@@ -120,7 +120,7 @@ def test_every_test_ran_once_though_one_took_its_worker_along(told: tuple[str, l
     assert "1 failed, 31 passed" in told[0]
 
 
-def test_what_emulates_a_controller_at_1_khz_is_one_workers_alone(told: tuple[str, list[str]]) -> None:
+def test_what_keeps_a_core_busy_is_one_workers_alone(told: tuple[str, list[str]]) -> None:
     assert len({line.split()[2] for line in told[1] if line.startswith(("busy", "part"))}) == 1
 
 
