@@ -21,6 +21,7 @@ pytest_plugins = [
     "harness.seeds",
     "harness.slowest",
     "harness.taken",
+    "harness.turns",
 ]
 
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: those that tests

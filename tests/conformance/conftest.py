@@ -5,14 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from harness.pools import rig_of
 
 HERE = Path(__file__).parent
-
-
-def rig_of(item: pytest.Item) -> str:
-    """The robot that a test is tried on, or nothing."""
-    call = getattr(item, "callspec", None)
-    return str(call.params.get("rig", "")) if call is not None else ""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
-from support.robots.emulators import Emulators, network_is_read
+from support.robots.emulators import Emulators, busy, network_is_read
 
 from labctl.clock import SECOND
 from labctl.testing.driving import DrivingConformance
@@ -60,7 +60,7 @@ TWICE = (
     "ur5e_over_ros2_by_twist",
 )
 MARKS = {
-    name: [pytest.mark.real_time, pytest.mark.busy, *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE
+    name: [pytest.mark.real_time, *busy(name), *([pytest.mark.thorough] if name in TWICE else [])] for name in LIVE
 }
 RIGS: list[Any] = [pytest.param(name, marks=MARKS.get(name, [])) for name in TRIED]
 MOVED = [rig for rig in RIGS if rig.values != ("replay",)]  # a replay has its own way

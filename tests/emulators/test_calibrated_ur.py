@@ -11,7 +11,7 @@ from support.robots.emulators import Emulator
 
 from labctl.testing.robot import FollowingConformance, RobotRig, led
 
-pytestmark = [pytest.mark.real_time, pytest.mark.busy]
+pytestmark = pytest.mark.real_time
 
 
 @pytest.mark.parametrize("servo", ["joint", pytest.param("cartesian", marks=pytest.mark.thorough)])

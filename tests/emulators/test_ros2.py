@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import threading
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,7 +16,7 @@ import pytest
 pytest.importorskip("cyclonedds")
 from PIL import Image as Pictures
 from support.robots.cells import cell_named
-from support.robots.emulators import DOMAINS, Emulator
+from support.robots.emulators import Emulator, own_domain
 
 from labctl.clock import MonotonicClock
 from labctl.devices import Camera, load
@@ -240,7 +239,7 @@ def camera(domain: int, width: int = WIDE, **more: Any) -> Camera:
 
 @pytest.mark.parametrize("compressed", [True, False], ids=["compressed", "raw"])
 def test_pictures_are_those_that_were_published_with_the_times_of_both_clocks(compressed: bool) -> None:
-    domain = 1 + (os.getpid() + 50) % DOMAINS
+    domain = own_domain("pictures")
     node, made = Node(domain, compressed), camera(domain, compressed=compressed)
     try:
         made.connect(CLOCK.now_ns())
@@ -259,7 +258,7 @@ def test_pictures_are_those_that_were_published_with_the_times_of_both_clocks(co
 
 
 def test_a_camera_of_another_size_and_one_that_nobody_publishes_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    domain = 1 + (os.getpid() + 51) % DOMAINS
+    domain = own_domain("pictures of another size")
     with monkeypatch.context() as patched:
         patched.setattr("labctl.drivers.ros2.camera.FOUND_S", 0.5)
         alone = camera(domain)

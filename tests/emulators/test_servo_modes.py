@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
-from support.robots.emulators import NAMES, Emulator, network_is_read
+from support.robots.emulators import NAMES, Emulator, busy, network_is_read
 
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import PATIENCE_NS
@@ -30,7 +30,7 @@ PAUSE_US = 150_000  # longer than the FR3's driver lets a speed hold, shorter th
 
 
 TRIED = [
-    pytest.param((name, servo), id=f"{name}-{servo}", marks=pytest.mark.busy)
+    pytest.param((name, servo), id=f"{name}-{servo}", marks=busy(name))
     for name, servo in MODES
     if "of the client" not in servo or network_is_read()  # who may not takes them from there in any case
 ]

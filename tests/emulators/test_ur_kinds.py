@@ -12,7 +12,7 @@ from labctl.errors import DeviceRefused
 from labctl.testing.robot import RobotRig
 from labctl.testing.robot_rig import turned
 
-pytestmark = [pytest.mark.real_time, pytest.mark.busy, pytest.mark.thorough]
+pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 
 KINDS = [
     ("ur5e", "5.5.1"),  # refused for ever as "local control" before issue 20.14

@@ -2,8 +2,9 @@
 
 A campaign in real time waits most of its time for robots, and a computation for nothing. Side by side they fill the
 machine, and as the kernel lets a process that is not `nice` go first, a robot hardly meets its neighbour. A file is
-one worker's, but each live campaign of tests/system stands for itself. Of live tests that keep a core busy (marker
-`busy`) there is never more than one at a time: one worker that is not nice runs them all.
+one worker's, but each live campaign of tests/system stands for itself, and so does each robot of a file that tries
+several. How many live ones run at once, turns.py says. Of those that emulate a controller at 1 kHz (marker `busy`)
+there is never more than one at a time: one worker that is not nice runs them all.
 
 What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once. Anew, of
 what `--costs FILE` wrote down: `.venv/bin/python -P tests/harness/pools.py FILE… > tests/harness/costs.tsv`.
@@ -23,9 +24,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from execnet import XSpec
 from xdist.scheduler.loadscope import LoadScopeScheduling
+from xdist.workermanage import parse_tx_spec_config
 
-LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what keeps a core busy meanwhile
+LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what emulates a controller at 1 kHz
+RIGS = ("rig", "robot_of")  # fixtures whose parameter is the robot that a test is tried on
 LONG_S = 12.0
 COSTS = Path(__file__).with_name("costs.tsv")  # of one case of a test: s, CPU s, its id without the case
 WHERE = "harness_scopes"  # in a worker's input: the file in which it writes scopes down
@@ -38,7 +42,13 @@ def scope_of(item: pytest.Item) -> str:
         return file
     busy = item.get_closest_marker("busy")
     lane = LIVE if busy is None else BUSY
-    return lane + (item.nodeid if file.startswith("tests/system/") else file)
+    return lane + (item.nodeid if file.startswith("tests/system/") else f"{file} {rig_of(item)}".rstrip())
+
+
+def rig_of(item: pytest.Item) -> str:
+    """The robot that a test is tried on, or nothing."""
+    call = getattr(item, "callspec", None)
+    return "" if call is None else next((str(call.params[name]) for name in RIGS if name in call.params), "")
 
 
 def known_costs(path: Path = COSTS) -> dict[str, tuple[float, float]]:
@@ -150,13 +160,19 @@ class Controller:
 
     def pytest_configure_node(self, node: Any) -> None:
         self._scopes.parent.mkdir(exist_ok=True)
-        node.workerinput[WHERE] = str(self._scopes)
+        nice = max(int(XSpec(spec).nice or 0) for spec in parse_tx_spec_config(self._config))
+        node.workerinput |= {
+            WHERE: str(self._scopes),
+            "harness_turns": str(self._scopes.with_suffix(".turns")),
+            "harness_nice": nice - int(node.gateway.spec.nice or 0),
+        }
 
     def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Pools:
         return Pools(config, log, self._scopes)
 
     def pytest_unconfigure(self) -> None:
         self._scopes.unlink(missing_ok=True)
+        self._scopes.with_suffix(".turns").unlink(missing_ok=True)
 
 
 AUTOGROUP = Path("/proc/self/autogroup")

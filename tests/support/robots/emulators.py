@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 import time
+from functools import cache
 from types import TracebackType
 from typing import Any
 
@@ -51,6 +52,26 @@ def leave_out_without_client(name: str) -> None:
         pytest.skip(NO_UR)
 
 
+def busy(name: str) -> list[pytest.MarkDecorator]:
+    """The marker of tests on what emulates a controller at 1 kHz, by the name of a cell or of a robot in it."""
+    return [pytest.mark.busy] if "fr3" in name else []
+
+
+@cache
+def own_domain(of: str = "emulators") -> int:
+    """A domain of ROS 2 that no other tests on this machine have: this process holds a name for it to its end."""
+    for k in range(DOMAINS):
+        domain = 1 + (os.getpid() + k) % DOMAINS
+        with socket.socket(socket.AF_UNIX) as named:
+            try:
+                named.bind(f"\0labctl-tests-ros2-{domain}")  # an abstract name: no file, gone with the process
+            except OSError:
+                continue
+            named.detach()
+            return domain
+    raise OSError(f"tests have all {DOMAINS} domains of ROS 2 that they may use; none is left for {of}")
+
+
 def address() -> str:
     """A loopback address nobody else uses: ports are fixed by the protocols, so addresses differ."""
     return f"127.{10 + os.getpid() // 250 % 200}.{os.getpid() % 250}.{next(_numbers)}"
@@ -62,7 +83,7 @@ class Emulator:
     def __init__(self, name: str, *options: str) -> None:
         leave_out_without_client(name)
         self.name, self.host = name, address()
-        self.domain = 1 + os.getpid() % DOMAINS
+        self.domain = own_domain() if name == "ros2" else 0
         options = (*options, f"domain={self.domain}") if name == "ros2" else options
         given = [part for option in options for part in ("--option", option)]
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]

@@ -8,9 +8,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from harness.pools import known_costs, longest_first, worth_a_line
+from harness.pools import known_costs, longest_first, scope_of, worth_a_line
 
 TESTS = Path(__file__).resolve().parents[2]
 PURE = """
@@ -44,8 +46,14 @@ def test_hangs():
 def test_after_it():
     ran("after")
 """
-BUSY = """
-import os
+ASK = """
+import fcntl, glob
+file = open(*glob.glob(".pytest_cache/*.turns"), "r+")
+fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 0, 1)  # of all parts
+"""
+BUSY = (
+    """
+import os, subprocess, sys
 import pytest
 
 pytestmark = [pytest.mark.real_time, pytest.mark.busy]
@@ -58,10 +66,17 @@ def ran(name):
 def test_busy(n):
     ran("busy")
 
+ASK = """
+    + repr(ASK)
+    + """
+
 @pytest.mark.parametrize("n", range(2))
 def test_part(n):
+    asked = subprocess.run([sys.executable, "-c", ASK], capture_output=True, text=True)
+    assert "BlockingIOError" in asked.stderr, "it has its turn"
     ran("part")
 """
+)
 BASE = os.nice(0)
 NICE = min(BASE + 3, 19)  # 19 is the most there is
 
@@ -75,7 +90,8 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
     for n in range(3):
         (folder / f"test_busy_{n}.py").write_text(BUSY)
     (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n    real_time: x\n    busy: x\n")
-    plugins = ["-p", "harness.pools", "-p", "harness.hangs", "-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
+    plugins = ["harness.pools", "harness.turns", "harness.hangs", "no:cacheprovider", "no:hypothesispytest"]
+    plugins = [word for plugin in plugins for word in ("-p", plugin)]
     workers = ["--tx", "popen//nice=3", "--tx", "2*popen", "--dist", "loadscope"]
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugins, *workers],
@@ -91,7 +107,11 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[str]]:
 def test_live_tests_run_on_workers_that_are_not_nice(told: tuple[str, list[str]]) -> None:
     live = [line for line in told[1] if not line.startswith("pure")]
     assert len(live) == 24 and {line.split()[1] for line in live} == {str(BASE)}
-    assert f"pure {NICE}" in told[1], "and the nice one computed"
+
+
+def test_whoever_computes_is_nice(told: tuple[str, list[str]]) -> None:
+    """A worker for live tests too, once none of those is left for it."""
+    assert {line for line in told[1] if line.startswith("pure")} == {f"pure {NICE}"}
 
 
 def test_every_test_ran_once_though_one_took_its_worker_along(told: tuple[str, list[str]]) -> None:
@@ -114,6 +134,19 @@ def test_what_takes_long_begins_first_by_the_clock_or_by_the_processor() -> None
     }
     costs = {"short.py::test_a": (9.0, 3.0), "waits.py::test_a": (5.0, 1.0), "long.py::test_a": (2.0, 2.0)}
     assert longest_first(scopes, costs) == ["@waits.py", "long.py", "short.py", "unknown.py", "other.py"]
+
+
+def test_each_robot_that_a_live_file_tries_is_one_workers_and_each_live_campaign() -> None:
+    def scope(nodeid: str, *markers: str, **params: object) -> str:
+        found: Any = SimpleNamespace(nodeid=nodeid, callspec=SimpleNamespace(params=params))
+        found.get_closest_marker = lambda name: name if name in markers else None
+        return scope_of(found)
+
+    assert scope("tests/a.py::test_b[x]", rig="x") == "tests/a.py"
+    assert scope("tests/a.py::test_b[x-2]", "real_time", rig="x", n=2) == "@tests/a.py x"
+    assert scope("tests/a.py::test_b[y]", "real_time", "busy", rig="y") == "@@tests/a.py y"
+    assert scope("tests/a.py::test_c", "real_time") == "@tests/a.py"
+    assert scope("tests/system/a.py::test_d[x]", "real_time", rig="x") == "@tests/system/a.py::test_d[x]"
 
 
 def test_costs_are_those_of_a_case_of_what_is_long_in_all(tmp_path: Path) -> None:
