@@ -10,9 +10,9 @@ USUAL = not privileged and not interop and not hardware and not benchmark
 # Two workers compute and step back for the two that run what goes by the clock (tests/harness/pools.py).
 WORKERS ?= --tx 2*popen//nice=15 --tx 2*popen --dist loadscope
 TESTED = $(VENV)/bin/python -m pytest -q -rsfE $(WORKERS)
-# Of what is thorough most goes by the clock and waits: up to five of those at once, as far as the cores have time for
+# Of what is thorough most goes by the clock and waits: up to four of those at once, as far as the cores have time for
 # them (tests/harness/turns.py).
-REST = $(VENV)/bin/python -m pytest -q -rsfE --tx 3*popen $(WORKERS)
+REST = $(VENV)/bin/python -m pytest -q -rsfE --tx 2*popen $(WORKERS)
 ONE = $(VENV)/bin/python -m pytest -q -rsfE --tx popen --dist loadscope
 # The tests start some thousand processes: without bytecode on disk each of them would compile everything again.
 unexport PYTHONDONTWRITEBYTECODE

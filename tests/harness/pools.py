@@ -3,8 +3,8 @@
 A campaign in real time waits most of its time for robots, and a computation for nothing. Side by side they fill the
 machine, and as the kernel lets a process that is not `nice` go first, a robot hardly meets its neighbour. A file is
 one worker's, but each live campaign of tests/system stands for itself, and so does each robot of a file that tries
-several. How many live ones run at once, turns.py says. Of those that emulate a controller at 1 kHz (marker `busy`)
-there is never more than one at a time: one worker that is not nice runs them all.
+several. How many live ones run at once, turns.py says. Of those that emulate a controller at 1 kHz, or run a
+campaign on an emulated one (marker `busy`), there is never more than one: one worker that is not nice runs them all.
 
 What takes long begins first, for a run lasts as long as its last test: costs.tsv says what took how long once. Anew, of
 what `--costs FILE` wrote down: `.venv/bin/python -P tests/harness/pools.py FILE… > tests/harness/costs.tsv`.
@@ -28,7 +28,7 @@ from execnet import XSpec
 from xdist.scheduler.loadscope import LoadScopeScheduling
 from xdist.workermanage import parse_tx_spec_config
 
-LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what emulates a controller at 1 kHz
+LIVE, BUSY = "@", "@@"  # before the scope of what goes by the clock, and of what is `busy` besides
 RIGS = ("rig", "robot_of")  # fixtures whose parameter is the robot that a test is tried on
 LONG_S = 12.0
 COSTS = Path(__file__).with_name("costs.tsv")  # of one case of a test: s, CPU s, its id without the case

@@ -24,7 +24,7 @@ from harness.pools import LIVE, known_costs, scope_of, step_back
 
 WHERE, NICE = "harness_turns", "harness_nice"  # in a worker's input: the file; how far it steps back to compute
 PARTS = 20  # of a core: a byte each
-CORES = 0.7  # of each core: what live tests may use together
+CORES = 0.65  # of each core: what live tests may use together
 LEAST, UNKNOWN = 0.15, 0.35  # of a core: of what waits nearly always; of what nothing is known of
 KNOWN_S = 10.0  # of the time of a scope's tests
 AGAIN_S = 0.1
@@ -87,15 +87,10 @@ class Waiting:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         together: dict[str, list[str]] = {}
-        said: dict[str, float] = {}
         for item in session.items:
-            scope, busy = scope_of(item), item.get_closest_marker("busy")
-            together.setdefault(scope, []).append(item.nodeid)
-            if busy is not None and busy.args:
-                said[scope] = busy.args[0]
+            together.setdefault(scope_of(item), []).append(item.nodeid)
         costs = known_costs()
-        known = {scope: share_of(tests, costs) for scope, tests in together.items() if scope.startswith(LIVE)}
-        self._shares = known | said
+        self._shares = {scope: share_of(tests, costs) for scope, tests in together.items() if scope.startswith(LIVE)}
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(
