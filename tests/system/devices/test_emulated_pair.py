@@ -100,6 +100,7 @@ def test_a_person_and_a_policy_move_items_with_both_robots_through_a_whole_campa
         run.wait(timeout=400)
     assert run.returncode == 0, log.read_text()
     assert len(of_kind(opened.folder, Kind.OUTCOME_RECORDED)) == 2
-    robots = {event.body.get("robot") for event in of_kind(opened.folder, Kind.OPERATION_RECORDED)}
+    did = [event.body for event in of_kind(opened.folder, Kind.OPERATION_RECORDED)]
+    robots = {body["robot"] for body in did if body["result"] == "success"}  # none where a busy machine stopped both
     assert robots == {"left", "right"}
     assert verify_campaign(opened.folder).problems == []
