@@ -44,6 +44,8 @@ LOOKS_AT_EVENTS = {
     "labctl/queue/entries.py": "the queue's own journal, whose entries are of other kinds",
     "labctl/people/qualifications.py": "a journal of its own, of sites and assessors",
     "labctl/publishing/check.py": "a stranger's entries, each against its published line, before anything is folded",
+    "labctl/publishing/cells/check.py": "strangers' parts against each other, which may be forged",
+    "labctl/publishing/cells/seal_record.py": "names in a stranger's entries, before anything goes by them",
     "labctl/publishing/leaving_out.py": "the files that entries hold digests of, whether they are published or not",
     "labctl/publishing/names.py": "names in a stranger's entries, before anything goes by them",
     "labctl/publishing/tables.py": "writes each entry as a line",

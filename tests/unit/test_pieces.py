@@ -103,3 +103,24 @@ def test_a_cluster_that_would_write_other_bytes_is_refused_in_a_line(tmp_path: P
             _look_at(cast(Any, answering), "tcp://h:1", tmp_path)
         assert words in str(said.value), str(said.value)
     assert not list(tmp_path.iterdir()), "the sign that was looked for is gone"
+
+
+class Away:
+    """A client whose scheduler does not hear that it closes, as on a busy machine."""
+
+    def __init__(self, *given: Any, **more: Any) -> None:
+        pass
+
+    def close(self, timeout: float) -> None:
+        raise TimeoutError(f"timed out after {timeout} s.")
+
+
+def test_a_scheduler_that_does_not_hear_the_end_hides_neither_result_nor_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pytest.importorskip("distributed"), "Client", Away)
+    monkeypatch.setattr(pieces, "_look_at", lambda client, address, folder: None)
+    with pieces.cluster("tcp://127.0.0.1:9", tmp_path):
+        pass
+    with pytest.raises(WorkersLost, match="gone"), pieces.cluster("tcp://127.0.0.1:9", tmp_path):
+        raise WorkersLost("gone")

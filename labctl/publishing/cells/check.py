@@ -10,6 +10,9 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
 
 from labctl.core.event_bodies import ArmRevealed, CampaignOpened, CampaignUnblinded, body_of
 from labctl.core.events import Event, Kind
@@ -33,6 +36,35 @@ WITHOUT = (
     "the seal over all cells, and that each arm was given once: the seal host's record is not here (it is published "
     "by: labctl joint publish)"
 )
+
+
+Name = Annotated[str, Field(pattern=f"^(?:{PLAIN_NAME.pattern})$", strict=True)]
+Text = Annotated[str, Field(strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """An entry of the seal host's chain, as somebody says it."""
+
+    seq: Annotated[int, Field(ge=0, lt=2**62, strict=True)]
+    hash: Text
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The form of a `JointPart`, as somebody says it."""
+
+    name: Name
+    cell: Name
+    part: Annotated[int, Field(ge=0, le=MOST_BLOCKS, strict=True)]
+    cells: list[Name]
+    blocks: list[Annotated[int, Field(ge=0, strict=True)]]
+    of: Annotated[int, Field(ge=1, le=MOST_BLOCKS, strict=True)]
+    commitment: Text
+    head: _Head
+
+
+_SAID: TypeAdapter[_Said] = TypeAdapter(_Said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +127,11 @@ def joint_of(folder: Path, record: Path) -> JointPart | None:
 
 def is_formed(joint: Json | JointPart) -> bool:
     """Whether something read has the form of a `JointPart`, its names plain and its numbers those of blocks."""
-    if not isinstance(joint, dict) or not JointPart.__required_keys__ <= joint.keys():
+    try:
+        said = _SAID.validate_python(joint)
+    except ValidationError:
         return False
-    of, cells, head = joint["of"], joint["cells"], joint["head"]
-    lists = isinstance(cells, list) and isinstance(joint["blocks"], list) and isinstance(head, dict)
-    if not lists or not _is_number(of, MOST_BLOCKS):
-        return False
-    names = (joint["name"], joint["cell"], *cells)
-    plain = all(isinstance(name, str) and PLAIN_NAME.fullmatch(name) for name in names)
-    numbers = [_is_number(block, of - 1) for block in joint["blocks"]]
-    noted = _is_number(head.get("seq"), 2**62) and isinstance(head.get("hash"), str)
-    bound = isinstance(joint["commitment"], str) and _is_number(joint["part"], MOST_BLOCKS)
-    return plain and all(numbers) and noted and bound and joint["cell"] in cells
-
-
-def _is_number(value: Json, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
+    return said.cell in said.cells and all(block < said.of for block in said.blocks)
 
 
 def check_together(
