@@ -122,7 +122,7 @@ def test_another_protocol_and_a_plain_open_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_an_arm_that_was_changed_at_a_cell_is_found_before_anything_is_written(tmp_path: Path) -> None:
-    labs = make_labs(tmp_path)
+    labs = make_labs(tmp_path, blocks=2)
     with answering(labs):
         folder = labs.join("a")
         run(folder)
@@ -177,15 +177,14 @@ def test_a_run_that_dies_between_an_arm_and_its_entry_gets_the_same_arm_again(
 
 @pytest.mark.thorough
 def test_a_cells_chain_that_was_made_anew_disagrees_with_the_seal_host(tmp_path: Path) -> None:
-
-    joint = make_labs(tmp_path)
+    joint = make_labs(tmp_path, blocks=2)
     with answering(joint):
         folder = joint.join("a")
         run(folder)
     with writing(joint.made.folder, "test") as host:
         noted = host.state.part("a", 1).head
     assert noted is not None
-    other = make_labs(tmp_path / "again", address=f"tcp://127.0.0.1:{_port(joint)}")
+    other = make_labs(tmp_path / "again", blocks=2, address=f"tcp://127.0.0.1:{_port(joint)}")
     with answering(other):
         forged = other.join("a")
         run(forged)
