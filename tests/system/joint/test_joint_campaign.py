@@ -13,6 +13,7 @@ import pytest
 from support.joint.joint_labs import Labs, answering, finish, make_labs, unblind
 from support.runs.campaigns import events_of
 
+from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.errors import BrokenRecord, Held, InputError, StateError
 from labctl.joint.asking import SealLink
@@ -69,6 +70,7 @@ def test_without_its_seal_host_no_trial_begins_and_the_run_ends_at_a_hold(
         return SealLink(invitation, part=part, patience_s=0.5, try_s=0.2)
 
     monkeypatch.setattr("labctl.runtime.seal.link_of", partial(link_of, asks=briefly))
+    monkeypatch.setattr("labctl.runtime.seal.PATIENCE_NS", 5 * SECOND)
     labs = make_labs(tmp_path)
     with answering(labs):
         folder = labs.join("a")
