@@ -13,6 +13,7 @@ import pytest
 from support.joint.joint_labs import Labs, answering, finish, make_labs, unblind
 from support.runs.campaigns import events_of
 
+from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.errors import BrokenRecord, Held, InputError, StateError
 from labctl.joint.asking import SealLink
@@ -69,6 +70,7 @@ def test_without_its_seal_host_no_trial_begins_and_the_run_ends_at_a_hold(
         return SealLink(invitation, part=part, patience_s=0.5, try_s=0.2)
 
     monkeypatch.setattr("labctl.runtime.seal.link_of", partial(link_of, asks=briefly))
+    monkeypatch.setattr("labctl.runtime.seal.PATIENCE_NS", 5 * SECOND)
     labs = make_labs(tmp_path)
     with answering(labs):
         folder = labs.join("a")
@@ -122,7 +124,7 @@ def test_another_protocol_and_a_plain_open_are_refused(tmp_path: Path) -> None:
 
 @pytest.mark.thorough
 def test_an_arm_that_was_changed_at_a_cell_is_found_before_anything_is_written(tmp_path: Path) -> None:
-    labs = make_labs(tmp_path)
+    labs = make_labs(tmp_path, blocks=2)
     with answering(labs):
         folder = labs.join("a")
         run(folder)
@@ -177,15 +179,14 @@ def test_a_run_that_dies_between_an_arm_and_its_entry_gets_the_same_arm_again(
 
 @pytest.mark.thorough
 def test_a_cells_chain_that_was_made_anew_disagrees_with_the_seal_host(tmp_path: Path) -> None:
-
-    joint = make_labs(tmp_path)
+    joint = make_labs(tmp_path, blocks=2)
     with answering(joint):
         folder = joint.join("a")
         run(folder)
     with writing(joint.made.folder, "test") as host:
         noted = host.state.part("a", 1).head
     assert noted is not None
-    other = make_labs(tmp_path / "again", address=f"tcp://127.0.0.1:{_port(joint)}")
+    other = make_labs(tmp_path / "again", blocks=2, address=f"tcp://127.0.0.1:{_port(joint)}")
     with answering(other):
         forged = other.join("a")
         run(forged)
