@@ -24,6 +24,8 @@ pytest_plugins = [
     "harness.turns",
 ]
 
+gc.disable()  # until all is collected (below): of what is made meanwhile nothing goes, and looking took a third of the time
+
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: those that tests
 # interrupt must be able to hear it.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -53,6 +55,7 @@ def pytest_collection_finish() -> None:
     """What is collected and imported stays to the end: Python's collector would walk it all whenever it looks for
     what may go, a sixth of the processor time of a worker's tests. Of the rest it walks the old less often.
     """
+    gc.enable()
     gc.collect()
     gc.freeze()
     young, middle, _ = gc.get_threshold()
