@@ -24,7 +24,7 @@ pytest_plugins = [
     "harness.turns",
 ]
 
-gc.disable()  # until all is collected (below): of what is made meanwhile nothing goes, and looking took a third of the time
+gc.disable()  # until all is collected (below): of what is made meanwhile nothing goes, and to look took a third of it
 
 # A shell starts what it runs in the background with SIGINT ignored, and children inherit that: those that tests
 # interrupt must be able to hear it.
