@@ -346,10 +346,12 @@ def test_what_was_changed_and_listed_anew_breaks_the_chain(mine: Path) -> None:
 @pytest.mark.parametrize("spoilt", [b"{", b"\xff\xfe", b"[" * 100_000], ids=["no JSON", "no text", "endless brackets"])
 def test_a_published_report_that_cannot_be_read_is_not_called_the_same(spoilt: bytes, mine: Path) -> None:
     bytes_of("report/report.json", lambda data: spoilt)(mine)
-    found = held_against(refuse_unless_it_holds(mine), copied(mine / "report", mine.parent / "again") / "report.html")
+    page = copied(mine / "report", mine.parent / "again") / "report.html"
+    manifest = refuse_unless_it_holds(mine).admitted.manifest
+    found = held_against(mine, manifest.files, manifest.versions, page)
     assert found.same, "it is held against itself"
-    (mine.parent / "again/report.json").write_text("{}")
-    found = held_against(refuse_unless_it_holds(mine), mine.parent / "again/report.html")
+    page.with_name("report.json").write_text("{}")
+    found = held_against(mine, manifest.files, manifest.versions, page)
     assert "NOT the published report: report.json: the published one is missing or cannot be read" in found.words
 
 
