@@ -29,7 +29,12 @@ class Killed(BaseException):
     """Of the process, in the middle of its work."""
 
 
-@pytest.mark.parametrize("form", FOLDERS)
+DEAR = ("rosbag2", "parquet")  # what they leave is what the others do, and they take as long as all of those
+
+
+@pytest.mark.parametrize(
+    "form", [pytest.param(form, marks=[pytest.mark.thorough] if form in DEAR else []) for form in FOLDERS]
+)
 def test_what_a_killed_export_left_is_gone_on_with(form: str, unblinded: Path, tmp_path: Path) -> None:
     export_campaign(unblinded, request(form, tmp_path / "whole"), lambda line: None)
     out, said = tmp_path / "out", list[str]()
