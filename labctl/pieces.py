@@ -171,9 +171,8 @@ def cluster(address: str, folder: Path) -> Generator[Client, None, None]:
         _look_at(client, address, folder)
         yield client
     finally:
-        with suppress(
-            TimeoutError
-        ):  # of a busy machine, or of a scheduler that is gone: nothing is left to be said to it
+        # A busy machine, or a scheduler that is gone: nothing is left to be said to it.
+        with suppress(TimeoutError):
             client.close(timeout=1)
 
 
