@@ -12,13 +12,14 @@ from functools import partial
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.events import Kind
 from labctl.core.interlock import Hold
-from labctl.core.rollout import Rollout, recording_body, recording_gaps, steady_rates
+from labctl.core.rollout import Rollout
 from labctl.core.task import condition_of
 from labctl.messages.body_parts import GapBody
 from labctl.messages.pictures import FrameGap
 from labctl.messages.recording import Late
 from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.runtime.sealed_body import recording_body, recording_gaps, steady_rates
 from labctl.store.footage import file_gaps
 from labctl.store.sealing import Findings, layout_of, look_over
 

@@ -13,12 +13,12 @@ from labctl.core.events import Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.recovery import reconcile
-from labctl.core.rollout import recording_body, recording_gaps, steady_rates
 from labctl.core.trial import LIVE, Trial
 from labctl.messages.body_parts import GapBody
 from labctl.plain import count
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.recording_seal import looking_over
+from labctl.runtime.sealed_body import recording_body, recording_gaps, steady_rates
 from labctl.store.footage import file_gaps, filmed
 from labctl.store.traces import TraceStore
 

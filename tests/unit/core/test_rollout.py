@@ -22,12 +22,11 @@ from labctl.core.rollout import (
     Rollout,
     lost_reason,
     proposal,
-    recording_gaps,
-    steady_rates,
     void_reason,
 )
 from labctl.errors import StateError
 from labctl.messages.driving import Prepare
+from labctl.runtime.sealed_body import recording_gaps, steady_rates
 
 GO = 100 * SECOND
 BUDGET = 10 * SECOND
