@@ -7,8 +7,9 @@ PIP = $(VENV)/bin/python -m pip --disable-pip-version-check -q
 INSTALLED_BY = pyproject.toml constraints.txt
 
 USUAL = not privileged and not interop and not hardware and not benchmark
-# Two workers compute and step back for the two that run what goes by the clock (tests/harness/pools.py).
-WORKERS ?= --tx 2*popen//nice=15 --tx 2*popen --dist loadscope
+# Two workers compute and step back for the two that run what goes by the clock (tests/harness/pools.py): by as much as
+# leaves them a fourth of a core that a program beside them wants whole; a niceness of 15 left a thirtieth.
+WORKERS ?= --tx 2*popen//nice=5 --tx 2*popen --dist loadscope
 TESTED = $(VENV)/bin/python -m pytest -q -rsfE $(WORKERS)
 # Of what is thorough most goes by the clock and waits: up to four of those at once, as far as the cores have time for
 # them (tests/harness/turns.py).

@@ -89,9 +89,11 @@ def json_answer(
 
 def leave_with(answer: str) -> NoReturn:
     """Print the JSON of a process that `json_answer` began, and end it: a thread that hangs would hold its end."""
-    sys.stdout.write(f"\n{answer}\n")
-    sys.stdout.flush()
-    os._exit(0)
+    try:
+        sys.stdout.write(f"\n{answer}\n")
+        sys.stdout.flush()
+    finally:  # also where whoever asked is gone
+        os._exit(0)
 
 
 def _is_object(line: str) -> bool:

@@ -14,6 +14,7 @@ import pytest
 from support.runs.recordings import Recordings
 
 pytest_plugins = [
+    "harness.beside",
     "harness.failures",
     "harness.hangs",
     "harness.left_out",

@@ -134,8 +134,8 @@ def _line() -> str:
 
 
 def _say(what: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")
-    sys.stdout.flush()
+    with contextlib.suppress(BrokenPipeError):  # whoever listened is gone: `_let_go` says so, and the server is ended
+        os.write(1, (json.dumps(what) + "\n").encode())
 
 
 def _end(problem: str) -> NoReturn:

@@ -22,6 +22,7 @@ from labctl.processes import json_answer, leave_with
 PATIENCE_S = 20.0
 LISTEN_NS = SECOND
 HAND_NS = SECOND // 2
+SAYS_NS = 2 * SECOND  # until a device that was opened has said something anew: this computer may be busy with others
 
 
 class Probed(TypedDict):
@@ -153,8 +154,8 @@ def _listen(setup: Setup) -> Probed:
 
 
 def feel(setup: Setup) -> Felt:
-    """Open a cell's teleoperation device through its driver, read it for half a second, let it go; no robot is asked
-    for.
+    """Open a cell's teleoperation device through its driver, read it for half a second, or for longer until it has
+    said something anew, and let it go; no robot is asked for.
 
     Raises InputError, MissingExtra, DeviceLost as the drivers do.
     """
@@ -162,9 +163,13 @@ def feel(setup: Setup) -> Felt:
     person = load("teleop", {}, cell=setup.cell, fixture=setup.fixture)
     try:
         person.load()
-        clock.sleep_until(clock.now_ns() + HAND_NS)
+        opened_ns = clock.now_ns()
+        clock.sleep_until(opened_ns + HAND_NS)
         try:
             hand = person.hand(joints)
+            while not (hand["fresh"] or "is gone" in hand["waits"] or clock.now_ns() > opened_ns + SAYS_NS):
+                clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
+                hand = person.hand(joints)
         except ValueError:  # numpy's: a leader's joints against the robot's
             problem = f"it has another number of joints than this cell's robot, which has {len(joints)}"
             return {"problem": problem, "remedy": "correct [teleop.options] of the cell file"}

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.terminal import TerminalReporter
+from _pytest.tmpdir import tmppath_result_key
 
 LOGS = 3
 LINES = 15
@@ -43,9 +45,16 @@ def command_of(nodeid: str) -> str:
     return f".venv/bin/python -m pytest -m '' '{nodeid}'"
 
 
-def kept_in(item: pytest.Item) -> Path | None:
-    """The folder of a test, which holds its lab; pytest keeps those of tests that failed."""
-    return getattr(item, "funcargs", {}).get("tmp_path")
+FOLDER = pytest.StashKey[Path]()  # of a test, which holds its lab; pytest keeps those of tests that failed
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: Any) -> Generator[None, Any, Any]:
+    """A fixture may fail after it has made its folder: by then the test has not heard of that."""
+    made = yield
+    if fixturedef.argname == "tmp_path":
+        request.node.stash[FOLDER] = made
+    return made
 
 
 @pytest.hookimpl(wrapper=True)
@@ -56,8 +65,10 @@ def pytest_runtest_makereport(
     if not report.failed:
         return report
     lines = [f"claim  {claim_of(item)}"]
-    folder = kept_in(item)
+    folder = item.stash.get(FOLDER, None)
     if folder is not None:
+        if report.when == "setup":  # else pytest keeps the folder only of a test that began
+            item.stash.setdefault(tmppath_result_key, {})["call"] = False
         lines.append(f"kept   {folder}")
         for log in sorted(folder.rglob("*.log"))[:LOGS]:
             told = log.read_text("utf-8", "replace").splitlines()[-LINES:]

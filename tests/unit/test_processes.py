@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 from labctl.processes import json_answer
@@ -44,3 +46,16 @@ def test_what_it_started_ends_with_it(tmp_path: Path) -> None:
     os.set_blocking(reads, True)
     assert (os.read(reads, 1), os.read(reads, 1)) == (b"1", b""), "nobody holds its other end any more"
     os.close(reads)
+
+
+def test_one_whose_library_hangs_ends_also_where_whoever_asked_is_gone() -> None:
+    code = "import threading; from labctl.processes import leave_with; "
+    code += "threading.Thread(target=threading.Event().wait).start(); leave_with('{}')"
+    heard, says = os.pipe()
+    os.close(heard)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=says, stderr=subprocess.PIPE) as process:
+        os.close(says)
+        try:
+            assert process.wait(60) == 0
+        finally:
+            process.kill()

@@ -1,7 +1,8 @@
 """Emulator "fr3": a Franka FR3 with its hand, speaking the FCI to libfranka's clients, on loopback.
 
 May not: take a slow machine for a lost packet. While a client is in control the robot's time waits for its answers
-(paced lock-step); `message_id` is the only clock. Packet loss is a scripted fault.
+(paced lock-step); `message_id` is the only clock. Packet loss is a scripted fault. How long it waits is the time in
+which it was there to read: a machine that runs neither it nor the client for a while stops no robot.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ CLOCK = MonotonicClock()
 MS = 1_000_000
 BEHIND_NS = 5 * MS
 ANSWERS = 100_000  # of the client in control, whose times are kept
+LISTEN_NS = 5 * MS  # at a time to a client that owes an answer: no more counts than that, whenever this machine goes on
 CLOSEST_NS = 600_000  # no two states follow each other closer, however late the first was
 FAULTS = {
     "reflex": "the robot stops itself; name = an error's name (default cartesian_reflex)",
@@ -136,20 +138,23 @@ class Fr3:
         """Answer sockets until the next millisecond is due and the client in control has answered this one."""
         robot, sent, asked = self._robot, CLOCK.now_ns(), self._robot.waits_for_echo
         due = max(due, sent + CLOSEST_NS) if self._paced else due
+        patience_ns = self._echo_ns
         while True:
             now = CLOCK.now_ns()
             waits = robot.waits_for_echo
             if asked and not waits:
                 asked = False
                 self._answers.append((now - sent) // 1000)
-            if waits and now - sent > self._echo_ns:
+            if waits and patience_ns <= 0:
                 robot.reflex(["communication_constraints_violation"])  # the client's process has stopped or died
                 waits = False
             if not waits and now >= due:
                 self._poll(0.0)
                 return
-            until = sent + self._echo_ns if waits else due
-            self._poll(max(0.0, (until - now) / 1e9))
+            listen_ns = min(LISTEN_NS, patience_ns) if waits else max(0, due - now)
+            self._poll(listen_ns / 1e9)
+            if waits:
+                patience_ns -= min(listen_ns, CLOCK.now_ns() - now)
 
     def _poll(self, seconds: float) -> None:
         sockets = [*self._robot.sockets(), *self._hand.sockets()]

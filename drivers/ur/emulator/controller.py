@@ -1,7 +1,7 @@
 """An emulated Universal Robots controller: RTDE, dashboard, script inputs and gripper URCap in front of one body.
 
 May not: send a burst after a stall: the clock advances and one package goes out, as from a controller that was never
-late. Faults are scripted, never the machine's slowness.
+late. Faults are scripted, never the machine's slowness: what it was too late for its watchdog holds against nobody.
 """
 
 from __future__ import annotations
@@ -260,15 +260,22 @@ class UrController:
             now = CLOCK.now_ns()
             missed = max(0, (now - due) // self._period_ns)
             if missed:  # this machine was late: the clock goes on, one package is sent
-                self._late += 1
-                self._skipped += missed
                 due += missed * self._period_ns
-            for _ in range(missed):
-                self._tick(now, publish=False)
-                self._unsent.append(self._cycle)
+                self._catch_up(now, missed)
             self._tick(now)
             due = max(due + self._period_ns, now + round(CLOSEST * self._period_ns))
             self._serve(due)
+
+    def _catch_up(self, now: int, missed: int) -> None:
+        """The cycles that this machine was too late for. What a client wrote meanwhile is read after them, and a client
+        beside it may have been as late.
+        """
+        self._late += 1
+        self._skipped += missed
+        self._written += missed
+        for _ in range(missed):
+            self._tick(now, publish=False)
+            self._unsent.append(self._cycle)
 
     def _tick(self, now: int, *, publish: bool = True) -> None:
         self._cycle += 1

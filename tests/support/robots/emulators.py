@@ -89,7 +89,12 @@ class Emulator:
         command = [sys.executable, "-P", "-c", "from labctl.cli import main; main()"]
         command += ["emulate", name, "--host", self.host, *given]
         self.process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=end_with_parent
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,  # as much weight as one that computes: a controller has a computer of its own
+            preexec_fn=end_with_parent,
         )
         self.link = ControlLink(self.host)
         over = time.monotonic() + START_S

@@ -23,19 +23,35 @@ def test_a_lost_robot_costs_one_episode(tmp_path, how):
 '''
 
 
-def test_it_names_the_claim_the_folder_the_log_and_the_command(tmp_path: Path) -> None:
-    (tmp_path / "test_lost.py").write_text(FAILING)
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntmp_path_retention_policy = failed\n")
+NOT_BEGUN = """
+import pytest
+
+@pytest.fixture
+def run(tmp_path):
+    (tmp_path / "run.log").write_text("the run never began\\n")
+    raise TimeoutError
+
+def test_it_runs(run):
+    pass
+"""
+
+
+def ran(folder: Path, text: str) -> str:
+    (folder / "test_lost.py").write_text(text)
+    (folder / "pytest.ini").write_text("[pytest]\ntmp_path_retention_policy = failed\n")
     words = ["-q", "-p", "harness.failures", "-p", "harness.slowest", "-p", "no:cacheprovider"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *words, f"--basetemp={tmp_path / 'kept'}"],
-        cwd=tmp_path,
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", *words, f"--basetemp={folder / 'kept'}"],
+        cwd=folder,
         capture_output=True,
         text=True,
         env={**os.environ, "PYTHONPATH": str(TESTS)},
         timeout=120,
-    )
-    said = done.stdout
+    ).stdout
+
+
+def test_it_names_the_claim_the_folder_the_log_and_the_command(tmp_path: Path) -> None:
+    said = ran(tmp_path, FAILING)
     nodeid = "test_lost.py::test_a_lost_robot_costs_one_episode[killed]"
     assert said.index(f"FAILED {nodeid} (call)") < said.index("= FAILURES ="), "at once, not at the end alone"
     assert "claim  a lost robot costs one episode (killed). The next trial runs.\n" in said
@@ -43,3 +59,9 @@ def test_it_names_the_claim_the_folder_the_log_and_the_command(tmp_path: Path) -
     assert (Path(kept) / "lab" / "run.log").is_file()
     assert "the robot does not answer" in said
     assert f"alone  .venv/bin/python -m pytest -m '' '{nodeid}'" in said
+
+
+def test_of_one_whose_fixture_fails_the_folder_and_the_log_are_kept_too(tmp_path: Path) -> None:
+    said = ran(tmp_path, NOT_BEGUN)
+    (kept,) = [line.split()[1] for line in said.splitlines() if line.startswith("kept ")]
+    assert (Path(kept) / "run.log").is_file() and "the run never began" in said

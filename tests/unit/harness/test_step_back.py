@@ -29,11 +29,21 @@ def test_one_that_is_nice_has_a_session_of_its_own_that_is_as_nice(tmp_path: Pat
     assert (tmp_path / "autogroup").read_text() == "15"
 
 
-def test_one_that_is_not_or_a_kernel_without_autogroups_changes_nothing(tmp_path: Path) -> None:
+def test_one_that_is_not_shares_its_weight_with_no_other_worker(tmp_path: Path) -> None:
     (tmp_path / "autogroup").write_text("/autogroup-7 nice 0\n")
-    assert stepped(0, tmp_path / "autogroup") == "False"
+    assert stepped(0, tmp_path / "autogroup") == "True"
     assert (tmp_path / "autogroup").read_text() == "/autogroup-7 nice 0\n"
+
+
+def test_a_kernel_without_autogroups_changes_nothing(tmp_path: Path) -> None:
     assert stepped(15, tmp_path / "none") == "False"
+
+
+def test_one_that_computes_once_no_live_test_is_left_steps_back_in_the_session_that_it_has(tmp_path: Path) -> None:
+    (tmp_path / "autogroup").write_text("/autogroup-7 nice 0\n")
+    again = [sys.executable, "-c", ASK + "; step_back(5, Path(sys.argv[2]))", "0", str(tmp_path / "autogroup")]
+    subprocess.run(again, cwd=TESTS, env={"PYTHONPATH": str(TESTS)}, check=True)
+    assert (tmp_path / "autogroup").read_text() == "5"
 
 
 LATER = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from support.runs.live_campaign import wait_for
 
 from labctl.config.policy_card import Server
 from labctl.devices import load
-from labctl.drivers.policy.server_process import ServerProcess
+from labctl.drivers.policy.server_process import WATCHDOG, ServerProcess
 from labctl.errors import DeviceLost
 
 pytestmark = pytest.mark.real_time
@@ -92,11 +93,31 @@ def test_it_is_asked_to_end_and_then_ended_with_everything_it_started(tmp_path: 
     assert all_gone(found)() and (tmp_path / "asked").exists()
 
 
+def test_it_ends_when_whoever_started_it_was_killed_before_it_heard_that_it_runs(tmp_path: Path):
+    """On a busy computer a controller was: what holds the server ended as it said so, and left it running."""
+    heard, says = os.pipe()
+    os.close(heard)
+    words = [sys.executable, "-P", "-c", WATCHDOG]
+    watchdog = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=says, start_new_session=True)
+    os.close(says)
+    assert watchdog.stdin is not None
+    watchdog.stdin.write((json.dumps(server(tmp_path)._spec) + "\n").encode())
+    watchdog.stdin.flush()
+    found = pids(tmp_path)
+    try:
+        watchdog.stdin.close()
+        assert watchdog.wait(60) == 0
+        assert all_gone(found)()
+    finally:
+        for pid in (pid for pid in found if not gone(pid)):
+            os.kill(pid, signal.SIGKILL)
+
+
 def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path):
     program = f"""
 import signal
 from labctl.config.policy_card import Server
-from labctl.drivers.policy.server_process import ServerProcess
+from labctl.drivers.policy.server_process import WATCHDOG, ServerProcess
 held = ServerProcess(Server(**{server(tmp_path)._spec!r}))
 held.start()
 signal.pause()

@@ -88,3 +88,20 @@ def test_the_dashboard_does_what_it_answers() -> None:
         assert ask("get operational mode") == "NONE"
     finally:
         controller.close()
+
+
+def test_the_time_that_this_machine_took_from_it_is_none_that_its_watchdog_counts() -> None:
+    """It does not run, and so reads nothing; it used to end the program for what a client had written all the time."""
+    controller = load("labctl.drivers.ur.emulator.models:ur5e", {}, host=address(), fixture=FIXTURE)
+    try:
+        controller._set_watchdog(4.0)
+        controller._catch_up(0, 500)  # a second
+        controller._tick(0)
+        assert (controller.stats()["popup"], controller.stats()["robot_time_s"]) == ("", 501 * 0.002)
+        for _ in range(124):
+            controller._tick(0)
+        assert controller.stats()["popup"] == ""
+        controller._tick(0)
+        assert "watchdog" in controller.stats()["popup"], "a quarter of a second in which it could have been written to"
+    finally:
+        controller.close()
