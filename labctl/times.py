@@ -51,6 +51,12 @@ def local(wall: str | None, *, seconds: bool = False) -> str:
     return f"{there:%Y-%m-%d %H:%M:%S} {_offset(there)}" if seconds else f"{there:%Y-%m-%d %H:%M} {_offset(there)}"
 
 
+def minutes(seconds: float) -> str:
+    """A time that passes: 0:31, 12:40 or 1:02:05."""
+    whole, rest = divmod(int(seconds), 60)
+    return f"{whole // 60}:{whole % 60:02}:{rest:02}" if whole >= 60 else f"{whole}:{rest:02}"
+
+
 def day(wall: str) -> str:
     """The day of a recorded time."""
     return f"{_there(datetime.fromisoformat(wall)):%Y-%m-%d}"

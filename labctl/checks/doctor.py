@@ -69,6 +69,7 @@ FEWEST_VALUES = 0.8  # of a sensor, within a second
 FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
 # A 1 kHz loop needs priority over the desktop; 99 is what Franka's and UR's set-up pages ask for.
 REALTIME_PRIORITY = 99
+AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 Level = Literal["ok", "warn", "fail"]
 
@@ -101,6 +102,7 @@ def software(folder: Path, clock: Clock | None = None) -> list[Check]:
         check_fsync(folder, clock),
         check_clock(clock),
         check_realtime(resource.getrlimit(resource.RLIMIT_RTPRIO)[1], root=os.geteuid() == 0),
+        *check_sessions(AUTOGROUPS),
     ]
 
 
@@ -209,6 +211,15 @@ def check_realtime(limit: int, *, root: bool) -> Check:
         f"priority limit is {limit}; a real robot's 1 kHz loop may lose time to other programs",
         f"add '@realtime - rtprio {REALTIME_PRIORITY}' to /etc/security/limits.conf and yourself to that group",
     )
+
+
+def check_sessions(autogroups: Path) -> list[Check]:
+    """Does niceness put a run before another session's work? Nothing to say where it does, or no kernel says."""
+    if not autogroups.exists() or autogroups.read_text().strip() != "1":
+        return []
+    text = "each (a terminal, a service) has the same share of the cores, whatever its niceness (sched(7), autogroups)"
+    remedy = "other work beside a real robot: as root, sysctl kernel.sched_autogroup_enabled=0; see docs/limits.md"
+    return [Check("sessions", "ok", text, remedy)]
 
 
 def check_cell(path: Path, folder: Path) -> list[Check]:

@@ -79,9 +79,13 @@ class Hours:
         """operators: of the session that was open until this event."""
         kind = event.kind
         stretch = self._count(Anchor(event.at_ns, event.wall, event.boot), operators)
-        alone = kind in _NO_RUN or (kind == Kind.HOLD_RAISED and event.body["code"] == LOOK_SAID_STOP)
+        alone = (
+            kind in _NO_RUN
+            or (kind == Kind.HOLD_RAISED and event.body["code"] == LOOK_SAID_STOP)
+            or (kind == Kind.SESSION_CLOSED and self._entered(event))
+        )
         concluded = kind in (Kind.RUN_STARTED, Kind.CAMPAIGN_CLOSED)
-        if kind in _CONCLUDES or kind in _EITHER or alone:
+        if kind in _CONCLUDES or kind in _EITHER or kind in _SESSION or alone:
             self._tail.append((event, stretch))
         else:
             self._tail.clear()
@@ -108,6 +112,11 @@ class Hours:
                 pass
         if kind in _DOING and self._doing is not None:
             self._turn(_DOING[kind], event.trial)
+
+    def _entered(self, closed: Event) -> bool:
+        """Whether an assessor was entered while no run went: a session that ends at the instant at which it began."""
+        last = self._tail[-1][0] if self._tail else None
+        return last is not None and last.kind == Kind.SESSION_OPENED and last.at_ns == closed.at_ns
 
     def _count(self, now: Anchor, operators: tuple[str, ...]) -> int | None:
         """The time since the last entry, where a run went: the number of its stretch."""
@@ -158,8 +167,8 @@ def dead_stretches(tail: Sequence[tuple[Event, int | None]]) -> list[Dead]:
     """The times in which no process ran, before what was written after a kill, the latest first. tail: the last entries
     of kinds that a start, a closing or another command writes, each with the stretch before it; the last is theirs.
 
-    What a start wrote is known by its count (`RunStarted.recovered`), what a closing did by its one time; a start that
-    was killed in its turn by what only a start concludes.
+    What a start wrote is known by its count (`RunStarted.recovered`), what a closing or the entering of an assessor did
+    by its one time; a start that was killed in its turn by what only a start concludes.
     """
     own = _first_of_last(tail)
     from_ = _back(tail, own, (Kind.GAP,) if tail[own][0].kind == Kind.RECORDING_SEALED else ())
@@ -181,7 +190,7 @@ def _dead(tail: Sequence[tuple[Event, int | None]], first: int, last: int) -> De
 def _first_of_last(tail: Sequence[tuple[Event, int | None]]) -> int:
     """The place of the first entry that is certainly of the process that wrote the last one."""
     last, at = tail[-1][0], len(tail) - 1
-    if last.kind == Kind.CAMPAIGN_CLOSED:
+    if last.kind in (Kind.CAMPAIGN_CLOSED, Kind.SESSION_CLOSED):
         while at and tail[at - 1][0].at_ns == last.at_ns:
             at -= 1
     elif last.kind == Kind.RUN_STARTED:
@@ -228,3 +237,4 @@ _EITHER: frozenset[str] = frozenset(  # the run writes them, or where none goes 
         *(Kind.OUTCOME_CORRECTED, Kind.PREFERENCE_STATED),
     }
 )
+_SESSION: frozenset[str] = frozenset({Kind.SESSION_OPENED, Kind.SESSION_CLOSED})

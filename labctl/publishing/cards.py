@@ -16,7 +16,7 @@ from labctl.plain import Json, count
 from labctl.publishing.croissant import croissant
 from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.eval_results import results_of
-from labctl.publishing.manifest import Manifest
+from labctl.publishing.manifest import Common, Manifest
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.verifying.verified import arms_of
@@ -75,6 +75,12 @@ def _trained(arm: str, kind: str, card: Mapping[str, Json] | None) -> str:
 def plain(text: str) -> str:
     """A text that anybody typed, as one line of Markdown that is nothing but text."""
     return _MARKS.sub(r"\\\1", " ".join(text.split())).replace("\\<", "&lt;").replace("\\>", "&gt;")
+
+
+def licence_lines(manifest: Common) -> list[str]:
+    """The end of a card."""
+    licence, by = manifest.licence, f"; by {plain(manifest.creator)}" if manifest.creator else ""
+    return ["## Licence", "", f"{licence.id if licence.url else 'see'} {licence.url or 'LICENSE.txt'}{by}", ""]
 
 
 def _data_card(
@@ -143,10 +149,6 @@ def _data_card(
         "person's; when items were moved is said by the streams of labels above. Times are of one monotonic clock. "
         "People are opaque ids. Kind of the robot: " + manifest.kind + ".",
         "",
-        "## Licence",
-        "",
-        f"{licence.id if licence.url else 'see'} {licence.url or 'LICENSE.txt'}"
-        + (f"; by {plain(manifest.creator)}" if manifest.creator else ""),
-        "",
+        *licence_lines(manifest),
     ]
     return "\n".join(lines)

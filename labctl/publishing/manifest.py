@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from pydantic import Field, TypeAdapter, ValidationError
 
@@ -75,13 +75,13 @@ class Licence:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest:
-    """The whole of it. versions: package -> version, of what the report's bytes depend on; stated: rows of provenance
-    on the lab's word; dataset: by which name results refer to it, such as its
-    address; frozen: wall time of freezing, ISO 8601, UTC.
+class Common:
+    """What a manifest of any form holds beside its files. head, commitment: of the chain and of the schedule; frozen:
+    wall time of freezing, of a joint campaign of unblinding, ISO 8601, UTC; versions: package -> version, of what the
+    report's bytes depend on.
     """
 
-    schema: Literal["labctl.published/1"]
+    schema: str
     campaign: str
     title: str
     kind: str
@@ -90,25 +90,25 @@ class Manifest:
     frozen: str
     licence: Licence
     creator: str
-    dataset: str
     versions: dict[str, str]
     report: ReportMade
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest(Common):
+    """Of a campaign. dataset: by which name results refer to it, such as its address; stated: rows of provenance on the
+    lab's word.
+    """
+
+    schema: Literal["labctl.published/1"]
+    dataset: str
     stated: dict[str, dict[str, str]]
     withheld: list[LeftOut]
     files: dict[str, FileListed]
 
 
 _FORM: TypeAdapter[Manifest] = TypeAdapter(Manifest)
-
-
-class HasName(Protocol):
-    """A manifest of any form."""
-
-    @property
-    def campaign(self) -> str: ...
-
-
-Named = TypeVar("Named", bound=HasName)
+Form = TypeVar("Form", bound=Common)
 
 
 def manifest_bytes(manifest: DataclassInstance) -> bytes:
@@ -128,7 +128,7 @@ def read_manifest(folder: Path) -> tuple[Manifest, str]:
     return read_form(folder, _FORM)
 
 
-def read_form(folder: Path, form: TypeAdapter[Named]) -> tuple[Named, str]:
+def read_form(folder: Path, form: TypeAdapter[Form]) -> tuple[Form, str]:
     """A manifest of this form, as `read_manifest` reads one of a campaign."""
     path = folder / PUBLISHED
     if path.is_symlink():

@@ -23,6 +23,7 @@ from labctl.publishing.licences import licence_of
 from labctl.publishing.manifest import (
     MOST_DRAWS,
     FileListed,
+    Licence,
     Manifest,
     ReportMade,
     by_episode,
@@ -87,10 +88,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
 
     Raises StateError before unblinding, BrokenRecord for a record that does not hold, InputError, StorageError.
     """
-    licence, licence_text = licence_of(request.licence)
-    if max(request.boot, request.perm) > MOST_DRAWS:
-        raise InputError(f"--boot, --perm: a published report has {MOST_DRAWS} draws at most, as others make it again")
-    check_out(out, folder, force=request.force)
+    licence, licence_text = checked(request, out, folder)
     say("1/5 the record is verified")
     with verified(folder) as shown, folder_in_one_step(out, replacing=True) as building:
         campaign = shown.campaign
@@ -215,7 +213,16 @@ def _check_phase(record: Record, folder: Path) -> None:
         )
 
 
-def check_out(out: Path, campaign: Path, *, force: bool) -> None:
+def checked(request: Request, out: Path, campaign: Path) -> tuple[Licence, str]:
+    """Its licence, and what LICENSE.txt says. Raises InputError for what is not published, or not there."""
+    found = licence_of(request.licence)
+    if max(request.boot, request.perm) > MOST_DRAWS:
+        raise InputError(f"--boot, --perm: a published report has {MOST_DRAWS} draws at most, as others make it again")
+    _check_out(out, campaign, force=request.force)
+    return found
+
+
+def _check_out(out: Path, campaign: Path, *, force: bool) -> None:
     """Raises InputError where no publication of a campaign's folder may be written."""
     here = out.resolve()
     if here.is_relative_to(campaign.resolve()):

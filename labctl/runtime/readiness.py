@@ -20,6 +20,7 @@ from labctl.core.events import ARMS_UNREADY, LOOK_SAID_STOP, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
 from labctl.nodes.asking import ArmAnswer, ArmQuestion, ask, at_most_s
 from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.times import minutes
 
 ASKED = "asked"
 NOTES = "readiness.log"  # beside the seal: which arm did not answer, and why
@@ -99,8 +100,8 @@ class Readiness:
         if not most_s:
             return Hold("arms_asked", text, "nothing to do: wait until all were asked", awaited=True)
         since_s = (now_ns - self._began_ns) / SECOND if self._asking else 0.0
-        told = f"{_clock(since_s)} so far, {_clock(max(0.0, most_s - since_s))} left at most"
-        whole = f"{text}, within {_clock(most_s)}"
+        told = f"{minutes(since_s)} so far, {minutes(max(0.0, most_s - since_s))} left at most"
+        whole = f"{text}, within {minutes(most_s)}"
         return Hold("arms_asked", whole, f"nothing to do: wait until all were asked; {told}", awaited=True)
 
     @cached_property
@@ -123,9 +124,3 @@ class Readiness:
         """Why a run that no person attends cannot go on, in words; "" while it can."""
         holds = self._writer.state.holds
         return next((holds[code] for code in NEEDS_A_LOOK if code in holds), "")
-
-
-def _clock(seconds: float) -> str:
-    """0:31 or 12:40."""
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}:{rest:02}"

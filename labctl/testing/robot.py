@@ -18,13 +18,14 @@ from labctl.axes import axes_of, hand_of, twist_of
 from labctl.clock import SECOND
 from labctl.devices import Batch, Robot, Setpoints
 from labctl.streams import robot_states
-from labctl.testing.robot_rig import SCENE, RobotRig, turned
+from labctl.testing.robot_rig import SCENE, STEP_SHARE, RobotRig, astray, tools, turned
 
 __all__ = ["FollowingConformance", "HomingConformance", "RobotConformance", "RobotRig", "SlowedConformance"]
 
 
 TRIES, NEAR_RAD = 10, 2e-4
-STEP_SHARE = 1.1  # of a speed that a robot pulled to a target by a law may pass for a moment
+NEAR_BOX_M = 0.02  # of its edge
+RUN_ON_M = 0.1  # so far a robot that follows speeds goes on where a busy machine keeps the next one from it
 
 
 class OfARobot:
@@ -123,19 +124,16 @@ class RobotConformance(OfARobot):
         robot = rig.robot
         start = robot.observe()["q"]
         jumps = np.repeat(start + 0.4 * (-1.0) ** np.arange(9)[:, None], 40, axis=0)
-        rig.drain()
-        rig.batches.clear()
+        rig.forget()
         did = rig.follow(jumps)
         rig.drain()
         if getattr(robot, "takes_steps", False):  # the setpoints jump, and the robot goes no faster for it
-            rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])
+            rows = rig.states
             assert np.ptp(rows[:, : rig.joints], axis=0).max() > 0.05
             fastest = np.abs(rows[:, rig.joints : 2 * rig.joints]).max(axis=0)
             assert (fastest <= STEP_SHARE * rig.fastest[: rig.joints]).all(), fastest
             return
-        # what came too late is answered with where the robot is and was not given: on this machine's clock no motion
-        given = (did.delay_s > 0) | np.isnan(did.requested[:, 0]) if rig.live else slice(None)
-        rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[given, : robot.dof]])
+        rows = np.concatenate([np.repeat(start[None, :], 2, axis=0), did.sent[rig.given(did), : robot.dof]])
         assert np.ptp(rows, axis=0).max() > 0.05
         speed = np.diff(rows, axis=0) * robot.control_hz
         assert (np.abs(speed) <= rig.fastest).all()
@@ -255,17 +253,15 @@ class FollowingConformance(OfARobot):
         assert np.abs(did - angles[-1]).max() < 2e-3
 
     def test_every_recorded_pose_is_that_of_the_joints_beside_it_in_motion_too(self, rig: RobotRig) -> None:
-        rig.drain()
-        rig.batches.clear()  # of the time before the tool was known
+        rig.forget()  # of the time before the tool was known
         rig.follow(turned(rig.robot, 0.3))
         rig.at_rest()
         rig.drain()
-        columns = next(spec for spec in rig.robot.streams if spec.name == "arm/state").columns
-        rows = np.concatenate([batch.values for batch in rig.batches if batch.stream == "arm/state"])
+        rows, tcp = rig.states, rig.tools
         others = np.tile(rig.robot.observe()["q"][rig.joints :], (len(rows), 1))  # of a second robot, which stands
-        joints, tcp = np.column_stack([rows[:, : rig.joints], others]), rows[:, columns.index("tcp.x") :][:, :3]
+        joints = np.column_stack([rows[:, : rig.joints], others])
         some = slice(None, None, max(1, len(rows) // 50))
-        belongs = np.array([rig.robot.to_pose(q)[:3] for q in joints[some]])
+        belongs = tools(rig.robot, joints[some])
         assert np.ptp(tcp, axis=0).max() > 0.05
         assert np.abs(tcp[some] - belongs).max() < 1e-3
 
@@ -280,6 +276,37 @@ class FollowingConformance(OfARobot):
         for path in (way, way[::-1]):
             rig.follow(path)
             assert robot.status().mode in ("idle", "moving"), robot.status()
+
+    def test_no_setpoints_lead_the_tool_out_of_the_cells_box_or_faster_than_the_cell_allows(
+        self, rig: RobotRig
+    ) -> None:
+        """Sent far out of the box at the joints' full speed, and back: by where the setpoints that were sent put the
+        tool, and by where the robot says that it was. A busy machine may starve the way and so stop the robot: it is
+        led there again.
+        """
+        robot, way = rig.robot, astray(rig)
+        edge_m, status = -np.inf, rig.robot.status()
+        if rig.outside_m(tools(robot, way)).max() < NEAR_BOX_M:
+            pytest.skip("nothing leads out of the box of this cell: give the rig one with a smaller box")
+        way = np.concatenate([way, np.repeat(way[-1:], round(robot.control_hz / 2), axis=0), way[::-1]])
+        for _ in range(TRIES if rig.live else 1):
+            rig.forget()
+            did = rig.follow(way)
+            rig.at_rest()
+            rig.drain()
+            sent = tools(robot, did.sent[rig.given(did), : robot.dof])
+            edge_m = rig.outside_m(sent).max()
+            assert edge_m <= 0
+            assert rig.outside_m(rig.tools).max() < (RUN_ON_M if rig.live else NEAR_BOX_M)
+            assert (rig.tool_speeds(sent) <= (rig.cell.robot.limits.tool_speed_m_s or np.inf)).all()
+            status = robot.status()
+            if edge_m > -NEAR_BOX_M and status.mode in ("idle", "moving"):
+                return
+            rig.recover()
+            rig.stage()
+        raise AssertionError(
+            f"the tool came no nearer to the edge of the box than {-edge_m:.2f} m, or stopped: {status}"
+        )
 
 
 class SlowedConformance(OfARobot):

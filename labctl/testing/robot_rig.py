@@ -23,6 +23,8 @@ SCENE = {"object": "towels", "layout": "layout-1", "items": 3}
 TICK_NS = 20 * MILLISECOND
 PATIENCE_NS = 60 * SECOND
 STILL_S, STILL = 0.2, 1e-4  # of the robot's own time; rad/s or m/s of an axis that stands
+STEP_SHARE = 1.1  # of a speed that a robot pulled to a target by a law may pass for a moment
+UNTOLD_M_S = 0.5
 UNITS = {"velocity": "rad_s", "acceleration": "rad_s2"}
 
 
@@ -57,6 +59,11 @@ class RobotRig:
             if axis.kind == "twist":
                 others[axis.name] = axis.acceleration if what == "velocity" else np.inf
         return np.array([next(joints) if axis.kind == "revolute" else others[axis.name] for axis in led], float)
+
+    def outside_m(self, tool: np.ndarray) -> np.ndarray:
+        """How far places (n, 3) of the first robot's tool are outside of the cell's box (n,), m; below 0 inside."""
+        limits = self.cell.robot.limits
+        return np.maximum(limits.box_min_m - tool, tool - limits.box_max_m).max(axis=1)
 
     @property
     def joints(self) -> int:
@@ -108,6 +115,37 @@ class RobotRig:
         self.batches += found
         return found
 
+    def forget(self) -> None:
+        """Drop what was reported until now."""
+        self.drain()
+        self.batches.clear()
+
+    @property
+    def states(self) -> np.ndarray:
+        """The rows of `arm/state` (n, columns) that were drained so far."""
+        return np.concatenate([batch.values for batch in self.batches if batch.stream == STATE])
+
+    @property
+    def tools(self) -> np.ndarray:
+        """Where they say that the first robot's tool was (n, 3), m."""
+        first = next(spec for spec in self.robot.streams if spec.name == STATE).columns.index("tcp.x")
+        return self.states[:, first : first + 3]
+
+    def tool_speeds(self, sent: np.ndarray) -> np.ndarray:
+        """How fast the first robot's tool was led by setpoints that put it at sent (n, 3), m/s. Those of a robot that
+        takes steps jump, and lead it nowhere at once: how fast it went then, less what a law may overshoot.
+        """
+        if not getattr(self.robot, "takes_steps", False):
+            return np.linalg.norm(np.diff(sent, axis=0), axis=1) * self.robot.control_hz
+        states = [batch for batch in self.batches if batch.stream == STATE]
+        return np.linalg.norm(np.diff(self.tools, axis=0), axis=1) / np.diff(self._seconds(states)) / STEP_SHARE
+
+    def given(self, did: Actions) -> np.ndarray:
+        """Which answers (n,) are of motion. On this machine's clock a setpoint that came too late is answered with
+        where the robot is, and was not given to it.
+        """
+        return (did.delay_s > 0) | np.isnan(did.requested[:, 0]) | np.array(not self.live)
+
     def follow(self, q: np.ndarray, opening: float = 0.08) -> Actions:
         """Hand over setpoints (n, dof), a tick's worth at a time, from now on; returns all of them answered. opening:
         of the hand's one axis, or of each of them.
@@ -150,11 +188,16 @@ class RobotRig:
         states = [batch for batch in self.batches[heard:] if batch.stream == STATE]
         if not states:
             return False
-        values = np.concatenate([batch.values for batch in states])
-        t_s = np.concatenate([batch.t_ns for batch in states]) / SECOND
-        t_s = values[:, columns.index("device_s")] if "device_s" in columns else t_s
+        values, t_s = np.concatenate([batch.values for batch in states]), self._seconds(states)
         speeds = values[:, [i for i, column in enumerate(columns) if column.startswith("dq.")]]
         return bool(t_s[-1] - t_s[0] >= STILL_S and np.abs(speeds[t_s >= t_s[-1] - STILL_S]).max(initial=0.0) < STILL)
+
+    def _seconds(self, states: list[Batch]) -> np.ndarray:
+        """When states were (n,), s: by the robot's own clock, where it tells."""
+        columns = next(spec for spec in self.robot.streams if spec.name == STATE).columns
+        if "device_s" in columns:
+            return np.concatenate([batch.values for batch in states])[:, columns.index("device_s")]
+        return np.concatenate([batch.t_ns for batch in states]) / SECOND
 
 
 def joined(parts: list[Actions]) -> Actions:
@@ -167,3 +210,29 @@ def turned(robot: Robot, by_rad: float = 0.1, n: int = 60) -> np.ndarray:
     """A smooth path of n setpoints (n, dof) that turns the first joint by `by_rad`."""
     s = (1 - np.cos(np.linspace(0, np.pi, n))) / 2
     return robot.observe()["q"] + by_rad * s[:, None] * np.eye(robot.dof)[0]
+
+
+def astray(rig: RobotRig, by_rad: float = 1.5) -> np.ndarray:
+    """Setpoints (n, dof) at the highest speed of the first robot's joints, all to that side, of those that its tool
+    goes to, where it would leave the cell's box furthest. In a cell that says nothing of its tool's speed a robot may
+    stop itself for that: there they lead it at UNTOLD_M_S.
+    """
+    robot, fastest = rig.robot, rig.fastest
+    start = robot.observe()["q"]
+    axes = [axis for axis in axes_of(robot) if not axis.hand]
+    turning = np.array([axis.kind == "revolute" and i < rig.joints for i, axis in enumerate(axes)])
+    leads = tools(robot, start + 1e-4 * np.eye(robot.dof)) - robot.to_pose(start)[:3]
+    sides = np.where(np.abs(leads) < 1e-7, 0.0, np.sign(leads)) * turning[:, None]
+    share = np.linspace(0.0, by_rad / fastest[turning].max(), 100)[:, None]
+    ways = [start + share * side * fastest for side in (*sides.T, *-sides.T)]
+    way = max(ways, key=lambda way: float(rig.outside_m(tools(robot, way[-1:]))[0]))
+    seconds = share[-1, 0]
+    if rig.cell.robot.limits.tool_speed_m_s is None:
+        steps_m = np.linalg.norm(np.diff(tools(robot, way), axis=0), axis=1)
+        seconds = max(seconds, len(steps_m) * steps_m.max() / UNTOLD_M_S)
+    return start + np.linspace(0.0, 1.0, round(seconds * robot.control_hz))[:, None] * (way[-1] - start)
+
+
+def tools(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Where joints (n, dof) put the first robot's tool (n, 3), m."""
+    return np.array([robot.to_pose(row)[:3] for row in q])

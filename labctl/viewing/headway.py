@@ -11,7 +11,7 @@ from statistics import median
 
 from labctl.clock import SECOND, Clock
 from labctl.core.published_state import PublishedState
-from labctl.times import time_of_day
+from labctl.times import minutes, time_of_day
 
 BREAK_NS = 1800 * SECOND  # a trial that took longer was a break, not the pace
 QUIET = ("next", "armed", "sealing")  # no news for whoever reads plain lines
@@ -53,7 +53,7 @@ class Headway:
         if state is None:
             return ""
         done, of = state["progress"]
-        elapsed = f"{_clock(self._clock.now_ns() - self._began_ns)} elapsed"
+        elapsed = f"{minutes((self._clock.now_ns() - self._began_ns) / SECOND)} elapsed"
         if state["trial"] is None:
             return f"all {of} trials are finished; {elapsed}"
         place = f"trial {done + 1} of {of}, block {(state['block'] or 0) + 1} of {state['blocks']}"
@@ -82,7 +82,7 @@ class Headway:
                 go_ns, of_ns = state["times"]["go_ns"], round(state["rules"]["budget_s"] * SECOND)
                 if go_ns is None or not (clock and self._live):
                     return "running"
-                return f"running {_clock(self._clock.now_ns() - go_ns)} of {_clock(of_ns)}"
+                return f"running {minutes((self._clock.now_ns() - go_ns) / SECOND)} of {minutes(of_ns / SECOND)}"
             case "scoring":
                 return "to be scored" if "score" in state["by_role"].get("assessor", ()) else "sealing"
         return "armed"
@@ -140,16 +140,9 @@ class Lines:
         return (self._headway.line(),)
 
 
-def _clock(ns: float) -> str:
-    """0:31, 12:40 or 1:02:05."""
-    minutes, seconds = divmod(int(ns // SECOND), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
-
-
 def _span(ns: float) -> str:
     """5 s, 12 min or 2 h 10 min."""
     if ns < 90 * SECOND:
         return f"{max(1, round(ns / SECOND))} s"
-    hours, minutes = divmod(round(ns / SECOND / 60), 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min"
+    hours, rest = divmod(round(ns / SECOND / 60), 60)
+    return f"{hours} h {rest:02} min" if hours else f"{rest} min"

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.robots.cells import cell_named
+from support.robots.cells import cell_named, changed
 from support.robots.emulators import Emulators, busy, network_is_read
 
 from labctl.clock import SECOND
@@ -96,14 +96,16 @@ class OurRobots:
     @pytest.fixture(params=RIGS)
     def rig(self, request: pytest.FixtureRequest, emulators: Emulators, recording: str) -> Iterator[RobotRig]:
         driver, cell_name, options = ROBOTS[request.param]
-        live = driver == "emulated"
+        live, cell = driver == "emulated", cell_named(cell_name)
         if live:
             emulators.end_all_but(cell_name)
             given, options = options, emulators.options(cell_name)
             options["driver_options"] |= given
-        elif driver == "replay":
+        else:  # the simulated ones' own cells say nothing of the tool's speed
+            cell = changed(cell, {"robot": {"limits": {"tool_speed_m_s": 0.8}}})
+        if driver == "replay":
             options = {**options, "file": recording}
-        made = RobotRig(driver, options, cell_named(cell_name), live=live)
+        made = RobotRig(driver, options, cell, live=live)
         try:
             made.connect()
             yield made

@@ -108,3 +108,7 @@ def test_no_other_module_makes_a_time_for_people() -> None:
     assert found == [], "labctl.times says times"
     for name in NOT_SHOWN:
         assert MAKES_TIMES.search((ROOT / name).read_text("utf-8")), f"{name} needs no exception any more"
+
+
+def test_a_time_that_passes_is_in_minutes_and_seconds_and_in_hours_where_it_is_long() -> None:
+    assert [times.minutes(s) for s in (0, 31.9, 760, 3725)] == ["0:00", "0:31", "12:40", "1:02:05"]

@@ -5,16 +5,17 @@ May not: know what they are amounts of.
 
 from __future__ import annotations
 
+from labctl.times import minutes
+
 BAR = 24  # characters of a bar
 
 
 def clock(seconds: float, *, coarse: bool = False) -> str:
     """1:05 for 65 s; coarse: minutes or hours in words."""
     if coarse:
-        minutes = round(seconds / 60)
-        return f"{minutes} min" if minutes < 90 else f"{minutes / 60:.1f} h"
-    whole = int(seconds + 0.5)
-    return f"{whole // 60}:{whole % 60:02d}"
+        whole = round(seconds / 60)
+        return f"{whole} min" if whole < 90 else f"{whole / 60:.1f} h"
+    return minutes(seconds + 0.5)
 
 
 def short(text: str, most: int = 48) -> str:

@@ -50,12 +50,14 @@ class AxisLimiter:
         return rows
 
     def _fastest(self, ahead: np.ndarray) -> np.ndarray:
-        """The largest step from which an axis can still come to rest where it is to go, `ahead` (k,) from here: braking
-        by one `kick` a period, a step v takes v² / 2 kick + v / 2 altogether.
+        """The largest step from which an axis can still come to rest where it is to go, `ahead` (k,) from here, and not
+        beyond: braking by one `kick` a period, it gets there in n steps of n, of which the first is ahead / n + kick
+        (n - 1) / 2.
         """
-        kick = np.where(np.isfinite(self._kick), self._kick, 0.0)
-        braking = np.sqrt(kick * kick / 4 + 2 * kick * np.abs(ahead)) - kick / 2
-        return np.where(np.isfinite(self._kick), np.minimum(self._step, braking), self._step) * MARGIN
+        bounded = np.isfinite(self._kick)
+        kick, way = np.where(bounded, self._kick, 1.0), np.abs(ahead)
+        n = np.maximum(np.ceil(np.sqrt(2 * way / kick + 0.25) - 0.5), 1.0)
+        return np.where(bounded, np.minimum(self._step, way / n + kick * (n - 1) / 2), self._step) * MARGIN
 
     def brake(self, n: int) -> np.ndarray:
         """Come to rest within the acceleration limits, then stand: (n, k)."""

@@ -2,8 +2,9 @@
 
 May not: choose motions, sleep or read a clock. Behaves; proves nothing about hardware.
 
-The rail runs along the base frame's y; the FR3 of `SimRobot` stands on its carriage, and the box of [robot.limits] is
-that of the carriage. The rail follows the tool when it leaves the middle, so that what is far becomes near.
+The rail runs along the base frame's y; the FR3 of `SimRobot` stands on its carriage, and the box of [robot.limits]
+and the tool's speed are those on the carriage. The rail follows the tool when it leaves the middle, so that what is far
+becomes near.
 """
 
 from __future__ import annotations

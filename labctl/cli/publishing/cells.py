@@ -24,7 +24,7 @@ from labctl.cli.options import (
     replicates_options,
     seed_option,
 )
-from labctl.cli.publishing.publish import checked_json, opened, say_checked
+from labctl.cli.publishing.publish import checked_json, licence_option, opened, say_checked
 from labctl.errors import InputError
 from labctl.plain import Json, count
 from labctl.store.database_backend import PUBLISHED
@@ -131,9 +131,7 @@ def report_cells_published(named: Sequence[str], out: Path, *, as_json: bool) ->
 @click.argument("name", metavar="NAME")
 @click.argument("parts", nargs=-1, required=True, metavar="PUBLISHED_PART...")
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
-@click.option(
-    "--licence", required=True, metavar="SPDX|FILE", help="Licence of the data, such as CC-BY-4.0, or a file with it."
-)
+@licence_option
 @click.option("--title", default="", help="Title [default: that of the first part].")
 @click.option("--creator", default="", metavar="NAME", help="Who publishes it.")
 @replicates_options

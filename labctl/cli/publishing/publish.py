@@ -41,17 +41,14 @@ EPILOG = example(
     "labctl verify published/first      # by anybody, without the lab",
     "labctl report published/first --out again",
 )
+LICENCE = "Licence of the data, such as CC-BY-4.0, or a file with its text."
+licence_option = click.option("--licence", required=True, metavar="SPDX|FILE", help=LICENCE)
 
 
 @click.command(epilog=EPILOG)
 @campaign_argument()
 @click.option("--out", required=True, type=PATH, metavar="DIR", help="Folder to write.")
-@click.option(
-    "--licence",
-    required=True,
-    metavar="SPDX|FILE",
-    help="Licence of the data, such as CC-BY-4.0, or a file with its text.",
-)
+@licence_option
 @click.option("--title", default="", help="Title in the metadata [default: the protocol's question].")
 @click.option("--creator", default="", metavar="NAME", help="Who publishes it, for the metadata.")
 @click.option("--dataset", default="", metavar="ID", help="What results refer to: an address, or its name on a hub.")

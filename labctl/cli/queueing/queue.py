@@ -197,7 +197,7 @@ def _print(found: Shown) -> None:
     for one in open_submissions(found["submissions"]):
         click.echo(
             f"submission {one['submission']} for {one['wished']}: {one['step']}; until {local(one['expires'])}; "
-            f"next: labctl queue {submissions.NEXT.get(one['step'], 'withdraw')} {one['submission']}"
+            f"next: labctl queue {submissions.NEXT[one['step']].format(one['submission'])}"
         )
 
 

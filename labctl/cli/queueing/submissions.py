@@ -19,8 +19,9 @@ from labctl.store.lab_folder import campaign_folder
 if TYPE_CHECKING:
     from labctl.queue.dry_run import DryRun
 
-# step of a submission -> the word that comes next
-NEXT = {"received": "dry-run", "failed its dry run": "dry-run", "passed its dry run": "approve"}
+TRY = "dry-run {} CAMPAIGN|DIR"
+# step of a submission -> what is typed next
+NEXT = {"received": TRY, "failed its dry run": TRY, "passed its dry run": "approve {} --reason TEXT"}
 
 
 @click.command(epilog=example("labctl queue trust ours.toml", "labctl queue trust ours.toml --who p01 --json"))

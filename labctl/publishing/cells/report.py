@@ -16,7 +16,7 @@ from labctl.joint.checking import verify_joint
 from labctl.joint.state import JointKind, JointOpened
 from labctl.plain import count
 from labctl.publishing.again import Again, held_against
-from labctl.publishing.cards import plain
+from labctl.publishing.cards import licence_lines, plain
 from labctl.publishing.cells.check import Together, check_together
 from labctl.publishing.cells.seal_record import (
     ENTRIES,
@@ -26,9 +26,8 @@ from labctl.publishing.cells.seal_record import (
     lines_of,
 )
 from labctl.publishing.check import reading_a_strangers
-from labctl.publishing.licences import licence_of
-from labctl.publishing.manifest import MOST_DRAWS, Licence, ReportMade, by_episode, manifest_bytes, withheld_of
-from labctl.publishing.publish import TITLE, Request, check_out, files_of_folder, in_zone, to_disk
+from labctl.publishing.manifest import ReportMade, by_episode, manifest_bytes, withheld_of
+from labctl.publishing.publish import TITLE, Request, checked, files_of_folder, in_zone, to_disk
 from labctl.publishing.versions import versions
 from labctl.reporting.cells.report import report_cells
 from labctl.store.atomic_files import folder_in_one_step, replace_file
@@ -155,10 +154,7 @@ def publish_joint(
 
     Raises StateError before unblinding, BrokenRecord for a record or a part that does not hold, InputError.
     """
-    licence, licence_text = licence_of(request.licence)
-    if max(request.boot, request.perm) > MOST_DRAWS:
-        raise InputError(f"--boot, --perm: a published report has {MOST_DRAWS} draws at most, as others make it again")
-    check_out(out, host, force=request.force)
+    licence, licence_text = checked(request, out, host)
     if seal := next((one for one in folders if is_seal_record(one)), None):
         raise InputError(f"{seal} is a seal host's record; name the published parts of its cells")
     say("1/4 the seal host's record is verified")
@@ -219,7 +215,6 @@ def _card(manifest: JointManifest, together: Together) -> str:
     """What people read first."""
     names = [one.name for one in together.parts]
     beside = " ".join(f"../{name}" for name in names)
-    licence: Licence = manifest.licence
     lines = [
         f"# {plain(manifest.title)}",
         "",
@@ -255,10 +250,6 @@ def _card(manifest: JointManifest, together: Together) -> str:
         "* `report/`: the one report, made of the parts named above",
         "* `published.json`: size and digest of every file, the parts, versions",
         "",
-        "## Licence",
-        "",
-        f"{licence.id if licence.url else 'see'} {licence.url or 'LICENSE.txt'}"
-        + (f"; by {plain(manifest.creator)}" if manifest.creator else ""),
-        "",
+        *licence_lines(manifest),
     ]
     return "\n".join(lines)

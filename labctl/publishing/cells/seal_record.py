@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,15 +18,7 @@ from labctl.core.events import Event, canonical
 from labctl.errors import BrokenRecord
 from labctl.joint.state import JointKind, JointOpened
 from labctl.publishing.guard import check_path, hold_to
-from labctl.publishing.manifest import (
-    LARGEST,
-    PLAIN_NAME,
-    FileListed,
-    Licence,
-    ReportMade,
-    plain_json,
-    read_form,
-)
+from labctl.publishing.manifest import LARGEST, PLAIN_NAME, Common, FileListed, plain_json, read_form
 from labctl.publishing.tables import JOURNAL
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import PUBLISHED
@@ -48,23 +40,10 @@ class PartListed:
 
 
 @dataclass(frozen=True, slots=True)
-class JointManifest:
-    """What `published.json` of a seal host's record holds. campaign: the joint campaign's name; head, commitment: of
-    its chain and of the whole schedule; frozen: wall time of unblinding, ISO 8601, UTC; parts: those that the report in
-    it was made of.
-    """
+class JointManifest(Common):
+    """What `published.json` of a seal host's record holds. parts: those that the report in it was made of."""
 
     schema: Literal["labctl.published_joint/1"]
-    campaign: str
-    title: str
-    kind: str
-    head: str
-    commitment: str
-    frozen: str
-    licence: Licence
-    creator: str
-    versions: dict[str, str]
-    report: ReportMade
     parts: list[PartListed]
     files: dict[str, FileListed]
 
@@ -82,21 +61,12 @@ class SealRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(Event):
     """An entry as a line has it."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", strict=True)
     seq: Number
-    kind: str
-    at_ns: int
-    boot: str
-    wall: str
-    who: str
-    trial: str | None
-    episode: str | None
-    body: dict[str, JsonValue]
-    prev: str
-    hash: str
+    body: dict[str, JsonValue] = field(default_factory=dict[str, JsonValue])
 
 
 _FORM: TypeAdapter[JointManifest] = TypeAdapter(JointManifest)

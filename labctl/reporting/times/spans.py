@@ -29,6 +29,7 @@ from labctl.version import version
 
 PATH = "/v1/traces"
 PATIENCE_S = 30.0
+MOST_SAID = 200  # bytes of a refusal
 INTERNAL = 1  # SPAN_KIND_INTERNAL
 Attributes = Mapping[str, str | int | float]
 
@@ -82,8 +83,18 @@ def send(data: bytes, url: str) -> None:
         with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
             answer.read(1 << 16)
     except (OSError, ValueError, OverflowError, HTTPException) as error:  # HTTPError is an OSError
-        said = f"status {error.code}" if isinstance(error, urllib.error.HTTPError) else in_words(error)
-        raise Unreachable(f"the collector at {whole} did not take it: {said}; is its OTLP/HTTP receiver on?") from error
+        said = _refusal(error) if isinstance(error, urllib.error.HTTPError) else in_words(error)
+        remedy = "is its OTLP/HTTP receiver on, and does it take JSON, as the OpenTelemetry Collector's does?"
+        raise Unreachable(f"the collector at {whole} did not take it: {said}; {remedy}") from error
+
+
+def _refusal(error: urllib.error.HTTPError) -> str:
+    """A status, and in whose words: some receivers take the binary form alone, and say so."""
+    try:
+        text = " ".join(error.read(MOST_SAID).decode(errors="replace").split())
+    except (OSError, HTTPException):
+        text = ""
+    return f"status {error.code}{f' ({text})' if text else ''}"
 
 
 def _of_trials(record: Record) -> Iterator[_Span]:

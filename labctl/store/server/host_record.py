@@ -92,7 +92,7 @@ class Counted(NamedTuple):
     chunks: int
 
 
-_COLUMNS = "seq, kind, at_ns, boot, wall, who, trial, episode, body, prev, hash"
+_COLUMNS = ", ".join(Entry._fields)
 _STREAM = "campaign = :campaign AND episode = :episode AND stream = :stream"
 _RANGE = "AND seq >= :first AND seq <= :last ORDER BY seq"
 

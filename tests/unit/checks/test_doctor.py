@@ -19,6 +19,8 @@ from labctl.checks.doctor import (
     check_fsync,
     check_python,
     check_realtime,
+    check_sessions,
+    runnable,
 )
 from labctl.clock import ManualClock
 from labctl.errors import how_to_install
@@ -79,6 +81,16 @@ def test_realtime_limits_below_what_a_control_loop_asks_for_warn():
     assert check_realtime(99, root=False).level == "ok"
     assert check_realtime(resource.RLIM_INFINITY, root=False).level == "ok"
     assert check_realtime(0, root=True).level == "ok", "no limit holds root"
+
+
+def test_where_niceness_does_not_count_between_sessions_a_line_says_so_and_what_to_do(tmp_path: Path):
+    kernel = tmp_path / "sched_autogroup_enabled"
+    assert check_sessions(kernel) == [], "a kernel without them"
+    kernel.write_text("0\n")
+    assert check_sessions(kernel) == []
+    kernel.write_text("1\n")
+    (check,) = check_sessions(kernel)
+    assert runnable([check]) and check.level == "ok" and "sysctl kernel.sched_autogroup_enabled=0" in check.remedy
 
 
 def test_a_missing_extra_is_no_fault_and_names_its_pip_line():

@@ -220,6 +220,37 @@ def test_practice_and_reviews_of_a_run_that_goes_on_are_of_its_time(night: Night
     assert hours(night.record)["total"]["total_s"] == pytest.approx(2 * 216 + 50)
 
 
+@pytest.mark.parametrize("left_open", [True, False])
+def test_an_assessor_who_is_entered_after_a_kill_is_no_time_of_the_run_that_was_killed(night: Night, left_open: bool):
+    """`labctl review --register` ends a session that was left open and has its own begin and end, all at one time."""
+    night.whole("t-0")
+    if not left_open:
+        night.tell(0, Kind.SESSION_CLOSED, session="s-2", handover="tired")
+    night.tell(30, Kind.OUTCOME_CONFIRMED, "t-0", "e-t-0", note="")
+    wait_s = 7200.0
+    if left_open:
+        night.tell(wait_s, Kind.SESSION_CLOSED, session="s-2", handover="left open; ended when …")
+        wait_s = 0
+    night.tell(wait_s, Kind.SESSION_OPENED, session="s-r", people=[{"id": "ida", "roles": ["assessor"]}])
+    night.tell(0, Kind.SESSION_CLOSED, session="s-r", handover="")
+    night.tell(1800, Kind.OUTCOME_CONFIRMED, "t-0", "e-t-0", note="")
+    night.start(3600)
+    night.session("ana")
+    night.whole("t-1")
+    found = hours(night.record)
+    assert found["total"]["total_s"] == pytest.approx(2 * 216 + 30)
+    assert "ida" not in [line["of"] for line in found["operators"]]
+
+
+def test_sessions_of_a_run_that_goes_on_are_of_its_time(night: Night):
+    night.whole("t-0")
+    night.tell(30, Kind.SESSION_CLOSED, session="s-2", handover="tired")
+    night.tell(60, Kind.SESSION_OPENED, session="s-b", people=[{"id": "bo", "roles": ["operator", "setter"]}])
+    night.tell(0, Kind.TRIAL_STAGING, "t-1", setter="bo")
+    night.tell(5, Kind.SESSION_CLOSED, session="s-b", handover="")
+    assert hours(night.record)["total"]["total_s"] == pytest.approx(216 + 30 + 60 + 5)
+
+
 def test_what_is_reviewed_between_a_kill_and_what_the_next_start_concludes_is_no_time_of_either(night: Night):
     night.whole("t-0")
     night.begin("t-1")

@@ -67,8 +67,12 @@ def collector() -> Iterator[tuple[str, list[tuple[str, str, bytes]]]]:
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
             taken.append((self.path, self.headers["Content-Type"], data))
-            self.send_response(200 if self.path == "/v1/traces" else 404)
+            self.send_response(200 if self.path == "/v1/traces" else 400)
             self.end_headers()
+            if self.path != "/v1/traces":  # as the receiver of MLflow 3 says it (mlflow/server/otel_api.py)
+                self.wfile.write(
+                    b'{"detail":"Invalid Content-Type: application/json.\nExpected: application/x-protobuf"}'
+                )
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -90,6 +94,8 @@ def test_a_collector_is_given_what_a_file_has_and_one_that_refuses_is_named(
     assert taken == [("/v1/traces", "application/json", file.read_bytes())]
     assert f"sent to {url}" in capsys.readouterr().out
     assert call(["status", str(EXAMPLE), "--spans", f"{url}/elsewhere"]) == 69
-    assert "did not take it: status 404" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "did not take it: status 400 (" in said and "Expected: application/x-protobuf" in said
+    assert "does it take JSON" in said and said.count("\n") == 1
     assert call(["status", str(EXAMPLE), "--spans", "ftp://host"]) == 2
     assert call(["status", "--spans", str(file)]) == 2

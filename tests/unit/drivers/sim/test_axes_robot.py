@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.robots.cells import cell_named
 from support.runs.axes import cell_of
 from support.runs.campaigns import ROOT
@@ -12,6 +14,8 @@ from labctl.clock import SECOND
 from labctl.config.cell_schema import parse_cell
 from labctl.devices import Robot, Setpoints, load
 from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.common.simulated_axes import ON_A_RAIL
+from labctl.drivers.sim.axes.limiter import AxisLimiter
 from labctl.errors import DeviceRefused
 from labctl.testing.given import FIXTURE
 from labctl.testing.robot_rig import SCENE
@@ -74,3 +78,15 @@ def test_the_shipped_cells_cameras_draw_a_robot_of_other_axes_and_where_it_has_g
     robot.follow(Setpoints((1 + np.arange(100)) * PERIOD_NS, q, hand))
     changed = [np.abs(now.astype(int) - then).max(axis=2) > 30 for now, then in zip(pictures(), before, strict=True)]
     assert changed[0].mean() > 0.005, "the arm is drawn elsewhere"
+
+
+@given(st.lists(st.floats(-1, 1), min_size=1, max_size=6))
+def test_a_rail_that_is_sent_to_its_end_brakes_before_it_as_gently_as_anywhere(places: list[float]) -> None:
+    """It came to its end with what was left of its last step, up to an eighth harder than it may brake."""
+    rail = next(axis for axis in ON_A_RAIL if axis.kind == "prismatic")
+    limiter = AxisLimiter([rail], 0.01)
+    wanted = np.repeat([rail.lower + (rail.upper - rail.lower) * (1 + place) / 2 for place in places], 150)
+    at = np.concatenate([np.zeros(2), limiter.follow(wanted[:, None])[:, 0]])
+    speed = np.diff(at) * 100
+    assert np.abs(speed).max() <= rail.velocity and np.abs(np.diff(speed)).max() * 100 <= rail.acceleration
+    assert at[-1] == pytest.approx(wanted[-1], abs=1e-6)
