@@ -69,7 +69,7 @@ def emulate(
     def ready(emulator: Emulator) -> None:
         ports = ", ".join(f"{port} {what}" for what, port in emulator.ports.items())
         click.echo(f"emulated {name} on {host}: {ports}. Not a robot; it proves nothing about hardware.")
-        click.echo(f'a cell reaches it with driver = "emulated" and host = "{host}"; see hw_configs/emulated_*.toml')
+        click.echo(f'a cell reaches it with driver = "emulated" and host = "{host}"; see labctl new --help, --robot')
         click.echo(f"faults: {', '.join(emulator.faults)}; inject one from another terminal:")
         click.echo(f"  labctl emulate {name} --host {host} --inject {next(iter(emulator.faults))}")
 
