@@ -284,11 +284,15 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
 
     An assessor goes through the episodes first (`labctl review CAMPAIGN`, then `--finish`): after this nobody can.
     """
+    from labctl.reporting.cells.parts import part_of
     from labctl.store.campaign import freeze_campaign
 
     folder = campaign_folder(campaign, lab)
     lines = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
-    _say_phase(folder, lines, "", f"labctl unblind {campaign}", as_json)
+    then = f"labctl unblind {campaign}"
+    if part_of(folder) is not None:  # its seal host unblinds it, once it was told of every cell's end
+        then = f"labctl joint tell {campaign}; once the seal host has unblinded: {then}"
+    _say_phase(folder, lines, "", then, as_json)
 
 
 @click.command(epilog=example("labctl unblind first"))
