@@ -88,7 +88,8 @@ def new(folder: Path, robots: tuple[str, ...], as_json: bool) -> None:
     for path in written:
         click.echo(f"wrote {path}")
     then = f"labctl doctor cells/{robots[0]}.toml" if robots else "labctl plan protocols/first.toml"
-    click.echo(f"next: cd {shlex.quote(str(folder))} && {then}")
+    go = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    click.echo(f"next: {go}{then}")
 
 
 def _further_cells(folder: Path, robots: Sequence[str]) -> dict[Path, str]:

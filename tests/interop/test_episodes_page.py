@@ -58,13 +58,12 @@ def test_cells_of_a_joint_campaign_are_told_apart_and_play_at_one_speed_at_any_w
     folders = cell_folders(recordings.of(recorded_cells, cameras=True), blinded="b")
     write_page(folders, tmp_path / "page.html")
     shown = "[...document.querySelectorAll('#episodes tbody tr')].filter((r) => !r.hidden).map((r) => r.dataset.cell)"
-    first, box = "document.querySelector('tr[data-cell=b] video')", "document.querySelector('.box')"
+    first = "document.querySelector('tr[data-cell=b] video')"
     for width in (1280, 390):
         with browsing(width, 900) as page:
             page.open((tmp_path / "page.html").as_uri())
             wait_for("the page", lambda: len(page.value(shown) or []) == 8)
             assert page.value("document.documentElement.scrollWidth") <= width, "nothing stands off the screen"
-            assert page.value(f"[{box}.scrollWidth - {box}.clientWidth]") == [0], "no column is cut"
             page.value("document.querySelector('[data-filter=cell]').value = 'b'")
             page.value("document.querySelector('[data-filter=cell]').dispatchEvent(new Event('change'))")
             assert page.value(shown) == ["b"] * 4

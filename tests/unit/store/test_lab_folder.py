@@ -132,11 +132,15 @@ def test_the_packaged_cell_is_the_one_in_hw_configs():
         assert packaged.read_bytes() == (ROOT / "hw_configs" / f"{name}.toml").read_bytes(), name
 
 
-def test_a_lab_of_a_robot_has_its_cell_and_a_lab_that_is_there_gets_it(tmp_path: Path):
+def test_a_lab_of_a_robot_has_its_cell_and_a_lab_that_is_there_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
     lab = tmp_path / "lab"
     assert call(["new", str(lab), "--robot", "fr3_droid_cell"]) == 0
     (lab / "protocols" / "first.toml").write_text("mine")
-    assert call(["new", str(lab), "--robot", "emulated_ur5e", "--robot", "ur5e_cell"]) == 0
+    monkeypatch.chdir(lab)
+    assert call(["new", ".", "--robot", "emulated_ur5e", "--robot", "ur5e_cell"]) == 0
+    assert capsys.readouterr().out.endswith("\nnext: labctl doctor cells/emulated_ur5e.toml\n")
     kinds = {path.stem: read_cell(path).cell.kind for path in (lab / "cells").iterdir()}
     assert kinds == {"sim_fr3": "sim", "fr3_droid_cell": "real", "emulated_ur5e": "emulated", "ur5e_cell": "real"}
     assert (lab / "protocols" / "first.toml").read_text() == "mine"
