@@ -108,10 +108,12 @@ def at_once(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
     reference, level = result.get("reference"), f"{confidence(result['alpha'])} %"
     tested = [{pair["a"], pair["b"]} for pair in result.get("pairs") or [] if pair.get("p_holm") is not None]
     sentences: list[str] = []
-    for with_reference in sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True):
+    families = sorted({reference in (pair["a"], pair["b"]) for pair in pairs}, reverse=True)
+    for with_reference in families:
         n = sum((reference in both) == with_reference for both in tested)
-        which = f"{'with' if with_reference else 'without'} {reference}" if reference else ""
-        sentences.append(f"for all {n} pairs{f' {which}' if which else ''} at once" if n > 1 else "for this pair")
+        which = f" {'with' if with_reference else 'without'} {reference}" if reference else ""
+        several, one = f"{'both' if n == 2 else f'all {n}'} pairs", "this pair" if len(families) == 1 else "the pair"
+        sentences.append(f"for {several}{which} at once" if n > 1 else f"for {one}{which if len(families) > 1 else ''}")
     return f"{level} {' and, apart, '.join(dict.fromkeys(sentences))}"
 
 

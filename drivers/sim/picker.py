@@ -28,7 +28,7 @@ from labctl.drivers.sim import lidded
 from labctl.drivers.sim.legs import CLEAR_M, CLOSE_S, HOVER_M, OPENING_S, Legs, Point
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.options import Axis as Weakness
-from labctl.errors import DeviceLost
+from labctl.errors import DeviceLost, DeviceRefused
 
 LOW_M = 0.09  # height of a carry that hits a wall
 
@@ -88,7 +88,14 @@ class Picker:
             raise DeviceLost("the simulated controller was told to crash while loading")
 
     def warm(self, observation: Observation) -> None:
-        """Answer once off the clock: leaves no trace in later answers, which start from `reset`."""
+        """Answer once off the clock: leaves no trace in later answers, which start from `reset`. Raises DeviceRefused
+        where nothing can be seen of a scene: before anything moves.
+        """
+        if "items" not in observation.arrays:
+            raise DeviceRefused(
+                "simulated people and policies see items by a robot that labctl simulates, and this cell's robot tells "
+                "of none; give the protocol arms whose controllers are for this robot"
+            )
 
     def reset(self, seed: int) -> None:
         """Start an episode: forget the scene, draw this episode's frailty."""

@@ -55,6 +55,7 @@ def emulate(
     To a client it looks exactly like a robot; it is bound to loopback only. It proves nothing about hardware.
     """
     from labctl.checks import emulator_run
+    from labctl.cli.lifecycle import CELLS
 
     if as_json and not (inject or clear or stats):
         raise click.UsageError(
@@ -69,7 +70,8 @@ def emulate(
     def ready(emulator: Emulator) -> None:
         ports = ", ".join(f"{port} {what}" for what, port in emulator.ports.items())
         click.echo(f"emulated {name} on {host}: {ports}. Not a robot; it proves nothing about hardware.")
-        click.echo(f'a cell reaches it with driver = "emulated" and host = "{host}"; see hw_configs/emulated_*.toml')
+        cell = own if (own := f"emulated_{name}") in CELLS else "emulated_ur5e"
+        click.echo(f'a cell reaches it with driver = "emulated" and host = "{host}"; labctl new . --robot {cell}')
         click.echo(f"faults: {', '.join(emulator.faults)}; inject one from another terminal:")
         click.echo(f"  labctl emulate {name} --host {host} --inject {next(iter(emulator.faults))}")
 

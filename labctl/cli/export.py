@@ -18,6 +18,7 @@ from labctl.cli import completing
 from labctl.cli.options import (
     PATH,
     STANDARD,
+    Words,
     campaign_argument,
     example,
     json_option,
@@ -205,7 +206,7 @@ IMPORT = example(
 )
 
 
-@click.group("import", epilog=IMPORT)
+@click.group("import", cls=Words, epilog=IMPORT)
 def import_() -> None:
     """Other people's results as an episodes table, which `labctl analyze` reads: docs/episodes.md."""
 

@@ -6,6 +6,7 @@ May not: write over anything, print anything of the schedule but its commitment,
 
 from __future__ import annotations
 
+import importlib.resources
 import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -28,9 +29,9 @@ from labctl.cli.options import (
 )
 from labctl.cli.verify import stamp_if_asked
 from labctl.clock import MonotonicClock
-from labctl.errors import LabctlError
+from labctl.errors import InputError, LabctlError
 from labctl.people.acting import acting
-from labctl.store.lab_folder import Plan, campaign_folder, find_lab, lab_settings, new_lab
+from labctl.store.lab_folder import MARK, SCHEMAS, Plan, campaign_folder, find_lab, lab_settings, new_lab
 
 if TYPE_CHECKING:
     from labctl.cli.contract.forms import Phase
@@ -53,18 +54,54 @@ OFFLINE = click.option(
 CELL = click.option("--cell", required=True, type=PATH, metavar="CELL.toml", help="The cell to run in.")
 
 
-@click.command(epilog=example("labctl new my-lab", "cd my-lab", "labctl plan protocols/first.toml"))
+NEW = example(
+    "labctl new my-lab",
+    "cd my-lab",
+    "labctl plan protocols/first.toml",
+    "labctl new . --robot fr3_droid_cell   # a real FR3's cell into a lab that is there; first docs/hardware.md",
+)
+# cells that `new --robot` writes; those of hw_configs/, byte for byte
+CELLS = ("emulated_fr3", "emulated_ur5", "emulated_ur5e", "emulated_ros2", "fr3_droid_cell", "ur5e_cell")
+
+
+@click.command(epilog=NEW)
 @file_argument("folder", "DIR")
+@click.option(
+    "--robot",
+    "robots",
+    multiple=True,
+    type=click.Choice(CELLS),
+    help="A cell of such a robot too, repeatable; into a lab that is there already these cells alone.",
+)
 @json_option
-def new(folder: Path, as_json: bool) -> None:
+def new(folder: Path, robots: tuple[str, ...], as_json: bool) -> None:
     """Make a lab folder to start from: a simulated cell, a fixture and a protocol, all commented."""
-    written = new_lab(folder)
+    cells = _further_cells(folder, robots)
+    written = [] if robots and (folder / MARK).is_file() else new_lab(folder)
+    for path, text in cells.items():
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
     if as_json:
         print_json({"schema": "labctl.lab_made/1", "folder": str(folder), "files": [str(path) for path in written]})
         return
     for path in written:
         click.echo(f"wrote {path}")
-    click.echo(f"next: cd {shlex.quote(str(folder))} && labctl plan protocols/first.toml")
+    then = f"labctl doctor cells/{robots[0]}.toml" if robots else "labctl plan protocols/first.toml"
+    go = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
+    click.echo(f"next: {go}{then}")
+
+
+def _further_cells(folder: Path, robots: Sequence[str]) -> dict[Path, str]:
+    """The cells to be written and their texts. Raises InputError for one that is there: nothing is overwritten."""
+    texts: dict[Path, str] = {}
+    for name in robots:
+        path = folder / "cells" / f"{name}.toml"
+        if path.exists():
+            raise InputError(f"{path} is there already; give it another name first, nothing was written")
+        packaged = importlib.resources.files("labctl").joinpath("templates", path.name)
+        texts[path] = f"#:schema ../{SCHEMAS}/cell.json\n{packaged.read_text('utf-8')}"
+    return texts
 
 
 @click.command("open", epilog=OPEN)
@@ -248,11 +285,15 @@ def freeze(campaign: str, unreviewed: bool, who: str | None, lab: Path | None, a
 
     An assessor goes through the episodes first (`labctl review CAMPAIGN`, then `--finish`): after this nobody can.
     """
+    from labctl.reporting.cells.parts import part_of
     from labctl.store.campaign import freeze_campaign
 
     folder = campaign_folder(campaign, lab)
     lines = freeze_campaign(folder, who=acting(who, folder), unreviewed=unreviewed)
-    _say_phase(folder, lines, "", f"labctl unblind {campaign}", as_json)
+    then = f"labctl unblind {campaign}"
+    if part_of(folder) is not None:  # its seal host unblinds it, once it was told of every cell's end
+        then = f"labctl joint tell {campaign}; once the seal host has unblinded: {then}"
+    _say_phase(folder, lines, "", then, as_json)
 
 
 @click.command(epilog=example("labctl unblind first"))

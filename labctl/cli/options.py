@@ -51,6 +51,16 @@ class FiniteRange(click.FloatRange):
         return found
 
 
+class Words(click.Group):
+    """A verb of several words: its help says of each the whole first sentence, which click cuts at the line's end."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(
+                [(name, self.commands[name].get_short_help_str(1000)) for name in self.list_commands(ctx)]
+            )
+
+
 def example(*lines: str) -> str:
     """An epilog that click leaves unwrapped."""
     return "\b\nExample:\n" + "\n".join(f"  {line}" for line in lines)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import example, json_option, lab_option, print_json
+from labctl.cli.options import Words, example, json_option, lab_option, print_json
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 from labctl.people.acting import check_person_name
@@ -20,7 +20,7 @@ from labctl.times import local
 EPILOG = example("labctl people code p07  # asks twice, shows nothing", "labctl people list")
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=Words, epilog=EPILOG)
 def people() -> None:
     """Personal codes of the lab's people.
 

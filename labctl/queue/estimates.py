@@ -22,7 +22,7 @@ from labctl.store.lab_folder import campaign_folder, read_plan, read_text
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 MANY = 1000  # trials over which the time of one is said
-GUESSED = "a guess, as no block was scored in this lab yet"
+GUESSED = "a guess, as no block was scored in a real cell of this lab yet"
 UNKNOWN = "not known"
 PROTOCOLS = "protocols"
 

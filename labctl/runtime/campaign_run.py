@@ -106,7 +106,10 @@ def run_campaign(
                 f"cell {campaign.cell.cell.name} is {campaign.cell.cell.kind}; simulated time is for cells of kind sim"
             )
         if simulated and attended:
-            raise StateError("a person cannot keep up with simulated time; run in real time, or add --headless")
+            raise StateError(
+                "a person cannot keep up with simulated time; run in real time, or open a campaign with a cell "
+                'that has operator = "sim_operator"'
+            )
         _check_terminal(campaign, hand_terminal)
         _check_scores(campaign, say)
         if simulated:

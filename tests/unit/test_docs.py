@@ -52,10 +52,10 @@ def test_a_broken_link_is_noticed():
 
 
 def test_a_page_that_types_an_emulated_cell_says_where_its_file_is():
-    """`labctl new` makes a lab with the simulated cell alone."""
-    typed = [(path.name, text, re.findall(r"cells/(emulated_\w+\.toml)", text)) for path, text in texts()]
+    """Without `--robot` a new lab has the simulated cell alone."""
+    typed = [(path.name, text, re.findall(r"cells/(emulated_\w+)\.toml", text)) for path, text in texts()]
     pages = [(name, cell, text) for name, text, cells in typed for cell in cells if name.endswith(".md")]
-    assert [(name, cell) for name, cell, text in pages if f"hw_configs/{cell}" not in text] == []
+    assert [(name, cell) for name, cell, text in pages if f"labctl new . --robot {cell}" not in text] == []
     assert len(pages) > 2
 
 

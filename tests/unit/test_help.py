@@ -70,3 +70,16 @@ def test_every_verb_has_its_section():
 
 if __name__ == "__main__":
     sys.stdout.write(page())
+
+
+def test_no_word_of_a_verb_is_cut_in_its_help():
+    top = click.Context(cli.group, info_name="labctl", terminal_width=WIDTH, **cli.CONTEXT)
+    groups = {verb: cli.group.get_command(top, verb) for verb in cli.VERBS}
+    helps = {
+        verb: command.get_help(click.Context(command, info_name=verb, parent=top, terminal_width=WIDTH))
+        for verb, command in groups.items()
+        if isinstance(command, click.Group)
+    }
+    assert len(helps) > 5
+    cut = [line for text in helps.values() for line in text.splitlines()[1:] if line.endswith("...")]
+    assert cut == []

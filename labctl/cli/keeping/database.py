@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from labctl.cli.options import PATH, campaign_argument, campaign_folders, example, json_option, lab_option, print_json
+from labctl.cli.options import (
+    PATH,
+    Words,
+    campaign_argument,
+    campaign_folders,
+    example,
+    json_option,
+    lab_option,
+    print_json,
+)
 from labctl.errors import BrokenRecord, Exit, InputError, StorageError
 from labctl.plain import count
 from labctl.store.lab_folder import MARK, campaign_folder, find_lab, lab_settings, settings_of
@@ -38,7 +47,7 @@ url_option = click.option(
 )
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=Words, epilog=EPILOG)
 def database() -> None:
     """The lab's PostgreSQL server: a verified copy of journals and traces.
 

@@ -13,6 +13,7 @@ import click
 
 from labctl.cli.options import (
     PATH,
+    Words,
     campaign_argument,
     example,
     file_argument,
@@ -50,7 +51,7 @@ NAME = click.argument("name", metavar="NAME")
 REASON = click.option("--reason", required=True, metavar="TEXT", help="Why; it stands in the journal for good.")
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=Words, epilog=EPILOG)
 def joint() -> None:
     """Several cells that share one campaign: one sealed schedule at one host, a journal per cell.
 

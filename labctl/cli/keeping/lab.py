@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import PATH, example, json_option, lab_option, print_json, progress
+from labctl.cli.options import PATH, Words, example, json_option, lab_option, print_json, progress
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 from labctl.extras import require
@@ -22,7 +22,7 @@ MOVE = example(
 )
 
 
-@click.group(epilog=MOVE)
+@click.group(cls=Words, epilog=MOVE)
 def lab() -> None:
     """What concerns a lab as a whole. To make one: labctl new; to keep one: labctl backup."""
 

@@ -16,6 +16,7 @@ import click
 from labctl.cli.keeping.database import folders
 from labctl.cli.options import (
     FiniteRange,
+    Words,
     campaign_argument,
     example,
     json_option,
@@ -42,7 +43,7 @@ EPILOG = example(
 )
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=Words, epilog=EPILOG)
 def media() -> None:
     """The lab's media store: videos in a bucket, or in a folder on another disk.
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.doctor import print_checks
-from labctl.cli.options import PATH, computed_here, example, json_option, lab_option, print_json, who_option
+from labctl.cli.options import PATH, Words, computed_here, example, json_option, lab_option, print_json, who_option
 from labctl.errors import InputError
 from labctl.people.acting import acting, check_person_name
 from labctl.plain import count
@@ -32,7 +32,7 @@ EPILOG = example(
 )
 
 
-@click.group(epilog=EPILOG)
+@click.group(cls=Words, epilog=EPILOG)
 def qualify() -> None:
     """Hold a second site against the first's kit, and its assessors against common videos.
 

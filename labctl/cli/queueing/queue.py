@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from labctl.cli.options import (
+    Words,
     example,
     json_option,
     lab_option,
@@ -37,7 +38,7 @@ EPILOG = example(
 PRIORITY = click.IntRange(1, 9)
 
 
-@click.group(epilog=EPILOG, invoke_without_command=True)
+@click.group(cls=Words, epilog=EPILOG, invoke_without_command=True)
 @lab_option
 @json_option
 @click.pass_context

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from labctl.cli.options import PATH, example, file_argument, json_option, print_json
+from labctl.cli.options import PATH, Words, example, file_argument, json_option, print_json
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
 from labctl.store.atomic_files import replace_file
@@ -24,7 +24,7 @@ SIGN = example(
 )
 
 
-@click.group(epilog=KEY)
+@click.group(cls=Words, epilog=KEY)
 def submit() -> None:
     """Ask a lab to try a policy: make a key, have the lab trust it, sign a request, hand its file over.
 

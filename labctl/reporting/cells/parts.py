@@ -28,7 +28,7 @@ def parts_named(names: Sequence[str], lab: Path | None) -> list[Path] | None:
 
     Raises InputError for a name that there is not, and where some are parts and some are not.
     """
-    folders = folders_of(names[0], lab) if len(names) == 1 else [campaign_folder(name, lab) for name in names]
+    folders = folders_of(names[0], lab) if len(names) == 1 else [_folder(name, lab) for name in names]
     parts = [part_of(folder) for folder in folders]
     if all(part is None for part in parts):
         return None
@@ -42,13 +42,32 @@ def folders_of(name: str | None, lab: Path | None) -> list[Path]:
 
     Raises InputError for neither.
     """
+    found = [] if name is None else _of_joint(name, lab)
     try:
-        return [campaign_folder(name, lab)]
+        return [_folder(name, lab)]
     except InputError:
-        found = [] if name is None else _of_joint(name, lab)
         if not found:
             raise
         return found
+
+
+def _folder(name: str | None, lab: Path | None) -> Path:
+    try:
+        return campaign_folder(name, lab)
+    except InputError as error:
+        if name is None or not _sealed_here(name, lab):
+            raise
+        text = f"{name} is a joint campaign whose seal is here; name its parts instead, those elsewhere by their paths"
+        raise InputError(text) from error
+
+
+def _sealed_here(name: str, lab: Path | None) -> bool:
+    from labctl.joint.seal_host import JOINT
+
+    try:
+        return (find_lab(lab) / JOINT / name).is_dir()
+    except LabctlError:
+        return False
 
 
 def _of_joint(name: str, lab: Path | None) -> list[Path]:

@@ -75,3 +75,25 @@ def test_a_seal_host_that_serves_prints_where_and_ends_when_it_is_asked_to(
     labs = make_labs(tmp_path)
     served = typed(labs.host, "serve", "two")
     assert served["joint"] == "two" and served["address"].startswith("tcp://127.0.0.1:")
+
+
+def test_a_frozen_part_says_that_its_seal_host_is_told_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("LABCTL_WHO", "lee")
+    labs = make_labs(tmp_path)
+    with answering(labs):
+        folder = labs.join("a")
+    close_campaign(folder, who="lee", reason="over")
+    assert call(["freeze", str(folder), "--unreviewed"]) == 0
+    assert f"next: labctl joint tell {folder}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("parts", [(), ("two-a",)], ids=["alone", "beside a part"])
+def test_a_seal_host_s_name_of_a_campaign_whose_parts_are_elsewhere_is_told_how_to_name_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], parts: tuple[str, ...]
+) -> None:
+    labs = make_labs(tmp_path)
+    asked = ["report", "two", *parts, "--lab", str(labs.host), "--out", str(tmp_path / "out")]
+    assert call(asked) == 2
+    assert "name its parts instead, those elsewhere by their paths" in capsys.readouterr().err

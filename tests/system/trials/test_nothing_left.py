@@ -66,3 +66,12 @@ def test_a_session_that_was_left_open_keeps_no_run_without_people(finished, no_t
         assert not nothing_left(campaign, attended=True), "at a console they close it"
     assert call(["run", str(finished), "--headless", "--simulated-time"]) == 0
     assert "2 scored, 0 not run" in capsys.readouterr().out
+
+
+def test_simulated_time_in_a_cell_of_a_person_says_what_to_change(tmp_path, capsys):
+    """It was asked without a console: to say so again would help nobody."""
+    cell = {'operator = "sim_operator"': 'operator = "console"'}
+    folder = make_campaign(tmp_path, ARMS, cell=cell).folder
+    assert call(["run", str(folder), "--headless", "--simulated-time"]) == 1
+    said = capsys.readouterr().err
+    assert 'operator = "sim_operator"' in said and "--headless" not in said

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from labctl.cli import call
+from labctl.cli.lifecycle import CELLS
 from labctl.errors import InputError
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, new_lab, read_cell, read_plan
 
@@ -93,8 +95,8 @@ def test_a_campaign_that_cannot_be_looked_into_is_said_and_not_passed_over(
 
         return asked
 
-    for call in ("iterdir", "stat"):
-        monkeypatch.setattr(Path, call, refused(getattr(Path, call)))
+    for asked in ("iterdir", "stat"):
+        monkeypatch.setattr(Path, asked, refused(getattr(Path, asked)))
     said = f"{lab / named.removesuffix('/journal.db')}: Permission denied; .* or move the folder out"
     with pytest.raises(InputError, match=said):
         campaigns(lab)
@@ -125,8 +127,36 @@ def test_a_new_lab_overwrites_nothing_and_leaves_nothing_half_made(tmp_path: Pat
 
 
 def test_the_packaged_cell_is_the_one_in_hw_configs():
-    packaged = ROOT / "labctl" / "templates" / "sim_fr3.toml"
-    assert packaged.read_bytes() == (ROOT / "hw_configs" / "sim_fr3.toml").read_bytes()
+    for name in ("sim_fr3", *CELLS):
+        packaged = ROOT / "labctl" / "templates" / f"{name}.toml"
+        assert packaged.read_bytes() == (ROOT / "hw_configs" / f"{name}.toml").read_bytes(), name
+
+
+def test_a_lab_of_a_robot_has_its_cell_and_a_lab_that_is_there_gets_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    lab = tmp_path / "lab"
+    assert call(["new", str(lab), "--robot", "fr3_droid_cell"]) == 0
+    (lab / "protocols" / "first.toml").write_text("mine")
+    monkeypatch.chdir(lab)
+    assert call(["new", ".", "--robot", "emulated_ur5e", "--robot", "ur5e_cell"]) == 0
+    assert capsys.readouterr().out.endswith("\nnext: labctl doctor cells/emulated_ur5e.toml\n")
+    kinds = {path.stem: read_cell(path).cell.kind for path in (lab / "cells").iterdir()}
+    assert kinds == {"sim_fr3": "sim", "fr3_droid_cell": "real", "emulated_ur5e": "emulated", "ur5e_cell": "real"}
+    assert (lab / "protocols" / "first.toml").read_text() == "mine"
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["a lab", "a folder"])
+def test_a_cell_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str], there: bool):
+    if there:
+        new_lab(tmp_path)
+    cell = tmp_path / "cells" / "ur5e_cell.toml"
+    cell.parent.mkdir(exist_ok=True)
+    cell.write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    assert call(["new", str(tmp_path), "--robot", "emulated_fr3", "--robot", "ur5e_cell"]) == 2
+    assert "ur5e_cell.toml is there already" in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before and cell.read_text() == "mine"
 
 
 def test_the_starter_protocol_knows_the_keys_of_the_demo_protocol():

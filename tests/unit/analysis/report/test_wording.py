@@ -121,12 +121,15 @@ def test_a_sentence_says_for_which_pairs_its_intervals_hold_at_once_and_never_fo
     found["arms"] = [{"arm": "human", "rmst": 5.0, "episodes": 12}, *found["arms"]]
     with_human, of_policies = wording.summary(found)[:2]
     assert "intervals 95 % for all 3 pairs with human at once" in with_human.text
-    assert "intervals 95 % for all 2 pairs without human at once" in of_policies.text
+    assert "intervals 95 % for both pairs without human at once" in of_policies.text
     (open_pairs,) = wording.summary({**found, "pairs": [{**p, "verdict": "not resolved at this N"} for p in pairs]})
-    said = "95 % for all 3 pairs with human at once and, apart, for all 2 pairs without human at once"
+    said = "95 % for all 3 pairs with human at once and, apart, for both pairs without human at once"
     assert said in open_pairs.text
     (alone,) = wording.summary(result(pair(0.001, "better", -1)))
     assert "intervals 95 % for this pair" in alone.text
+    three_arms = [{**p, "verdict": "not resolved at this N"} for p in (*pairs[:2], pairs[3])]
+    (open_pairs,) = wording.summary({**found, "pairs": three_arms})
+    assert "95 % for both pairs with human at once and, apart, for the pair without human" in open_pairs.text
 
 
 def test_open_pairs_are_open_questions_with_their_effect_and_n():

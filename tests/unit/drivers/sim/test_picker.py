@@ -9,7 +9,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from labctl.devices import Observation, load
-from labctl.errors import DeviceLost, InputError
+from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +35,13 @@ def test_a_swift_policy_moves_items_on_either_arm(rig, given, given_ur5, arm):
     robot = load("sim_fr3", {}, **given) if arm == "fr3" else load("sim_ur5", {}, **given_ur5)
     moved = [len(rig.episode(robot, _policy(given, skill="swift"), seed=seed).of("success")) for seed in range(3)]
     assert sum(moved) >= 8
+
+
+@pytest.mark.parametrize("name", ["sim_policy", "sim_person"])
+def test_a_robot_that_tells_of_no_items_is_refused_before_anything_moves(given, name):
+    seen = Observation(0, {"q": np.zeros(7), "tcp": np.zeros(7), "gripper": np.array([0.08])})
+    with pytest.raises(DeviceRefused, match="this cell's robot tells of none"):
+        load(name, {}, **given).warm(seen)
 
 
 @pytest.mark.thorough
