@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
+from support.screens.console_bench import evening
 from support.screens.quiet import parse_once, pause_until_settled
-
-from labctl.store.campaign import Campaign
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +20,5 @@ def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], items=2, budget=20.0).folder
-    with Campaign.open(folder, writer=True) as campaign:
-        yield Bench(campaign)
+    with evening(tmp_path) as found:
+        yield found
