@@ -15,7 +15,13 @@ from support.statistics.studies import STUDIES
 
 from labctl.errors import WorkersLost
 
-pytest.importorskip("distributed")
+
+@pytest.fixture(autouse=True, scope="module")
+def dask() -> None:
+    """Imported by the worker that runs these tests, not by each that collects them."""
+    pytest.importorskip("distributed")
+
+
 pytestmark = [pytest.mark.thorough, pytest.mark.real_time]
 QUICK = ("unequal-budgets", "looks-by-the-test")
 PAGE = "".join(f"## {name}\n<!-- study {name} -->\n<!-- end -->\n" for name in QUICK)

@@ -15,7 +15,13 @@ from labctl.exports.workers import Job, write_all
 from labctl.exports.writing import Grid, Request, export_campaign
 from labctl.pieces import HERE, Place
 
-pytest.importorskip("distributed")
+
+@pytest.fixture(autouse=True, scope="module")
+def dask() -> None:
+    """Imported by the worker that runs these tests, not by each that collects them."""
+    pytest.importorskip("distributed")
+
+
 pytestmark = [pytest.mark.thorough, pytest.mark.real_time]
 NAMES = ["aa", "bbb", "cc", "d", "ee", "f"]
 
