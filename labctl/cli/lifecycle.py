@@ -60,8 +60,11 @@ NEW = example(
     "labctl plan protocols/first.toml",
     "labctl new . --robot fr3_droid_cell   # a real FR3's cell into a lab that is there; first docs/hardware.md",
 )
-# cells that `new --robot` writes; those of hw_configs/, byte for byte
-CELLS = ("emulated_fr3", "emulated_ur5", "emulated_ur5e", "emulated_ros2", "fr3_droid_cell", "ur5e_cell")
+# cells of hw_configs/ that `new --robot` writes: all but the one that every new lab has
+CELLS = (
+    *("emulated_fr3", "emulated_ur5", "emulated_ur5e", "emulated_ros2", "emulated_pair", "fr3_droid_cell", "ur5e_cell"),
+    *("sim_base", "sim_hand", "sim_pair", "sim_rail", "sim_ur5"),
+)
 
 
 @click.command(epilog=NEW)
@@ -99,7 +102,7 @@ def _further_cells(folder: Path, robots: Sequence[str]) -> dict[Path, str]:
         path = folder / "cells" / f"{name}.toml"
         if path.exists():
             raise InputError(f"{path} is there already; give it another name first, nothing was written")
-        packaged = importlib.resources.files("labctl").joinpath("templates", path.name)
+        packaged = importlib.resources.files("labctl.hw_configs").joinpath(path.name)
         texts[path] = f"#:schema ../{SCHEMAS}/cell.json\n{packaged.read_text('utf-8')}"
     return texts
 

@@ -37,7 +37,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # file in a new lab -> the packaged file it is copied from, and what kind of file it is
 STARTER = {
     MARK: ("labctl", "templates/lab.toml", "lab"),
-    "cells/sim_fr3.toml": ("labctl", "templates/sim_fr3.toml", "cell"),
+    "cells/sim_fr3.toml": ("labctl.hw_configs", "sim_fr3.toml", "cell"),
     "fixtures/two_totes.toml": ("labctl.fixtures", "two_totes.toml", "fixture"),
     "protocols/first.toml": ("labctl", "templates/first.toml", "protocol"),
 }

@@ -18,6 +18,6 @@ class Given(TypedDict):
     fixture: Fixture
 
 
-CELL = parse_cell(files("labctl").joinpath("templates", "sim_fr3.toml").read_text("utf-8"), "sim_fr3.toml")
+CELL = parse_cell(files("labctl.hw_configs").joinpath("sim_fr3.toml").read_text("utf-8"), "sim_fr3.toml")
 FIXTURE = parse_fixture(files("labctl.fixtures").joinpath("two_totes.toml").read_text("utf-8"), "two_totes.toml")
 SIMULATED: Given = {"cell": CELL, "fixture": FIXTURE}

@@ -61,7 +61,7 @@ PARSERS = {
 }
 SHIPPED: list[tuple[str, Path]] = [
     *(("cell", path) for path in sorted((ROOT / "hw_configs").glob("*.toml"))),
-    *(("cell", ROOT / "labctl/templates" / name) for name in ("demo_cell.toml", "sim_fr3.toml")),
+    ("cell", ROOT / "labctl/templates/demo_cell.toml"),
     *(("protocol", path) for path in sorted((ROOT / "protocols").glob("*.toml"))),
     ("protocol", ROOT / "labctl/templates/first.toml"),
     *(("fixture", path) for path in sorted((ROOT / "fixtures").glob("*.toml"))),

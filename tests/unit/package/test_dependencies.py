@@ -13,7 +13,7 @@ from pathlib import Path
 from labctl.extras import BROUGHT_BY, extra_that_brings
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
+FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols", "hw_configs")
 # Imported in somebody else's environment, or by the type checker alone.
 ELSEWHERE = {
     "_typeshed": "types alone",
