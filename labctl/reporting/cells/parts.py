@@ -14,6 +14,8 @@ from labctl.messages.joint import JointPart
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
 
+SEALS = "joint"  # of a seal host's lab, as labctl.joint has it, which is not imported from here
+
 
 def part_of(folder: Path) -> JointPart | None:
     """Which part of a joint campaign a folder is; None for a campaign by itself, or what cannot be read."""
@@ -62,10 +64,8 @@ def _folder(name: str | None, lab: Path | None) -> Path:
 
 
 def _sealed_here(name: str, lab: Path | None) -> bool:
-    from labctl.joint.seal_host import JOINT
-
     try:
-        return (find_lab(lab) / JOINT / name).is_dir()
+        return (find_lab(lab) / SEALS / name).is_dir()
     except LabctlError:
         return False
 
