@@ -6,7 +6,6 @@ May not: write over anything, print anything of the schedule but its commitment,
 
 from __future__ import annotations
 
-import importlib.resources
 import shlex
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -29,9 +28,9 @@ from labctl.cli.options import (
 )
 from labctl.cli.verify import stamp_if_asked
 from labctl.clock import MonotonicClock
-from labctl.errors import InputError, LabctlError
+from labctl.errors import LabctlError
 from labctl.people.acting import acting
-from labctl.store.lab_folder import MARK, SCHEMAS, Plan, campaign_folder, find_lab, lab_settings, new_lab
+from labctl.store.lab_folder import Plan, campaign_folder, find_lab, lab_settings, new_lab
 
 if TYPE_CHECKING:
     from labctl.cli.contract.forms import Phase
@@ -79,12 +78,7 @@ CELLS = (
 @json_option
 def new(folder: Path, robots: tuple[str, ...], as_json: bool) -> None:
     """Make a lab folder to start from: a simulated cell, a fixture and a protocol, all commented."""
-    cells = _further_cells(folder, robots)
-    written = [] if robots and (folder / MARK).is_file() else new_lab(folder)
-    for path, text in cells.items():
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
+    written = new_lab(folder, robots)
     if as_json:
         print_json({"schema": "labctl.lab_made/1", "folder": str(folder), "files": [str(path) for path in written]})
         return
@@ -93,18 +87,6 @@ def new(folder: Path, robots: tuple[str, ...], as_json: bool) -> None:
     then = f"labctl doctor cells/{robots[0]}.toml" if robots else "labctl plan protocols/first.toml"
     go = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
     click.echo(f"next: {go}{then}")
-
-
-def _further_cells(folder: Path, robots: Sequence[str]) -> dict[Path, str]:
-    """The cells to be written and their texts. Raises InputError for one that is there: nothing is overwritten."""
-    texts: dict[Path, str] = {}
-    for name in robots:
-        path = folder / "cells" / f"{name}.toml"
-        if path.exists():
-            raise InputError(f"{path} is there already; give it another name first, nothing was written")
-        packaged = importlib.resources.files("labctl.hw_configs").joinpath(path.name)
-        texts[path] = f"#:schema ../{SCHEMAS}/cell.json\n{packaged.read_text('utf-8')}"
-    return texts
 
 
 @click.command("open", epilog=OPEN)

@@ -12,7 +12,7 @@ import re
 import shlex
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -313,21 +313,25 @@ def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
     return cards
 
 
-def new_lab(folder: Path) -> list[Path]:
+def new_lab(folder: Path, robots: Sequence[str] = ()) -> list[Path]:
     """Make a lab folder with a cell, a fixture and a protocol, all commented, and the schemas by which an editor
-    completes and checks them (their first line says so); return the files written.
+    completes and checks them (their first line says so); return the files written. robots: further cells, of
+    hw_configs/ by their names; where a lab is already, these cells alone are written.
 
     Raises InputError when a file to be written is there already: nothing is overwritten, nothing is half made.
     """
     from labctl.config.reference import FILES, schema_text
 
-    texts = {f"{SCHEMAS}/{kind}.json": schema_text(kind) for kind in FILES}
-    for name, (package, resource, kind) in STARTER.items():
+    added = bool(robots) and (folder / MARK).is_file()
+    texts = {} if added else {f"{SCHEMAS}/{kind}.json": schema_text(kind) for kind in FILES}
+    cells = {f"cells/{name}.toml": ("labctl.hw_configs", f"{name}.toml", "cell") for name in robots}
+    for name, (package, resource, kind) in (cells if added else STARTER | cells).items():
         header = f"#:schema {'../' * name.count('/')}{SCHEMAS}/{kind}.json\n"
         texts[name] = header + importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
     present = [name for name in texts if (folder / name).exists()]
     if present:
-        raise InputError(f"{folder / present[0]} is there already; choose another folder, nothing was written")
+        other = "give it another name first" if added else "choose another folder"
+        raise InputError(f"{folder / present[0]} is there already; {other}, nothing was written")
     written: list[Path] = []
     for name, text in texts.items():
         path = folder / name

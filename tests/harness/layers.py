@@ -175,6 +175,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "drivers.ur.emulator": (*DRIVER, "drivers.robotiq.emulator", "drivers.sim", "drivers.ur"),
     "testing": ("axes", "plain", "clock", "devices", "errors", "streams", "config.cell_schema", "config.options"),
     "fixtures": (),
+    "hw_configs": (),
     "protocols": (),
 }
 MAY_IMPORT["api"] = (
