@@ -12,7 +12,7 @@ from labctl.analysis.results import bounds
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
 from labctl.analysis.survival.curves import KAPLAN_MEIER
-from labctl.analysis.survival.hrt import hrt, rmst
+from labctl.analysis.survival.hrt import hrt, hrt_floor, not_below, rmst
 from labctl.analysis.table import NS, UNKNOWN, Row, Table, table_from_rows
 
 NAME = "historical person"
@@ -45,8 +45,10 @@ def historical(
     for arm in ours.arms() if ratios else ():
         shared = [one["object"] for one in own if (arm, one["object"]) in cells]
         if shared:
-            ratio = hrt(found, [(NAME, o) for o in shared], [(arm, o) for o in shared], paper)
-            against.append(HistoricalRatio(arm=arm, objects=shared, hrt=ratio.value, hrt_ci=bounds(ratio.interval)))
+            person = [(NAME, o) for o in shared]
+            ratio = hrt(found, person, [(arm, o) for o in shared], paper)
+            ends = not_below(ratio.interval, hrt_floor(found, person, tau_s))
+            against.append(HistoricalRatio(arm=arm, objects=shared, hrt=ratio.value, hrt_ci=ends))
     budgets = [episode.budget_ns for episode in then.episodes if episode.budget_ns != UNKNOWN]
     least = min(budgets, default=tau_ns)
     return {

@@ -28,7 +28,7 @@ from labctl.analysis.results import bounds
 from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import clusters, episode_replicates, rmst_replicates
 from labctl.analysis.survival.curves import ESTIMATORS, KAPLAN_MEIER
-from labctl.analysis.survival.hrt import hrt, rmst
+from labctl.analysis.survival.hrt import hrt, hrt_floor, not_below, rmst
 from labctl.analysis.survival.items_moved import moved_macro, moved_share
 from labctl.analysis.survival.order_probability import auc
 from labctl.analysis.survival.resample import Design
@@ -79,7 +79,7 @@ def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference
     if not (plan.reference and shared):
         return silent
     them, us = [(plan.reference, o) for o in shared], [(arm, o) for o in shared]
-    floor = math.fsum(cohort.replicates.value[k] for k in them) / len(them) / (plan.tau_ns / NS)
+    floor = hrt_floor(cohort.replicates, them, plan.tau_ns / NS)
     if arm == plan.reference:
         return {**silent, "hrt": 1.0, "hrt_floor": floor, "auc": 0.5}
     ratio = hrt(cohort.replicates, them, us, cohort.paper)
@@ -87,7 +87,7 @@ def _against_reference(cohort: Cohort, arm: str, plan: Plan) -> AgainstReference
     return {
         "hrt": ratio.value,
         "hrt_floor": floor,
-        "hrt_ci": [max(end, floor) for end in ratio.interval] if ratio.interval else None,
+        "hrt_ci": not_below(ratio.interval, floor),
         "hrt_ci_percentile": bounds(ratio.percentile),
         "auc": area.value,
         "auc_ci": bounds(area.interval),

@@ -17,7 +17,7 @@ from labctl.analysis.operations_table.cohort import Cohort, Key, Plan
 from labctl.analysis.operations_table.pair_effects import ratio_interval, rmst_ratio
 from labctl.analysis.results import bounds
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.hrt import hrt, rmst
+from labctl.analysis.survival.hrt import hrt, hrt_floor, not_below, rmst
 from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT, IDENTITY, Interval, as_a_mean, t_interval
 from labctl.analysis.survival.result import PairResult
 from labctl.analysis.survival.verdicts import holm
@@ -130,10 +130,11 @@ def _arm(cohort: Cohort, cells: Sequence[str], arm: str, plan: Plan) -> list[Arm
             continue
         found = rmst(cohort.replicates, [(arm, o) for o in own], cohort.paper, plan.tau_ns / NS)
         shared = [o for o in own if plan.reference and (plan.reference, o) in cohort.cells]
-        relative = None
+        relative, least = None, 0.0
         if plan.reference and shared and arm != plan.reference:
             sides = [(plan.reference, o) for o in shared], [(arm, o) for o in shared]
             relative = hrt(cohort.replicates, *sides, cohort.paper)
+            least = hrt_floor(cohort.replicates, sides[0], plan.tau_ns / NS)
         rows.append(
             {
                 "arm": arm,
@@ -142,7 +143,7 @@ def _arm(cohort: Cohort, cells: Sequence[str], arm: str, plan: Plan) -> list[Arm
                 "rmst": found.value,
                 "rmst_ci": bounds(found.interval),
                 "hrt": 1.0 if arm == plan.reference else relative and relative.value,
-                "hrt_ci": bounds(relative.interval) if relative else None,
+                "hrt_ci": not_below(relative.interval, least) if relative else None,
             }
         )
     return rows

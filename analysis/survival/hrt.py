@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labctl.analysis.results import Result
+from labctl.analysis.results import Bounds, Result
 from labctl.analysis.survival.clusters import Key, Replicates, few, freedom
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import (
@@ -88,6 +88,16 @@ def hrt(found: Replicates, reference: Sequence[Key], arm: Sequence[Key], paper: 
         least = min(few(found, side) for side in (reference, arm))
         studentised = widest(studentised or twin, t_interval(value, se * as_a_mean(units), least, LOG))
     return Estimate(value, se, studentised or twin, twin, percentile(drawn))
+
+
+def hrt_floor(found: Replicates, reference: Sequence[Key], tau_s: float) -> float:
+    """The HRT of a robot that never moves, whose RMST is tau: no arm can have less."""
+    return math.fsum(found.value[k] for k in reference) / len(reference) / tau_s
+
+
+def not_below(interval: Interval | None, floor: float) -> Bounds:
+    """An interval of HRT as JSON holds it, without what no arm can have."""
+    return None if interval is None else [max(end, floor) for end in interval]
 
 
 def _ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping) -> tuple:
