@@ -5,8 +5,7 @@ python -P tests/limits/simulated_hours.py WORK [--hours 12] [--state-hz 100] [--
 The simulated cell as it ships (arm at 100 Hz, two cameras of 320 x 240 at 10 Hz; --camera-hz 0 has none) in one
 process, under three policies that take their time; an episode has MINUTES at most. Memory and sizes are read at each
 twelfth of HOURS of the manual clock; after HOURS the run is asked to end, as by Ctrl-C. Then every time of the record
-is held against the clock. WORK/simulated-hours gets the campaign and is removed (--keep: not); with --figures the
-rows are kept in hours.json, which `page.py` puts into docs/limits.md.
+is held against the clock. WORK/simulated-hours gets the campaign and is removed (--keep: not).
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from labctl.store.journal import events_of
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verify import verify_campaign
 
-KEPT = Path(__file__).with_name("hours.json")
 NAME, ITEMS, SHORTEST_S = "simulated-hours", 10, 60.0  # no episode of the bench is shorter
 CAMERAS = ("over_shoulder", "wrist")
 HOUR_NS = 3600 * SECOND
@@ -176,14 +174,11 @@ def main() -> int:
     asked.add_argument("--camera-hz", type=float, default=10.0)
     asked.add_argument("--minutes", type=float, default=10.0)
     asked.add_argument("--keep", action="store_true", help="the campaign")
-    asked.add_argument("--figures", action="store_true", help="keep them for docs/limits.md")
     given = asked.parse_args()
     lab = given.work.resolve() / NAME
     shutil.rmtree(lab, ignore_errors=True)
     found = measured(lab, given.hours, given.state_hz, given.camera_hz, given.minutes)
     print(json.dumps({name: value for name, value in found.items() if name != "rows"}, indent=1))
-    if given.figures:
-        KEPT.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n", "utf-8")
     if not given.keep:
         shutil.rmtree(lab)
     return 1 if found["problems"] else 0
