@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from labctl.checks.doctor import software
+from labctl.checks.computer import software
 from labctl.checks.telling_words import telling_words
 from labctl.clock import Clock
 from labctl.core.events import Event, Kind

@@ -10,7 +10,8 @@ import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
-from labctl.checks.doctor import Check, check_drivers, check_free_disk, check_teleop, loaded_drivers
+from labctl.checks.computer import Check, check_free_disk
+from labctl.checks.doctor import check_drivers, check_teleop, loaded_drivers
 from labctl.checks.encoding_cost import try_encoder
 from labctl.checks.policy_check import judged
 from labctl.config.cell_schema import Cell, Setup

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+from labctl.checks.computer import Check
 from labctl.checks.contradictions import of_cards, of_scene
-from labctl.checks.doctor import Check, contradicting
+from labctl.checks.doctor import contradicting
 from labctl.config.cell_schema import Setup
 from labctl.config.policy_card import Card
 from labctl.errors import LabctlError

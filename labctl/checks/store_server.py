@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from labctl.checks.doctor import Check
+from labctl.checks.computer import Check
 from labctl.clock import MILLISECOND, MonotonicClock
 from labctl.errors import InputError, LabctlError, MissingExtra, StateError, how_to_install
 from labctl.store.lab_folder import find_lab, settings_of

@@ -1,6 +1,6 @@
 """`labctl doctor`: what is installed, what answers, what is too slow.
 
-May not: decide what is too slow (`labctl.checks.doctor` does), or move anything.
+May not: decide what is too slow (`labctl.checks.computer` and `labctl.checks.doctor` do), or move anything.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from labctl.errors import InputError
 from labctl.store.lab_folder import MARK, find_lab, read_cell, settings_of
 
 if TYPE_CHECKING:
-    from labctl.checks.doctor import Check
+    from labctl.checks.computer import Check
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
@@ -77,7 +77,8 @@ def doctor(
         raise click.UsageError("--camera and --port go with --latency")
     if protocol is not None and cell is None:
         raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
-    from labctl.checks.doctor import check_cell, runnable, software
+    from labctl.checks.computer import runnable, software
+    from labctl.checks.doctor import check_cell
     from labctl.checks.store_server import check_store
 
     checks = [*software(Path.cwd()), *check_store(lab), *(check_cell(cell, Path.cwd()) if cell else ())]

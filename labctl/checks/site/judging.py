@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from labctl.checks.doctor import Check
+from labctl.checks.computer import Check
 from labctl.errors import InputError
 from labctl.plain import count
 from labctl.store.atomic_files import file_errors

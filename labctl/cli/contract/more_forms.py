@@ -15,7 +15,7 @@ from labctl.analysis.planning.axis_design import Needed
 from labctl.analysis.planning.cells_design import PlannedCells
 from labctl.analysis.planning.experiments import Rejections
 from labctl.analysis.planning.interim_design import Resolution, Widths
-from labctl.checks.doctor import Check
+from labctl.checks.computer import Check
 from labctl.checks.protocol_size import Contrast, Covered, Hours
 from labctl.checks.site.judging import Judged
 from labctl.cli.contract.forms import Computed, Document

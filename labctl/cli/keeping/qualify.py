@@ -79,7 +79,8 @@ def site(
 
     The tables are those of `labctl export CAMPAIGN --to table`. Exit code 1 unless every check passes. Nothing moves.
     """
-    from labctl.checks.doctor import check_cell, runnable
+    from labctl.checks.computer import runnable
+    from labctl.checks.doctor import check_cell
     from labctl.checks.site.judging import check_objects, check_reference
     from labctl.people.qualifications import Kind, write_down
 

@@ -12,7 +12,8 @@ from support.robots.emulators import NAMES, Emulator, address, leave_out_without
 from support.runs.campaigns import cell_toml
 from support.runs.live_campaign import wait_for
 
-from labctl.checks.doctor import Check, check_cell
+from labctl.checks.computer import Check
+from labctl.checks.doctor import check_cell
 from labctl.testing.robot import RobotRig
 
 pytestmark = pytest.mark.real_time

@@ -12,7 +12,8 @@ import pytest
 from support.robots.teleop_devices import Puck, Servos
 from support.runs.campaigns import ROOT, cell_toml
 
-from labctl.checks.doctor import Check, check_teleop
+from labctl.checks.computer import Check
+from labctl.checks.doctor import check_teleop
 from labctl.checks.probing import feel
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock

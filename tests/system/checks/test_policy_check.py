@@ -10,7 +10,7 @@ from support.policies.cards import CAMERA, card_toml
 from support.policies.policy_servers import FakeServer, closed_port
 from support.runs.campaigns import ROOT, arms_toml, cell_toml
 
-from labctl.checks.doctor import Check
+from labctl.checks.computer import Check
 from labctl.checks.policy_check import check_protocol, judged
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock

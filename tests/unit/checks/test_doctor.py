@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from labctl.checks import doctor
-from labctl.checks.doctor import (
+from labctl.checks import computer, doctor
+from labctl.checks.computer import (
     Check,
     check_clock,
     check_compiler,
@@ -112,8 +112,8 @@ def test_too_little_disk_fails(tmp_path: Path):
 
 
 @pytest.mark.parametrize(("levels", "expected"), [(("ok", "warn"), True), (("ok", "fail"), False)])
-def test_only_a_failed_check_stops_a_cell(levels: tuple[doctor.Level, ...], expected: bool):
-    assert doctor.runnable(Check("x", level, "") for level in levels) is expected
+def test_only_a_failed_check_stops_a_cell(levels: tuple[computer.Level, ...], expected: bool):
+    assert runnable(Check("x", level, "") for level in levels) is expected
 
 
 def test_the_simulated_cell_could_run(tmp_path: Path):
@@ -140,7 +140,7 @@ def test_every_extra_the_package_declares_is_looked_for():
     import tomllib
 
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(doctor.EXTRAS) == set(declared) - {"all", "docs", "fast", "lint", "release", "test"}
+    assert set(computer.EXTRAS) == set(declared) - {"all", "docs", "fast", "lint", "release", "test"}
 
 
 def test_every_core_dependency_is_looked_for():
@@ -148,7 +148,7 @@ def test_every_core_dependency_is_looked_for():
     import tomllib
 
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    assert set(doctor.CORE) == {re.split("[<>=]", line)[0] for line in declared}
+    assert set(computer.CORE) == {re.split("[<>=]", line)[0] for line in declared}
 
 
 @pytest.mark.parametrize("cell", ["fr3_droid_cell", "emulated_fr3"])

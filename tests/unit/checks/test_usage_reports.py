@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from labctl.checks.doctor import check_usage_reports
+from labctl.checks.computer import check_usage_reports
 from labctl.checks.usage_reports import LIBREALSENSE, reporting
 
 

@@ -228,7 +228,7 @@ LISTED: dict[str, dict[str, str]] = {
     "labctl/exports/destination.py": {
         "_content_key: read_text": "what an export that was broken off was to be",
     },
-    "labctl/checks/doctor.py": {"check_sessions: read_text": "a setting of the kernel"},
+    "labctl/checks/computer.py": {"check_sessions: read_text": "a setting of the kernel"},
     "labctl/checks/usage_reports.py": {"_rerun: read_text": "Rerun's settings"},
     "labctl/checks/clock_page.py": {"__init__: read_bytes": "a file of the wheel"},
     "labctl/publishing/rerun_views.py": {"page: read_text": "templates"},
