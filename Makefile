@@ -48,7 +48,7 @@ lint: $(VENV)/.installed-test
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	rm -rf build/types && mkdir -p build/types && cp -r labctl build/types/
-	cp -r drivers analysis ui fixtures protocols build/types/labctl/
+	cp -r drivers analysis ui fixtures protocols hw_configs build/types/labctl/
 	cp pyproject.toml build/types/ && cd build/types && $(abspath $(VENV))/bin/pyright --pythonpath $(abspath $(VENV))/bin/python labctl
 
 # What labctl promises, and the tests that hold it.

@@ -21,7 +21,7 @@ from labctl.version import git, version
 
 BENEATH = ("SQLAlchemy", "pydantic")
 """What labctl's own requirements bring, and records and configuration rest on."""
-FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols")
+FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols", "hw_configs")
 DEVELOPING = frozenset({"docs", "lint", "release", "test"})
 """Extras of those who work on labctl, which no run loads."""
 _NAME = re.compile(r"^([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^\]]*)\])?")

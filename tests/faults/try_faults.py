@@ -24,7 +24,14 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 LIST = Path(__file__).with_name("faults.toml")
 TREE = ROOT / "build" / "faults"
-WITHIN = ("drivers", "analysis", "ui", "fixtures", "protocols")  # beside labctl here, inside of it when installed
+WITHIN = (
+    "drivers",
+    "analysis",
+    "ui",
+    "fixtures",
+    "protocols",
+    "hw_configs",
+)  # beside labctl here, inside of it when installed
 USUAL = "not privileged and not interop and not hardware and not benchmark"  # as in the Makefile
 QUICK, REST = f"not thorough and {USUAL}", f"thorough and {USUAL}"
 STAGES = ("near", "quick", "all")

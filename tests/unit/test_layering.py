@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 from harness.layers import MAY_IMPORT
 
+from labctl.software import FOLDERS
+
 ROOT = Path(__file__).resolve().parents[2]
-FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols", "hw_configs")
 LONGEST = 400
 MOST = 25  # Python files in a folder
 TESTS, OF_TESTS = ROOT / "tests", ("support", "harness", "claims")

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from labctl.cli.emulate import emulate
 from labctl.errors import InputError, LabctlError
 from labctl.loopback import LOOPBACK
+from labctl.software import FOLDERS
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTENS = frozenset(
@@ -40,8 +41,7 @@ def listens(tree: ast.AST) -> bool:
 
 
 def test_only_these_files_listen_and_each_where_it_says():
-    folders = ("labctl", "drivers", "ui", "analysis", "fixtures", "protocols", "hw_configs")
-    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py")]
     assert {str(path.relative_to(ROOT)) for path in files if listens(ast.parse(path.read_text()))} == set(WHERE)
     for name in (name for name, where in WHERE.items() if where == "LOOPBACK"):
         text = (ROOT / name).read_text()

@@ -11,9 +11,9 @@ from importlib import metadata
 from pathlib import Path
 
 from labctl.extras import BROUGHT_BY, extra_that_brings
+from labctl.software import FOLDERS
 
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols", "hw_configs")
 # Imported in somebody else's environment, or by the type checker alone.
 ELSEWHERE = {
     "_typeshed": "types alone",

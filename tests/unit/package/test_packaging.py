@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from labctl.software import FOLDERS
+
 ROOT = Path(__file__).resolve().parents[3]
-FOLDERS = ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols", "hw_configs")
 DATA = (".toml", ".j2", ".css", ".tcss", ".urdf", ".typed", ".html", ".js", ".c", ".h")
 
 

@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from support.machine.packages import install
 
+from labctl.software import FOLDERS
+
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = ROOT / "docs" / "howto"
 BLOCK = re.compile(r"^```(?:python|toml)\n# (\S+\.(?:py|toml))\n(.*?)^```$", re.M | re.S)
@@ -90,7 +92,7 @@ CHANGES = [("measure.md", "section.md"), ("export.md",)]  # pages whose changes 
 
 def changed_copy(pages: tuple[str, ...], folder: Path) -> None:
     """labctl as it is installed, with what the pages add; tests and what else is new lie in the folder itself."""
-    for name in ("labctl", "drivers", "analysis", "ui", "fixtures", "protocols"):
+    for name in FOLDERS:
         inside = folder / "labctl" / ("" if name == "labctl" else name)
         shutil.copytree(ROOT / name, inside, ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
     for page in pages:
