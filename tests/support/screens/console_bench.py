@@ -161,8 +161,9 @@ class Desk:
         return "\n".join("".join(segment.text for segment in strip) for strip in lines[:height])
 
     def drawn(self) -> str:
-        """The screen with its colours: the same bytes only for the same picture."""
-        strips = self.app.screen._compositor.render_strips()[: self.app.size.height]
+        """The screen with its colours, and those that a palette lies over: the same bytes only for the same picture."""
+        layers = [self.app.screen, *self.app._background_screens]
+        strips = [strip for layer in layers for strip in layer._compositor.render_strips()[: self.app.size.height]]
         return "\n".join("".join(f"{part.text}<{part.style}>" for part in strip) for strip in strips)
 
     async def still(self) -> None:
