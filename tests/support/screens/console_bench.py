@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,6 @@ from labctl.ui.console.app import Console
 from labctl.ui.console.form import Form
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
-from support.screens.quiet import run, settled
 from support.screens.unhurried import READ_NS
 
 NARROW, WIDE = (80, 24), (200, 60)
@@ -31,6 +31,7 @@ both_sizes = pytest.mark.parametrize(
 )
 DUE_NS = 50 * MILLISECOND  # after a press: what was ordered is carried out
 HEARD = ("state", "reply", "preview", "ghost", "obs")
+ROUNDS = 3  # of mail: what was sent, what came of it, its place
 # The key of every page beside the first screen, and what stands on it.
 PAGES = {
     "w": "what stands against",
@@ -140,8 +141,14 @@ class Desk:
         await self.settle()
 
     async def settle(self) -> None:
-        """Until every widget has had its mail and what changed is drawn."""
-        await settled(self.app)
+        """Until every widget has had its mail and the screen does not change any more. No waiting for an idle
+        processor, as `pilot.press` does: on a busy machine that takes a second for a key.
+        """
+        before = ""
+        while not before or before != self.text():
+            before = self.text()
+            for _ in range(ROUNDS):
+                await self.pilot.pause(0)
 
     async def wait(self, seconds: float, **given: Any) -> None:
         self.bench.wait(round(seconds * SECOND), **given)
@@ -161,18 +168,20 @@ class Desk:
         return "\n".join("".join(segment.text for segment in strip) for strip in lines[:height])
 
     def drawn(self) -> str:
-        """The screen with its colours, and those that a palette lies over: the same bytes only for the same picture."""
-        layers = [self.app.screen, *self.app._background_screens]
-        strips = [strip for layer in layers for strip in layer._compositor.render_strips()[: self.app.size.height]]
+        """The screen with its colours: the same bytes only for the same picture."""
+        strips = self.app.screen._compositor.render_strips()[: self.app.size.height]
         return "\n".join("".join(f"{part.text}<{part.style}>" for part in strip) for strip in strips)
 
     async def still(self) -> None:
-        """As `settle`, and cursors stop blinking: on a busy machine half a second passes between two looks at one
-        screen.
+        """Until nothing on the screen changes any more: some parts are laid out after the next drawing. Cursors stop
+        blinking: on a busy machine half a second passes between two looks at one screen.
         """
         for field in self.app.screen.query("Input, TextArea"):
             field.cursor_blink = False  # type: ignore[attr-defined]
-        await self.settle()
+        before = ""
+        while before != (before := self.drawn()):
+            for _ in range(ROUNDS):
+                await self.pilot.pause(0)
 
     async def everywhere(self, *forms: str, pages: bool = True) -> dict[str, tuple[str, str]]:
         """This screen, every page beside it and the forms that these keys open: (text, picture) by key. Comes back."""
@@ -269,7 +278,7 @@ def at_console(
                 await desk.wait(1.5)
             await play(desk)
 
-    run(session())
+    asyncio.run(session())
     return link
 
 
@@ -280,36 +289,11 @@ def picture(seed: int = 0) -> np.ndarray:
 
 @contextmanager
 def evening(folder: Path, **given: Any) -> Iterator[Bench]:
-    """A bench of two trials, in a folder that is empty or not there yet; `given` is the campaign's."""
-    with Campaign.open(_opened(folder, **given), writer=True) as campaign:
+    """A bench of two trials; `given` is the campaign's."""
+    arms = [HUMAN, policy("zebra", endpoint="sim://zebra")]
+    campaign_folder = make_campaign(folder, arms, items=2, budget=20.0, **given).folder
+    with Campaign.open(campaign_folder, writer=True) as campaign:
         yield Bench(campaign)
-
-
-# What this process opened before, by what was asked for: the campaign's folder in its lab, and mode and bytes of each
-# file and folder there. To open one takes four times as long as to write it down again.
-_OPENED: dict[str, tuple[Path, dict[Path, tuple[int, bytes | None]]]] = {}
-
-
-def _opened(lab: Path, **given: Any) -> Path:
-    asked = repr(sorted(given.items()))
-    if asked not in _OPENED:
-        arms = [HUMAN, policy("zebra", endpoint="sim://zebra")]
-        folder = make_campaign(lab, arms, items=2, budget=20.0, **given).folder
-        files = {path.relative_to(lab): path for path in sorted(lab.rglob("*"))}
-        kept = {
-            name: (path.stat().st_mode, path.read_bytes() if path.is_file() else None) for name, path in files.items()
-        }
-        _OPENED[asked] = folder.relative_to(lab), kept
-        return folder
-    lab.mkdir(parents=True, exist_ok=True)
-    campaign, kept = _OPENED[asked]
-    for name, (mode, content) in kept.items():
-        if content is None:
-            (lab / name).mkdir()
-        else:
-            (lab / name).write_bytes(content)
-        (lab / name).chmod(mode)
-    return lab / campaign
 
 
 def flat(text: str) -> str:

@@ -6,6 +6,7 @@ May not: be looked at instead of the console; nobody but a person sees whether a
 
 from __future__ import annotations
 
+import asyncio
 import re
 import sys
 import tempfile
@@ -25,7 +26,6 @@ from support.runs.run_bench import Bench
 from support.runs.scene_pictures import Stage, arranged
 from support.screens.browser import browsing
 from support.screens.console_bench import Desk, at_console, evening
-from support.screens.quiet import run
 
 PICTURES = Path(__file__).resolve().parents[3] / "docs" / "pictures"
 SIZE = (120, 36)
@@ -109,7 +109,7 @@ def shots(folder: Path) -> Iterator[tuple[str, str]]:
         with evening(folder / name, cameras=True) as bench:
             at_console(bench, play, size=SIZE)
             if play is trial:
-                found["review"] = run(_review(bench))
+                found["review"] = asyncio.run(_review(bench))
     yield from found.items()
 
 

@@ -5,6 +5,7 @@ May not: assert anything.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,6 @@ from labctl.core.reviewed import Item, checked
 from labctl.core.trial import State, Trial
 from labctl.errors import InputError, StateError
 from labctl.ui.review.review import Review
-from support.screens.quiet import run
 from support.screens.unhurried import Unhurried
 
 
@@ -125,5 +125,5 @@ def reviewing(
             await pilot.pause()
             await play(pilot, text)
 
-    run(session())
+    asyncio.run(session())
     return book

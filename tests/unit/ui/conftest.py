@@ -1,4 +1,4 @@
-"""A run process to sit in front of, and screens that are waited for without a clock."""
+"""A run process to sit in front of, and the patience of a busy machine."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
-from support.screens.console_bench import evening
-from support.screens.quiet import parse_once, pause_until_settled
+from textual.pilot import Pilot
+
+from labctl.store.campaign import Campaign
+
+PATIENCE_S = 240.0
 
 
 @pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An app has settled when its event loop says so, and the style sheets are parsed once for all of them."""
-    pause_until_settled(monkeypatch)
-    parse_once(monkeypatch)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Textual's pilot waits 30 s for widgets to have had their mail, which a very busy machine can take."""
+    assert Pilot._wait_for_screen.__defaults__ == (30.0,)
+    monkeypatch.setattr(Pilot._wait_for_screen, "__defaults__", (PATIENCE_S,))
 
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
-    with evening(tmp_path) as found:
-        yield found
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], items=2, budget=20.0).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        yield Bench(campaign)

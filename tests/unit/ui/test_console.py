@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
-from support.screens import quiet
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, flat
 
 from labctl.bus import Message
@@ -218,7 +219,7 @@ def test_the_campaigns_of_a_lab_say_what_comes_next(tmp_path):
             await pilot.press("down", "enter")
         return app.return_value
 
-    assert quiet.run(session()) == ("third", "attach")
+    assert asyncio.run(session()) == ("third", "attach")
     assert [entry.next for entry in entries] == ["resume", "", "attach"]
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.runs.run_bench import Bench
-from support.screens import quiet
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
 from support.screens.unhurried import Unhurried
 from textual.events import Key
@@ -77,7 +77,7 @@ def test_what_was_scored_is_reviewed_and_corrected_without_an_arm_on_any_screen(
 
     with evening(tmp_path) as bench:
         at_console(bench, play, size=size)
-        quiet.run(judge(bench))
+        asyncio.run(judge(bench))
         change = bench.events(Kind.OUTCOME_CORRECTED)[-1].body
         assert (change["old"]["moved"], change["new"]["moved"], change["why"]) == (0, 1, "misread")
         assert len(bench.events(Kind.OPERATIONS_REVIEWED)[-1].body["operations"]) == 1
@@ -222,7 +222,7 @@ def test_a_report_is_made_from_the_list_of_campaigns_step_by_step_to_its_path(tm
                 seen.append(str(app.screen.query_one("#lines").content))  # type: ignore[attr-defined]
         return seen
 
-    made, _, refused, again = quiet.run(session())
+    made, _, refused, again = asyncio.run(session())
     assert again == refused
     assert asked == ["first", "second", "second"], "what failed is tried anew, and what is there is not"
     assert "3/4 the statistics are worked out" in made and made.endswith("/lab/reports/first/report.html")
@@ -250,7 +250,7 @@ def test_a_report_that_is_being_made_is_looked_at_again_and_not_begun_a_second_t
             await pilot.pause()
             return str(app.screen.query_one("#lines").content)  # type: ignore[attr-defined]
 
-    assert quiet.run(session()).endswith("/lab/reports/first/report.html")
+    assert asyncio.run(session()).endswith("/lab/reports/first/report.html")
     assert asked == ["first"]
 
 

@@ -4,12 +4,12 @@ is said beside the field that it is about.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.screens import quiet
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widget import Widget
@@ -79,6 +79,7 @@ FORMS: dict[str, Callable[[], Form]] = {
     "preference": lambda: measures.AskPreference(PAIR),
     "preference again": lambda: measures.AskPreference(PAIR, {**PAIR, "preferred": "first", "why": "it lay flat"}),
 }
+ROUNDS = 500  # of mail
 SIZES = [
     pytest.param((80, 24), id="80x24"),
     *(pytest.param(size, id=f"{size[0]}x{size[1]}", marks=pytest.mark.thorough) for size in ((120, 36), (200, 50))),
@@ -107,12 +108,29 @@ def shown(
             await pilot.pause()
             await play(pilot, form)
 
-    quiet.run(session())
+    asyncio.run(session())
     return answers
 
 
 def text(form: Form) -> str:
     return "\n".join("".join(part.text for part in strip) for strip in form._compositor.render_strips())
+
+
+async def brought_inside(pilot: Pilot[Any], form: Form) -> bool:
+    """Does what has the focus come to be seen? A screen is laid out and scrolled some messages after a key."""
+    for _ in range(ROUNDS):
+        if form.focused is not None and inside(form, form.focused):
+            return True
+        await pilot.pause(0)
+    return False
+
+
+async def settled(pilot: Pilot[Any], form: Form) -> str:
+    before = ""
+    while before != (before := text(form)):
+        for _ in range(3):
+            await pilot.pause(0)
+    return before
 
 
 def inside(form: Form, widget: Widget) -> bool:
@@ -127,8 +145,9 @@ def test_every_field_is_reached_by_tab_and_seen_then_and_the_foot_is_always_ther
     async def play(pilot: Pilot[Any], form: Form) -> None:
         reached = []
         for _ in form.focus_chain:
-            assert form.focused is not None and inside(form, form.focused), form.focused
-            screen = text(form)
+            screen = await settled(pilot, form)
+            assert await brought_inside(pilot, form), form.focused
+            screen = await settled(pilot, form)
             assert "(ctrl+s)" in screen and "(esc)" in screen, "how it is accepted and left"
             assert ("SPACE types a blank here, F12 stops" if form.typing else "SPACE or F12 stops") in screen
             reached.append(form.focused)
@@ -179,9 +198,9 @@ def test_a_form_that_says_that_it_has_no_text_field_has_none(name):
 def test_what_is_wrong_is_said_and_its_field_is_scrolled_to_and_has_the_cursor(name, keys, field, words, size):
     async def play(pilot: Pilot[Any], form: Form) -> None:
         await pilot.press(*keys, "ctrl+s")
-        screen = text(form)
+        screen = await settled(pilot, form)
         assert words in screen
-        assert form.focused is not None and form.focused.id == field and inside(form, form.focused)
+        assert form.focused is not None and form.focused.id == field and await brought_inside(pilot, form)
 
     assert shown(FORMS[name](), play, size) == []
 
@@ -189,9 +208,9 @@ def test_what_is_wrong_is_said_and_its_field_is_scrolled_to_and_has_the_cursor(n
 def test_what_was_wrong_is_not_said_any_more_once_something_else_is_given():
     async def play(pilot: Pilot[Any], form: Form) -> None:
         await pilot.press("ctrl+s")
-        assert "choose a reason" in text(form)
+        assert "choose a reason" in await settled(pilot, form)
         await pilot.press("2")
-        assert "choose a reason" not in text(form)
+        assert "choose a reason" not in await settled(pilot, form)
 
     shown(FORMS["void after go"](), play)
 
@@ -208,7 +227,7 @@ def test_each_kind_of_form_is_among_those_that_are_tried() -> None:
 def test_a_mark_reads_as_what_it_is_without_any_colour():
     async def play(pilot: Pilot[Any], form: Form) -> None:
         await pilot.press("tab", "tab", "tab", "2")
-        rows = [line.strip("▊▎ ›") for line in text(form).splitlines() if "] " in line]
+        rows = [line.strip("▊▎ ›") for line in (await settled(pilot, form)).splitlines() if "] " in line]
         assert rows == [f"[{'x' if n == 2 else ' '}] {n} {check}" for n, check in enumerate(CHECKS, 1)]
         await pilot.press("2", "down", "x", "down", "enter")
         assert form.ticked("checks") == CHECKS[2:]
@@ -222,7 +241,7 @@ def test_no_form_has_the_marks_of_textual_in_which_an_unticked_box_has_a_cross()
 
         async def play(pilot: Pilot[Any], form: Form, name: str = name) -> None:
             assert not form.query("Checkbox, SelectionList, RadioSet, Select"), name
-            assert "▐" not in text(form), name
+            assert "▐" not in await settled(pilot, form), name
 
         shown(form(), play)
 
@@ -264,12 +283,12 @@ def test_a_click_that_accepts_a_form_is_asked_whether_a_person_meant_it(name):
 
     async def play(pilot: Pilot[Any], form: Form) -> None:
         await pilot.click("#ok")
-        assert why[0] in text(form)
+        assert why[0] in await settled(pilot, form)
         assert form.is_current, "it stays open"
         why[0] = ""
         await pilot.click("#ok")
         await pilot.pause()
-        assert not form.is_current or "click came twice" not in text(form)
+        assert not form.is_current or "click came twice" not in await settled(pilot, form)
 
     shown(form, play)
 

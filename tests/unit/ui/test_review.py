@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from support.screens import quiet
 from support.screens.review_bench import Agreeing, Book, Sorted, reviewing
 from support.screens.unhurried import READ_NS, Unhurried
 from textual.pilot import Pilot
@@ -269,7 +269,7 @@ def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_
                 await pilot.pause()
             assert "nobody has said" not in text() and "recorded: neither of block 1" in text()
 
-    quiet.run(session())
+    asyncio.run(session())
     assert [(one["preferred"], one["why"]) for one in said] == [("first", "q"), ("neither", "q")]
 
 

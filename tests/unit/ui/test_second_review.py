@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.screens import quiet
 from support.screens.unhurried import Unhurried
 from textual.app import App
 from textual.pilot import Pilot
@@ -51,7 +51,7 @@ def play(app: App[str], size: tuple[int, int], do: Callable[[Pilot[Any], Callabl
             await pilot.pause()
             await do(pilot, text)
 
-    quiet.run(session())
+    asyncio.run(session())
 
 
 @SIZES

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from support.screens import quiet
 from textual.app import App, ComposeResult
 
 from labctl.ui.console.picture import STEP, Picture, cells
@@ -63,7 +64,7 @@ def test_a_picture_keeps_its_shape_and_only_rows_that_changed_are_drawn_again() 
             assert {segment.style.color.triplet.red for segment in drawn(5) if segment.style} == {252}
             assert len(list(drawn(5))) == 1, "equal neighbours are one segment"
 
-    quiet.run(look())
+    asyncio.run(look())
 
 
 def test_the_row_of_a_joint_says_its_name_its_curve_and_its_value() -> None:
@@ -91,4 +92,4 @@ def test_the_row_of_a_joint_says_its_name_its_curve_and_its_value() -> None:
             rows = [joints.render_line(y).text for y in range(joints.size.height)]
             assert [row[:9].strip() for row in rows] == ["fr3 1", "gripper"], "in a base's speeds an arm stands out"
 
-    quiet.run(look())
+    asyncio.run(look())
