@@ -15,6 +15,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from http.client import HTTPException, HTTPMessage
 from typing import IO
 
@@ -37,6 +38,12 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> None:
         return None
+
+
+@cache
+def _opener() -> urllib.request.OpenerDirector:
+    """Made once: it reads the machine's certificates, 25 ms of CPU."""
+    return urllib.request.build_opener(_NoRedirect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +85,7 @@ class Planner:
             {"Content-Type": "application/json", **({"Authorization": f"Bearer {self.key}"} if self.key else {})},
         )
         try:
-            with urllib.request.build_opener(_NoRedirect).open(request, timeout=ANSWER_S) as answer:
+            with _opener().open(request, timeout=ANSWER_S) as answer:
                 return str(json.loads(answer.read(LARGEST))["choices"][0]["message"]["content"])
         except (OSError, HTTPException) as error:
             refused = isinstance(error, urllib.error.HTTPError)
