@@ -172,7 +172,10 @@ def test_what_is_of_another_campaign_is_refused_in_a_line(
 def test_a_site_has_one_entry_for_a_joint_campaign_and_ranks_no_part_of_it(
     everything: list[Path], tmp_path: Path
 ) -> None:
-    made = make_site(everything, tmp_path / "site")
+    said: list[str] = []
+    made = make_site(everything, tmp_path / "site", say=said.append)
+    assert [line.partition(" ")[0] for line in said] == ["1/4", "2/4", "3/4", "3/4", "4/4"], "no step is passed over"
+    assert "the report of 2 parts" in said[3] and "pages" in said[4]
     assert made.names == ["two"] and made.boards.boards == []
     assert made.boards.apart == {"two": "one campaign in several cells, which is linked to no other"}
     page = made.index.read_text()
