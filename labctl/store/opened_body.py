@@ -294,7 +294,9 @@ def unsealed(ledger: Ledger, name: str, opening: Opening | None) -> Unsealed:
     if not ledger.joint:
         return found
     if opening is None:
-        raise StateError(f"campaign {name} is a part of a joint one; its arms are at the seal host: labctl unblind")
+        raise StateError(
+            f"campaign {name} is a part of a joint one; the seal host has its arms, and answers: labctl unblind {name}"
+        )
     revealed: Mapping[str, str] = ledger.revealed()
     for slot in opening.slots:
         if revealed.get(slot["trial"], slot["arm"]) != slot["arm"]:

@@ -219,7 +219,9 @@ def test_a_campaign_that_is_not_unblinded_is_not_published(out: Path, tmp_path: 
         publish_joint(host, [parts_of(out)[0]] * 2, tmp_path / "p", request(), "UTC")
     with pytest.raises(InputError, match="is a seal host's record; name the published parts"):
         publish_joint(host, [out / SEAL], tmp_path / "p", request(), "UTC")
-    with pytest.raises(StateError, match="joint campaign two is sealed: unblind it first"):
+    with pytest.raises(
+        StateError, match=r"joint campaign two is sealed: unblind it first.*: labctl joint unblind two$"
+    ):
         publish_joint(make_labs(tmp_path / "labs").made.folder, parts_of(out), tmp_path / "p", request(), "UTC")
     assert not (tmp_path / "p").exists()
 
