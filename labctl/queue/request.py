@@ -102,8 +102,7 @@ class Asked(Table):
         """Raises StateError for a request that is over, InputError for one from the future. wall: now, ISO 8601."""
         now_ns = wall_ns(wall)
         if now_ns >= wall_ns(self.expires):
-            again = "its sender signs a new one with: labctl submit sign"
-            raise StateError(f"{where}: it expired at {self.expires}; {again}")
+            raise StateError(f"{where}: it expired at {self.expires}; its sender signs a new one (labctl submit sign)")
         if wall_ns(self.made) > now_ns + CLOCKS_APART_NS:
             raise InputError(f"it was made at {self.made}, which is still to come; correct that clock", where=where)
 

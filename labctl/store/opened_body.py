@@ -295,7 +295,7 @@ def unsealed(ledger: Ledger, name: str, opening: Opening | None) -> Unsealed:
         return found
     if opening is None:
         raise StateError(
-            f"campaign {name} is a part of a joint one; the seal host has its arms, and answers: labctl unblind {name}"
+            f"campaign {name} is a part of a joint one; its arms are at the seal host; while it answers: labctl unblind {name}"
         )
     revealed: Mapping[str, str] = ledger.revealed()
     for slot in opening.slots:
