@@ -118,7 +118,9 @@ def cells_away(shown: Sequence[ShownCampaign]) -> list[str]:
 def render(
     campaigns: Sequence[ShownCampaign], notes: Sequence[str], beside: Sequence[Grid], up: tuple[str, str] | None = None
 ) -> bytes:
-    """The page: one file but for its videos, which plays without a server and asks nobody for anything."""
+    """The page: one file but for its videos, which plays without a server and asks nobody for anything; one of a site
+    (up: its index, and what that is called) asks its own host for its videos.
+    """
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -135,13 +137,13 @@ def render(
     environment = Environment(
         loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    script = texts["episodes.js"]
+    script = texts["episodes.js"] + (_text("hosted.js") if up else "")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    masked = [one.name for one in campaigns if one.masked]
+    masked, names = [one.name for one in campaigns if one.masked], _names(campaigns)
     return (
         environment.get_template("episodes.html.j2")
         .render(
-            title=f"{len(campaigns)} campaigns" if up and len(campaigns) > 1 else " · ".join(_names(campaigns)),
+            title=f"{len(names)} campaigns" if up and len(names) > 1 else " · ".join(names),
             columns=columns,
             rows=[([_cell(cells.get(key)) for key in columns], cells, row) for cells, row in rows],
             choices={key: known[key] for key, (_, number) in columns.items() if not number and key != "episode"},

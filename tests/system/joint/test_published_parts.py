@@ -179,6 +179,7 @@ def test_a_site_has_one_entry_for_a_joint_campaign_and_ranks_no_part_of_it(
     assert made.names == ["two"] and made.boards.boards == []
     assert made.boards.apart == {"two": "one campaign in several cells, which is linked to no other"}
     page = made.index.read_text()
+    assert "<h1>two: episodes</h1>" in (tmp_path / "site/runs.html").read_text(), "its parts are no campaigns"
     assert page.count("<article>") == 1 and "reports/two/report.html" in page and "reports/two-a/report.html" in page
     assert (tmp_path / "site/feed.xml").read_text().count("<entry>") == 1
     report = json.loads((tmp_path / "site/reports/two/report.json").read_text())
