@@ -63,7 +63,7 @@ class Keys(Document):
             )
         ended = next((one for one in self.revoked if one.public == public), None)
         if ended is not None:
-            raise StateError(f"{where}: key {public[:16]}… was revoked at {ended.since} ({ended.why}); use another key")
+            raise StateError(f"{where}: key {public[:16]}… was revoked at {ended.since} ({ended.why}); its owner signs with another key")
         return found
 
     def nets(self) -> tuple[Network, ...]:
@@ -132,7 +132,9 @@ def trust(lab: Path, table: Path) -> KnownKey:
     text = read_text(path) if path.is_file() else _beginning(lab)
     before = parse(Keys, text, str(path))
     if any(one.public == added.public for one in before.key):
-        raise InputError(f"key {added.public[:16]}… is in {KEYS} already")
+        revoked = any(one.public == added.public for one in before.revoked)
+        more = ", and revoked: have its owner make another" if revoked else ""
+        raise InputError(f"key {added.public[:16]}… is in {KEYS} already{more}")
     _replace(path, text, "\n" + key_table(added.public, added.who, added.contact))
     return added
 
