@@ -63,7 +63,8 @@ class Keys(Document):
             )
         ended = next((one for one in self.revoked if one.public == public), None)
         if ended is not None:
-            raise StateError(f"{where}: key {public[:16]}… was revoked at {ended.since} ({ended.why}); its owner signs with another key")
+            was = f"key {public[:16]}… was revoked at {ended.since} ({ended.why})"
+            raise StateError(f"{where}: {was}; its owner signs with another key")
         return found
 
     def nets(self) -> tuple[Network, ...]:
