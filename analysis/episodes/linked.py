@@ -217,7 +217,8 @@ def _warnings(anchors: Sequence[str], drift: Sequence[Drift]) -> list[str]:
         out.append(f"one anchor only ({anchors[0]}): its own change between the campaigns cannot be told from drift")
     if 1 < len(anchors) < ENOUGH_ANCHORS:
         few = f"{len(anchors)} anchors ({', '.join(anchors)}) hardly show by how much arms change each for itself"
-        out.append(f"{few} between campaigns; where they do, p and interval claim too much: {ENOUGH_ANCHORS} hold")
+        much = f"where they do, p and interval claim too much; with {ENOUGH_ANCHORS} they hold"
+        out.append(f"{few} between campaigns; {much}")
     out += [
         f"the drift of anchor {d.anchor} cannot be judged: its times do not vary, or are all cut at tau"
         for d in drift

@@ -6,6 +6,7 @@ May not: move a robot, change a setting, or import a driver except by the name i
 from __future__ import annotations
 
 import os
+import shlex
 import socket
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -30,6 +31,7 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
     """The checks of one cell file: it parses, it does not contradict itself, its disk is free enough, its drivers
     load, its teleoperation device can be read. Nothing moves.
     """
+    again = shlex.join(["labctl", "doctor", str(path)])
     try:
         cell = read_cell(path)
         check_cell_options(cell)
@@ -39,9 +41,9 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
     checks += contradicting(contradictions.of_cell(cell))
     if cell.storage.min_free_gb > LEAST_FREE_GB:
         checks.append(check_free_disk(folder, cell.storage.min_free_gb))
-    checks += check_drivers(cell, folder)
+    checks += check_drivers(cell, folder, again)
     for name, side in _robots(cell):
-        checks += _of(name, [*check_capture(side), *check_teleop(side)])
+        checks += _of(name, [*check_capture(side), *check_teleop(side, again)])
     return checks + check_encoders(cell)
 
 
@@ -50,12 +52,14 @@ def contradicting(found: Iterable[Contradiction]) -> list[Check]:
     return [Check(one.about, "warn", one.text, one.remedy) for one in found]
 
 
-def check_drivers(cell: Cell, folder: Path) -> list[Check]:
-    """Do the drivers that a cell names load with its options, and does a real or emulated robot answer?"""
+def check_drivers(cell: Cell, folder: Path, again: str) -> list[Check]:
+    """Do the drivers that a cell names load with its options, and does a real or emulated robot answer? again: the
+    command that looks at them once more.
+    """
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
-        checks[:1] = [check for name, side in _robots(cell) for check in _of(name, _answers(_setup(side)))]
-        checks += check_sensors(_setup(cell))
+        checks[:1] = [check for name, side in _robots(cell) for check in _of(name, _answers(_setup(side), again))]
+        checks += check_sensors(_setup(cell), again)
     return checks
 
 
@@ -73,13 +77,16 @@ def _of(name: str, checks: Sequence[Check]) -> list[Check]:
     return [replace(check, name=f"{name}: {check.name}") if name else check for check in checks]
 
 
-def check_sensors(setup: Setup) -> list[Check]:
-    """Does each sensor give values, as many as the cell asks for? One that is made of the robot's own is not asked."""
+def check_sensors(setup: Setup, again: str) -> list[Check]:
+    """Does each sensor give values, as many as the cell asks for? One that is made of the robot's own is not asked.
+    again: as `check_drivers` has it.
+    """
     checks: list[Check] = []
     for number, table in enumerate(setup.cell.sensor):
         found, name = probe_sensor(setup, number), f"sensor {table.name}"
         if "problem" in found:
-            checks.append(Check(name, "fail" if table.required else "warn", found["problem"], found.get("remedy", "")))
+            level = "fail" if table.required else "warn"
+            checks.append(Check(name, level, found["problem"], _then(found.get("remedy", ""), again)))
         elif (rate_hz := found.get("values")) is not None:
             text = f"{rate_hz:.0f} values in a second, {table.rate_hz:g} asked for"
             few = rate_hz < FEWEST_VALUES * table.rate_hz
@@ -114,8 +121,10 @@ def check_capture(cell: Cell) -> list[Check]:
     return [Check("states", "ok", text)]
 
 
-def check_teleop(cell: Cell) -> list[Check]:
-    """Is the device of [teleop] there, and can it be read? Nothing for a cell without one."""
+def check_teleop(cell: Cell, again: str) -> list[Check]:
+    """Is the device of [teleop] there, and can it be read? Nothing for a cell without one. again: as `check_drivers`
+    has it.
+    """
     if cell.teleop is None:
         return []
     if lacks_terminal(cell):
@@ -123,22 +132,28 @@ def check_teleop(cell: Cell) -> list[Check]:
         return [Check("teleop", "ok", text, "labctl run CAMPAIGN --hand-terminal /dev/pts/N")]
     found = probe_hand(_setup(cell))
     if "problem" in found:
-        return [Check("teleop", "fail", f"{cell.teleop.device}: {found['problem']}", found.get("remedy", ""))]
+        text = f"{cell.teleop.device}: {found['problem']}"
+        return [Check("teleop", "fail", text, _then(found.get("remedy", ""), again))]
     now = f"it would now wait: {waits}" if (waits := found.get("waits")) else "its clutch is held"
     return [Check("teleop", "ok", f"{cell.teleop.device} is there and can be read; {now}; nothing was moved")]
 
 
-def _answers(setup: Setup) -> list[Check]:
+def _then(remedy: str, again: str) -> str:
+    """What to do, and the command that looks whether it helped."""
+    return f"{remedy}; then: {again}" if remedy else f"then: {again}"
+
+
+def _answers(setup: Setup, again: str) -> list[Check]:
     """Does the robot answer, and what is to be known of the connection?"""
     found = probe(setup)
     about = [Check("robot", "warn", note, "see docs/hardware.md, wiring and network") for note in found["notes"]]
-    return [_answered(setup, found), *about]
+    return [_answered(setup, found, again), *about]
 
 
-def _answered(setup: Setup, found: Probed) -> Check:
+def _answered(setup: Setup, found: Probed, again: str) -> Check:
     """Is the robot ready, and does it send as many states as the cell asks for?"""
     if found["mode"] == "lost":
-        return Check("robot", "fail", f"does not answer: {found['reason']}", "then run doctor again")
+        return Check("robot", "fail", f"does not answer: {found['reason']}", _then("", again))
     if found["mode"] in ("safety_stop", "fault"):
         return Check(
             "robot", "warn", found["reason"], "a run asks an operator to acknowledge this before anything moves"

@@ -33,24 +33,24 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
     """
     protocol = plan.protocol
     by_hand = protocol.trial.takeover == "allowed" or any(arm.controller == PERSON for arm in protocol.arm)
-    of_cell = _of_cell(cell, lab, by_hand=by_hand, offline=offline)
+    doctor = shlex.join(["labctl", "doctor", str(cell_path), "--protocol", str(plan.path)])
+    of_cell = _of_cell(cell, lab, doctor, by_hand=by_hand, offline=offline)
     found = [(check, str(cell_path)) for check in of_cell if check.level == "fail"]
     found += _of_arms(plan, cell, offline=offline)
     if found:
         (check, where), more = found[0], len(found) - 1
         text = f"{check.name}: {check.text}" + (f"; {check.remedy}" if check.remedy else "")
-        doctor = shlex.join(["labctl", "doctor", str(cell_path), "--protocol", str(plan.path)])
         others = f" ({more} more: {doctor})" if more else ""
         away = "" if offline else "; with --offline nothing is asked that is not on this machine"
         raise InputError(f"not opened, it could not run: {text}{others}{away}", where=where)
     return len(protocol.arm)
 
 
-def _of_cell(cell: Cell, lab: Path, *, by_hand: bool, offline: bool) -> Iterator[Check]:
+def _of_cell(cell: Cell, lab: Path, again: str, *, by_hand: bool, offline: bool) -> Iterator[Check]:
     yield check_free_disk(lab, cell.storage.min_free_gb)
-    yield from loaded_drivers(cell, lab) if offline else check_drivers(cell, lab)
+    yield from loaded_drivers(cell, lab) if offline else check_drivers(cell, lab, again)
     if by_hand and not offline:
-        yield from check_teleop(cell)
+        yield from check_teleop(cell, again)
     for camera in cell.camera:
         try:
             try_encoder(cell.video_of(camera), camera.width, camera.height, camera.rate_hz)

@@ -136,7 +136,7 @@ def _answer(ask: Callable[[Setup], F], lost: Callable[[str, str], F], table: str
 def _remedy(error: LabctlError, table: str) -> str:
     if isinstance(error, InputError):
         return f"correct {table} of the cell file"
-    return "install it" if isinstance(error, MissingExtra) else "then run doctor again"
+    return "install it" if isinstance(error, MissingExtra) else ""
 
 
 def _listen(setup: Setup) -> Probed:
@@ -177,5 +177,5 @@ def feel(setup: Setup) -> Felt:
         person.close()
     if not hand["fresh"]:
         text = hand["waits"] if "is gone" in hand["waits"] else "it was opened, and then said nothing more"
-        return {"problem": text, "remedy": "move it, or plug it again; then run doctor again"}
+        return {"problem": text, "remedy": "move it, or plug it again"}
     return {"waits": hand["waits"], "engaged": hand["engaged"]}

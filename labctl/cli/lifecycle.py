@@ -30,7 +30,7 @@ from labctl.cli.verify import stamp_if_asked
 from labctl.clock import MonotonicClock
 from labctl.errors import LabctlError
 from labctl.people.acting import acting
-from labctl.store.lab_folder import Plan, campaign_folder, find_lab, lab_settings, new_lab
+from labctl.store.lab_folder import MARK, Plan, campaign_folder, find_lab, lab_settings, new_lab
 
 if TYPE_CHECKING:
     from labctl.cli.contract.forms import Phase
@@ -58,12 +58,15 @@ NEW = example(
     "cd my-lab",
     "labctl plan protocols/first.toml",
     "labctl new . --robot fr3_droid_cell   # a real FR3's cell into a lab that is there; first docs/hardware.md",
+    "labctl new . --card pi05_droid        # a policy card, to be made true of your checkpoint: docs/policies.md",
 )
 # cells of hw_configs/ that `new --robot` writes: all but the one that every new lab has
 CELLS = (
     *("emulated_fr3", "emulated_ur5", "emulated_ur5e", "emulated_ros2", "emulated_pair", "fr3_droid_cell", "ur5e_cell"),
     *("sim_base", "sim_hand", "sim_pair", "sim_rail", "sim_ur5"),
 )
+# policy cards of protocols/cards/ that `new --card` writes
+CARDS = ("gr00t_n17_droid", "lerobot_act", "my_function", "pi05_droid", "roboarena_droid")
 
 
 @click.command(epilog=NEW)
@@ -75,18 +78,29 @@ CELLS = (
     type=click.Choice(CELLS),
     help="A cell of such a robot too, repeatable; into a lab that is there already these cells alone.",
 )
+@click.option(
+    "--card",
+    "cards",
+    multiple=True,
+    type=click.Choice(CARDS),
+    help="A card for such a policy too, beside the protocols, repeatable; into a lab that is there already it alone.",
+)
 @json_option
-def new(folder: Path, robots: tuple[str, ...], as_json: bool) -> None:
+def new(folder: Path, robots: tuple[str, ...], cards: tuple[str, ...], as_json: bool) -> None:
     """Make a lab folder to start from: a simulated cell, a fixture and a protocol, all commented."""
-    written = new_lab(folder, robots)
+    written = new_lab(folder, robots, cards)
     if as_json:
         print_json({"schema": "labctl.lab_made/1", "folder": str(folder), "files": [str(path) for path in written]})
         return
     for path in written:
         click.echo(f"wrote {path}")
-    then = f"labctl doctor cells/{robots[0]}.toml" if robots else "labctl plan protocols/first.toml"
     go = "" if folder.resolve() == Path.cwd() else f"cd {shlex.quote(str(folder))} && "
-    click.echo(f"next: {go}{then}")
+    if robots:
+        click.echo(f"next: {go}labctl doctor cells/{robots[0]}.toml")
+    elif folder / MARK in written:
+        click.echo(f"next: {go}labctl plan protocols/first.toml")
+    for name in cards:
+        click.echo(f'next: make protocols/cards/{name}.toml true and name it in an arm: card = "cards/{name}.toml"')
 
 
 @click.command("open", epilog=OPEN)

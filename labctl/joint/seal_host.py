@@ -29,6 +29,7 @@ from labctl.joint.state import (
     Part,
     PartBody,
     advance_joint,
+    back,
     check_clock,
     check_head,
     fold_joint,
@@ -224,7 +225,8 @@ class SealHost:
 
     def _own(self, cell: str, part: int) -> Part:
         if cell in self.state.gone:
-            raise StateError(f"cell {cell} was declared gone; a person at the seal host orders: labctl joint back")
+            how = back(self.state.opened["name"], cell)
+            raise StateError(f"cell {cell} was declared gone; a person at the seal host orders: {how}")
         return self.state.part(cell, part)
 
     def _joined_with(self, part: Part) -> HeadBody:

@@ -264,9 +264,12 @@ def may_give(state: JointState, part: Part, trial: str, head: HeadBody, skipped:
     StateError.
     """
     if part.cell in state.gone:
-        raise StateError(f"cell {part.cell} was declared gone; it goes on once somebody orders: labctl joint back")
+        how = back(state.opened["name"], part.cell)
+        raise StateError(f"cell {part.cell} was declared gone; it goes on once somebody orders: {how}")
     if part.head is None:
-        raise StateError(f"cell {part.name} has not joined; join it first: labctl joint join")
+        further = f" --part {part.number}" if part.number > 1 else ""
+        how = f"labctl joint join {part.cell}.invitation.toml PROTOCOL.toml --cell CELL.toml{further}"
+        raise StateError(f"cell {part.name} has not joined; join it first, there: {how}")
     if part.phase:
         raise StateError(f"the campaign of cell {part.name} is {part.phase}; no trial of it begins any more")
     check_head(part, head)
@@ -284,6 +287,11 @@ def may_give(state: JointState, part: Part, trial: str, head: HeadBody, skipped:
     if order.index(trial) < last or left_out:
         raise StateError(f"trial {trial} is not the next of cell {part.name}; one arm is given at a time, in order")
     return False
+
+
+def back(name: str, cell: str) -> str:
+    """The command, at the seal host, by which a cell of joint campaign `name` that was declared gone returns."""
+    return f"labctl joint back {name} {cell} --reason TEXT"
 
 
 def check_clock(clock: ClockBody, limit_s: float) -> None:

@@ -118,7 +118,9 @@ def cells_away(shown: Sequence[ShownCampaign]) -> list[str]:
 def render(
     campaigns: Sequence[ShownCampaign], notes: Sequence[str], beside: Sequence[Grid], up: tuple[str, str] | None = None
 ) -> bytes:
-    """The page: one file but for its videos, which plays without a server and asks nobody for anything."""
+    """The page: one file but for its videos, which plays without a server and asks nobody for anything; one of a site
+    (up: its index, and what that is called) asks its own host for its videos.
+    """
     from jinja2 import DictLoader, Environment, StrictUndefined
     from markupsafe import Markup
 
@@ -129,20 +131,24 @@ def render(
     known = {key: _choices(rows, key) for key in COLUMNS if key in filled and (several or key != "campaign")}
     same = {key: options[0] for key, options in known.items() if len(rows) > 1 and _everywhere(rows, key)}
     columns = {key: COLUMNS[key] for key in known if key not in same}
+    told = [f"{COLUMNS[key][0].lower()} {text}" for key, text in same.items()]
+    if unseen := _unseen(rows):
+        told.append(f"no video: {unseen}")
     environment = Environment(
         loader=DictLoader(texts), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    script = texts["episodes.js"]
+    script = texts["episodes.js"] + (_text("hosted.js") if up else "")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    masked = [one.name for one in campaigns if one.masked]
+    masked, names = [one.name for one in campaigns if one.masked], _names(campaigns)
     return (
         environment.get_template("episodes.html.j2")
         .render(
-            title=f"{len(campaigns)} campaigns" if up and len(campaigns) > 1 else " · ".join(_names(campaigns)),
+            title=f"{len(names)} campaigns" if up and len(names) > 1 else " · ".join(names),
             columns=columns,
             rows=[([_cell(cells.get(key)) for key in columns], cells, row) for cells, row in rows],
             choices={key: known[key] for key, (_, number) in columns.items() if not number and key != "episode"},
-            same=" · ".join(f"{COLUMNS[key][0].lower()} {text}" for key, text in same.items()),
+            same=" · ".join(told),
+            unseen=unseen,
             masked=masked,
             of_masked="" if len(masked) == len(campaigns) else f" of {'it' if len(masked) == 1 else 'them'}",
             notes=[*notes, *(note for one in campaigns for note in one.notes)],
@@ -179,6 +185,12 @@ def _choices(rows: Sequence[tuple[Mapping[str, Value], EpisodeRow]], key: str) -
 def _everywhere(rows: Sequence[tuple[Mapping[str, Value], EpisodeRow]], key: str) -> bool:
     """Whether a column says the same in every row, so that one line says it."""
     return len({_cell(cells.get(key)) for cells, _ in rows}) == 1
+
+
+def _unseen(rows: Sequence[tuple[Mapping[str, Value], EpisodeRow]]) -> str:
+    """Why no row of several has a video, where that is the same in all of them; "" otherwise."""
+    why = {"" if row.films else row.why for _, row in rows}
+    return why.pop() if len(rows) > 1 and len(why) == 1 else ""
 
 
 def _cell(value: Value) -> tuple[str, str]:

@@ -125,7 +125,8 @@ def page_files(
                 if one.part is not None:
                     of["cell"] = one.part["cell"]
                 films = [clip for clip in clips if isinstance(clip, EpisodeVideo)]
-                why = next((clip for clip in clips if isinstance(clip, str)), "") if one.part is not None else ""
+                said = one.part is not None or explore
+                why = next((clip for clip in clips if isinstance(clip, str)), "") if said else ""
                 one.rows.append(EpisodeRow({**seen, **of}, told, films, why))
         shown.append(one)
     linked = "" if copies else f"the videos are {size / 1e6:.0f} MB: they are shown from the lab's folder"

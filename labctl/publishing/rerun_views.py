@@ -40,7 +40,7 @@ def write_views(
     campaigns: Sequence[Shown], site: Path, title: str, most: int, say: Callable[[str], None] = lambda line: None
 ) -> Views:
     """Fill a site's folder with recordings, the viewer and its page. Campaigns take turns, so that each has some where
-    not all fit into `most` bytes. say: called with "k/n CAMPAIGN EPISODE".
+    not all fit into `most` bytes. say: called with each recording as it begins.
 
     Raises MissingExtra without rerun-sdk, LabctlError, StorageError.
     """
@@ -48,7 +48,7 @@ def write_views(
     links: dict[tuple[str, str], str] = {}
     waiting, size, left = list(_in_turn(campaigns)), 0, 0
     for number, (one, episode) in enumerate(waiting, 1):
-        say(f"{number}/{len(waiting)} {one.name} {episode}: drawn for Rerun")
+        say(f"{one.name} {episode} is drawn for Rerun ({number} of {len(waiting)})")
         path = site / RECORDINGS / one.name / f"{episode}.rrd"
         made = draw(one.folder, episode, withheld_of(one.manifest.withheld), path)
         if size + made > most:

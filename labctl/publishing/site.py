@@ -61,8 +61,8 @@ def make_site(
     say: Callable[[str], None] = lambda line: None,
 ) -> Site:
     """Write a site of these published folders into `out`, whole or not at all. address: where it will be read, for the
-    feed's links; rerun: bytes that recordings for Rerun's viewer may take, 0 for none; say: called with each campaign
-    as it begins.
+    feed's links; rerun: bytes that recordings for Rerun's viewer may take, 0 for none; say: called with each step
+    ("2/5 …") as it begins, of a joint report and of each recording with the step that it is of.
 
     Raises BrokenRecord for a folder that does not hold, MissingExtra where Rerun is asked for and not there,
     InputError, StorageError.
@@ -71,22 +71,26 @@ def make_site(
     with folder_in_one_step(out, replacing=True) as building:
         (building / REPORTS).mkdir()
         seals = [folder for folder in folders if is_seal_record(folder)]
+        records = [folder for folder in folders if folder not in seals]
+        together = len(records) + 1  # the step that holds campaigns together; after it come Rerun's and the pages'
+        steps = together + (rerun > 0) + 1
         made: dict[Path, Shown] = {}
-        for number, folder in enumerate(folders, 1):
-            if folder not in seals:
-                say(f"{number}/{len(folders) + 1} {folder.name}: verified, its report made anew")
-                made[folder] = shown(folder, building / REPORTS, lambda line: None)
+        for number, folder in enumerate(records, 1):
+            say(f"{number}/{steps} {folder.name}: verified, its report made anew")
+            made[folder] = shown(folder, building / REPORTS, lambda line: None)
         campaigns = sorted(made.values(), key=lambda one: (one.manifest.frozen, one.name))
-        joint = joint_shown(made, seals, building / REPORTS, say)
+        say(f"{together}/{steps} what is linked, or of one joint campaign, is held together")
+        joint = joint_shown(made, seals, building / REPORTS, lambda line: say(f"{together}/{steps} {line}"))
         boards = boards_of(alone(campaigns))
         boards.apart |= {one.name: APART for one in joint}
         _write(building / INDEX, _index(title, alone(campaigns), joint, boards).encode())
-        views = write_views(campaigns, building, title, rerun, say) if rerun else None
-        say(f"{len(folders) + 1}/{len(folders) + 1} pages are written")
+        views = None
+        if rerun:
+            views = write_views(campaigns, building, title, rerun, lambda line: say(f"{together + 1}/{steps} {line}"))
+        say(f"{steps}/{steps} pages are written")
         without = {episode: why for one in campaigns for episode, why in one.unseen.items()}
-        records = [one.folder for one in campaigns]
         pages = page_files(
-            records,
+            [one.folder for one in campaigns],
             RUNS,
             VIDEOS,
             building,

@@ -152,9 +152,25 @@ def may(submission: Submission, step: Did) -> None:
         Did.ARM_WRITTEN: (Step.APPROVED,),
     }
     if step in needs and submission.step not in needs[step]:
-        wanted = " or ".join(needs[step])
-        first = f"; first: labctl queue dry-run {submission.id}" if step == Did.APPROVED else ""
-        raise StateError(f"submission {submission.id}: {submission.step}; this needs: {wanted}{first}")
+        raise StateError(f"submission {submission.id}: {submission.step}; {_instead(submission, step)}")
+
+
+def _instead(submission: Submission, step: Did) -> str:
+    """What to do, or to know, where a submission may not take a step now."""
+    id = submission.id
+    match submission.step, step:
+        case Step.ENTERED, _:
+            return f"it is an arm of {submission.entered}"
+        case ((Step.REFUSED | Step.WITHDRAWN), _):
+            return "nothing more is done with it; its sender may sign another request"
+        case Step.APPROVED, Did.REFUSED:
+            return f"take it out of the queue instead: labctl queue withdraw {id} --reason TEXT"
+        case Step.APPROVED, _:
+            return f"it waits for the rig already; next: labctl queue arm {id} PROTOCOL.toml"
+        case Step.PASSED, _:
+            return f"first: labctl queue approve {id} --reason TEXT"
+        case _:
+            return f"first: labctl queue dry-run {id} CAMPAIGN|DIR"
 
 
 def _stepped(queue: Queue, was: Submission, step: Did, event: Event) -> Queue:

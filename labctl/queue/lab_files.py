@@ -58,10 +58,13 @@ class Keys(Document):
         """Whose key it is. Raises StateError for one that the lab does not know, or that was revoked."""
         found = next((one for one in self.key if one.public == public), None)
         if found is None:
-            raise StateError(f"{where}: key {public[:16]}… is not known here; labctl queue trust adds one to {KEYS}")
+            raise StateError(
+                f"{where}: key {public[:16]}… is not known here; labctl queue trust KEY.toml adds one to {KEYS}"
+            )
         ended = next((one for one in self.revoked if one.public == public), None)
         if ended is not None:
-            raise StateError(f"{where}: key {public[:16]}… was revoked at {ended.since} ({ended.why}); use another key")
+            was = f"key {public[:16]}… was revoked at {ended.since} ({ended.why})"
+            raise StateError(f"{where}: {was}; its owner signs with another key")
         return found
 
     def nets(self) -> tuple[Network, ...]:
@@ -110,7 +113,7 @@ def read_keys(lab: Path) -> Keys:
     """Raises InputError; StateError for a lab that takes no request yet."""
     if not (lab / KEYS).is_file():
         raise StateError(
-            f"{lab / KEYS} is not there: this lab takes no requests; labctl queue trust adds the first key"
+            f"{lab / KEYS} is not there: this lab takes no requests; labctl queue trust KEY.toml adds the first key"
         )
     found = parse(Keys, read_text(lab / KEYS), str(lab / KEYS))
     found.nets()
@@ -130,7 +133,9 @@ def trust(lab: Path, table: Path) -> KnownKey:
     text = read_text(path) if path.is_file() else _beginning(lab)
     before = parse(Keys, text, str(path))
     if any(one.public == added.public for one in before.key):
-        raise InputError(f"key {added.public[:16]}… is in {KEYS} already")
+        revoked = any(one.public == added.public for one in before.revoked)
+        more = ", and revoked: have its owner make another" if revoked else ""
+        raise InputError(f"key {added.public[:16]}… is in {KEYS} already{more}")
     _replace(path, text, "\n" + key_table(added.public, added.who, added.contact))
     return added
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 FORM = "labctl.request/1"
 LARGEST = 256 << 10  # bytes of a request's file
 LARGEST_CARD = 64 << 10
+MAKE_KEY = "labctl submit key NEW.pem --who NAME --contact TEXT"
 LONGEST_DAYS = 90
 OWNER_ONLY = 0o600
 DAY_NS = 86_400 * SECOND
@@ -101,8 +102,7 @@ class Asked(Table):
         """Raises StateError for a request that is over, InputError for one from the future. wall: now, ISO 8601."""
         now_ns = wall_ns(wall)
         if now_ns >= wall_ns(self.expires):
-            again = "its sender signs a new one with: labctl submit sign"
-            raise StateError(f"{where}: it expired at {self.expires}; {again}")
+            raise StateError(f"{where}: it expired at {self.expires}; its sender signs a new one (labctl submit sign)")
         if wall_ns(self.made) > now_ns + CLOCKS_APART_NS:
             raise InputError(f"it was made at {self.made}, which is still to come; correct that clock", where=where)
 
@@ -198,15 +198,13 @@ def _private(path: Path) -> Ed25519PrivateKey:
         with path.open("rb") as file:
             found = load_pem_private_key(file.read(LARGEST), None)
     except OSError as error:
-        raise InputError(
-            f"cannot be read ({error.strerror}); make a key with: labctl submit key", where=str(path)
-        ) from None
+        raise InputError(f"cannot be read ({error.strerror}); make a key with: {MAKE_KEY}", where=str(path)) from None
     except (ValueError, TypeError):
         raise InputError(
-            "is no private key in PEM without a passphrase; make one with: labctl submit key", where=str(path)
+            f"is no private key in PEM without a passphrase; make one with: {MAKE_KEY}", where=str(path)
         ) from None
     if not isinstance(found, Ed25519PrivateKey):
-        raise InputError("is a key of another kind than Ed25519; make one with: labctl submit key", where=str(path))
+        raise InputError(f"is a key of another kind than Ed25519; make one with: {MAKE_KEY}", where=str(path))
     if others:
         raise InputError("other accounts may read it: chmod 600, or make a new key and tell the lab", where=str(path))
     return found

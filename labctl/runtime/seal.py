@@ -17,7 +17,7 @@ from labctl.core.trial import State, Trial
 from labctl.errors import StateError
 from labctl.joint.asking import Hello, Revealed, SealLink
 from labctl.joint.cell import link_of
-from labctl.joint.state import HeadBody, check_clock
+from labctl.joint.state import HeadBody, back, check_clock
 from labctl.messages.joint import SealAnswer
 from labctl.plain import Json
 from labctl.runtime.campaign_writer import CampaignWriter
@@ -130,7 +130,10 @@ class JointSeal(OwnSeal):
             self._gone(str(error), now_ns)
             return
         if found.gone:
-            self._gone(f"{REFUSES}: this cell was declared gone; a person orders there: labctl joint back", now_ns)
+            joint = self._writer.campaign.opened.get("joint")
+            assert joint is not None, "only a part of a joint campaign asks a seal host"
+            how = back(joint["name"], joint["cell"])
+            self._gone(f"{REFUSES}: this cell was declared gone; a person orders there: {how}", now_ns)
             return
         if self._away:
             self._writer.say("the seal host answers again")

@@ -88,7 +88,8 @@ class Campaign:
             return cls(folder, journal, ledger, known)
         except StateError as error:
             journal.close()
-            raise BrokenRecord(f"{folder.name}: its journal contradicts itself: {error}; see: labctl verify") from error
+            text = f"its journal contradicts itself: {error}; see: labctl verify {folder.name}"
+            raise BrokenRecord(f"{folder.name}: {text}") from error
         except BaseException:
             journal.close()
             raise

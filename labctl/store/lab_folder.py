@@ -313,19 +313,21 @@ def _read_cards(folder: Path, protocol: Protocol) -> dict[str, str]:
     return cards
 
 
-def new_lab(folder: Path, robots: Sequence[str] = ()) -> list[Path]:
+def new_lab(folder: Path, robots: Sequence[str] = (), cards: Sequence[str] = ()) -> list[Path]:
     """Make a lab folder with a cell, a fixture and a protocol, all commented, and the schemas by which an editor
     completes and checks them (their first line says so); return the files written. robots: further cells, of
-    hw_configs/ by their names; where a lab is already, these cells alone are written.
+    hw_configs/ by their names; cards: policy cards, of protocols/cards/ by theirs; where a lab is already, these files
+    alone are written.
 
     Raises InputError when a file to be written is there already: nothing is overwritten, nothing is half made.
     """
     from labctl.config.reference import FILES, schema_text
 
-    added = bool(robots) and (folder / MARK).is_file()
+    added = bool(robots or cards) and (folder / MARK).is_file()
     texts = {} if added else {f"{SCHEMAS}/{kind}.json": schema_text(kind) for kind in FILES}
-    cells = {f"cells/{name}.toml": ("labctl.hw_configs", f"{name}.toml", "cell") for name in robots}
-    for name, (package, resource, kind) in (cells if added else STARTER | cells).items():
+    more = {f"cells/{name}.toml": ("labctl.hw_configs", f"{name}.toml", "cell") for name in robots}
+    more |= {f"protocols/cards/{name}.toml": ("labctl.protocols", f"cards/{name}.toml", "card") for name in cards}
+    for name, (package, resource, kind) in (more if added else STARTER | more).items():
         header = f"#:schema {'../' * name.count('/')}{SCHEMAS}/{kind}.json\n"
         texts[name] = header + importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
     present = [name for name in texts if (folder / name).exists()]

@@ -294,7 +294,8 @@ def unsealed(ledger: Ledger, name: str, opening: Opening | None) -> Unsealed:
     if not ledger.joint:
         return found
     if opening is None:
-        raise StateError(f"campaign {name} is a part of a joint one; its arms are at the seal host: labctl unblind")
+        text = f"its arms are at the seal host; while it answers: labctl unblind {name}"
+        raise StateError(f"campaign {name} is a part of a joint one; {text}")
     revealed: Mapping[str, str] = ledger.revealed()
     for slot in opening.slots:
         if revealed.get(slot["trial"], slot["arm"]) != slot["arm"]:

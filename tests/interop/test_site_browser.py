@@ -81,6 +81,8 @@ def test_an_episode_is_drawn_by_rerun_from_a_plain_file_host_which_alone_is_aske
                 page.open(f"{at}runs.html")
                 page.rest(1)
                 assert page.value(f"document.querySelector('a[href=\"{link}\"]') !== null")
+                page.value("document.querySelector('video').scrollIntoView()")
+                wait_for("its first video at its go", partial(at_go, page))
                 page.open(f"{at}{link}")
                 page.rest(1)
                 wait_for("its views", partial(drawn, page, tmp_path / f"at-{width}.png"))
@@ -122,6 +124,12 @@ def served(handler: Callable[..., BaseHTTPRequestHandler]) -> Iterator[int]:
     finally:
         server.shutdown()
         server.server_close()
+
+
+def at_go(page: Page) -> bool:
+    """Whether the first video stands at its go, though this host sends no parts of files."""
+    page.rest(0.5)
+    return page.value("((v) => Math.abs(v.currentTime - Number(v.dataset.go)) < 0.1)(document.querySelector('video'))")
 
 
 def drawn(page: Page, path: Path) -> bool:

@@ -33,8 +33,8 @@ def named(lab: Path | None, who: str | None) -> tuple[Path, str]:
     return folder, person
 
 
-def say(lab: Path, done: Done, did: str, *, as_json: bool, alert: bool = False) -> None:
-    """did: in words, behind the name."""
+def say(lab: Path, done: Done, did: str, *, as_json: bool, alert: bool = False, then: str = "") -> None:
+    """did: in words, behind the name; then: what comes next, the name where {} stands."""
     from labctl.queue.telling import tell
 
     failed = tell(lab, done, did) if alert else []
@@ -44,6 +44,8 @@ def say(lab: Path, done: Done, did: str, *, as_json: bool, alert: bool = False) 
         )
     else:
         click.echo(f"{done.name} {did}; head {done.head}")
+        if then:
+            click.echo(f"next: labctl queue {then.format(done.name)}")
     for line in failed:
         click.echo(f"warning: {line}", err=True)
 

@@ -21,7 +21,7 @@ from labctl.cli.options import (
 )
 from labctl.cli.queueing import submissions
 from labctl.cli.queueing.acting import place, reason_of, say
-from labctl.clock import MonotonicClock
+from labctl.clock import MonotonicClock, wall_ns
 from labctl.plain import count
 from labctl.store.lab_folder import find_lab
 from labctl.times import local
@@ -180,7 +180,10 @@ def _print(found: Shown) -> None:
     from labctl.queue.shown import open_submissions
 
     if found["entries"]:
-        rows = [(str(number), *_row(entry)) for number, entry in enumerate(found["entries"], 1)]
+        rows = [
+            (str(number), *_row(entry, shifts=bool(found["shifts"])))
+            for number, entry in enumerate(found["entries"], 1)
+        ]
         print_table(("", "name", "kind", "priority", "trials", "hours", "expected end"), rows)
         for entry in found["entries"]:
             if entry["paused"]:
@@ -188,7 +191,7 @@ def _print(found: Shown) -> None:
         for source in dict.fromkeys(entry["times"] for entry in found["entries"]):
             click.echo(f"hours: {source}")
     else:
-        click.echo("nothing waits for the rig; labctl queue add CAMPAIGN, or a protocol's file")
+        click.echo("nothing waits for the rig; add a campaign or a protocol: labctl queue add CAMPAIGN|PROTOCOL.toml")
     for shift in found["shifts"]:
         click.echo(_shift(shift))
         for person in shift["not_blind"]:
@@ -196,19 +199,22 @@ def _print(found: Shown) -> None:
     if not found["shifts"]:
         click.echo("no shift to come is in shifts.toml, so that nothing has an expected end")
     for one in open_submissions(found["submissions"]):
+        over = wall_ns(one["expires"]) <= wall_ns(found["at"])
+        word = submissions.EXPIRED if over else submissions.NEXT[one["step"]]
         click.echo(
-            f"submission {one['submission']} for {one['wished']}: {one['step']}; until {local(one['expires'])}; "
-            f"next: labctl queue {submissions.NEXT[one['step']].format(one['submission'])}"
+            f"submission {one['submission']} for {one['wished']}: {one['step']}; "
+            f"{'expired' if over else 'until'} {local(one['expires'])}; "
+            f"next: labctl queue {word.format(one['submission'])}"
         )
 
 
-def _row(entry: Waits) -> tuple[str, ...]:
-
+def _row(entry: Waits, *, shifts: bool) -> tuple[str, ...]:
+    """shifts: whether there are any to come."""
     hours = "?" if entry["hours"] is None else f"{entry['hours']:.1f}"
     ends = local(entry["ends"]) if entry["ends"] else "paused" if entry["paused"] else "-"
     if entry["hours"] == 0:
         ends = "nothing is left"
-    if entry["left_over"]:
+    if entry["left_over"] and shifts:
         ends = f"no time for {count(entry['left_over'], 'trial')}"
     return entry["name"], entry["kind"], str(entry["priority"]), str(entry["trials"]), hours, ends
 

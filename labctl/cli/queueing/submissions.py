@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 TRY = "dry-run {} CAMPAIGN|DIR"
 # step of a submission -> what is typed next
 NEXT = {"received": TRY, "failed its dry run": TRY, "passed its dry run": "approve {} --reason TEXT"}
+EXPIRED = "withdraw {} --reason TEXT"  # once it expired
+ARM = "arm {} PROTOCOL.toml, by whoever leads that campaign, before labctl open"
 
 
 @click.command(epilog=example("labctl queue trust ours.toml", "labctl queue trust ours.toml --who p01 --json"))
@@ -69,7 +71,8 @@ def submit_(request: Path, lab: Path | None, who: str | None, as_json: bool) -> 
     from labctl.queue.acts import take_in
 
     folder, person = place(lab, who)
-    say(folder, take_in(folder, request, MonotonicClock(), person), "is taken in", as_json=as_json, alert=True)
+    done = take_in(folder, request, MonotonicClock(), person)
+    say(folder, done, "is taken in", as_json=as_json, alert=True, then=TRY)
 
 
 @click.command(
@@ -128,6 +131,8 @@ def dry_run(
     else:
         _print_dry_run(submission, result)
         click.echo(f"head {done.head}")
+        if passed:
+            click.echo(f"next: labctl queue {NEXT['passed its dry run'].format(submission)}, or refuse it")
     for line in failed:
         click.echo(f"warning: {line}", err=True)
     return 0 if passed else 1
@@ -146,7 +151,7 @@ def approve(submission: str, reason: str, priority: int, lab: Path | None, who: 
 
     folder, person = named(lab, who)
     done = approved(folder, submission, reason_of(reason), MonotonicClock(), person, priority)
-    say(folder, done, "is approved and waits for the rig", as_json=as_json, alert=True)
+    say(folder, done, "is approved and waits for the rig", as_json=as_json, alert=True, then=ARM)
 
 
 @click.command(epilog=example("labctl queue refuse s-4fa2c1 --reason 'another task'"))

@@ -164,7 +164,8 @@ def publish_joint(
     unblinded = next((event for event in events if event.kind == JointKind.UNBLINDED), None)
     if unblinded is None:
         raise StateError(
-            f"joint campaign {host.name} is sealed: unblind it first, once every cell is over: labctl joint unblind"
+            f"joint campaign {host.name} is sealed: unblind it first, once every cell is over: "
+            f"labctl joint unblind {host.name}"
         )
     opened, last = body_of(events[0], JointOpened), events[-1]
     say("2/4 the parts are verified")

@@ -106,7 +106,9 @@ class HostRecord:
         self._journal = Reader(journal_url(folder))
         first = self._journal.rows("SELECT campaign, hash FROM event WHERE seq = 1", two_texts)
         if len(first) != 1:
-            raise StorageError(f"{folder / 'journal.db'} holds {len(first)} campaigns, not one; see: labctl verify")
+            raise StorageError(
+                f"{folder / 'journal.db'} holds {len(first)} campaigns, not one; see: labctl verify {folder.name}"
+            )
         self.name, self.first = first[0]
         self.key = f"{self.name}@{self.first[:16]}"
         self._unblinded = False

@@ -50,7 +50,8 @@ def refuse_unless_it_holds(
 def _as_verified(campaign: Campaign, events: Sequence[Event]) -> None:
     """Raises BrokenRecord when the journal that was opened is not the one that was verified; it may have grown."""
     if campaign.events()[: len(events)] != list(events):
-        raise BrokenRecord(f"the journal of {campaign.folder.name} was changed while it was read; see: labctl verify")
+        name = campaign.folder.name
+        raise BrokenRecord(f"the journal of {name} was changed while it was read; see: labctl verify {name}")
 
 
 @dataclass(frozen=True, slots=True)

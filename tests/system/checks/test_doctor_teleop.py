@@ -38,7 +38,7 @@ def cell_of(folder: Path, device: str, options: str = "") -> Cell:
 
 
 def told(folder: Path, device: str, options: str = "") -> Check:
-    (check,) = check_teleop(cell_of(folder, device, options))
+    (check,) = check_teleop(cell_of(folder, device, options), "labctl doctor cell.toml")
     assert check.name == "teleop" and "\n" not in check.text
     return check
 
@@ -69,7 +69,7 @@ def servos() -> Iterator[Servos]:
 def test_a_cell_without_a_device_is_not_asked_for_one(tmp_path: Path) -> None:
     path = tmp_path / "cell.toml"
     path.write_text(cell_toml(cameras=False), "utf-8")
-    assert check_teleop(read_cell(path)) == []
+    assert check_teleop(read_cell(path), "") == []
 
 
 def test_a_gamepad_that_sdl_sees_is_read_and_doctor_says_what_it_waits_for(
@@ -87,7 +87,7 @@ def test_a_gamepad_that_is_not_there_fails_the_cell(tmp_path: Path, capsys: pyte
     cell_of(tmp_path, "gamepad", "number = 7")
     code, line = typed(tmp_path, capsys)
     assert code == 1 and line.startswith("FAIL") and "gamepad 7 is not there; SDL sees" in line
-    assert line.endswith("plug it in, or correct [teleop] -> then run doctor again")
+    assert line.endswith(f"plug it in, or correct [teleop] -> then: labctl doctor {tmp_path / 'cell.toml'}")
 
 
 def test_a_keyboard_is_read_in_its_terminal_and_the_terminal_given_back(tmp_path: Path) -> None:
@@ -140,7 +140,10 @@ def test_an_option_no_device_has_and_a_library_that_crashes_are_one_line_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wrong = told(tmp_path, "gamepad", "port = 1")
-    assert (wrong.level, wrong.remedy) == ("fail", "correct [teleop] of the cell file") and "port" in wrong.text
+    assert (wrong.level, wrong.remedy) == (
+        "fail",
+        "correct [teleop] of the cell file; then: labctl doctor cell.toml",
+    ) and "port" in wrong.text
     (tmp_path / "crashing").mkdir()
     (tmp_path / "crashing" / "device.py").write_text(CRASHES)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))

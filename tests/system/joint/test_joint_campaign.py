@@ -89,7 +89,9 @@ def test_a_cell_that_is_gone_is_told_nothing_and_goes_on_without_what_was_given_
         with writing(labs.made.folder, "test") as host:
             host.gone("b", who="lee", reason="broken")
             moved = host.move({host.state.part("b", 1).blocks[0]: "a"}, who="lee", reason="not today")
-        with pytest.raises(Held, match="declared gone"):
+        with pytest.raises(
+            Held, match=r"declared gone; a person orders there: labctl joint back two [ab] --reason TEXT"
+        ):
             run_campaign(folder, silent)
         with writing(labs.made.folder, "test") as host:
             host.back("b", who="lee", reason="repaired")

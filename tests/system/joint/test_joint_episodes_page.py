@@ -180,6 +180,20 @@ def test_recordings_that_are_withheld_are_said_in_the_rows_of_their_cell(first: 
     assert {name.split("/")[1] for name in files if name != "p.html"} == {"a"}
 
 
+def test_why_no_episode_has_a_video_is_said_once_and_the_column_is_left_out(first: Path, tmp_path: Path) -> None:
+    two, why = cell_folders(first), "its pictures are in the publication of its cell"
+    withheld: dict[str, str] = {}
+    for folder in two:
+        with Campaign.open(folder) as campaign:
+            withheld |= dict.fromkeys(campaign.record().episodes, why)
+    files = page_files(two, "p.html", "p.videos", tmp_path, without=withheld)
+    (tmp_path / "p.html").write_bytes(files["p.html"])
+    text = text_of(tmp_path / "p.html")
+    assert text.count(why) == text.count("no video") == 1 and f"no video: {why}</p>" in text
+    assert '<th scope="col">Video' not in text and 'class="films"' not in text, "rows keep what differs"
+    assert '<strong id="speed" hidden>' in text and "stands at its go" not in text, "there is nothing to play"
+
+
 def test_a_copy_of_a_blinded_cell_is_what_it_was(first: Path) -> None:
     """What the tests above take for blinded is."""
     for folder in cell_folders(first, blinded="ab"):

@@ -172,10 +172,14 @@ def test_what_is_of_another_campaign_is_refused_in_a_line(
 def test_a_site_has_one_entry_for_a_joint_campaign_and_ranks_no_part_of_it(
     everything: list[Path], tmp_path: Path
 ) -> None:
-    made = make_site(everything, tmp_path / "site")
+    said: list[str] = []
+    made = make_site(everything, tmp_path / "site", say=said.append)
+    assert [line.partition(" ")[0] for line in said] == ["1/4", "2/4", "3/4", "3/4", "4/4"], "no step is passed over"
+    assert "the report of 2 parts" in said[3] and "pages" in said[4]
     assert made.names == ["two"] and made.boards.boards == []
     assert made.boards.apart == {"two": "one campaign in several cells, which is linked to no other"}
     page = made.index.read_text()
+    assert "<h1>two: episodes</h1>" in (tmp_path / "site/runs.html").read_text(), "its parts are no campaigns"
     assert page.count("<article>") == 1 and "reports/two/report.html" in page and "reports/two-a/report.html" in page
     assert (tmp_path / "site/feed.xml").read_text().count("<entry>") == 1
     report = json.loads((tmp_path / "site/reports/two/report.json").read_text())
@@ -216,7 +220,9 @@ def test_a_campaign_that_is_not_unblinded_is_not_published(out: Path, tmp_path: 
         publish_joint(host, [parts_of(out)[0]] * 2, tmp_path / "p", request(), "UTC")
     with pytest.raises(InputError, match="is a seal host's record; name the published parts"):
         publish_joint(host, [out / SEAL], tmp_path / "p", request(), "UTC")
-    with pytest.raises(StateError, match="joint campaign two is sealed: unblind it first"):
+    with pytest.raises(
+        StateError, match=r"joint campaign two is sealed: unblind it first.*: labctl joint unblind two$"
+    ):
         publish_joint(make_labs(tmp_path / "labs").made.folder, parts_of(out), tmp_path / "p", request(), "UTC")
     assert not (tmp_path / "p").exists()
 

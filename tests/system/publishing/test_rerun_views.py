@@ -48,7 +48,9 @@ def test_a_site_shows_each_episode_by_a_page_that_may_speak_to_its_own_host_alon
 
 def test_what_is_withheld_is_in_no_recording(without: Path, tmp_path: Path) -> None:
     episode = next(one["episode"] for one in manifest_of(without)["withheld"] if one["what"] == "video")
-    made = make_site([without], tmp_path / "s", rerun=500_000_000)
+    said: list[str] = []
+    made = make_site([without], tmp_path / "s", rerun=500_000_000, say=said.append)
+    assert [line.partition(" ")[0] for line in said] == ["1/4", "2/4", "3/4", "3/4", "4/4"], "recordings are one step"
     assert made.views is not None and len(made.views.links) == 2 and made.views.left == 0
     for path in (tmp_path / "s/recordings/trial-run").iterdir():
         entities = decoded(path)

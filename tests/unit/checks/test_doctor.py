@@ -177,7 +177,7 @@ def test_what_the_driver_says_of_its_connection_stands_beside_the_arm(monkeypatc
     for notes in ([], ["states are taken from franky: nothing was heard", "another thing"]):
         found = {"mode": "idle", "reason": "", "states": wanted, "notes": notes}
         monkeypatch.setattr(doctor, "probe", lambda _, found=found: found)
-        checks = [check for check in doctor.check_drivers(cell, ROOT) if check.name == "robot"]
+        checks = [check for check in doctor.check_drivers(cell, ROOT, "labctl doctor c.toml") if check.name == "robot"]
         assert [check.level for check in checks] == ["ok", *["warn" for _ in notes]]
         assert [check.text for check in checks[1:]] == notes and all(check.remedy for check in checks[1:])
 

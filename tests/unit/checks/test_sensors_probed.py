@@ -33,7 +33,7 @@ def test_a_sensor_that_answers_is_fine_and_one_that_is_not_there_fails_where_the
             SCALE.format(name=name, required=required) + OPTIONS.format(port=port) for name, required, port in tables
         )
         own = parse_cell(f"{FRAME}\n{text}", "cell.toml")
-        found = {check.name: check for check in check_sensors(Setup(cell=own, fixture=FIXTURE))}
+        found = {check.name: check for check in check_sensors(Setup(cell=own, fixture=FIXTURE), AGAIN)}
     finally:
         scale.close()
     assert found["sensor gone"].level == "fail"
@@ -45,10 +45,11 @@ def test_a_sensor_that_answers_is_fine_and_one_that_is_not_there_fails_where_the
 def test_a_sensor_with_a_wrong_option_is_to_be_corrected_where_sensors_are() -> None:
     """The remedy was always [teleop]."""
     table = SCALE.format(name="tray", required="true") + "[sensor.options]\nhaste = 1\n"
-    (found,) = check_sensors(Setup(cell=parse_cell(f"{FRAME}\n{table}", "cell.toml"), fixture=FIXTURE))
-    assert "haste" in found.text and found.remedy == "correct [[sensor]] of the cell file"
+    (found,) = check_sensors(Setup(cell=parse_cell(f"{FRAME}\n{table}", "cell.toml"), fixture=FIXTURE), AGAIN)
+    assert "haste" in found.text and found.remedy == f"correct [[sensor]] of the cell file; then: {AGAIN}"
 
 
+AGAIN = "labctl doctor cells/any.toml"
 FRAME = """
 [cell]
 name = "any"

@@ -149,7 +149,10 @@ def test_blocks_of_a_cell_that_is_gone_go_whole_to_others_with_their_sealed_arms
     begun, rest = order(joined, "b")[0], order(joined, "b")[2:]
     give(joined, "b", begun, 2)
     asked(joined, lambda host: host.gone("b", who="lee", reason="broken"))
-    with pytest.raises(StateError, match="declared gone"):
+    with pytest.raises(
+        StateError,
+        match=r"declared gone; a person at the seal host orders: labctl joint back [a-z]+ [a-z]+ --reason TEXT",
+    ):
         give(joined, "b", begun, 3)
     parts = asked(joined, lambda host: host.move(host.dealt_anew(), who="lee", reason="will not return"))
     assert [(one["cell"], one["part"]) for one in parts] == [("a", 2)]  # pyright: ignore[reportGeneralTypeIssues]

@@ -36,6 +36,14 @@ def test_each_of_the_five_has_a_choice_of_its_own_with_all_that_there_is() -> No
     assert "Rerun" not in text
 
 
+def test_a_page_of_a_site_may_take_a_video_whole_from_its_own_host_and_no_other_page_may() -> None:
+    """A host that sends no parts of files left each video where it begins, not at its go."""
+    (rule,) = re.findall('Content-Security-Policy" content="([^"]*)"', page(views=False))
+    assert "connect-src 'self';" in rule and "blob:; connect-src" in rule
+    alone = render([ShownCampaign("may", masked=False)], [], ()).decode()
+    assert "connect-src" not in alone and "blob:" not in alone and "createObjectURL" not in alone
+
+
 def test_a_row_leads_to_its_view_in_rerun_where_there_is_one() -> None:
     text = page(views=True)
     assert re.findall('href="(rerun.html[^"]*)" aria-label="([^"]*)"', text) == [

@@ -87,6 +87,8 @@ def test_a_revoked_key_signs_nothing_more(theirs: Outside) -> None:
     assert "was revoked" in refused(theirs, theirs.request())
     with pytest.raises(StateError, match="was revoked"):
         lab_files.revoke(theirs.lab, theirs.public[:8], "again", theirs.clock.anchor().wall)
+    with pytest.raises(InputError, match="already, and revoked: have its owner make another"):
+        lab_files.trust(theirs.lab, theirs.folder / "ours.toml")
 
 
 def test_a_request_is_of_its_time_and_for_its_lab(theirs: Outside) -> None:

@@ -45,7 +45,7 @@ def test_the_terminal_that_is_named_is_the_keyboards() -> None:
     named = with_terminal(cell, "/dev/pts/3").teleop
     assert named is not None and named.options == {"terminal": "/dev/pts/3"}
     assert with_terminal(cell, None) is cell
-    (check,) = check_teleop(cell)
+    (check,) = check_teleop(cell, "labctl doctor c.toml")
     assert check.level == "ok" and "--hand-terminal" in check.remedy
 
 

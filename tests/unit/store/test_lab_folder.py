@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from labctl.cli import call
-from labctl.cli.lifecycle import CELLS
+from labctl.cli.lifecycle import CARDS, CELLS
+from labctl.config.policy_card import parse_card
 from labctl.errors import InputError
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, new_lab, read_cell, read_plan
 
@@ -142,6 +143,28 @@ def test_a_lab_of_a_robot_has_its_cell_and_a_lab_that_is_there_gets_it(
     kinds = {path.stem: read_cell(path).cell.kind for path in (lab / "cells").iterdir()}
     assert kinds == {"sim_fr3": "sim", "fr3_droid_cell": "real", "emulated_ur5e": "emulated", "ur5e_cell": "real"}
     assert (lab / "protocols" / "first.toml").read_text() == "mine"
+
+
+def test_each_packaged_card_is_one_that_a_lab_can_have():
+    assert set(CARDS) == {path.stem for path in (ROOT / "protocols" / "cards").glob("*.toml")}
+
+
+def test_a_lab_gets_a_policy_card_beside_its_protocols(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Whoever has the wheel alone begins a card by this."""
+    new_lab(tmp_path)
+    before = set(tmp_path.rglob("*"))
+    assert call(["new", str(tmp_path), "--card", "pi05_droid", "--card", "my_function"]) == 0
+    said = capsys.readouterr().out
+    assert 'next: make protocols/cards/pi05_droid.toml true and name it in an arm: card = "cards/pi05' in said
+    assert "labctl plan" not in said, "it is a lab that is there"
+    cards = tmp_path / "protocols" / "cards"
+    assert set(tmp_path.rglob("*")) - before == {cards, cards / "pi05_droid.toml", cards / "my_function.toml"}
+    text = (cards / "pi05_droid.toml").read_text()
+    assert (cards / text.splitlines()[0].removeprefix("#:schema ")).resolve() == tmp_path / "schemas" / "card.json"
+    assert (tmp_path / "schemas" / "card.json").is_file()
+    assert parse_card(text, "pi05_droid.toml").policy.dialect == "openpi"
+    assert call(["new", str(tmp_path), "--card", "pi05_droid"]) == 2
+    assert "pi05_droid.toml is there already; give it another name first" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["a lab", "a folder"])
