@@ -18,7 +18,7 @@ from labctl.messages.sensing import SensorState
 BEAT_LIMIT_NS = 1500 * MILLISECOND
 CLIP_NS = SECOND
 LOOP_STOOD_NS = SECOND  # between two turns of the run's loop: it, not its nodes, was away
-START_NS = 20 * SECOND  # from the start of a process to its hello: its libraries, and a device that connects
+START_NS = 20 * SECOND  # from the start of a process to what its device gives first: libraries, and connecting
 
 
 @dataclass
@@ -84,9 +84,7 @@ class Liveness:
         """Nodes whose process was started so recently that no message of theirs is due. One that was there before and
         died is not among them: what is wrong with it is to be seen.
         """
-        return frozenset(
-            name for name, at_ns in self.began.items() if now_ns - at_ns < START_NS and not self.deaths.get(name)
-        )
+        return frozenset(name for name in self.began if self._begins(name, now_ns) and not self.deaths.get(name))
 
     def gone(self, name: str) -> None:
         """A process has ended."""
@@ -115,8 +113,22 @@ class Liveness:
         return self.sensed[sensor].beyond if sensor in self.sensed else ()
 
     def silent(self, now_ns: int) -> list[str]:
-        """Nodes that were there and have not been heard for too long: hung or dying."""
-        return sorted(name for name, heard in self.beats.items() if now_ns - heard > BEAT_LIMIT_NS)
+        """Nodes that were there and have not been heard for too long: hung or dying. One whose device has not given
+        anything yet connects to it, which its node may wait for, and has the time that a start has.
+        """
+        late = (name for name, heard in self.beats.items() if now_ns - heard > BEAT_LIMIT_NS)
+        return sorted(name for name in late if self._gives(name) or not self._begins(name, now_ns))
+
+    def _begins(self, name: str, now_ns: int) -> bool:
+        """Whether a node's process was started not long ago."""
+        return (at_ns := self.began.get(name)) is not None and now_ns - at_ns < START_NS
+
+    def _gives(self, name: str) -> bool:
+        """Whether something has come from the device that a node is there for; true of those without one."""
+        if name == "arm":
+            return self.obs_ns is not None
+        kind = name.partition(":")[0]
+        return not (self.unseeing(name) if kind == "camera" else self.unmeasured(name) if kind == "sensor" else "")
 
     def missing(self) -> list[str]:
         """Required nodes that are neither there nor asked to start."""

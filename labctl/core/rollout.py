@@ -117,6 +117,7 @@ class Rollout:
     operator_ready: bool = field(default=False, init=False)
     withheld: str = field(default="", init=False)  # why it did not start when it was due and a person wanted it
     opened: bool = field(default=False, init=False)  # by the recorder
+    opens_again: bool = field(default=False, init=False)  # a recorder that was started again in mid-episode
     ready: bool = field(default=False, init=False)  # the controller is loaded and warmed
     switches_sent: int = field(default=0, init=False)
     switched: dict[int, int] = field(default_factory=dict[int, int])  # number of a switch -> when it was taken
@@ -216,6 +217,11 @@ class Rollout:
         """Nothing moves any more, and the recording is closed from now on. end_ns: when it counts as ended."""
         self._enter(Phase.CLOSING)
         self._end, self._closing_since_ns = (reason, end_ns), now_ns
+
+    def opened_again(self, now_ns: int) -> None:
+        """By a recorder that was started again: from now on it can be delivered to."""
+        self.opens_again = False
+        self._closing_since_ns = max(self._closing_since_ns, now_ns)
 
     def digest(self) -> None:
         """What there is has been delivered, and is looked at."""

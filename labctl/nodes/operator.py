@@ -48,8 +48,9 @@ class OperatorNode:
         step = Step()
         state = self._state
         if state is not None and (state["version"], state["moment"]) != self._answered:
-            self._answered = (state["version"], state["moment"])
             self._pending = self._plan(state, now_ns)
+            if self._pending is not None:  # who has nothing to say yet is shown the same state again
+                self._answered = (state["version"], state["moment"])
         if self._pending and now_ns >= self._pending[0]:
             step.out.append(self._pending[1])
             self._pending = None

@@ -138,7 +138,9 @@ class PracticeNode:
         step = Step()
         if self._began_ns is None:
             self._began_ns, self._until_ns = now_ns, now_ns + START_NS
-            step.out += [Spawn(name).to("@host") for name in self._liveness.required]
+            for name in self._liveness.required:
+                self._liveness.ask(name, now_ns)
+                step.out.append(Spawn(name).to("@host"))
         for message in inbox:
             hear(MESSAGES, self._phase, self, message, now_ns, step, self._enter)
         for name in self._liveness.silent(now_ns):

@@ -84,7 +84,13 @@ class EpisodeSequencer:
             hear(MESSAGES, rollout.phase, self, message, now_ns, step)
 
     def _opened(self, sent: Opened, now_ns: int, step: Step) -> None:
-        self._current.opened = True
+        rollout = self._current
+        rollout.opened = True
+        if rollout.opens_again:  # producers still hold what the one before had not acknowledged
+            rollout.opened_again(now_ns)
+            step.out += [Resend().to(producer) for producer in rollout.producers]
+            if rollout.reason is not None:
+                step.out.append(Close(rollout.episode).to("recorder"))
 
     def _ready(self, sent: driving.Ready, now_ns: int, step: Step) -> None:
         rollout, private = self._current, sent.private
@@ -133,11 +139,9 @@ class EpisodeSequencer:
         if name == "controller" and rollout.phase == Phase.ARMING:
             step.out.append(Open(rollout.episode).to("controller"))
             step.out.append(rollout.task.to("controller"))
-        elif name == "recorder":  # restarted in mid-episode: producers still hold what it had not acknowledged
+        elif name == "recorder":  # restarted in mid-episode: what comes before it has opened that is lost
+            rollout.opens_again = True
             step.out.append(Open(rollout.episode, rollout.producers).to("recorder"))
-            step.out += [Resend().to(producer) for producer in rollout.producers]
-            if rollout.reason is not None:
-                step.out.append(Close(rollout.episode).to("recorder"))
 
     def report(self, sent: DeviceReport, now_ns: int, step: Step) -> None:
         """An item arrived or was lost (`RobotWatch` hears the robot's node first)."""

@@ -111,7 +111,7 @@ class Fingers:
                 self._hand.read(sock)
             step = min(max(self._wanted - self.opening, -2e-4), 2e-4)
             self.opening = max(self.opening + step, 0.03)
-            self._hand.cycle()
+            self._hand.cycle(0)
 
     def close(self) -> None:
         self._end.set()

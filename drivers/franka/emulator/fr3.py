@@ -127,7 +127,7 @@ class Fr3:
                 self._obey(*self._asked.get())
             now = CLOCK.now_ns()
             self._robot.cycle(now)
-            self._hand.cycle()
+            self._hand.cycle(now)
             due += MS
             if now - due > BEHIND_NS:
                 self._late += 1
@@ -154,6 +154,7 @@ class Fr3:
             listen_ns = min(LISTEN_NS, patience_ns) if waits else max(0, due - now)
             self._poll(listen_ns / 1e9)
             if waits:
+                self._hand.wait(CLOCK.now_ns())
                 patience_ns -= min(listen_ns, CLOCK.now_ns() - now)
 
     def _poll(self, seconds: float) -> None:

@@ -45,7 +45,7 @@ class FciHand(OneClientServer):
         super().__init__(host, wire.HAND_PORT)
         self.plant = plant
         self._job: _Job | None = None
-        self._ms = 0
+        self._ms = self._told_ns = 0
 
     def sockets(self) -> list[socket.socket]:
         return [self._listener, *([self._tcp] if self._tcp else [])]
@@ -96,12 +96,22 @@ class FciHand(OneClientServer):
         self._job = _Job(command, number, goals, tolerance)
         self.plant.grip(goals[0])
 
-    def cycle(self) -> None:
+    def cycle(self, now_ns: int) -> None:
         """A millisecond: a command under way may be over; a state may be due."""
         self._ms += 1
         if self._job is not None:
             self._work(self._job)
-        if self._peer is not None and self._ms % STATE_MS == 0:
+        if self._ms % STATE_MS == 0:
+            self._tell(now_ns)
+
+    def wait(self, now_ns: int) -> None:
+        """The robot's time waits for its client. A hand has none: its client hears it all the same."""
+        if now_ns - self._told_ns >= STATE_MS * 1_000_000:
+            self._tell(now_ns)
+
+    def _tell(self, now_ns: int) -> None:
+        self._told_ns = now_ns
+        if self._peer is not None:
             held = int(self.plant.world.held is not None)
             state = wire.HAND_STATE.pack(self._ms & 0xFFFFFFFF, self.plant.opening, MAX_WIDTH_M, held, 25)
             try:

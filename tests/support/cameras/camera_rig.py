@@ -15,6 +15,7 @@ from labctl.config.cell_schema import Video
 from labctl.nodes.camera import CameraNode
 from labctl.nodes.video_recorder import Terms
 from labctl.runtime.hosting.simulated_host import finish_work
+from support.machine.patience import Patience, idle_ns
 
 VIDEO = Video(crf=18)
 
@@ -33,12 +34,12 @@ class CameraNodeRig:
 
     def film(self, seconds: float, episode: str = "e-1") -> np.ndarray:
         """Record an episode; rows of its index. In real time, once the camera gives pictures."""
-        self._until(lambda: any(m.kind == "camera" and not m.body["lost"] for m in self.said), 20.0)
+        self._until(lambda: any(m.kind == "camera" and not m.body["lost"] for m in self.said))
         self._step(Message("camera:wrist", "open", {"episode": episode}))
         over_ns = self.clock.now_ns() + round(seconds * SECOND)
-        self._until(lambda: self.clock.now_ns() >= over_ns, seconds + 1.0)
+        self._until(lambda: self.clock.now_ns() >= over_ns)
         self._step(Message("camera:wrist", "close", {"episode": episode}))
-        self._until(lambda: any(m.kind == "video" and m.body["episode"] == episode for m in self.said), 20.0)
+        self._until(lambda: any(m.kind == "video" and m.body["episode"] == episode for m in self.said))
         return np.concatenate(
             [m.arrays["values"] for m in self.said if m.kind == "chunk" and m.body["episode"] == episode]
         )
@@ -49,14 +50,14 @@ class CameraNodeRig:
     def end(self) -> None:
         """Let the node end."""
         self._step(Message("camera:wrist", "shutdown"))
-        self._until(lambda: self.node.finished, 20.0)
+        self._until(lambda: self.node.finished)
         if self._pool:
             self._pool.shutdown()
 
-    def _until(self, true: Any, within_s: float) -> None:
-        over_ns = self.clock.now_ns() + round(within_s * SECOND)
+    def _until(self, true: Any) -> None:
+        patience = Patience(self.clock, idle_ns if self.live else lambda: None)
         while not true():
-            assert self.clock.now_ns() < over_ns, f"waited {within_s} s in vain"
+            assert not patience.over(), "waited in vain"
             self._step()
 
     def _step(self, *messages: Message) -> None:

@@ -66,8 +66,8 @@ def _address(said: Path) -> str | None:
 def _wait_until_there(address: str, workers: int) -> None:
     from distributed import Client
 
-    with Client(address, timeout=60, set_as_default=False) as client:
-        client.wait_for_workers(workers, timeout=60)
+    with Client(address, timeout=300, set_as_default=False) as client:
+        client.wait_for_workers(workers, timeout=300)
 
 
 def write(path: Path, text: str) -> int:

@@ -9,7 +9,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from functools import cache
 from types import TracebackType
 from typing import Any
@@ -32,7 +31,6 @@ HOSTS = {  # as their cells say
 }
 DOMAINS = 100  # of ROS 2, whose ports are below those that systems hand out
 _numbers = itertools.count(1)
-START_S = 60.0
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
 
 
@@ -97,15 +95,15 @@ class Emulator:
             preexec_fn=end_with_parent,
         )
         self.link = ControlLink(self.host)
-        over = time.monotonic() + START_S
-        while True:
-            try:
-                self.link.ask({"do": "stats"})
-                return
-            except DeviceLost:
-                assert self.process.poll() is None, self.process.communicate()[0]
-                assert time.monotonic() < over, "the emulator did not start"
-                time.sleep(0.05)
+        wait_for("the emulator", self._answers)
+
+    def _answers(self) -> bool:
+        try:
+            self.link.ask({"do": "stats"})
+        except DeviceLost:
+            assert self.process.poll() is None, self.process.communicate()[0]
+            return False
+        return True
 
     def placed(self, cell_name: str) -> dict[str, str]:
         """What a shipped cell file says of where its robot is, and what it has to say instead."""
@@ -137,7 +135,7 @@ class Emulator:
         self.link.close()
         self.process.terminate()
         try:
-            return self.process.communicate(timeout=60)[0]
+            return self.process.communicate(timeout=300)[0]
         finally:
             self.process.kill()
 

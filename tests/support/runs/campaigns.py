@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -39,8 +40,10 @@ tau_s = {budget}
 [estimand]
 crash = "{crash}"
 """
-# For the cell of a campaign whose operator is not to be waited for, as that of each in real time.
+# For the cell of a campaign whose operator is not to be waited for.
 PROMPT = {'operator = "sim_operator"': 'operator = "sim_operator_prompt"'}
+# For that of each in real time: nor is what drives the robot to be ready within a time that a busy machine makes long.
+READY = {'operator = "sim_operator"': 'operator = "support.runs.ready_operator:build"'}
 # For the cell of a campaign whose arms are meant to die: nobody is asked first, and no row of like voids is a hold.
 NEVER_HELD = {"ask_arms = true ": "ask_arms = false ", "like_voids = 2 ": "like_voids = 0 "}
 HUMAN = {"name": "human", "kind": "human", "controller": "sim_person", "options": {}}
@@ -87,7 +90,7 @@ def make_campaign(
     blocks: int = 1,
     items: int = 1,
     budget: float = 4.0,
-    arming: float = 4.0,
+    arming: float | None = None,
     max_voids: int | None = None,
     process_lost: str = "void",
     camera_lost: str = "mark",
@@ -104,8 +107,8 @@ def make_campaign(
 ) -> Opened:
     """Open a campaign in the folder `lab`, which becomes a lab. `cell` and `protocol` replace pieces of their files;
     faults: what fails in it is meant to, so that no number of like voids is a hold;
-    live: for real time, where its simulated operator is prompt, and a controller that a busy machine has not ready in
-    time is tried again: no number of like voids is a hold, and `max_voids` is 40 unless given, else 3;
+    live: for real time, where its simulated operator is prompt and lets a trial start once what drives the robot is
+    ready; no number of like voids is a hold, `max_voids` is 40 unless given, else 3, and `arming` 0.5 s, else 4;
     `fixture` is another text of the two totes; `link` is text of [[link]] tables, `extends` and `anchors` as
     `open_campaign` has them.
     """
@@ -118,7 +121,7 @@ def make_campaign(
         name=name,
         items=items,
         budget=budget,
-        arming=arming,
+        arming=(0.5 if live else 4.0) if arming is None else arming,
         max_voids=max_voids or (40 if live else 3),
         process_lost=process_lost,
         camera_lost=camera_lost,
@@ -133,7 +136,7 @@ def make_campaign(
     for old, new in (cell or {}).items():
         assert old in cell_text, f"the cell file does not say {old!r}"
         cell_text = cell_text.replace(old, new)
-    for old, new in PROMPT.items() if live else ():
+    for old, new in READY.items() if live else ():
         cell_text = cell_text.replace(old, new)
     faults = faults or live
     if faults and "[readiness]" in cell_text:
@@ -183,4 +186,12 @@ def start_run(folder: Path, *, live: bool, log: Path, warm: Warm | None = None) 
         return warm.start(words, log)
     words = [str(Path(sys.executable).with_name("labctl")), *words]
     with log.open("ab") as out:
-        return subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent)
+        return subprocess.Popen(
+            words, stdout=out, stderr=out, env=with_tests(), start_new_session=True, preexec_fn=end_with_parent
+        )
+
+
+def with_tests() -> dict[str, str]:
+    """The environment of a process that finds drivers of these tests by their names."""
+    paths = [str(ROOT / "tests"), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}

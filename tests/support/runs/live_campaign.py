@@ -7,32 +7,37 @@ import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from labctl.clock import SECOND, MonotonicClock
+from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
+from support.machine.patience import CLOCK, PATIENCE_NS, Patience
+from support.machine.processes import open_files
 from support.runs.campaigns import events_of, start_run
 
-CLOCK = MonotonicClock()
-PATIENCE_NS = 120 * SECOND  # a busy machine is slow, and a test fails by what it recorded
 LEISURE = 4
 
 
 def wait_for(what: str, found: Callable[[], object], every_ns: int = SECOND // 50) -> object:
-    """Poll until something is there; the only clock is the deadline. Who looks takes at most a fifth of a core: what is
-    watched runs in real time beside it.
+    """Poll until something is there: a busy machine is slow, and a test fails by what it recorded. Who looks takes at
+    most a fifth of a core: what is watched runs in real time beside it.
     """
-    now = CLOCK.now_ns()
-    until = now + PATIENCE_NS
-    while now < until:
+    patience = Patience()
+    while not patience.over():
+        now = CLOCK.now_ns()
         value = found()
         if value:
             return value
         looked = CLOCK.now_ns()
         CLOCK.sleep_until(looked + max(every_ns, LEISURE * (looked - now)))
-        now = CLOCK.now_ns()
-    raise AssertionError(f"{what} did not come within {PATIENCE_NS // SECOND} s")
+    raise AssertionError(f"{what} did not come within {PATIENCE_NS // SECOND} s of a machine that had time for it")
+
+
+def end_of(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> int:
+    """Wait for its end: the code that it ended with."""
+    wait_for(f"the end of process {process.pid}", lambda: process.poll() is not None)
+    return process.returncode
 
 
 @contextmanager
@@ -63,17 +68,6 @@ def children(parent: int) -> dict[str, int]:
                 found[names[0] if names else f"starting-{path.parent.name}"] = int(path.parent.name)
         except (OSError, ValueError):
             continue  # it ended while it was looked at
-    return found
-
-
-def open_files(process: Path) -> list[str]:
-    """What the descriptors of a process lead to; one that it closes meanwhile is none of its files any more. Raises
-    OSError for a process that has ended.
-    """
-    found = []
-    for descriptor in (process / "fd").iterdir():
-        with suppress(FileNotFoundError):
-            found.append(str(descriptor.readlink()))
     return found
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from support.runs.live_campaign import open_files
+from support.machine.processes import open_files
 
 
 def decoded(path: Path) -> dict[str, list[dict[str, Any]]]:

@@ -15,7 +15,7 @@ from support.cameras.recorded_videos import write_video
 from support.cameras.software_realsense import SoftRealSense
 from support.robots.cells import cell_named, changed
 from support.runs.campaigns import ROOT, events_of, make_campaign, policy
-from support.runs.live_campaign import CLOCK, of_kind, running, wait_for
+from support.runs.live_campaign import CLOCK, end_of, of_kind, running, wait_for
 
 import labctl.runtime.campaign_run
 from labctl.clock import SECOND
@@ -111,7 +111,7 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
     with MjpegServer(320, 240, 30.0) as server:
         cell = camera("over_shoulder", "opencv_camera", 30.0, source=server.url)
         cell |= camera("wrist", "support.cameras.realsense_driver:build", 30.0)
-        opened = make_campaign(tmp_path, ARMS, cameras=True, live=True, items=1, budget=9.0, arming=5.0, cell=cell)
+        opened = make_campaign(tmp_path, ARMS, cameras=True, live=True, items=1, budget=9.0, cell=cell)
         folder, log = opened.folder, tmp_path / "run.log"
         with running(folder, log) as run:
             went = wait_for("go", lambda: of_kind(folder, Kind.GO))
@@ -122,7 +122,7 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
             server.fault = ""
             wait_for("its outcome", lambda: of_kind(folder, Kind.OUTCOME_RECORDED))
             run.terminate()
-            assert run.wait(timeout=60) == 0, log.read_text()
+            assert end_of(run) == 0, log.read_text()
     gaps = [event.body for event in of_kind(folder, Kind.GAP) if event.body["stream"] == "camera/over_shoulder"]
     (stalled,) = [gap for gap in gaps if "no picture" in gap["why"]]
     assert 2.5 < (stalled["to_ns"] - stalled["from_ns"]) / SECOND < 9

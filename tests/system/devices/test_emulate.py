@@ -10,6 +10,7 @@ import sys
 import pytest
 from support.json_documents import judged
 from support.robots.emulators import Emulator, address
+from support.runs.live_campaign import end_of
 
 from labctl.drivers.sim.control_link import MOST_BYTES, PORT
 from labctl.errors import DeviceRefused
@@ -69,7 +70,7 @@ def test_the_side_door_survives_garbage_and_serves_two_at_once() -> None:
             condition = {"object": "elephants", "layout": "layout-1", "items": 1}
             emulator.link.ask({"do": "stage", "condition": condition, "seed": 1})
         emulator.link.ask({"do": "quit"})
-        assert emulator.process.wait(60) == 0
+        assert end_of(emulator.process) == 0
     finally:
         emulator.end()
 

@@ -16,7 +16,7 @@ from support.machine.machine_halts import Standstill
 from support.machine.machine_load import Neighbours
 from support.robots.emulators import NAMES, Emulator
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
-from support.runs.live_campaign import children, of_kind, running, wait_for
+from support.runs.live_campaign import children, end_of, of_kind, running, wait_for
 
 from labctl.core.events import Kind
 from labctl.store.traces import TraceStore
@@ -69,13 +69,12 @@ def test_a_block_records_every_state_that_the_controller_sent(emulator: Emulator
         live=True,
         items=1,
         budget=20.0,
-        arming=2.0,
     )
     log = tmp_path / "run.log"
     with Standstill() as machine:
         others = Neighbours([emulator.process.pid, *machine.pids])
         with running(opened.folder, log) as run:
-            run.wait(timeout=240)
+            end_of(run)
         taken = others.cores()
     assert run.returncode == 0, log.read_text()
     folder = opened.folder
@@ -174,7 +173,6 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
         blocks=len(faults) // 2 + 1,
         items=80,
         budget=3.0,
-        arming=2.0,
     )
     folder, log = opened.folder, tmp_path / "run.log"
     with running(folder, log) as run:
@@ -195,7 +193,7 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
             emulator.clear()
         wait_for("one more go", lambda: len(of_kind(folder, Kind.GO)) > len(faults))
         run.terminate()
-        run.wait(timeout=60)
+        end_of(run)
     ended = of_kind(folder, Kind.EPISODE_ENDED)
     reasons = [str(event.body["reason"]) for event in ended][: len(faults)]
     assert reasons == [how for _, (how, _) in faults], log.read_text()
@@ -222,11 +220,10 @@ def test_two_campaigns_at_once_have_journals_and_locks_of_their_own(tmp_path: Pa
                 durable=True,
                 live=True,
                 budget=6.0,
-                arming=2.0,
             )
             runs[cell] = (opened.folder, start_run(opened.folder, live=True, log=tmp_path / f"{cell}.log"))
         for cell, (folder, run) in runs.items():
-            assert run.wait(timeout=240) == 0, (tmp_path / f"{cell}.log").read_text()
+            assert end_of(run) == 0, (tmp_path / f"{cell}.log").read_text()
             assert len(of_kind(folder, Kind.OUTCOME_RECORDED)) == 2
             assert {event.kind for event in events_of(folder)} >= {Kind.GO, Kind.RECORDING_SEALED}
             assert verify_campaign(folder).problems == []

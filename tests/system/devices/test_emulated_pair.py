@@ -13,7 +13,7 @@ import pytest
 from support.robots.cells import cell_named, changed
 from support.robots.emulators import Emulator
 from support.runs.campaigns import HUMAN, make_campaign, policy
-from support.runs.live_campaign import of_kind, running
+from support.runs.live_campaign import end_of, of_kind, running
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
@@ -93,11 +93,11 @@ def test_a_person_and_a_policy_move_items_with_both_robots_through_a_whole_campa
     placed = {host: one.host for host, one in zip((FIRST, SECOND_HOST), emulators, strict=True)}
     arms = [HUMAN, policy("policy-a", skill="swift")]
     opened = make_campaign(
-        tmp_path, arms, base="emulated_pair", cell=placed, durable=True, live=True, items=2, budget=30.0, arming=6.0,
+        tmp_path, arms, base="emulated_pair", cell=placed, durable=True, live=True, items=2, budget=30.0,
     )  # fmt: skip
     log = tmp_path / "run.log"
     with running(opened.folder, log) as run:
-        run.wait(timeout=400)
+        end_of(run)
     assert run.returncode == 0, log.read_text()
     assert len(of_kind(opened.folder, Kind.OUTCOME_RECORDED)) == 2
     did = [event.body for event in of_kind(opened.folder, Kind.OPERATION_RECORDED)]

@@ -12,15 +12,15 @@ from signal import SIGCONT, SIGKILL, SIGSTOP
 
 import numpy as np
 import pytest
+from support.robots.arm_states import recorded, rest_after_s
 from support.robots.emulators import NAMES, Emulator
 from support.robots.virtual_hand import CLUTCH, Fingers
-from support.runs.campaigns import ROOT, make_campaign, policy
-from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
+from support.runs.campaigns import make_campaign, policy
+from support.runs.live_campaign import CLOCK, children, end_of, of_kind, running, wait_for
 
 from labctl.clock import MILLISECOND
 from labctl.core.events import Kind
 from labctl.runtime.attach import Attachment
-from labctl.store.traces import TraceStore
 from labctl.store.verifying.verify import verify_campaign
 
 HAND = "support.robots.virtual_hand:build"
@@ -48,27 +48,9 @@ def emulator(request: pytest.FixtureRequest) -> Iterator[Emulator]:
     made.end()
 
 
-def recorded(folder: Path, episode: str | None, stream: str) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Times in ns, and the columns of a stream by name."""
-    with closing(TraceStore.open(f"sqlite:///{folder / 'traces.db'}", folder.name, readonly=True)) as store:
-        columns = next(spec for spec in store.streams(episode or "") if spec.name == stream).columns
-        t_ns, values = store.read(episode or "", stream)
-    return t_ns, {name: values[:, k] for k, name in enumerate(columns)}
-
-
-def rest_after_s(folder: Path, episode: str | None, from_ns: int) -> float:
-    """For how long the joints still turned after a moment of the host's clock, in the robot's own time."""
-    t_ns, state = recorded(folder, episode, "arm/state")
-    q = np.column_stack([values for name, values in state.items() if name.startswith("q.")])
-    turning = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1) > 1e-5)
-    assert len(turning) and t_ns[turning[-1]] < t_ns[-1], "the record ends with an arm at rest"
-    return float(state["device_s"][turning[-1]] - state["device_s"][min(np.searchsorted(t_ns, from_ns), len(t_ns) - 1)])
-
-
 def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_and_are_told(
-    emulator: Emulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    emulator: Emulator, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests") + os.pathsep + os.environ.get("PYTHONPATH", ""))
     device = f'[teleop]\ndevice = "{HAND}"\n[teleop.options]\nsocket = "{tmp_path / "hand.sock"}"\n'
     folder = make_campaign(
         tmp_path,
@@ -81,7 +63,6 @@ def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_
         blocks=3,
         items=8,
         budget=1.0,
-        arming=4.0,
     ).folder
     went, ended = [], []
 
@@ -122,8 +103,9 @@ def test_a_stop_a_take_over_a_killed_and_a_halted_process_cost_one_episode_each_
         CLOCK.sleep_until(halted_ns + HALTED_NS)
         os.kill(run.pid, SIGCONT)
         next_end()
+        wait_for("the last recording", lambda: len(of_kind(folder, Kind.RECORDING_SEALED)) == len(ended))
         run.terminate()
-        run.wait(timeout=60)
+        end_of(run)
 
     log = (tmp_path / "run.log").read_text()
     assert [end.body["reason"] for end in ended] == ["safety_stop", "budget", "controller_lost", "lease_lapsed"], log

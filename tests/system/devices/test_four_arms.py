@@ -19,7 +19,7 @@ from support.robots.emulators import Emulator
 from support.robots.item_movers import Eyes, Person, picking
 from support.robots.virtual_hand import Fingers
 from support.runs.campaigns import ROOT, events_of, make_campaign
-from support.runs.live_campaign import running
+from support.runs.live_campaign import end_of, running
 
 from labctl.cli import call
 from labctl.core.trial import State, fold
@@ -95,12 +95,12 @@ def test_an_evening_of_three_policies_and_a_person(
         opened = make_campaign(
             tmp_path, arms, name="evening", base="emulated_fr3", cell=cell, cameras=True, durable=True, live=True,
             protocol={"[analysis]\n": f'[analysis]\nreference = "{PERSON}"\n'},
-            items=1, budget=BUDGET_S, arming=5.0, max_voids=2,
+            items=1, budget=BUDGET_S, max_voids=2,
         )  # fmt: skip
         assert opened.folder == campaign
         stack.enter_context(eyes)
         with running(campaign, tmp_path / "run.log") as run:
-            assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
+            assert end_of(run) == 0, (tmp_path / "run.log").read_text()
     telling = [DEFT_ONE, LATE_ONE, STILL_ONE, PERSON, "policy_openpi", "policy_gr00t", "1.1737"]
     telling += [f":{server.port}" for server in (deft, late, still)]
     state = fold(events_of(campaign))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.cameras.hanging_encoder import LAST
 from support.runs.campaigns import ROOT, events_of, make_campaign, policy
-from support.runs.live_campaign import of_kind, running
+from support.runs.live_campaign import end_of, of_kind, running
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
@@ -31,7 +31,7 @@ def test_an_encoder_that_hangs_costs_a_gap_and_neither_the_episode_nor_the_next(
     folder = make_campaign(tmp_path, arms, cameras=True, live=True, **options).folder
     log = tmp_path / "run.log"
     with running(folder, log) as run:
-        assert run.wait(timeout=200) == 0, log.read_text()
+        assert end_of(run) == 0, log.read_text()
     assert {trial.state for trial in fold(events_of(folder)).trials.values()} == {State.SCORED}
     assert {event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)} == {"budget"}
     first, second = of_kind(folder, Kind.RECORDING_SEALED)

@@ -10,7 +10,7 @@ import pytest
 from support.robots.emulated_scale import EmulatedScale
 from support.robots.emulators import NAMES, Emulator
 from support.runs.campaigns import HUMAN, make_campaign, policy
-from support.runs.live_campaign import of_kind, running, wait_for
+from support.runs.live_campaign import end_of, of_kind, running, wait_for
 from support.runs.sensing import SENSOR_REASONS
 
 from labctl.core.events import Kind
@@ -49,13 +49,13 @@ def test_a_robots_own_wrench_and_a_serial_scale_are_recorded_beside_it(
     emulator = Emulator(NAMES[robot])
     try:
         cell = {HOSTS[robot]: emulator.host, "\n[video]": TABLES.format(port=scale.port)}
-        given = {"items": 1, "budget": 5.0, "arming": 3.0, "protocol": SENSOR_REASONS, "cell": cell}
+        given = {"items": 1, "budget": 5.0, "protocol": SENSOR_REASONS, "cell": cell}
         arms = [HUMAN, policy("policy-a", skill="swift")]
         folder = make_campaign(tmp_path, arms, base=robot, durable=True, live=True, **given).folder
         with running(folder, tmp_path / "run.log") as run:
             wait_for("a recording", lambda: of_kind(folder, Kind.RECORDING_SEALED))
             run.terminate()
-            assert run.wait(timeout=60) == 0
+            assert end_of(run) == 0
     finally:
         emulator.end()
     assert verify_campaign(folder).problems == []

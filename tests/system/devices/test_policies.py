@@ -17,7 +17,7 @@ from support.policies.cards import CAMERA, card_toml
 from support.policies.cards import policy_arm as arm
 from support.policies.policy_servers import FakeServer, closed_port, hold
 from support.runs.campaigns import NEVER_HELD, events_of, make_campaign
-from support.runs.live_campaign import of_kind, running
+from support.runs.live_campaign import end_of, of_kind, running
 
 from labctl.cli import group
 from labctl.core.events import Event, Kind
@@ -110,10 +110,10 @@ def test_each_server_that_fails_costs_its_own_trial_and_the_campaign_goes_on(tmp
         port = closed_port()
         start = [sys.executable, "-c", SERVE, str(TESTS), str(port)]
         arms.append(arm(tmp_path, "ours", f"ws://127.0.0.1:{port}", server=f"start = {start!r}\nstop_s = 1.0"))
-        given = {"live": True, "budget": 2.0, "arming": 5.0, "max_voids": 1, "link": SWITCH, "cell": NEVER_HELD}
+        given = {"live": True, "budget": 2.0, "max_voids": 1, "link": SWITCH, "cell": NEVER_HELD}
         folder = make_campaign(tmp_path, arms, **given).folder
         with running(folder, tmp_path / "run.log") as run:
-            assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
+            assert end_of(run) == 0, (tmp_path / "run.log").read_text()
     events, trials, told = events_of(folder), trials_of(folder), failures(folder)
     state = fold(events)
     assert {name for name, trial in trials.items() if state.trials[trial].state == State.SCORED} == {"well", "ours"}
@@ -211,10 +211,10 @@ def test_a_policy_sees_what_the_cameras_see_at_full_size_and_when(tmp_path: Path
     """Real camera processes: two pictures of each, four actions apart, none older than the card allows."""
     with FakeServer() as server:
         arms = [arm(tmp_path, name, server.uri, inputs=EYES) for name in ("one", "two")]
-        given = {"cameras": True, "live": True, "budget": 3.0, "arming": 5.0}
+        given = {"cameras": True, "live": True, "budget": 3.0}
         folder = make_campaign(tmp_path, arms, **given, cell=NEVER_HELD).folder  # the first asking has no pictures
         with running(folder, tmp_path / "run.log") as run:
-            assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
+            assert end_of(run) == 0, (tmp_path / "run.log").read_text()
     assert verify_campaign(folder).problems == []
     assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["budget", "budget"]
     for question in server.heard:
@@ -235,9 +235,9 @@ def test_a_server_that_labctl_starts_is_gone_after_its_trial(tmp_path: Path) -> 
     port = closed_port()
     start = [sys.executable, "-c", SERVE, str(TESTS), str(port)]
     ours = arm(tmp_path, "ours", f"ws://127.0.0.1:{port}", server=f"start = {start!r}\nstop_s = 1.0")
-    folder = make_campaign(tmp_path, [ours, {**ours, "name": "again"}], live=True, budget=1.0, arming=5.0).folder
+    folder = make_campaign(tmp_path, [ours, {**ours, "name": "again"}], live=True, budget=1.0).folder
     with running(folder, tmp_path / "run.log") as run:
-        assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
+        assert end_of(run) == 0, (tmp_path / "run.log").read_text()
     reasons = [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)]
     # A computer that stood still for longer than the lease has such an episode run again: no server's doing.
     assert [reason for reason in reasons if reason != "lease_lapsed"] == ["budget", "budget"]

@@ -15,7 +15,7 @@ from support.joint.joint_labs import Labs, make_labs
 from support.joint.wires import SERVED, Wires, by_namespaces, by_relay, kill
 from support.machine.warm import warmed
 from support.runs.campaigns import events_of
-from support.runs.live_campaign import CLOCK, of_kind, wait_for
+from support.runs.live_campaign import CLOCK, end_of, of_kind, wait_for
 
 from labctl.clock import MILLISECOND
 from labctl.core.events import Event, Kind
@@ -150,7 +150,7 @@ def test_a_link_cut_in_mid_episode_ends_no_episode_and_lets_none_begin(
             wires.mend("a")
             wait_for("the seal host again", lambda: b"the seal host answers again" in _log(labs, "a"))
             for cell, run in runs.items():
-                assert run.wait(timeout=300) == 0, _log(labs, cell).decode()
+                assert end_of(run) == 0, _log(labs, cell).decode()
             for event in (event for event in events_of(folders["a"]) if event.kind == Kind.ARM_REVEALED):
                 clock = event.body["joint"]
                 assert abs(clock["offset_s"]) <= clock["bound_s"], "one machine's clock, within its bound"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.live_campaign import CLOCK, running, wait_for
-from support.runs.live_screen import PEOPLE, Screen
+from support.screens.live_screen import PEOPLE, Screen
 
 from labctl.core.events import Kind
 from labctl.errors import StateError
@@ -38,7 +38,7 @@ def screen(folder: Path) -> Iterator[Callable[..., Screen]]:
 def folder(tmp_path: Path) -> Iterator[Path]:
     cell = {'operator = "sim_operator"': 'operator = "console"'}
     arms = [HUMAN, policy("policy-a", skill="swift")]
-    opened = make_campaign(tmp_path, arms, cell=cell, live=True, items=40, budget=20.0, arming=5.0, cameras=True)
+    opened = make_campaign(tmp_path, arms, cell=cell, live=True, items=40, budget=20.0, cameras=True)
     with running(opened.folder, tmp_path / "run.log"):
         wait_for("the run", lambda: (opened.folder / "run.json").is_file())
         yield opened.folder
@@ -57,7 +57,7 @@ def test_a_trial_is_run_from_consoles_that_come_and_go(folder: Path, screen: Cal
 
     second = screen()  # another one goes on where the first left off
     second.until("an armed trial", trial_state="armed")
-    assert second.order("start")["ok"]
+    assert second.start()["ok"]
     wait_for("go", lambda: second.look()["times"]["go_ns"])
     assert second.order("count")["ok"]
     refused = second.link.command("end", who="ann", role="operator", version=stale)

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 from support.machine.processes import end_with_parent
-from support.runs.campaigns import events_of, make_campaign, policy
-from support.runs.live_campaign import of_kind, wait_for
+from support.runs.campaigns import events_of, make_campaign, policy, with_tests
+from support.runs.live_campaign import end_of, of_kind, wait_for
 from support.screens.terminal import Terminal
 
 from labctl.cli import call
@@ -43,9 +43,10 @@ def campaign(lab: Path, time: str, **more: Any) -> Path:
     one.
     """
     real = time == "--real-time"
-    skill, lasts = ("slow", {"items": 40, "budget": 6.0}) if real else ("swift", {"items": 600, "budget": 3600.0})
+    long = {"items": 600, "budget": 3600.0, "arming": 5.0}
+    skill, lasts = ("slow", {"items": 40, "budget": 6.0}) if real else ("swift", long)
     arms = [policy(name, skill=skill) for name in ("policy-a", "policy-b")]
-    return make_campaign(lab, arms, **{"live": real, "blocks": 2, "arming": 5.0} | lasts | more).folder
+    return make_campaign(lab, arms, **{"live": real, "blocks": 2} | lasts | more).folder
 
 
 def own_signals() -> None:
@@ -81,7 +82,7 @@ def run_on_a_terminal(folder: Path, time: str, *before: str) -> Iterator[tuple[s
     """`labctl run --headless` that writes on a terminal, and that terminal's other end."""
     master, slave = pty.openpty()
     words = [*before, *LABCTL, "run", str(folder), "--headless", time]
-    streams = {"stdin": slave, "stdout": slave, "stderr": slave, "cwd": folder.parent}
+    streams = {"stdin": slave, "stdout": slave, "stderr": slave, "cwd": folder.parent, "env": with_tests()}
     run = subprocess.Popen(words, **streams, start_new_session=True, preexec_fn=own_signals)
     os.close(slave)
     try:
@@ -99,7 +100,7 @@ def test_a_lost_terminal_a_kill_and_ctrl_c_end_a_run_alike(tmp_path: Path, numbe
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         terminal.lose()
         run.send_signal(number)
-        assert run.wait(timeout=60) == 0
+        assert end_of(run) == 0
     events = events_of(folder)
     assert (events[-1].kind, events[-1].body["reason"]) == (Kind.RUN_STOPPED, "asked")
     states = {trial.state for trial in fold(events).trials.values()}
@@ -131,7 +132,7 @@ def test_stop_lets_the_trial_that_runs_be_scored_and_at_once_ends_it(
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         assert call(["stop", str(folder), "--who", "lea"]) == 0
         assert call(["close", str(folder), "--reason", "tried"]) == 0, "its lock is free"
-        assert run.wait(timeout=60) == 0
+        assert end_of(run) == 0
     events = events_of(folder)
     stopped = next(event for event in events if event.kind == Kind.RUN_STOPPED)
     scored = of_kind(folder, Kind.OUTCOME_RECORDED)
@@ -147,7 +148,7 @@ def test_stop_now_ends_the_episode_and_the_run(tmp_path: Path, time: str) -> Non
     with run_on_a_terminal(folder, time) as (run, _):
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         assert call(["stop", str(folder), "--now"]) == 0
-        assert run.wait(timeout=60) == 0
+        assert end_of(run) == 0
     assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["shutdown"]
     assert len(of_kind(folder, Kind.RECORDING_SEALED)) == 1 and not of_kind(folder, Kind.OUTCOME_RECORDED)
 
@@ -163,7 +164,7 @@ def test_stop_ends_a_run_whose_sockets_somebody_removed(tmp_path: Path, capsys: 
         assert call(["run", str(folder), "--headless"]) == 1
         assert "labctl stop trial-run" in capsys.readouterr().err
         assert call(["stop", str(folder), "--now"]) == 0
-        assert run.wait(timeout=60) == 0
+        assert end_of(run) == 0
     assert "sockets of trial-run's run is gone" in capsys.readouterr().out
     assert [event.body["reason"] for event in of_kind(folder, Kind.EPISODE_ENDED)] == ["shutdown"]
     assert len(of_kind(folder, Kind.RECORDING_SEALED)) == 1

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support.runs.campaigns import events_of
 from support.runs.live_campaign import running, wait_for
-from support.runs.live_screen import PEOPLE, Screen
 from support.runs.task_campaign import open_tasks
+from support.screens.live_screen import PEOPLE, Screen
 
 from labctl.core.events import Event, Kind
 from labctl.errors import StateError
@@ -56,7 +56,7 @@ def test_no_acknowledged_stage_is_lost_and_the_form_proposes_those_that_were_see
         first.until("the arm at home", staged=True)
         assert first.order("commit")["ok"]
         first.until("an armed trial", trial_state="armed")
-        assert first.order("start")["ok"]
+        assert first.start()["ok"]
         wait_for("go", lambda: first.look()["times"]["go_ns"])
         for stage in (1, 2):
             assert first.order("reach", stage=stage)["ok"]

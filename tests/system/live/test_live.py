@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
-from support.runs.live_campaign import CLOCK, children, of_kind, running, wait_for
+from support.runs.live_campaign import CLOCK, children, end_of, of_kind, running, wait_for
 
 from labctl.clock import SECOND
 from labctl.core.events import Kind
@@ -46,7 +46,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path) -> None:
     trial is run again. A camera's loss ends an episode where the protocol says so.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=10.0, arming=5.0, camera_lost="end")
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=10.0, camera_lost="end")
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         for number, (how, victim) in enumerate(LOST, 1):
@@ -57,7 +57,7 @@ def test_a_lost_process_costs_one_episode(tmp_path: Path) -> None:
             wait_for(f"void {number}", lambda n=number: len(voids(folder)) >= n)
         wait_for("one more go", lambda: len(of_kind(folder, Kind.GO)) > len(LOST))
         run.terminate()
-        assert run.wait(timeout=60) == 0
+        assert end_of(run) == 0
     reasons = [VICTIMS[victim] for _, victim in LOST]
     assert ends(folder)[: len(LOST)] == reasons, log.read_text()
     assert voids(folder)[: len(LOST)] == reasons
@@ -93,7 +93,7 @@ def test_a_lost_camera_is_a_gap_and_costs_no_episode(tmp_path: Path) -> None:
             wait_for(f"outcome {number}", lambda n=number: len(of_kind(folder, Kind.OUTCOME_RECORDED)) >= n)
         wait_for("a third outcome", lambda: len(of_kind(folder, Kind.OUTCOME_RECORDED)) >= 3)
         run.terminate()
-        assert run.wait(timeout=60) == 0, log.read_text()
+        assert end_of(run) == 0, log.read_text()
     assert voids(folder) == [] and "camera_lost" not in ends(folder)
     *both, third = of_kind(folder, Kind.RECORDING_SEALED)[:3]
     for sealed, (before_ns, after_ns) in zip(both, lost, strict=True):
@@ -133,9 +133,7 @@ def test_a_dead_run_process_never_leaves_a_policy_driving(tmp_path: Path) -> Non
     """The lease lapses: within 0.3 s of lease, one tick and the braking, together 1 s, the joints stand still. One that
     hangs: test_stop_matrix_live.py.
     """
-    campaign = make_campaign(
-        tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=40, budget=20.0, arming=5.0
-    )
+    campaign = make_campaign(tmp_path, [policy("policy-a", skill="swift"), HUMAN], live=True, items=40, budget=20.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         went = wait_for("go", lambda: of_kind(folder, Kind.GO))
@@ -171,12 +169,12 @@ def test_a_run_that_is_interrupted_or_killed_with_all_its_processes_goes_on_with
     its processes in the next episode: at most the open second is missing, a gap says what, and the third run goes on.
     """
     arms = [policy("policy-a", skill="slow"), policy("policy-b", skill="slow")]
-    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=20.0, arming=5.0)
+    campaign = make_campaign(tmp_path, arms, cameras=True, live=True, budget=20.0)
     folder, log = campaign.folder, tmp_path / "run.log"
     with running(folder, log) as run:
         wait_for("go", lambda: of_kind(folder, Kind.GO))
         run.terminate()
-        run.wait(timeout=60)
+        end_of(run)
     assert ends(folder) == ["shutdown"] and len(of_kind(folder, Kind.RECORDING_SEALED)) == 1
     with running(folder, log) as run:
         went = wait_for("another go", lambda: of_kind(folder, Kind.GO)[1:])
@@ -192,7 +190,7 @@ def test_a_run_that_is_interrupted_or_killed_with_all_its_processes_goes_on_with
     with running(folder, log) as run:
         wait_for("a third go", lambda: of_kind(folder, Kind.GO)[2:])
         run.terminate()
-        run.wait(timeout=60)
+        end_of(run)
     ended = of_kind(folder, Kind.EPISODE_ENDED)[1]
     assert ended.body["reason"] == "process_lost" and ended.body["end_ns"] <= killed_ns
     gaps = {event.body["stream"] for event in of_kind(folder, Kind.GAP) if event.episode == went[0].episode}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from support.robots.virtual_hand import CLUTCH, Fingers
 from support.runs.campaigns import ROOT, make_campaign, policy
-from support.runs.live_campaign import of_kind, running, wait_for
+from support.runs.live_campaign import end_of, of_kind, running, wait_for
 
 from labctl.core.events import Kind
 from labctl.core.trial import State, fold
@@ -57,7 +57,6 @@ def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: 
         [PERSON, policy("policy-a", skill="swift")],
         live=True,
         budget=60.0,
-        arming=5.0,
         process_lost="score",
         crash="ended",
         entropy=hashlib.sha256(b"the person first").digest(),
@@ -73,7 +72,7 @@ def test_a_device_pulled_out_in_motion_costs_its_episode_and_no_other(tmp_path: 
             hand.unplug()
             wait_for("the end", lambda: of_kind(folder, Kind.EPISODE_ENDED))
             wait_for("rest", lambda: (seen := pace()) is not None and seen < 0.01)
-        assert run.wait(timeout=240) == 0, (tmp_path / "run.log").read_text()
+        assert end_of(run) == 0, (tmp_path / "run.log").read_text()
     first, second = of_kind(folder, Kind.EPISODE_ENDED)
     assert first.body["reason"] == "controller_lost" and second.body["reason"] in ("budget", "all_done")
     go, _ = of_kind(folder, Kind.GO)

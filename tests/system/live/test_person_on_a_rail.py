@@ -13,7 +13,7 @@ from support.robots.seeing_hand import SURE_M, Onlooker
 from support.robots.virtual_hand import Fingers
 from support.runs.axes import cell_of, teleop
 from support.runs.campaigns import ROOT, events_of, make_campaign, policy
-from support.runs.live_campaign import running
+from support.runs.live_campaign import end_of, running
 
 from labctl.cli import call
 from labctl.config.cell_schema import parse_cell
@@ -33,7 +33,7 @@ def test_a_person_at_a_gamepad_moves_items_with_a_robot_on_a_rail(
     cell["[readiness]"] = f"{led}{options}\n{cell['[readiness]']}"
     person = {"name": "human", "kind": "human", "controller": "teleop", "options": {}}
     folder = make_campaign(
-        tmp_path, [person, policy("policy-a", skill="swift")], live=True, budget=60.0, arming=6.0, cell=cell
+        tmp_path, [person, policy("policy-a", skill="swift")], live=True, budget=60.0, cell=cell
     ).folder
     frozen = parse_cell(next((tmp_path / "cells").glob("*.toml")).read_text("utf-8"), "cell.toml")
     axes = declared_axes(frozen.robot.driver, frozen.robot.options)
@@ -43,7 +43,7 @@ def test_a_person_at_a_gamepad_moves_items_with_a_robot_on_a_rail(
         Eyes(folder, Onlooker(hand, frozen, tuple(axes), sure_m=SURE_M / 5)),  # fifty looks a second
         running(folder, tmp_path / "run.log") as run,
     ):
-        assert run.wait(timeout=300) == 0, (tmp_path / "run.log").read_text()
+        assert end_of(run) == 0, (tmp_path / "run.log").read_text()
     outcomes = [event.body["outcome"] for event in events_of(folder) if event.kind == Kind.OUTCOME_RECORDED]
     assert [outcome["moved"] for outcome in outcomes] == [1, 1], (tmp_path / "run.log").read_text()
     assert call(["verify", str(folder)]) == 0

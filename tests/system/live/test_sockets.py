@@ -25,7 +25,7 @@ def kind_of(path: Path) -> int | None:
 @pytest.mark.real_time
 def test_a_runs_sockets_are_files_in_a_folder_of_their_owner_alone(tmp_path: Path) -> None:
     arms = [HUMAN, policy("policy-a", skill="swift")]
-    folder = make_campaign(tmp_path, arms, cameras=True, live=True, items=40, budget=20.0, arming=8.0).folder
+    folder = make_campaign(tmp_path, arms, cameras=True, live=True, items=40, budget=20.0).folder
     contact = folder / "run.json"
     with running(folder, tmp_path / "run.log") as run:
         wait_for("the run", contact.is_file)

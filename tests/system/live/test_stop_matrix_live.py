@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from support.machine.processes import end_with_parent
 from support.robots.emulators import NAMES, Emulator
-from support.runs.campaigns import make_campaign, policy
-from support.runs.live_campaign import CLOCK, children, of_kind, wait_for
+from support.runs.campaigns import make_campaign, policy, with_tests
+from support.runs.live_campaign import CLOCK, children, end_of, of_kind, wait_for
 from support.runs.stopped_cell import STOPS
 
 from labctl.clock import MILLISECOND, SECOND
@@ -179,7 +179,9 @@ def speeds(folder: Path, episode: str | None) -> tuple[np.ndarray, np.ndarray]:
 def running(folder: Path, log: Path) -> Iterator[Run]:
     words = [sys.executable, "-P", "-c", WAITING_JOURNAL, "run", str(folder), "--headless", "--real-time"]
     with log.open("ab") as out:
-        run = subprocess.Popen(words, stdout=out, stderr=out, start_new_session=True, preexec_fn=end_with_parent)
+        run = subprocess.Popen(
+            words, stdout=out, stderr=out, env=with_tests(), start_new_session=True, preexec_fn=end_with_parent
+        )
     try:
         yield run
     finally:
@@ -209,7 +211,6 @@ def test_it_goes_on_or_the_journal_says_why_not(robot: str, tmp_path: Path) -> N
             blocks=len(FAULTS),
             items=2,  # for the second of which there is no time: who goes on moves to the end
             budget=5.0,
-            arming=5.0,
         ).folder
         spans: list[tuple[int, int]] = []
         with running(folder, tmp_path / "run.log") as run:
@@ -224,7 +225,7 @@ def test_it_goes_on_or_the_journal_says_why_not(robot: str, tmp_path: Path) -> N
             sealed = len(FAULTS)
             wait_for("the last recording", lambda: len(of_kind(folder, Kind.RECORDING_SEALED)) >= sealed)
             run.terminate()
-            run.wait(timeout=60)
+            end_of(run)
         for (name, _), go, (from_ns, to_ns) in zip(FAULTS.items(), of_kind(folder, Kind.GO), spans, strict=False):
             print(f"{robot}, {name} ({(to_ns - from_ns) / SECOND:.2f} s): {judged(folder, name, go, from_ns, to_ns)}")
         check_voids(folder)

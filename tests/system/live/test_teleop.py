@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.robots.virtual_hand import CLUTCH, SHUT, Fingers
 from support.runs.campaigns import ROOT, cell_toml, make_campaign
-from support.runs.live_campaign import CLOCK, wait_for
+from support.runs.live_campaign import CLOCK, end_of, wait_for
 from support.screens.terminal import Terminal
 
 from labctl.cli import call
@@ -98,7 +98,7 @@ def test_a_keyboard_that_no_file_names_is_the_terminal_that_teleop_was_started_i
     try:
         wait_for("the hand drives", drives)
         terminal.child.send_signal(signal.SIGINT)  # as Ctrl-C does in a terminal that controls its programs
-        assert terminal.child.wait(60) == 0, terminal.seen.decode()
+        assert end_of(terminal.child) == 0, terminal.seen.decode()
         wait_for("its last line", lambda: b"nothing was recorded" in terminal.seen)
     finally:
         terminal.end()
@@ -120,7 +120,7 @@ def test_a_hand_drives_the_arm_and_ctrl_c_leaves_it_at_rest_and_no_trace_in_a_ca
     try:
         practice.drive()
         practice.process.send_signal(signal.SIGINT)
-        assert practice.process.wait(timeout=60) == 0, practice.log.read_text()
+        assert end_of(practice.process) == 0, practice.log.read_text()
     finally:
         practice.end()
     lines = practice.lines()
@@ -135,7 +135,7 @@ def test_a_hand_drives_the_arm_and_ctrl_c_leaves_it_at_rest_and_no_trace_in_a_ca
 def test_a_device_pulled_out_in_motion_stops_the_arm_and_the_line_says_so(practice: Practice) -> None:
     practice.drive()
     assert practice.hand.unplug()
-    assert practice.process.wait(timeout=60) == 69
+    assert end_of(practice.process) == 69
     text = practice.log.read_text("utf-8")
     assert "stopped: support.robots.virtual_hand:build is gone: it was unplugged" in text
     last = text.splitlines()[-1]

@@ -274,9 +274,7 @@ class SlowRelay(Relay):
 def test_a_run_does_not_notice_a_store_that_stands_still(ceph: Ceph, tmp_path: Path) -> None:
     """It takes connections and answers nothing, from the first episode to the end of the run; then it goes on."""
     arms = [policy("policy-a", skill="swift"), policy("policy-b", skill="swift")]
-    folder = make_campaign(
-        tmp_path, arms, name="still", live=True, cameras=True, items=1, budget=4.0, arming=6.0
-    ).folder
+    folder = make_campaign(tmp_path, arms, name="still", live=True, cameras=True, items=1, budget=4.0).folder
     bucket = Bucket(ceph)
     table = name_store(folder, bucket.url, *bucket.lines(timeout_s=2.0))
     ceph.freeze(True)

@@ -19,7 +19,7 @@ from support.machine.postgres import Postgres, Relay, needs_server
 from support.machine.processes import end_with_parent
 from support.machine.warm import Warm, warmed
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, start_run
-from support.runs.live_campaign import CLOCK, last_seq, of_kind, running, wait_for
+from support.runs.live_campaign import CLOCK, end_of, last_seq, of_kind, running, wait_for
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Event, Kind
@@ -229,7 +229,7 @@ def test_run_copy_and_server_are_killed_anywhere_and_nothing_acknowledged_is_los
         assert start_run(folder, live=False, log=log, warm=warm).wait() == 0
         assert copying.stdin is not None
         copying.stdin.close()
-        assert copying.wait(timeout=60) == 0, "it ends once all of it is there"
+        assert end_of(copying) == 0, "it ends once all of it is there"
     done = events_of(folder)
     check_trials(done)
     assert there(server, folder) == [(event.seq, event.hash) for event in done]

@@ -16,7 +16,7 @@ from support.machine import time_authority
 from support.machine.time_authority import Authority
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy, unblind
 from support.runs.forging import forge, rewrite_heads
-from support.runs.live_campaign import of_kind, running
+from support.runs.live_campaign import end_of, of_kind, running
 from support.runs.recordings import copied
 
 from labctl.cli import call
@@ -242,7 +242,7 @@ def test_a_run_waits_for_no_authority_that_hangs_and_says_at_its_end_what_is_mis
     authority.mood, timeout_s = "hangs", 15.0
     names(tmp_path, authority, timeout_s=timeout_s)
     with running(folder, log) as run:
-        assert run.wait(timeout=300) == 0, log.read_text()
+        assert end_of(run) == 0, log.read_text()
     scored, later = of_kind(folder, Kind.OUTCOME_RECORDED)
     (staged,) = (event for event in of_kind(folder, Kind.TRIAL_STAGING) if event.trial == later.trial)
     assert staged.at_ns - scored.at_ns < timeout_s * SECOND / 2, "the next trial did not wait"
@@ -258,7 +258,7 @@ def test_the_last_head_of_a_run_is_stamped_and_verified(
     folder, log = make_campaign(tmp_path, [policy("a"), policy("b")], live=True).folder, tmp_path / "run.log"
     names(tmp_path, authority)
     with running(folder, log) as run:
-        assert run.wait(timeout=300) == 0, log.read_text()
+        assert end_of(run) == 0, log.read_text()
     assert max(kept(folder)) == read_heads(folder)[-1].seq == events_of(folder)[-1].seq
     code, said = verified(folder, capsys)
     assert code == 0 and f"entries 1 to {max(kept(folder))} of {max(kept(folder))} existed at 20" in said

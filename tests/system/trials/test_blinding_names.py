@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.machine.patience import Patience
 from support.runs.blind_surfaces import ENTROPY, see_all
 from support.runs.campaigns import HUMAN, NEVER_HELD, events_of, make_campaign, policy, start_run
+from support.runs.live_campaign import end_of
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.core.events import Kind, canonical
@@ -123,13 +125,13 @@ def test_no_process_shows_an_arm_while_it_runs(tmp_path: Path, capsys: pytest.Ca
     """Command line and environment of every process of a live run, its locks, logs and output, all the while."""
     lab, arms, log = tmp_path / "lab", [*ZEBRAS, DYING], tmp_path / "run.log"
     lab.mkdir()
-    given = {"live": True, "budget": 2.0, "arming": 8.0, "max_voids": 1, "cell": NEVER_HELD}
+    given = {"live": True, "budget": 2.0, "max_voids": 1, "cell": NEVER_HELD}
     folder = make_campaign(lab, arms, entropy=ENTROPY, **given).folder
     words, leaks, watched = telling(arms), [], Counter[str]()
     run = start_run(folder, live=True, log=log)
-    until = CLOCK.now_ns() + 240 * SECOND
+    patience = Patience()
     try:
-        while run.poll() is None and CLOCK.now_ns() < until:
+        while run.poll() is None and not patience.over():
             for pid in family(run.pid):
                 shown = look_at_process(pid)
                 watched[str(pid)] += 1
@@ -141,7 +143,7 @@ def test_no_process_shows_an_arm_while_it_runs(tmp_path: Path, capsys: pytest.Ca
             CLOCK.sleep_until(CLOCK.now_ns() + SECOND // 10)
     finally:
         run.terminate()
-        assert run.wait(timeout=30) == 0, log.read_text()
+        assert end_of(run) == 0, log.read_text()
     kinds = Counter(event.kind for event in events_of(folder))
     assert kinds[Kind.OUTCOME_RECORDED] == 2 and kinds[Kind.TRIAL_SKIPPED] == 1
     assert len(watched) >= 6, "run, recorder, arm and three controllers were watched"

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from support.runs.campaigns import events_of, make_campaign, policy, unblind
-from support.runs.live_campaign import wait_for
+from support.runs.live_campaign import end_of, wait_for
 from support.screens.rerun_files import decoded, family, listening
 
 import labctl.core.design
@@ -224,7 +224,7 @@ def test_an_ended_show_leaves_no_viewer(
     process, _ = served
     viewer = viewer_of(process)
     process.send_signal(how)
-    code = process.wait(timeout=30)
+    code = end_of(process)
     wait_for("the viewer's end", lambda: not Path(f"/proc/{viewer}").exists())
     if how != signal.SIGKILL:
         assert code == 0 and process.stderr is not None and process.stderr.read() == ""

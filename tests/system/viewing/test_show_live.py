@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.runs.campaigns import make_campaign, policy
-from support.runs.live_campaign import of_kind, running, wait_for
+from support.runs.live_campaign import end_of, of_kind, running, wait_for
 from support.screens.rerun_files import family, listening
 
 from labctl.cli import call
@@ -63,9 +63,9 @@ def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
                 for pid in family(view.pid):
                     os.kill(pid, signal.SIGCONT)
                 view.send_signal(signal.SIGINT)
-            assert view.wait(timeout=60) == 0
+            assert end_of(view) == 0
         run.terminate()
-        assert run.wait(timeout=60) == 0
+        assert end_of(run) == 0
     both = {event.episode for event in of_kind(folder, Kind.GO)[:2]}
     gaps = {event.body["why"] for event in of_kind(folder, Kind.GAP) if event.episode in both}
     assert gaps <= {"dropped by the device"}, "a busy machine"
@@ -84,7 +84,7 @@ def test_a_stalled_live_view_costs_a_recording_nothing(tmp_path: Path) -> None:
 @pytest.mark.real_time
 @pytest.mark.thorough
 def test_a_live_view_ends_when_asked_and_the_run_goes_on(tmp_path: Path) -> None:
-    campaign = make_campaign(tmp_path, SLOW, live=True, blocks=9, budget=3.0, arming=5.0)
+    campaign = make_campaign(tmp_path, SLOW, live=True, blocks=20, budget=3.0)
     folder = campaign.folder
     with running(folder, tmp_path / "run.log") as run:
         wait_for("a go", lambda: of_kind(folder, Kind.GO))
@@ -94,13 +94,13 @@ def test_a_live_view_ends_when_asked_and_the_run_goes_on(tmp_path: Path) -> None
             lines = [view.stdout.readline() for _ in range(2)]
             (viewer,) = [pid for pid in family(view.pid) if pid != view.pid]
             view.send_signal(signal.SIGINT)
-            assert view.wait(timeout=60) == 0
+            assert end_of(view) == 0
             assert "never the run" in lines[1] and view.stderr.read() == ""
         assert not Path(f"/proc/{viewer}").exists()
         scored = len(of_kind(folder, Kind.OUTCOME_RECORDED))
         wait_for("further outcomes", lambda: len(of_kind(folder, Kind.OUTCOME_RECORDED)) > scored + 1)
         run.terminate()
-        assert run.wait(timeout=60) == 0
+        assert end_of(run) == 0
 
 
 def test_without_a_run_the_remedy_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,10 +1,13 @@
 """Who is there, and who is not any more."""
 
+import pytest
+
 from labctl.clock import SECOND
-from labctl.core.liveness import BEAT_LIMIT_NS, NO_PICTURE_YET, Liveness
+from labctl.core.liveness import BEAT_LIMIT_NS, NO_PICTURE_YET, START_NS, Liveness
 from labctl.messages.motion import Obs
 from labctl.messages.pictures import CameraState
 from labctl.messages.processes import Beats
+from labctl.messages.sensing import SensorState
 
 
 def obs(mode: str = "idle", reason: str = "", clipped: str = "") -> Obs:
@@ -80,3 +83,34 @@ def test_a_camera_sees_from_its_own_word_on_and_forgets_it_with_its_process():
     liveness.gone("camera:wrist")
     liveness.greeted("camera:wrist", 2)
     assert liveness.unseeing("camera:wrist") == NO_PICTURE_YET
+
+
+def began(name: str) -> Liveness:
+    """A process that has said hello a second after its start, and nothing since."""
+    liveness = Liveness([name])
+    liveness.ask(name, 0)
+    liveness.greeted(name, SECOND)
+    return liveness
+
+
+@pytest.mark.parametrize("name", ["arm", "camera:wrist", "sensor:force"])
+def test_one_that_still_connects_to_its_device_has_the_time_that_a_start_has(name: str) -> None:
+    """A robot's node waits for its connection, 5 s at an FR3: it was killed after 1.5 of them, again and again."""
+    liveness = began(name)
+    assert liveness.silent(START_NS - 1) == []
+    assert liveness.silent(START_NS) == [name]
+
+
+def test_one_that_has_given_something_is_silent_after_the_limit_however_young_it_is() -> None:
+    arm, camera, sensor = began("arm"), began("camera:wrist"), began("sensor:force")
+    arm.observed(obs(), 2 * SECOND)
+    camera.sees(CameraState("camera:wrist", ""))
+    sensor.measures(SensorState("sensor:force", ""))
+    assert arm.silent(2 * SECOND + BEAT_LIMIT_NS + 1) == ["arm"]
+    assert camera.silent(SECOND + BEAT_LIMIT_NS + 1) == ["camera:wrist"]
+    assert sensor.silent(SECOND + BEAT_LIMIT_NS + 1) == ["sensor:force"]
+
+
+@pytest.mark.parametrize("name", ["recorder", "controller"])
+def test_one_without_a_device_is_silent_after_the_limit(name: str) -> None:
+    assert began(name).silent(SECOND + BEAT_LIMIT_NS + 1) == [name]

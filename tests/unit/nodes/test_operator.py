@@ -62,3 +62,10 @@ def test_nothing_is_said_before_a_state_was_shown():
     script = Script(COMMIT)
     step = OperatorNode(script).step(0, [Message("operator", "reply", {"ok": True})])
     assert (step.out, step.due_ns, script.saw) == ([], None, [])
+
+
+def test_who_has_nothing_to_say_yet_is_shown_the_same_state_again():
+    """One that waits for what no screen shows, as whether an arm is ready, would else wait for ever."""
+    node = OperatorNode(Script(None, COMMIT))
+    assert node.step(0, [state(7)]).due_ns is None
+    assert node.step(10, [state(7)]).due_ns == 110

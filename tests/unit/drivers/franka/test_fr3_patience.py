@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -68,3 +69,14 @@ def test_a_client_that_was_as_late_as_the_emulator_has_its_time_all_the_same(ben
 
     bench.serve(away)
     assert bench.errors == []
+
+
+def test_a_hand_is_heard_while_the_robots_time_waits(bench: Bench) -> None:
+    """It fell silent with a client that had no core for a second, and that client stopped the robot for it."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as heard:
+        heard.bind(("127.0.0.1", 0))
+        bench.emulator._hand._peer = heard.getsockname()
+        bench.serve(lambda seconds: bench.passes(round(seconds * 1e9)))
+        heard.setblocking(False)
+        for _ in range(ECHO_NS // (20 * MILLISECOND)):
+            assert heard.recv(1024)

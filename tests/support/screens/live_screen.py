@@ -8,6 +8,7 @@ from typing import Any
 from labctl.bus import Message
 from labctl.runtime.attach import Attachment
 from support.runs.live_campaign import wait_for
+from support.runs.ready_operator import is_ready
 
 PEOPLE = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}]
 
@@ -16,7 +17,7 @@ class Screen:
     """What a console knows: the last state, the replies."""
 
     def __init__(self, folder: Path, **given: Any) -> None:
-        self.link = Attachment(folder, **given)
+        self.link, self._folder = Attachment(folder, **given), folder
         self.state: dict[str, Any] = {}
         self.kinds: set[str] = set()
         self.replies: dict[str, dict[str, Any]] = {}
@@ -38,6 +39,11 @@ class Screen:
         sent = self.link.command(verb, who="ann", role=role, version=version, args=args)
         # type: ignore[return-value]
         return wait_for(f"a reply to {verb}", lambda: self.look() and self.replies.get(sent))
+
+    def start(self) -> dict[str, Any]:
+        """Order it once what drives the robot is ready, which no screen shows: a busy machine is slow."""
+        wait_for("what drives the robot", lambda: is_ready(self._folder, self.look()["episode"]))
+        return self.order("start")
 
     def until(self, what: str, **wanted: Any) -> None:
         wait_for(what, lambda: all(self.look().get(key) == value for key, value in wanted.items()))
