@@ -19,6 +19,7 @@ from labctl.cli.options import PATH, example, json_option, print_json, print_tab
 from labctl.clock import SECOND, ManualClock
 from labctl.errors import BrokenRecord, InputError
 from labctl.extras import require
+from labctl.store.lab_folder import as_seen
 
 EPILOG = example("labctl demo", "labctl demo /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages")
 MARK = ".labctl-demo"
@@ -117,8 +118,8 @@ def _say_of_tasks(campaign: Path, page: Path) -> None:
     read = reading.read_either(table)
     assert isinstance(read, EpisodesTable)
     analyze_episodes(read, Plan())
-    look = f"labctl analyze {shlex.quote(str(_as_seen(table)))}"
-    _say_commands(campaign, {"report": _as_seen(page), "table": _as_seen(table), "analysis": look})
+    look = f"labctl analyze {shlex.quote(str(as_seen(table)))}"
+    _say_commands(campaign, {"report": as_seen(page), "table": as_seen(table), "analysis": look})
 
 
 def _say_what_next(campaign: Path, page: Path) -> None:
@@ -129,12 +130,12 @@ def _say_what_next(campaign: Path, page: Path) -> None:
         for row in arms
     ]
     print_table(("arm", "RMST", "HRT", "episodes"), rows)
-    _say_commands(campaign, {"report": _as_seen(page)})
+    _say_commands(campaign, {"report": as_seen(page)})
 
 
 def _say_commands(campaign: Path, made: Mapping[str, str | Path]) -> None:
     """What was made, and the commands that look at the record."""
-    first, lab = next((_as_seen(campaign) / "video").iterdir()), shlex.quote(str(_as_seen(campaign.parent.parent)))
+    first, lab = next((as_seen(campaign) / "video").iterdir()), shlex.quote(str(as_seen(campaign.parent.parent)))
     for what, line in {
         **made,
         "all arms": f"labctl episodes {campaign.name} --lab {lab}",
@@ -143,12 +144,6 @@ def _say_commands(campaign: Path, made: Mapping[str, str | Path]) -> None:
         "the record": f"labctl verify {campaign.name} --lab {lab}",
     }.items():
         click.echo(f"  {what:<11} {line}")
-
-
-def _as_seen(path: Path) -> Path:
-    """From the folder in which the command was given, where that is short."""
-    here = Path.cwd()
-    return path.relative_to(here) if path.is_relative_to(here) else path
 
 
 def _number(value: float | None, scale: float, unit: str) -> str:
