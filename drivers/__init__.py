@@ -7,6 +7,7 @@ A name means a driver of labctl (`BY_NAME`) or one that an installed package reg
 
 from __future__ import annotations
 
+import difflib
 import importlib.util
 import os
 import sys
@@ -181,7 +182,9 @@ def find(name: str) -> str:
             f"no driver named {name!r}: there is no module {wanted!r} here; install the package that has it into this "
             "Python, or put it beside lab.toml"
         )
+    near = difflib.get_close_matches(name, known(), n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(
-        f"no driver named {name!r}; known drivers: {', '.join(sorted(known()))}. "
+        f"no driver named {name!r}{meant}; known drivers: {', '.join(sorted(known()))}. "
         f"A package of yours adds one by an entry point in the group {GROUP!r} (docs/howto/robot.md)"
     )

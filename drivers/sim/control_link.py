@@ -47,8 +47,9 @@ class ControlLink:
             refused = None if answer.pop("ok") else str(answer["error"])
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             self.close()
+            said = getattr(error, "strerror", None) or error
             raise DeviceLost(
-                f"no emulator answers on {self._host}:{PORT} ({error}); start one: labctl emulate … --host {self._host}"
+                f"no emulator answers on {self._host}:{PORT} ({said}); start one: labctl emulate … --host {self._host}"
             ) from error
         if refused is not None:
             raise DeviceRefused(f"emulator on {self._host}: {refused}")

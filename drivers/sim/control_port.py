@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socketserver
 import threading
 from collections.abc import Callable, Mapping
@@ -59,8 +60,7 @@ class ControlServer:
         try:
             self._server = ThreadedServer(host, PORT, Handler, "control")
         except OSError as error:
-            why = f"{host}:{PORT} cannot be bound ({error.strerror}); another emulator runs there"
-            raise InputError(why) from error
+            raise not_bound(f"{host}:{PORT}", error) from error
 
     def close(self) -> None:
         self._server.close()
@@ -95,3 +95,10 @@ def _answer(verbs: Mapping[str, Verb], line: bytes) -> dict[str, Any]:
         return {"ok": False, "error": str(error)}
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         return {"ok": False, "error": f"not a request that is understood: {type(error).__name__}: {error}"}
+
+
+def not_bound(where: str, error: OSError) -> InputError:
+    """What to say of an address on which an emulator cannot serve. asyncio's own words repeat the address."""
+    reason = os.strerror(error.errno) if error.errno else error
+    remedy = "another emulator runs there: end it, or give another --host (127.x.y.z)"
+    return InputError(f"{where} cannot be bound ({reason}); {remedy}")

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -91,7 +92,8 @@ class Repository:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         if not (folder / MARK).is_file():
-            raise InputError(f"{folder} holds no backups (no {MARK}); make one there with: labctl backup {folder}")
+            make = f"labctl backup {shlex.quote(str(folder))}"
+            raise InputError(f"{folder} holds no backups (no {MARK}); make one there with: {make}")
         with file_errors(str(folder / MARK)):
             text = (folder / MARK).read_bytes()
         if text != _text({"format": FORMAT}):
@@ -133,9 +135,11 @@ class Repository:
         fitting = [one for one in names if one.startswith(name)] if name else names[-1:]
         fitting = [name] if name in names else fitting
         if len(fitting) != 1:
-            there = ", ".join(names) or "none"
-            what = f"{len(fitting)} of its snapshots begin with {name!r}" if name else "it has no whole snapshot"
-            raise InputError(f"{self.folder}: {what}; there are: {there}")
+            if not names:
+                take = f"labctl backup {shlex.quote(str(self.folder))}"
+                raise InputError(f"{self.folder}: it has no whole snapshot; take one in the lab with: {take}")
+            what = f"{len(fitting)} of its snapshots begin with {name!r}"
+            raise InputError(f"{self.folder}: {what}; there are: {', '.join(names)}")
         path = self.folder / SNAPSHOTS / f"{fitting[0]}.json"
         with file_errors(str(path)):
             text = path.read_bytes()

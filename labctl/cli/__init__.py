@@ -94,7 +94,11 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in VERBS:
-            raise click.UsageError(f"no verb {args[0]!r}; this version has: {', '.join(VERBS)}", ctx)
+            import difflib
+
+            near = difflib.get_close_matches(args[0], VERBS, n=1)
+            meant = f"; did you mean {near[0]!r}?" if near else ""
+            raise click.UsageError(f"no verb {args[0]!r}{meant}; this version has: {', '.join(VERBS)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

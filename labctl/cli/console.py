@@ -7,6 +7,7 @@ and a pairing code.
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import shlex
 import signal
@@ -262,5 +263,6 @@ def free_port(host: str, wanted: int = 0) -> int:
             probe.bind((host, wanted))
         except OSError as error:
             where = f"--host {host}" + (f" --port {wanted}" if wanted else "")
-            raise InputError(f"{where} cannot be served on: {error.strerror}") from None
+            remedy = f"give another {'--port' if error.errno == errno.EADDRINUSE else '--host'}"
+            raise InputError(f"{where} cannot be served on ({error.strerror}); {remedy}") from None
         return probe.getsockname()[1]

@@ -19,6 +19,7 @@ from labctl.cli.options import PATH, example, json_option, print_json, print_tab
 from labctl.clock import SECOND, ManualClock
 from labctl.errors import BrokenRecord, InputError
 from labctl.extras import require
+from labctl.store.lab_folder import as_seen
 
 EPILOG = example("labctl demo", "labctl demo /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages")
 MARK = ".labctl-demo"
@@ -49,7 +50,7 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_jso
     """A paired, blinded campaign in the simulated cell: a person and three policies, four objects, recorded,
     verified, reported.
 
-    Simulated time: a few minutes stand for an hour and a half of robot time. Everything it makes is in DIR.
+    Simulated time: a few minutes stand for an hour and a quarter of robot time. Everything it makes is in DIR.
 
     With --tasks two policies, of which one is weak somewhere: conditions along four axes of BridgeV2-★ beside their
     base, success and stages as a device reports them, a report, an episodes table and what `labctl analyze` says.
@@ -117,7 +118,8 @@ def _say_of_tasks(campaign: Path, page: Path) -> None:
     read = reading.read_either(table)
     assert isinstance(read, EpisodesTable)
     analyze_episodes(read, Plan())
-    _say_commands(campaign, {"report": page, "table": table, "analysis": f"labctl analyze {shlex.quote(str(table))}"})
+    look = f"labctl analyze {shlex.quote(str(as_seen(table)))}"
+    _say_commands(campaign, {"report": as_seen(page), "table": as_seen(table), "analysis": look})
 
 
 def _say_what_next(campaign: Path, page: Path) -> None:
@@ -128,12 +130,12 @@ def _say_what_next(campaign: Path, page: Path) -> None:
         for row in arms
     ]
     print_table(("arm", "RMST", "HRT", "episodes"), rows)
-    _say_commands(campaign, {"report": page})
+    _say_commands(campaign, {"report": as_seen(page)})
 
 
 def _say_commands(campaign: Path, made: Mapping[str, str | Path]) -> None:
     """What was made, and the commands that look at the record."""
-    first, lab = next((campaign / "video").iterdir()), shlex.quote(str(campaign.parent.parent))
+    first, lab = next((as_seen(campaign) / "video").iterdir()), shlex.quote(str(as_seen(campaign.parent.parent)))
     for what, line in {
         **made,
         "all arms": f"labctl episodes {campaign.name} --lab {lab}",

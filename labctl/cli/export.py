@@ -38,7 +38,17 @@ if TYPE_CHECKING:
     from labctl.analysis.episodes_table.importing import Imported
     from labctl.exports.rrd import Drawing
 
-FORMATS = ("table", "episodes", "parquet", "mcap", "lerobot-v3", "lerobot-v2.1", "rrd", "rosbag2", "npz")
+FORMATS = (
+    "table",
+    "episodes",
+    "parquet",
+    "mcap",
+    "lerobot-v3",
+    "lerobot-v2.1",
+    "rrd",
+    "rosbag2",
+    "npz",
+)
 EPILOG = example(
     "labctl export first --to table --out operations.csv",
     "labctl export first --to episodes --out episodes.csv",

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         "labctl status first --hours",
         "labctl status first --page hours.html",
         "labctl status first --spans http://localhost:4318",
+        "OTEL_EXPORTER_OTLP_HEADERS=x-mlflow-experiment-id=0 labctl status first --spans http://localhost:5000",
     )
 )
 @campaign_argument(required=False)

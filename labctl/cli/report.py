@@ -115,9 +115,11 @@ def report(
     Of a folder that `labctl publish` wrote it is made anew from the record in it, and held against the one in it; two
     such folders of linked campaigns give the report of both, and the parts of a joint campaign the one of all cells.
     """
+    from labctl.analysis.report.report_folder import check_folder
     from labctl.cli.publishing.cells import are_of_cells, report_cells_published
     from labctl.cli.publishing.publish import is_published, report_published, report_two_published
 
+    check_folder(out)  # before minutes of work
     published = [name for name in what if is_published(name)]
     if published:
         _refuse_beside_published(published[0])

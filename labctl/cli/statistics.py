@@ -191,7 +191,8 @@ def _print_analysis(result: AnalysisResult) -> None:
     if pairs:
         level = numerals.confidence(result["alpha"])
         print_table(("pair", "verdict", f"time per item, ratio [{level} %, all pairs]", "p (Holm)"), pairs)
-        click.echo("± behind a p: its Monte-Carlo error, of random label swaps; another seed gives another p.")
+        if any("±" in p for *_, p in pairs):
+            click.echo("± behind a p: its Monte-Carlo error, of random label swaps; another seed gives another p.")
     for claim in (*claims(result, protocol=False), *anew_words.claims(result)):
         click.echo(claim.text)
     for warning in result["warnings"]:

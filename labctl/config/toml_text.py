@@ -69,6 +69,8 @@ class Document(Table):
 
 
 LARGEST = 2**53
+HEADS = {"protocol": "a protocol", "cell": "a cell", "fixture": "a fixture", "policy": "a policy card"}
+"""The table by which a kind of file is known, and what such a file is called."""
 D = TypeVar("D", bound=Document)
 
 
@@ -89,6 +91,8 @@ def parse(schema: type[D], text: str, where: str) -> D:
         raise InputError(text, where=where) from None
     if (at := _too_large(raw)) is not None:
         raise InputError(f"{_dotted(at)} is larger than any number means here", where=_place(where, text, at))
+    if other := _another_kind(schema, raw):
+        raise InputError(other[1], where=_place(where, text, (other[0],)))
     try:
         document = schema.model_validate(raw)
     except ValidationError as error:
@@ -98,6 +102,15 @@ def parse(schema: type[D], text: str, where: str) -> D:
         raise InputError(_complaint(schema, found), where=_place(where, text, at)) from None
     document._where, document._text = where, text
     return document
+
+
+def _another_kind(schema: type[Document], raw: Mapping[str, JsonValue]) -> tuple[str, str] | None:
+    """The table that makes a file one of another kind than is read, and that in words."""
+    wanted = next((head for head in HEADS if head in schema.model_fields), None)
+    found = next((head for head in HEADS if head in raw and head not in schema.model_fields), None)
+    if wanted is None or found is None or wanted in raw:
+        return None
+    return found, f"this file is {HEADS[found]}; give {HEADS[wanted]}, which has a table [{wanted}]"
 
 
 def _too_large(value: Json, at: Location = ()) -> Location | None:

@@ -7,6 +7,7 @@ May not: write, or open a folder that `guard` has not let pass.
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
@@ -90,7 +91,9 @@ def refuse_unless_it_holds(folder: Path, say: Callable[[str], None] = lambda lin
     """A published folder that holds. Raises BrokenRecord naming the first problem, and as `check_published`."""
     checked = check_published(folder, say=say)
     if checked.problems:
-        raise BrokenRecord(f"{checked.problems[0]}; nothing is shown of it; see: labctl verify {folder}")
+        raise BrokenRecord(
+            f"{checked.problems[0]}; nothing is shown of it; see: labctl verify {shlex.quote(str(folder))}"
+        )
     return checked
 
 

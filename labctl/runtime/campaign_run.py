@@ -20,7 +20,7 @@ from labctl.config.cell_schema import Setup
 from labctl.core.events import Kind
 from labctl.core.liveness import Liveness
 from labctl.core.published_state import PublishedState
-from labctl.core.trial import Phase, next_trial, tally
+from labctl.core.trial import Phase, next_trial
 from labctl.errors import BrokenRecord, InputError, MissingExtra, StateError, StorageError
 from labctl.logs import begin
 from labctl.plain import Json
@@ -39,7 +39,7 @@ from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.runtime.hosting.socket_folder import socket_folder
 from labctl.runtime.readiness import Readiness
-from labctl.runtime.runner import RunNode
+from labctl.runtime.runner import RunNode, none_left
 from labctl.runtime.seal import OwnSeal, joint_seal
 from labctl.runtime.startup_recovery import recover, seal_what_is_left, unsealed
 from labctl.software import collect_pins, of_the_lab
@@ -158,7 +158,7 @@ def nothing_left(campaign: Campaign, *, attended: bool) -> str:
         raise StateError(f"campaign {name} is {state.phase}; only an open one has trials to run")
     if next_trial(state) is not None or (attended and state.session is not None):
         return ""
-    return f"no trial of {name} is left to run: {tally(state)}; next: labctl close {name}"
+    return none_left(name, state)
 
 
 def _check_scores(campaign: Campaign, say: Say) -> None:

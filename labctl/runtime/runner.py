@@ -12,6 +12,7 @@ from functools import partial
 
 from labctl.bus import Message, Step
 from labctl.clock import MILLISECOND, SECOND
+from labctl.core.campaign_state import CampaignState
 from labctl.core.events import EndReason, Kind
 from labctl.core.interlock import Hold, Limits, Snapshot, holds
 from labctl.core.liveness import BEAT_LIMIT_NS, Liveness
@@ -307,6 +308,8 @@ class RunNode:
             raise Held(f"held: {held}; then go on with: labctl run {name}")
         if self._shutting_down:
             self._writer.say(f"stopped: {tally(self._writer.state)}; go on with: labctl run {name}")
+        else:
+            self._writer.say(none_left(name, self._writer.state))
         return not self._shutting_down
 
     def _leave_unattended(self, now_ns: int, step: Step) -> None:
@@ -381,3 +384,8 @@ MESSAGES = by_kind(
         on(Shutdown, RunNode._asked_to_leave),
     )
 )
+
+
+def none_left(name: str, state: CampaignState) -> str:
+    """What to say of a campaign without a trial to run."""
+    return f"no trial of {name} is left to run: {tally(state)}; next: labctl close {name}"

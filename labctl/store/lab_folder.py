@@ -5,6 +5,7 @@ May not: understand what a file says (`labctl.config` does), or write into a cam
 
 from __future__ import annotations
 
+import difflib
 import importlib.resources
 import json
 import os
@@ -231,8 +232,20 @@ def _campaign_folder(named: str | None, lab: Path | None) -> Path:
         if not known:
             raise InputError(f"{folder}: no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
         raise InputError(f"which campaign? {folder} has: {', '.join(path.name for path in known)}")
+    if (protocol := folder / "protocols" / f"{Path(named).name}.toml").is_file():
+        open_it = f"labctl open {shlex.quote(str(as_seen(protocol)))} --cell CELL.toml"
+        raise InputError(f"no campaign {named!r} in {folder} yet; its protocol is opened by: {open_it}")
     names = ", ".join(path.name for path in known) or "none yet"
-    raise InputError(f"no campaign {named!r} in {folder}; campaigns: {names}")
+    near = difflib.get_close_matches(named, [path.name for path in known], n=1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    raise InputError(f"no campaign {named!r} in {folder}{meant}; campaigns: {names}")
+
+
+def as_seen(path: Path) -> Path:
+    """From the folder in which a command is given, where it lies in there."""
+    with suppress(FileNotFoundError, ValueError):  # that folder is gone, or it lies elsewhere
+        return path.relative_to(Path.cwd())
+    return path
 
 
 def read_text(path: Path) -> str:

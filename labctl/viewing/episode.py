@@ -48,7 +48,8 @@ def find_episode(folders: Sequence[Path], episode: str) -> Path:
             if any(episode in trial.episodes for trial in campaign.state.trials.values()):
                 return folder
     looked = ", ".join(folder.name for folder in folders) or "this lab"
-    raise InputError(f"no episode {episode!r} in {looked}; list them with: labctl episodes CAMPAIGN")
+    one = folders[0].name if len(folders) == 1 else "CAMPAIGN"
+    raise InputError(f"no episode {episode!r} in {looked}; list them with: labctl episodes {one}")
 
 
 def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | None = None) -> EpisodeView:

@@ -28,8 +28,8 @@ RULES: dict[str, re.Pattern[str]] = {
     "a refusal without why": re.compile(r"\brefused$"),
     "a block that is counted from 0": re.compile(r"\bblock \{(?!.*\+ 1\})[^}]*\bblock\b[^}]*\}"),
     "a path in a command that a blank would break": re.compile(
-        r"(\bcd |\blabctl (new|show|open|doctor|teleop) ([^{};]* )?)\{(?!shlex\.quote)[^}]*"
-        r"\b(folder|path|save|file|out|parent|named)\b(?!\.name)[^}]*\}"
+        r"(\bcd |\blabctl (new|show|open|doctor|teleop|backup|restore) ([^{};]* )?)\{(?!shlex\.quote)[^}]*"
+        r"\b(folder|path|save|file|out|parent|named|backups)\b(?!\.name)[^}]*\}"
         r"|(--(lab|protocol) |\bchmod \d+ )\{(?!shlex\.quote|file\b|lab\b)[^}]*\}"
     ),
     # "3 of {n} episodes" is let pass, and so is what there cannot be one of; a count is said by plain.count

@@ -23,6 +23,7 @@ from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.franka.options import Fr3EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
+from labctl.drivers.sim.control_port import not_bound
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.errors import InputError
 from labctl.realtime import CONTROLLER, urgent
@@ -65,8 +66,7 @@ class Fr3:
             self._opened.callback(self._hand.close)
         except OSError as error:
             self.close()
-            why = f"{host}:{port} cannot be bound ({error.strerror}); another emulator runs there"
-            raise InputError(why) from error
+            raise not_bound(f"{host}:{port}", error) from error
         self._echo_ns, self._paced, self._ahead = round(options.echo_s * 1e9), options.paced, options.ahead
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
         self._late = 0

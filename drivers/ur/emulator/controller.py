@@ -17,6 +17,7 @@ from labctl.clock import MonotonicClock
 from labctl.config.cell_schema import Fixture
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
+from labctl.drivers.sim.control_port import not_bound
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.calibration import PRIMARY_PORT
 from labctl.drivers.ur.emulator.body import BITS, PLAYING, POWER_OFF, RUNNING, STOPPED, Body
@@ -122,9 +123,7 @@ class UrController:
             raise InputError(f"{host}: port {port} cannot be bound ({error.strerror}): {remedy}") from error
         except OSError as error:
             self.close()
-            raise InputError(
-                f"{host}: a port cannot be bound ({error.strerror}); another emulator runs there"
-            ) from error
+            raise not_bound(f"{host}: a port", error) from error
         self._period_ns = round(period * 1e9)
         self._script: ControlScript | None = None
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()

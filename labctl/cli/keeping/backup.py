@@ -5,6 +5,7 @@ May not: start anything in a restored lab, or write over one that is there.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,7 +94,7 @@ def _take(backups: Path, lab: Path | None, as_json: bool) -> None:
         click.echo(f"damaged, and kept so: {line}")
     for line in found.left_out:
         click.echo(f"left out: {line}")
-    click.echo(f"restore it with: labctl restore {backups} NEW-FOLDER")
+    click.echo(f"restore it with: labctl restore {shlex.quote(str(backups))} NEW-FOLDER")
 
 
 def _print_list(repository: Repository, as_json: bool) -> None:

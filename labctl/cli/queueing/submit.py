@@ -5,6 +5,7 @@ May not: send anything, know a lab's folder, or show a private key.
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import click
@@ -59,7 +60,7 @@ def key(key: Path, who: str, contact: str, as_json: bool) -> None:
         print_json({"schema": "labctl.key_made/1", "file": str(key), "table": str(table), "public": public})
         return
     click.echo(f"{key}: keep it; whoever has it signs in your name")
-    click.echo(f"{table}: give it to the lab, which adds it with: labctl queue trust {table.name}")
+    click.echo(f"{table}: give it to the lab, which adds it with: labctl queue trust {shlex.quote(table.name)}")
     click.echo(f"its first digits, to be compared: {public[:16]}")
 
 
@@ -126,6 +127,5 @@ def sign(
         made = {"file": str(out), "bytes": len(data), "lab": lab, "campaign": campaign, "expires": asked.expires}
         print_json({"schema": "labctl.request_made/1", **made})
         return
-    click.echo(
-        f"{out}: signed for {lab}, until {asked.expires}; the lab takes it in with: labctl queue submit {out.name}"
-    )
+    take = f"labctl queue submit {shlex.quote(out.name)}"
+    click.echo(f"{out}: signed for {lab}, until {asked.expires}; the lab takes it in with: {take}")

@@ -6,6 +6,7 @@ other parts.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,10 +69,11 @@ def refuse_unless_together(folders: Sequence[Path], say: Callable[[str], None] =
     found = check_together(folders, say=say)
     for part in found.parts:
         if part.checked.problems:
-            text = f"{part.checked.problems[0]}; nothing is shown of it; see: labctl verify {part.folder}"
+            look = f"labctl verify {shlex.quote(str(part.folder))}"
+            text = f"{part.checked.problems[0]}; nothing is shown of it; see: {look}"
             raise BrokenRecord(f"{part.name}: {text}")
     if found.problems:
-        all_ = " ".join(map(str, folders))
+        all_ = shlex.join(map(str, folders))
         raise BrokenRecord(f"{found.problems[0]}; nothing is shown of it; see: labctl verify {all_}")
     return found
 

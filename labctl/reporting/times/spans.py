@@ -6,18 +6,22 @@ May not: name an arm, or tell a trial's times, while arms are sealed: then each 
 
 Format: OTLP 1.x, JSON encoding (opentelemetry.io/docs/specs/otlp): ids in hex, whole numbers as text, times in ns
 since 1970 UTC. The same record gives the same ids, so that a collector that receives it twice stores it once.
+What a receiver wants beside it (a token; MLflow: an experiment) is in the variables that every exporter of
+OpenTelemetry reads (opentelemetry.io/docs/specs/otel/protocol/exporter): name=value, by commas, values percent-encoded.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from labctl.clock import SECOND, wall_ns
 from labctl.core.record import Record
@@ -28,6 +32,8 @@ from labctl.reporting.times.timeline import Stretch, timeline, trials_of
 from labctl.version import version
 
 PATH = "/v1/traces"
+HEADERS = ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "OTEL_EXPORTER_OTLP_HEADERS")  # the first that is set
+HEADER = re.compile(r"([A-Za-z0-9!#$%&'*+.^_`|~-]+)=([\x20-\x7e]*)")  # RFC 9110, 5.1 and 5.5, in ASCII
 PATIENCE_S = 30.0
 MOST_SAID = 200  # bytes of a refusal
 INTERNAL = 1  # SPAN_KIND_INTERNAL
@@ -70,22 +76,43 @@ def document(record: Record) -> bytes:
     return json.dumps(spans_of(record), ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def send(data: bytes, url: str) -> None:
-    """Give a document to a collector (OTLP over HTTP, port 4318 by custom). Raises InputError for what is no address,
-    Unreachable where it does not take it.
+def send(data: bytes, url: str, environment: Mapping[str, str] = os.environ) -> None:
+    """Give a document to a collector (OTLP over HTTP, port 4318 by custom). Raises InputError for what is no address
+    or no header, Unreachable where it does not take it.
     """
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InputError(f"{url} is no address of a collector; give http://HOST:4318, or a file")
     whole = url if parts.path not in ("", "/") else url.rstrip("/") + PATH
-    asked = urllib.request.Request(whole, data, {"Content-Type": "application/json"})
+    asked = urllib.request.Request(whole, data, {**_headers(environment), "Content-Type": "application/json"})
     try:
         with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
             answer.read(1 << 16)
     except (OSError, ValueError, OverflowError, HTTPException) as error:  # HTTPError is an OSError
-        said = _refusal(error) if isinstance(error, urllib.error.HTTPError) else in_words(error)
-        remedy = "is its OTLP/HTTP receiver on, and does it take JSON, as the OpenTelemetry Collector's does?"
+        said, remedy = in_words(error), "is its OTLP/HTTP receiver on?"
+        if isinstance(error, urllib.error.HTTPError):
+            said, remedy = _refusal(error), f"does it take JSON, and does {HEADERS[1]} name what it wants?"
+        elif isinstance(error, urllib.error.URLError) and isinstance(error.reason, OSError):
+            said = error.reason.strerror or in_words(error.reason)
         raise Unreachable(f"the collector at {whole} did not take it: {said}; {remedy}") from error
+
+
+def _headers(environment: Mapping[str, str]) -> dict[str, str]:
+    """What the variables add to a request. A value may be a token, and no message has it."""
+    found: dict[str, str] = {}
+    name = next((name for name in HEADERS if environment.get(name)), "")
+    for number, part in enumerate(environment.get(name, "").split(","), 1):
+        if not part.strip():
+            continue
+        key, equals, value = part.partition("=")
+        header = HEADER.fullmatch(f"{key.strip()}{equals}{unquote(value.strip())}")
+        if header is None:
+            raise InputError(
+                f"{name}: its part {number} is no header; give NAME=VALUE, several by commas, "
+                "and in a value %2C for a comma and no other letters than those of ASCII"
+            )
+        found[header[1]] = header[2]
+    return found
 
 
 def _refusal(error: urllib.error.HTTPError) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import stat
 from dataclasses import replace
@@ -163,6 +164,20 @@ def test_a_campaign_that_does_not_hold_is_kept_as_it_is_and_both_say_so(lab: Pat
     restored = restore(Repository(Path(backups)), Path(again))
     assert (Path(again) / journal.relative_to(lab)).read_bytes() == journal.read_bytes()
     assert not restored.whole
+
+
+def test_what_is_printed_to_be_typed_can_be_typed_whatever_the_folder_is_called(
+    lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "Läufe, it's all"
+    empty = Repository.made(tmp_path / "none yet", of=lab)
+    assert call(["restore", str(folder), str(tmp_path / "x")]) == 2
+    assert shlex.split(capsys.readouterr().err.split("with: ")[1]) == ["labctl", "backup", str(folder)]
+    assert call(["restore", str(empty.folder), str(tmp_path / "x")]) == 2
+    assert shlex.split(capsys.readouterr().err.split("with: ")[1]) == ["labctl", "backup", str(empty.folder)]
+    assert call(["backup", str(folder), "--lab", str(lab)]) == 0
+    said = capsys.readouterr().out.split("with: ")[1]
+    assert shlex.split(said) == ["labctl", "restore", str(folder), "NEW-FOLDER"]
 
 
 def test_links_and_environments_are_left_out_and_named(lab: Path, tmp_path: Path) -> None:

@@ -23,6 +23,12 @@ def finished(tmp_path):
     return folder
 
 
+def test_the_run_that_ends_the_last_trial_says_what_comes_next(tmp_path):
+    folder, said = make_campaign(tmp_path, ARMS, items=1, budget=2.0, arming=1.0).folder, []
+    assert run_campaign(folder, said.append, manual=True)
+    assert said[-1] == "no trial of trial-run is left to run: 2 scored, 0 not run; next: labctl close trial-run"
+
+
 @pytest.fixture
 def no_turn(monkeypatch):
     """Nothing turns and nobody is started: it would go on for ever."""

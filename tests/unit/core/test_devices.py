@@ -85,7 +85,8 @@ def test_every_driver_on_disk_has_a_name() -> None:
 
 def test_an_unknown_name_is_one_line_with_the_known_ones() -> None:
     with pytest.raises(
-        InputError, match=r"cell.toml:3: no driver named 'frnaka'; known drivers: emulated, faults, fran"
+        InputError,
+        match=r"cell.toml:3: no driver named 'frnaka'; did you mean 'franka'\?; known drivers: emulated, fa",
     ):
         load("frnaka", {}, where="cell.toml:3")
     for name in (".arm", "..", "no_such.arm:build"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,9 @@ import pytest
 from labctl.cli import call
 from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
+from labctl.errors import InputError
 from labctl.reporting.times.hours import hours
-from labctl.reporting.times.spans import spans_of
+from labctl.reporting.times.spans import send, spans_of
 from labctl.store.journal import events_of
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "docs/published/simulated-cell/campaigns/simulated-cell"
@@ -60,19 +61,23 @@ def test_while_arms_are_sealed_finished_blocks_are_told_as_wholes_and_no_arm_at_
 
 
 @pytest.fixture
-def collector() -> Iterator[tuple[str, list[tuple[str, str, bytes]]]]:
+def headers() -> list[Mapping[str, str]]:
+    return []
+
+
+@pytest.fixture
+def collector(headers: list[Mapping[str, str]]) -> Iterator[tuple[str, list[tuple[str, str, bytes]]]]:
     taken: list[tuple[str, str, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             data = self.rfile.read(int(self.headers["Content-Length"]))
+            headers.append(self.headers)
             taken.append((self.path, self.headers["Content-Type"], data))
             self.send_response(200 if self.path == "/v1/traces" else 400)
             self.end_headers()
-            if self.path != "/v1/traces":  # as the receiver of MLflow 3 says it (mlflow/server/otel_api.py)
-                self.wfile.write(
-                    b'{"detail":"Invalid Content-Type: application/json.\nExpected: application/x-protobuf"}'
-                )
+            if self.path != "/v1/traces":  # as MLflow 3.17.2 says what it wants
+                self.wfile.write(b'{"detail":[{"type":"missing","loc":["header",\n"x-mlflow-experiment-id"]}]}')
 
         def log_message(self, format: str, *args: object) -> None:
             pass
@@ -95,7 +100,28 @@ def test_a_collector_is_given_what_a_file_has_and_one_that_refuses_is_named(
     assert f"sent to {url}" in capsys.readouterr().out
     assert call(["status", str(EXAMPLE), "--spans", f"{url}/elsewhere"]) == 69
     said = capsys.readouterr().err
-    assert "did not take it: status 400 (" in said and "Expected: application/x-protobuf" in said
-    assert "does it take JSON" in said and said.count("\n") == 1
+    assert "did not take it: status 400 (" in said and '"header", "x-mlflow-experiment-id"' in said
+    assert "does it take JSON, and does OTEL_EXPORTER_OTLP_HEADERS name what it wants?" in said
+    assert said.count("\n") == 1
+    assert call(["status", str(EXAMPLE), "--spans", "http://127.0.0.1:9"]) == 69
+    assert "did not take it: Connection refused; is its OTLP/HTTP receiver on?\n" in capsys.readouterr().err
     assert call(["status", str(EXAMPLE), "--spans", "ftp://host"]) == 2
     assert call(["status", "--spans", str(file)]) == 2
+
+
+def test_a_collector_is_told_the_headers_that_every_exporter_reads(
+    collector: tuple[str, list[tuple[str, str, bytes]]], headers: list[Mapping[str, str]]
+) -> None:
+    both = {"OTEL_EXPORTER_OTLP_HEADERS": "x-mlflow-experiment-id=0, authorization = Basic%20a%2Cb==,"}
+    send(b"{}", collector[0], both)
+    assert (headers[-1]["x-mlflow-experiment-id"], headers[-1]["authorization"]) == ("0", "Basic a,b==")
+    send(b"{}", collector[0], both | {"OTEL_EXPORTER_OTLP_TRACES_HEADERS": "content-type=text/plain,a=1"})
+    assert headers[-1]["a"] == "1" and "authorization" not in headers[-1], "those of traces stand instead of the others"
+    assert headers[-1].get_all("content-type") == ["application/json"]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("wrong", ["secret", "a b=secret", "=secret", "a=secret%0d%0aHost: x", "a=secret%C3%A4"])
+def test_what_is_no_header_is_refused_and_not_repeated(wrong: str) -> None:
+    with pytest.raises(InputError, match=r"OTEL_EXPORTER_OTLP_HEADERS: its part 2 is no header") as found:
+        send(b"{}", "http://127.0.0.1:9", {"OTEL_EXPORTER_OTLP_HEADERS": f"x=1,{wrong}"})
+    assert "secret" not in str(found.value) and "\n" not in str(found.value)

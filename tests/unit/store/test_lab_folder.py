@@ -76,8 +76,19 @@ def test_an_unknown_or_ambiguous_campaign_lists_what_there_is(lab: Path):
     campaign(lab, "second")
     with pytest.raises(InputError, match="first, second"):
         campaign_folder(None, lab)
-    with pytest.raises(InputError, match=r"no campaign 'frist'.*first, second"):
+    with pytest.raises(InputError, match=r"no campaign 'frist'.*; did you mean 'first'\?; campaigns: first, second"):
         campaign_folder("frist", lab)
+
+
+def test_a_protocol_that_was_not_opened_yet_is_named_with_the_verb_that_opens_it(
+    lab: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (lab / "protocols/third.toml").touch()
+    with pytest.raises(InputError, match=rf"yet; its protocol is opened by: labctl open {lab}/protocols/third.toml "):
+        campaign_folder("third", lab)
+    monkeypatch.chdir(lab)
+    with pytest.raises(InputError, match=r": labctl open protocols/third.toml --cell CELL.toml$"):
+        campaign_folder("third", lab)
 
 
 @pytest.mark.parametrize("named", ["campaigns/open/journal.db", "campaigns"])

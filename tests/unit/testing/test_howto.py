@@ -113,8 +113,11 @@ def test_the_changes_of_a_page_work_as_they_stand(pages: tuple[str, ...], tmp_pa
     changed_copy(pages, tmp_path)
     tested = [file for page in pages for file in files_of(PAGES / page) if file.startswith("test_")]
     assert len(tested) == len(pages)
-    (tmp_path / "pytest.ini").write_text("[pytest]\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tested]
+    (tmp_path / "pytest.ini").write_text("[pytest]\naddopts = --import-mode=importlib\n")  # as labctl's own tests
+    shutil.copy(ROOT / "pyproject.toml", tmp_path)
     path = {**os.environ, "PYTHONPATH": os.pathsep.join((str(tmp_path), str(ROOT / "tests")))}
-    done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0 and "passed" in done.stdout, done.stdout + done.stderr
+    commands = (("pytest", "-q", "-p", "no:cacheprovider", *tested), ("ruff", "format", "."), ("ruff", "check", "."))
+    for words in commands:
+        command = [sys.executable, "-m", *words]
+        done = subprocess.run(command, cwd=tmp_path, env=path, capture_output=True, text=True, timeout=200)
+        assert done.returncode == 0, done.stdout + done.stderr

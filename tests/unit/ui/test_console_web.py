@@ -176,5 +176,11 @@ def test_a_host_that_is_no_one_address_is_refused_in_one_line(host, said, tmp_pa
 
 
 def test_an_address_that_this_computer_does_not_have_is_refused_in_one_line():
-    with pytest.raises(InputError, match=r"--host 192\.0\.2\.7 --port 9090 cannot be served on"):  # RFC 5737
-        free_port("192.0.2.7", 9090)
+    with pytest.raises(
+        InputError, match=r"--host 192\.0\.2\.7 --port 9090 cannot .*; give another --host$"
+    ):  # RFC 5737
+        free_port("192.0.2.7", 9090)  # RFC 5737
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        with pytest.raises(InputError, match=rf"--port {port} cannot be served on \(Address .*; give another --port$"):
+            free_port("127.0.0.1", port)
