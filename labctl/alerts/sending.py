@@ -13,31 +13,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
 from email.message import EmailMessage
-from functools import cache
-from http.client import HTTPException, HTTPMessage
-from typing import IO
+from http.client import HTTPException
 
 from labctl.alerts.watch import Alert
 from labctl.config.alerts import AlertsTable, EmailTable, PostTable
 from labctl.errors import InputError, StateError
+from labctl.requesting import answer_of
 
 URGENT = {"stop": "urgent", "fault": "urgent", "hold": "high"}  # ntfy's priorities; "default" for the others
 Send = Callable[[Alert], None]
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A token goes to the server that was named, and to no other."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
-
-
-@cache
-def _opener() -> urllib.request.OpenerDirector:
-    """Made once: it reads the machine's certificates, 25 ms of CPU."""
-    return urllib.request.build_opener(_NoRedirect)
 
 
 def ways(table: AlertsTable, environment: Mapping[str, str]) -> dict[str, Send]:
@@ -77,7 +61,7 @@ def _post(address: str, body: bytes, headers: Mapping[str, str], token: str | No
     bearer = {"Authorization": f"Bearer {token}"} if token else {}
     try:
         request = urllib.request.Request(address, data=body, headers={**headers, **bearer}, method="POST")
-        with _opener().open(request, timeout=timeout_s) as answer:
+        with answer_of(request, timeout_s) as answer:
             answer.read(1024)
     except urllib.error.HTTPError as error:
         error.close()  # it holds the connection

@@ -15,35 +15,19 @@ import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from http.client import HTTPException, HTTPMessage
-from typing import IO
+from http.client import HTTPException
 
 import numpy as np
 
 from labctl.checks.questions import Question
 from labctl.errors import DeviceLost, InputError
+from labctl.requesting import answer_of
 
 ANSWER_S = 60.0
 LARGEST = 1 << 20  # bytes of an answer, of which one text is read
 TOKENS = 16
 LETTER = re.compile(r"\b(?:[B-HJ-Z]|[AI](?!['’ ][a-z]))\b")  # by itself, and neither "a robot" nor "I think"
 PATH = "/chat/completions"
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Pictures go to the server that was named, and to no other."""
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> None:
-        return None
-
-
-@cache
-def _opener() -> urllib.request.OpenerDirector:
-    """Made once: it reads the machine's certificates, 25 ms of CPU."""
-    return urllib.request.build_opener(_NoRedirect)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +69,7 @@ class Planner:
             {"Content-Type": "application/json", **({"Authorization": f"Bearer {self.key}"} if self.key else {})},
         )
         try:
-            with _opener().open(request, timeout=ANSWER_S) as answer:
+            with answer_of(request, ANSWER_S) as answer:
                 return str(json.loads(answer.read(LARGEST))["choices"][0]["message"]["content"])
         except (OSError, HTTPException) as error:
             refused = isinstance(error, urllib.error.HTTPError)

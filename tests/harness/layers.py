@@ -18,6 +18,7 @@ BASE = (
     "loopback",
     "extras",
     "realtime",
+    "requesting",
     "rotations",
     "streams",
     "times",

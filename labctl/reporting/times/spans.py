@@ -29,6 +29,7 @@ from labctl.errors import InputError, Unreachable, in_words
 from labctl.plain import Json
 from labctl.reporting.times.hours import hours
 from labctl.reporting.times.timeline import Stretch, timeline, trials_of
+from labctl.requesting import answer_of
 from labctl.version import version
 
 PATH = "/v1/traces"
@@ -86,7 +87,7 @@ def send(data: bytes, url: str, environment: Mapping[str, str] = os.environ) -> 
     whole = url if parts.path not in ("", "/") else url.rstrip("/") + PATH
     asked = urllib.request.Request(whole, data, {**_headers(environment), "Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
+        with answer_of(asked, PATIENCE_S) as answer:
             answer.read(1 << 16)
     except (OSError, ValueError, OverflowError, HTTPException) as error:  # HTTPError is an OSError
         said, remedy = in_words(error), "is its OTLP/HTTP receiver on?"
