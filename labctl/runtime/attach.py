@@ -255,6 +255,6 @@ def is_there(pid: int) -> bool:
     except PermissionError:
         return True
     try:  # one that has ended is listed until its parent, such as this console, has asked how
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return True

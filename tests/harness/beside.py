@@ -29,7 +29,7 @@ def used_s(root: int, proc: Path = PROC) -> float:
     used: dict[int, int] = {}
     for path in proc.glob("[0-9]*/stat"):
         try:
-            fields = path.read_text().rpartition(")")[2].split()
+            fields = path.read_text("utf-8", "replace").rpartition(")")[2].split()  # a name is any bytes
         except OSError:  # it ended meanwhile
             continue
         pid = int(path.parent.name)

@@ -28,7 +28,7 @@ def family(pid: int) -> list[int]:
     found = [pid]
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            parent = int(path.read_text("utf-8", "replace").rpartition(")")[2].split()[1])
         except OSError:
             continue  # it ended while it was looked at
         if parent == pid:

@@ -156,7 +156,7 @@ def family(parent: int) -> list[int]:
     found = [parent]
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
-            if int(path.read_text().rpartition(")")[2].split()[1]) == parent:
+            if int(path.read_text("utf-8", "replace").rpartition(")")[2].split()[1]) == parent:
                 found.append(int(path.parent.name))
         except OSError:
             continue  # it ended while it was looked at

@@ -27,7 +27,7 @@ def process(proc: Path, pid: int, parent: int, *ticks: int) -> None:
     """As proc_pid_stat(5) has it: its name may hold anything; user, system, and of children that have ended."""
     (proc / str(pid)).mkdir(exist_ok=True)
     fields = ["S", str(parent), *["0"] * 9, *map(str, ticks), "20"]
-    (proc / str(pid) / "stat").write_text(f"{pid} (a ) b) {' '.join(fields)}\n")
+    (proc / str(pid) / "stat").write_bytes(f"{pid} (a ) \xff) {' '.join(fields)}\n".encode("latin-1"))
 
 
 @pytest.fixture
