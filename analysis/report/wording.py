@@ -220,9 +220,10 @@ def _open(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
 
     where = f" in {these}" if (these := cell_words.in_these(result)) else ""
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
+    intervals = any(pair.get("log_rmst_ratio_adjusted_ci") for pair in pairs)
+    held = f"; intervals {at_once(pairs, result)}" if intervals else ""
     return (
-        f"Not resolved at this N{where}: {'; '.join(map(one, pairs))}; intervals {at_once(pairs, result)}. {question}: "
-        "the data do not rank the arms."
+        f"Not resolved at this N{where}: {'; '.join(map(one, pairs))}{held}. {question}: the data do not rank the arms."
         f"{few(pairs, result)}"
     )
 

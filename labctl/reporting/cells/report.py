@@ -7,6 +7,7 @@ report of one campaign does.
 from __future__ import annotations
 
 import os
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -257,8 +258,8 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "notes": [
             *_each(cells, [part.published.lines() for part in parts]),
             f"One campaign in {len(names)} cells ({', '.join(names)}) under one sealed schedule; "
-            "each cell has a chain of its own, and each was verified by itself: labctl joint verify holds them against "
-            "the seal host.",
+            "each cell has a chain of its own, and each was verified by itself. They are held against the seal host, "
+            f"there, by: labctl joint verify {shlex.quote(first.joint['name'])}",
         ],
     }
     return lab

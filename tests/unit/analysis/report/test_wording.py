@@ -138,6 +138,11 @@ def test_open_pairs_are_open_questions_with_their_effect_and_n():
     assert "open question" in claim.text
 
 
+def test_an_open_pair_without_an_interval_claims_none():
+    text = wording.summary(result(pair(1.0, "not resolved at this N", 0.0, log_rmst_ratio_adjusted_ci=None)))[0].text
+    assert "interval" not in text and text.endswith("the data do not rank the arms.")
+
+
 def test_without_pairs_the_report_says_that_it_ranks_nothing():
     (claim,) = wording.summary(result())
     assert "does not rank" in claim.text
