@@ -165,7 +165,6 @@ LISTED: dict[str, dict[str, str]] = {
         "write_bugreport: read_text": "the cell's and the lab's settings",
     },
     "labctl/checks/telling_words.py": {"telling_words: Ledger.open": "names of arms, to take them out of texts"},
-    "labctl/checks/planner.py": {"_ask: open": "an answer over HTTP"},
     "labctl/reporting/measured_report.py": {"asked_of: load_photo": "as above; the report was verified"},
     "labctl/reporting/interim_look.py": {"take_look: open_all": "journal and seal were verified; one word is shown"},
     "labctl/checks/offline_frames.py": {"_pictures: read_frames": "of `screen`, which has verified it"},
