@@ -334,6 +334,7 @@ def _run_live(
         nodes: list[Node] = [run] if attended else [run, build_node("operator", spec)]
         lease = terms_of(campaign.cell.lease)
         host = ProcessHost(nodes, sockets, clock, cameras=tuple(camera_names(spec.cell)), lease=lease)
+        host.heed_signals()
         with _contact(campaign, {"sockets": str(sockets)}):
             if attended:
                 tell(f"waiting for a console: labctl console {campaign.folder.name}")

@@ -257,7 +257,7 @@ class ProcessHost:
         """Step until a signal that ends processes or the parent's death, then let the nodes finish for at most
         LINGER_NS. others: the processes beside this one, which do what a node here asks of "@host".
         """
-        on_signals(lambda asked: self.end() if asked.kind == Shutdown.KIND else self._put(asked.to, asked))
+        self.heed_signals()
         if self._main != "run":
             self._mailroom.send(Hello(os.getpid()).to("run", sender=self._main))
         if self._keeper is not None:
@@ -274,6 +274,12 @@ class ProcessHost:
             self._mailroom.close()
             self._wake_in.close()
             self._wake_out.close()
+
+    def heed_signals(self) -> None:
+        """From now on a signal that ends processes ends this one in order, before its nodes step too. Whoever can be
+        found by others heeds them first.
+        """
+        on_signals(lambda asked: self.end() if asked.kind == Shutdown.KIND else self._put(asked.to, asked))
 
     def end(self) -> None:
         """Ask every node to finish."""

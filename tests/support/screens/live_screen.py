@@ -46,4 +46,4 @@ class Screen:
         return self.order("start")
 
     def until(self, what: str, **wanted: Any) -> None:
-        wait_for(what, lambda: all(self.look().get(key) == value for key, value in wanted.items()))
+        wait_for(what, lambda: self.look() and all(self.state.get(key) == value for key, value in wanted.items()))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import zmq
 from labctl.bus import Message, Step, Work, decode, encode
 from labctl.clock import SECOND, MonotonicClock
 from labctl.runtime.hosting import transport
+from labctl.runtime.hosting.ending import ENDING, LEAVE
 from labctl.runtime.hosting.transport import PREVIEWS, Mailroom, ProcessHost, endpoint
 
 PICTURE = np.zeros((240, 320, 3), np.uint8)
@@ -142,6 +144,35 @@ def test_calls_that_never_return_take_nobodys_place(tmp_path: Path) -> None:
     ProcessHost([node], tmp_path, MonotonicClock()).run()
     never.set()
     assert node.answers == ["done"]
+
+
+class Ended:
+    """A node that is finished when it is asked to."""
+
+    name, topics, finished = "run", (), False
+
+    def step(self, now_ns: int, inbox: list[Message]) -> Step:
+        self.finished = any(message.kind == "shutdown" for message in inbox)
+        return Step()
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """Those of this process, put back."""
+    before = {number: signal.getsignal(number) for number in (*ENDING, LEAVE)}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+def test_a_signal_that_comes_before_a_run_begins_to_step_ends_it_in_order(tmp_path: Path, handlers: None) -> None:
+    """It killed the run, whose contact for others was left, in the moment between the two (seen on a busy machine)."""
+    node = Ended()
+    host = ProcessHost([node], tmp_path, MonotonicClock())
+    host.heed_signals()
+    signal.raise_signal(signal.SIGTERM)
+    host.run()
+    assert node.finished
 
 
 class Lid(MonotonicClock):
