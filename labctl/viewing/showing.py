@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -81,6 +82,7 @@ def write(views: Sequence[EpisodeView], path: Path) -> Made:
 @contextmanager
 def workshop() -> Iterator[Path]:
     """A folder for what the viewer needs, gone afterwards. SIGTERM inside ends in order, like Ctrl-C."""
+    _asked.clear()
     before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         with tempfile.TemporaryDirectory(prefix="labctl-show-") as name:
@@ -89,7 +91,12 @@ def workshop() -> Iterator[Path]:
         signal.signal(signal.SIGTERM, before)
 
 
+_asked = threading.Event()
+"""That SIGTERM came: what its handler raises is lost where Python ignores exceptions, as in a finaliser."""
+
+
 def _interrupt(number: int, frame: object) -> None:
+    _asked.set()
     raise KeyboardInterrupt
 
 
@@ -102,7 +109,7 @@ def show_page(files: Sequence[Path], folder: Path, port: int | None, say: Say) -
         say(f"open {viewer.page(*ports)}")
         say("Ctrl-C ends it")
         try:
-            viewer.outcome(child, folder)
+            viewer.outcome(child, folder, _asked.is_set)
         except KeyboardInterrupt:
             say("ended")
 
@@ -113,7 +120,7 @@ def show_window(files: Sequence[Path], folder: Path) -> None:
 
     with viewer.window(files, folder) as child:
         try:
-            viewer.outcome(child, folder)
+            viewer.outcome(child, folder, _asked.is_set)
         except KeyboardInterrupt:
             return
 
@@ -137,7 +144,7 @@ def show_live(campaign_folder: Path, folder: Path, *, web: bool, port: int | Non
                 if web:
                     say(f"open {viewer.page(*ports)}")
                 _draw_live(campaign_folder, ear, child, viewer.data_url(ports[1]), say)
-                viewer.outcome(child, folder)
+                viewer.outcome(child, folder, _asked.is_set)
             except KeyboardInterrupt:
                 say("ended")
     finally:

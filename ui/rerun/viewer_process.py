@@ -17,7 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import which
@@ -28,6 +28,7 @@ from labctl.ui.rerun.viewer_page import LOOPBACK, handed_on
 
 READY_NS = 20 * SECOND
 STOP_S = 3.0
+LOOK_S = 1.0  # so often whoever waits for a viewer looks whether it was asked to end
 _COLOURS = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _ENDS_WITH_PARENT = 1  # PR_SET_PDEATHSIG of prctl(2)
 
@@ -211,7 +212,14 @@ def last_line(text: str) -> str:
     return (errors or lines or ["it said nothing"])[-1]
 
 
-def outcome(viewer: subprocess.Popen[bytes], folder: Path) -> None:
-    """Wait until a viewer's window is closed. Raises LabctlError when it failed instead."""
-    if viewer.wait():
+def outcome(viewer: subprocess.Popen[bytes], folder: Path, asked: Callable[[], bool] = lambda: False) -> None:
+    """Wait until a viewer's window is closed. asked: whether this process is to end, for a signal whose exception was
+    lost. Raises KeyboardInterrupt then, LabctlError when the viewer failed.
+    """
+    while viewer.poll() is None:
+        if asked():
+            raise KeyboardInterrupt
+        with suppress(subprocess.TimeoutExpired):
+            viewer.wait(LOOK_S)
+    if viewer.returncode:
         raise LabctlError(f"the viewer ended by itself: {last_line(log_of(folder))}; try --web, or --save FILE.rrd")

@@ -53,6 +53,13 @@ def test_a_viewer_that_fails_says_why_in_one_line(viewer, tmp_path):
     assert "ERROR no graphics card" in text and "--web" in text and "\x1b" not in text and "\n" not in text
 
 
+def test_who_waits_for_a_viewer_ends_by_a_signal_whose_exception_was_lost(viewer, tmp_path):
+    """It waited for ever beside a viewer that went on: Python ignores what is raised in a finaliser."""
+    viewer("import signal; signal.pause()")
+    with viewer_process.window([], tmp_path) as child, pytest.raises(KeyboardInterrupt):
+        viewer_process.outcome(child, tmp_path, lambda: True)
+
+
 def test_a_page_whose_viewer_dies_is_refused_with_its_words(viewer, tmp_path):
     viewer("import sys; sys.exit('Error: port is taken')")
     with (
