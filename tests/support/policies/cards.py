@@ -46,7 +46,7 @@ resize = "pad"
 def card_toml(dialect: str = "openpi", **given: Any) -> str:
     """The text of a card that asks for joint positions; `given` fills its blanks (see CARD)."""
     blanks: dict[str, Any] = {"prefix": "observation/", "inputs": "", "action": "", "timing": "", "server": ""}
-    blanks |= {"execute": 4, "rate": 20.0, "deadline": 2.0, "late": "hold", "give_up": 4.0, "ready": 20.0}
+    blanks |= {"execute": 4, "rate": 20.0, "deadline": 2.0, "late": "hold", "give_up": 4.0, "ready": 120.0}
     if dialect == "gr00t":
         blanks |= {"prefix": "state.", "action": 'keys = ["joint_position", "gripper_position"]'}
     if dialect == "roboarena":
