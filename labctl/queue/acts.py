@@ -189,7 +189,7 @@ def enter(lab: Path, id: str, protocol: Path, clock: Clock, who: str) -> tuple[s
     """Write an approved submission into a protocol as an arm, under the name that was sealed, with its card beside it;
     that name. Written twice, as after a kill, it is there once.
 
-    Raises StateError, InputError: nothing is half written.
+    Raises StateError, InputError: nothing is half written. One that expired since it was approved is not written.
     """
     with book.writing(lab, "arm", clock, who) as writer:
         may(writer.queue.submission(id), Did.ARM_WRITTEN)
@@ -198,6 +198,7 @@ def enter(lab: Path, id: str, protocol: Path, clock: Clock, who: str) -> tuple[s
         read_keys(lab).known(sealed.key, f"submission {id}")
         plan = read_plan(protocol)
         if all(arm.name != sealed.alias for arm in plan.protocol.arm):
+            sealed.asked.check_when(clock.anchor().wall, f"submission {id}")
             endpoint = sealed.asked.endpoint or str(found.sealed(id, "dry-run")["endpoint"])
             _write_arm(protocol, sealed, endpoint)
         name = plan.protocol.protocol.name

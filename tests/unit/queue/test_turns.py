@@ -136,6 +136,23 @@ def test_a_key_that_was_revoked_after_the_approval_makes_no_arm(theirs: Outside)
     assert protocol.read_bytes() == before
 
 
+def test_an_approved_request_that_is_over_makes_no_arm_and_an_arm_that_is_there_stays_one(theirs: Outside) -> None:
+    """Approved in time and forgotten, one was made an arm after its sender had said that it holds no more."""
+    id, late, protocol = theirs.taken_in(days=1), theirs.taken_in(days=1), theirs.lab / "protocols/p.toml"
+    for each in (id, late):
+        passed(theirs, each)
+        acts.approve(theirs.lab, each, "it fits", theirs.clock, WHO)
+    make_campaign(theirs.lab)
+    acts._write_arm(protocol, acts.sealed_of(book.read(theirs.lab), id), "wss://gnu.okapi.example:8443")  # then killed
+    before = protocol.read_bytes()
+    theirs.clock.sleep_until(3 * 86_400 * 10**9)
+    with pytest.raises(StateError, match="expired"):
+        acts.enter(theirs.lab, late, protocol, theirs.clock, WHO)
+    acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
+    assert protocol.read_bytes() == before
+    assert book.read(theirs.lab).queue.submission(id).step == Step.ENTERED
+
+
 def test_an_arm_is_written_once_though_its_writer_was_killed_before_the_entry(theirs: Outside) -> None:
     make_campaign(theirs.lab)
     id, protocol = theirs.taken_in(), theirs.lab / "protocols/p.toml"
