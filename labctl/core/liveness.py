@@ -16,6 +16,8 @@ from labctl.messages.processes import Beats
 from labctl.messages.sensing import SensorState
 
 BEAT_LIMIT_NS = 1500 * MILLISECOND
+# A policy in the controller's own process may hold its interpreter while it loads: a library of some GB from a disk.
+LOADING_NS = 60 * SECOND
 CLIP_NS = SECOND
 LOOP_STOOD_NS = SECOND  # between two turns of the run's loop: it, not its nodes, was away
 START_NS = 20 * SECOND  # from the start of a process to what its device gives first: libraries, and connecting
@@ -30,6 +32,7 @@ class Liveness:
     asked: dict[str, int] = field(default_factory=dict[str, int])
     began: dict[str, int] = field(default_factory=dict[str, int])  # when a process was started last
     deaths: dict[str, int] = field(default_factory=dict[str, int])
+    loaded: bool = False  # the controller has said that it is ready
     obs_ns: int | None = None
     mode: str = "idle"
     mode_reason: str = ""
@@ -53,6 +56,10 @@ class Liveness:
         if sent.clipped:
             self.clipped, self.clipped_ns = sent.clipped, now_ns
         self._beat("arm", now_ns)
+
+    def readied(self) -> None:
+        """The controller says that what drives the robot is loaded and warm."""
+        self.loaded = True
 
     def sees(self, sent: CameraState) -> None:
         """A camera says whether it gives pictures."""
@@ -94,6 +101,8 @@ class Liveness:
         self.sensed.pop(name, None)
         if name == "arm":
             self.obs_ns = None
+        if name == "controller":
+            self.loaded = False
 
     def alive(self, name: str) -> bool:
         return name in self.beats
@@ -114,10 +123,14 @@ class Liveness:
 
     def silent(self, now_ns: int) -> list[str]:
         """Nodes that were there and have not been heard for too long: hung or dying. One whose device has not given
-        anything yet connects to it, which its node may wait for, and has the time that a start has.
+        anything yet connects to it, which its node may wait for, and has the time that a start has. A controller that
+        is not ready drives nothing, and its trial waits no longer than `arming_s`.
         """
-        late = (name for name, heard in self.beats.items() if now_ns - heard > BEAT_LIMIT_NS)
+        late = (name for name, heard in self.beats.items() if now_ns - heard > self._limit_ns(name))
         return sorted(name for name in late if self._gives(name) or not self._begins(name, now_ns))
+
+    def _limit_ns(self, name: str) -> int:
+        return LOADING_NS if name == "controller" and not self.loaded else BEAT_LIMIT_NS
 
     def _begins(self, name: str, now_ns: int) -> bool:
         """Whether a node's process was started not long ago."""

@@ -174,6 +174,7 @@ class PracticeNode:
 
     def _hand_ready(self, sent: Ready, now_ns: int, step: Step) -> None:
         self._ready = True
+        self._liveness.readied()
 
     def _note_reason(self, sent: Failing, now_ns: int, step: Step) -> None:
         self._failing[sent.name] = sent.reason

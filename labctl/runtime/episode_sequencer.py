@@ -97,6 +97,7 @@ class EpisodeSequencer:
         if private and not rollout.ready:
             self._writer.ledger.seal_value(rollout.episode, "start_up", private)
         rollout.ready = True
+        self._liveness.readied()
 
     def _go(self, sent: driving.Go, now_ns: int, step: Step) -> None:
         go_ns = int(sent.go_ns)

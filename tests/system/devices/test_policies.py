@@ -245,6 +245,33 @@ def test_a_server_that_labctl_starts_is_gone_after_its_trial(tmp_path: Path) -> 
     socket.create_server(("127.0.0.1", port)).close()  # raises if anybody still listens there
 
 
+# A policy in the controller's own process, whose library holds the interpreter while it is loaded.
+HOLDING = """
+import ctypes
+from support.policies.policy_servers import hold
+
+ctypes.PyDLL(None).usleep(4_000_000)
+act = hold
+"""
+
+
+@pytest.mark.real_time
+def test_a_policy_that_holds_its_process_while_it_loads_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was not heard for 1.5 s and killed, "no heartbeat", in each of its trials."""
+    (tmp_path / "holding_lab.py").write_text(HOLDING)
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{TESTS}")
+    one = arm(tmp_path, "one", "", "callable")
+    one["options"] = {"card": "cards/one.toml", "function": "holding_lab:act"}
+    folder = make_campaign(tmp_path, [one, {**one, "name": "two"}], live=True, budget=1.0, cell=NEVER_HELD).folder
+    with running(folder, tmp_path / "run.log") as run:
+        assert end_of(run) == 0, (tmp_path / "run.log").read_text()
+    ended = of_kind(folder, Kind.EPISODE_ENDED)
+    assert [event.body["reason"] for event in ended] == ["budget", "budget"], failures(folder)
+    assert not of_kind(folder, Kind.EPISODE_VOIDED)
+
+
 def test_what_a_cell_could_not_run_is_refused_when_the_campaign_is_opened(tmp_path: Path) -> None:
     wrong = arm(tmp_path, "wrong", "http://127.0.0.1:80")
     with pytest.raises(InputError) as caught:

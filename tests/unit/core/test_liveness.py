@@ -3,7 +3,7 @@
 import pytest
 
 from labctl.clock import SECOND
-from labctl.core.liveness import BEAT_LIMIT_NS, NO_PICTURE_YET, START_NS, Liveness
+from labctl.core.liveness import BEAT_LIMIT_NS, LOADING_NS, NO_PICTURE_YET, START_NS, Liveness
 from labctl.messages.motion import Obs
 from labctl.messages.pictures import CameraState
 from labctl.messages.processes import Beats
@@ -111,6 +111,17 @@ def test_one_that_has_given_something_is_silent_after_the_limit_however_young_it
     assert sensor.silent(SECOND + BEAT_LIMIT_NS + 1) == ["sensor:force"]
 
 
-@pytest.mark.parametrize("name", ["recorder", "controller"])
-def test_one_without_a_device_is_silent_after_the_limit(name: str) -> None:
-    assert began(name).silent(SECOND + BEAT_LIMIT_NS + 1) == [name]
+def test_one_without_a_device_is_silent_after_the_limit() -> None:
+    assert began("recorder").silent(SECOND + BEAT_LIMIT_NS + 1) == ["recorder"]
+
+
+def test_a_controller_may_be_silent_while_it_loads_and_not_once_it_is_ready() -> None:
+    """A policy that held its process for 3 s while it loaded was "no heartbeat" in each of its trials."""
+    made = began("controller")
+    assert made.silent(SECOND + LOADING_NS) == []
+    assert made.silent(SECOND + LOADING_NS + 1) == ["controller"]
+    made.readied()
+    assert made.silent(SECOND + BEAT_LIMIT_NS + 1) == ["controller"]
+    made.gone("controller")
+    made.greeted("controller", 0)
+    assert made.silent(LOADING_NS) == [], "the next trial's loads anew"
