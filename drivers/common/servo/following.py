@@ -1,6 +1,7 @@
 """Does a robot go where it is sent? Whichever way setpoints are handed over, its joints stay near what was given.
 
-May not: stop anything, or know a client. Time is the device's own: an emulator on a busy machine lags by the host's.
+May not: stop anything, or know a client. The robot goes by its own time: an emulator on a busy machine has less of it
+than whoever gives setpoints, and falls behind them by as much without being one that does not follow.
 """
 
 from __future__ import annotations
@@ -24,23 +25,28 @@ class Following:
     def __init__(self, takes_steps: bool = False, coast_s: float = 0.0) -> None:
         """coast_s: so long a robot that is given nothing goes on at the speed it was given last."""
         self._most_rad, self._coast_s = OFF_RAD + STEP_RAD * takes_steps, coast_s
-        self._given: deque[tuple[float, np.ndarray]] = deque(maxlen=MOST)
+        self._given: deque[tuple[float, np.ndarray]] = deque(maxlen=MOST)  # by the host's clock
         self._speed = np.zeros(0)
+        self._device_s = self._due_s = 0.0  # due: the robot, in the time it had, is where it was led by then
 
     def reset(self) -> None:
         """The robot stands; the next setpoint begins a motion."""
         self._given.clear()
 
-    def give(self, device_s: float, q: np.ndarray, dq: np.ndarray) -> None:
-        """Setpoint q (dof,) rad with the speed dq (dof,) rad/s was given when the device's clock showed device_s. Where
-        the thread that gives them stood still before, the robot was led on meanwhile by the speed it had.
+    def give(self, device_s: float, host_s: float, q: np.ndarray, dq: np.ndarray) -> None:
+        """Setpoint q (dof,) rad with the speed dq (dof,) rad/s was given when the device's clock and the host's showed
+        that. Where the thread that gives them stood still before, the robot was led on meanwhile by the speed it had.
         """
-        if self._given and self._coast_s:
-            before_s, last = self._given[-1]
-            self._given.append((device_s, last + min(max(device_s - before_s, 0.0), self._coast_s) * self._speed))
-        self._speed = dq
-        self._given.append((device_s, q))
-        while device_s - self._given[0][0] > WINDOW_S:
+        if self._given:
+            had_s = max(device_s - self._device_s, 0.0)
+            self._due_s = min(host_s, self._due_s + had_s)
+            if self._coast_s:
+                self._given.append((host_s, self._given[-1][1] + min(had_s, self._coast_s) * self._speed))
+        else:
+            self._due_s = host_s
+        self._device_s, self._speed = device_s, dq
+        self._given.append((host_s, q))
+        while self._due_s - self._given[0][0] > WINDOW_S:
             self._given.popleft()
 
     def wrong(self, q: np.ndarray) -> str:

@@ -359,7 +359,7 @@ class ServoedRobot:
         given = self._link.send_setpoint(q, dq, by_joints=self._homing) is not False
         if not given or (newest := self._states.newest) is None:
             return given
-        self._following.give(float(newest.device_s), q, dq)
+        self._following.give(float(newest.device_s), self._cycled_ns / SECOND, q, dq)
         if wrong := self._following.wrong(newest.q):
             self._halted = True
             self._link.halt()
