@@ -13,6 +13,8 @@ Number = float | str
 Bounds = Sequence[Number | None] | None
 MISSING = "–"
 NOT_REACHED = "not reached"
+MOST_DIGITS = 6
+USUAL_LEVELS = (0.1, 0.05, 0.025, 0.01, 0.005, 0.001)
 
 
 def number(value: Number | None, digits: int = 1) -> str:
@@ -75,12 +77,16 @@ def ratio(value: float | None, ends: Sequence[float] | None, *, turned: bool = F
     """exp of a log ratio and its interval, `0.85 [0.76, 0.96]`; turned: of the second over the first."""
     if value is None:
         return MISSING
-    sign = -1 if turned else 1
-    return estimate(math.exp(sign * value), sorted(math.exp(sign * end) for end in ends or ()) or None, digits=2)
+    sign, digits = -1 if turned else 1, 2
+    factors = sorted(math.exp(sign * end) for end in ends or ())
+    while digits < MOST_DIGITS and any(end != 1 and float(f"{end:.{digits}f}") == 1 for end in factors):
+        digits += 1  # an interval without 1 in it is never printed as one that ends there
+    return estimate(math.exp(sign * value), factors or None, digits=digits)
 
 
 def p_value(p: float | None, error: float | None, least: float = 0.0) -> str:
-    """Two decimals from 0.1 on, three below, four below 0.001, then "< 0.0001"; behind it `±` and the Monte-Carlo error
+    """Two decimals from 0.1 on, three below, four below 0.001 (more where it would look like a usual level that it is
+    not), then "< 0.0001"; behind it `±` and the Monte-Carlo error
     to one digit, where `error` is not None or 0: random draws then gave the p, and another seed gives another.
 
     least: what a test could at most say by its resamples, such as 1 / (B + 1) of the paper's b / B; below it stands
@@ -93,7 +99,10 @@ def p_value(p: float | None, error: float | None, least: float = 0.0) -> str:
         return f"< {p_value(least, None).removeprefix('< ')}"
     if x < 0.0001:
         return "< 0.0001"
-    text = f"{x:.{2 if x >= 0.1 else 3 if x >= 0.001 else 4}f}"
+    digits = 2 if x >= 0.1 else 3 if x >= 0.001 else 4
+    while digits < MOST_DIGITS and any(x != alpha and float(f"{x:.{digits}f}") == alpha for alpha in USUAL_LEVELS):
+        digits += 1  # one beyond a level is never printed as one at it
+    text = f"{x:.{digits}f}"
     if not error:
         return text
     one_digit = float(f"{error:.0e}")  # .00099 is .001, and not .0010

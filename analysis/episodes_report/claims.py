@@ -70,9 +70,14 @@ def _won(arm: str, pairs: Sequence[PairOfEpisodes], result: EpisodesResult) -> C
     largest = "" if len(pairs) == 1 else "largest "
     return Claim(
         "resolved",
-        f"{arm} {scored}: {by} (paired within blocks; intervals hold for all pairs at once, {level(result)} %; "
+        f"{arm} {scored}: {by} (paired within blocks; {_held(result)}; "
         f"{largest}Holm-adjusted {p_equals(worst['p_holm'], worst['p_holm_error'])}).{_few(pairs)}",
     )
+
+
+def _held(result: EpisodesResult) -> str:
+    """What the intervals of claims hold: with several pairs which arm is ahead, of all that are told apart."""
+    return "intervals at the level of Holm's step" if len(result["pairs"]) > 1 else f"interval {level(result)} %"
 
 
 def _mixed(pair: PairOfEpisodes, result: EpisodesResult) -> Claim:

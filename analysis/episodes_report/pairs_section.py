@@ -45,7 +45,7 @@ def effects(result: EpisodesResult) -> Section | None:
     of_score = result["measure"] == "score"
     by_success = any(pair["success_difference"] is not None for pair in pairs)
     name = "Score difference" if of_score else "Success difference, points"
-    columns = [Column("Pair", "text"), Column(f"{name} [{each} %, all pairs]"), Column("Verdict", "text")]
+    columns = [Column("Pair", "text"), Column(f"{name} [Holm's level]"), Column("Verdict", "text")]
     columns += [Column(f"Win probability [{each} %]")]
     columns += [Column(f"Success difference, points [{each} %]")] if of_score and by_success else []
     columns += [Column("p (Holm)"), Column("Blocks")]
@@ -58,8 +58,8 @@ def effects(result: EpisodesResult) -> Section | None:
         rows.append((*row, numerals.p_value(pair["p_holm"], pair["p_holm_error"]), numerals.count(pair["blocks"])))
     note = (
         "Differences are of the first arm less the second, in blocks that have both. Win probability: how "
-        "often the first does better within a block, ties one half. A verdict rests on the first interval, which holds "
-        "for all pairs at once, and on the Holm-adjusted p; the other intervals are of each pair by itself. Not "
+        "often the first does better within a block, ties one half. A verdict rests on the first interval, at "
+        "the level of Holm's step, and on the Holm-adjusted p; the other intervals are of each pair by itself. Not "
         "resolved is an open question: more blocks may tell."
     )
     tables = [("Who is ahead", _matrix(result)), ("By how much they differ", Table(tuple(columns), tuple(rows), note))]

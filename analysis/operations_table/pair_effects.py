@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from labctl.analysis.monte_carlo import share_error
-from labctl.analysis.survival.clusters import Key, Replicates, few
+from labctl.analysis.survival.clusters import Key, Replicates, few, freedom
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import (
     IDENTITY,
@@ -59,7 +59,7 @@ class RatioReplicates:
 def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioReplicates | None:
     """The log RMST ratio of two arms over their common objects; `a[i]` and `b[i]` are the cells of one object.
 
-    Cells of an object that share blocks keep their covariance. None where an RMST is 0.
+    Cells that share blocks, of one object or of several, keep their covariance. None where an RMST is 0.
     """
     if any(found.value[k] <= 0 for k in (*a, *b)):
         return None
@@ -69,7 +69,7 @@ def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioRe
         values, variances = _log_ratio(pairs, found.values, found.covariances)
         t = (values - value) / np.sqrt(np.maximum(variances, 0.0))
     se = math.sqrt(max(float(variance), 0.0))
-    df = min(sum(found.held[k] - 1 for k in side) for side in (a, b))
+    df = min(freedom(found, side) for side in (a, b))
     rmst_a, rmst_b = (math.exp(math.fsum(math.log(found.value[k]) for k in side) / len(side)) for side in (a, b))
     units = min(found.held[k] for k in (*a, *b))
     least = min(few(found, side) for side in (a, b)) if found.by_episode else None
@@ -101,10 +101,10 @@ def simultaneous(ratios: Mapping[Two, RatioReplicates | None], level: float) -> 
 
 
 def hourly_interval(pair: Pair) -> Interval | None:
-    """Difference in items per robot-hour, a less b, mean over objects: t by linearisation, with Welch's freedom."""
+    """Difference in items per robot-hour, a less b, mean over objects: t by linearisation, on units less one."""
     labels = pair.is_a[None, :].astype(float)
     walk = pair_values(pair.walk, Given(labels, 1.0 - labels), range(1), pair.request)
-    difference, variance = hourly_difference(pair, walk.sum_a, walk.sum_b)
+    difference, variance = hourly_difference(pair, walk.sum_a, walk.sum_b, few=True)
     if not (np.isfinite(difference[0]) and np.isfinite(variance[0]) and variance[0] > 0):
         return None
     df = min(int(n.sum()) - len(n) for n in (pair.of_a, pair.of_b))
@@ -210,13 +210,15 @@ def _floored(ratio: RatioReplicates, pair: Two, margin: Margin, tau_s: float) ->
 
 
 def _log_ratio(pairs: Sequence[tuple[Key, Key]], value: Mapping, covariance: Mapping) -> tuple:
-    """Mean of log a - log b and its variance by the delta method, of numbers or of arrays [B] alike."""
-    total, variance = 0.0, 0.0
-    for a, b in pairs:
-        total = total + np.log(value[a]) - np.log(value[b])
-        own = covariance[a, a] / value[a] ** 2 + covariance[b, b] / value[b] ** 2
-        variance = variance + own - 2 * covariance.get((a, b), 0.0) / (value[a] * value[b])
-    return total / len(pairs), variance / len(pairs) ** 2
+    """Mean of log a - log b and its variance by the delta method, of numbers or of arrays [B] alike.
+
+    Cells that are drawn together keep their covariance, those of several objects too.
+    """
+    n = len(pairs)
+    total = sum(np.log(value[a]) - np.log(value[b]) for a, b in pairs) / n
+    slope = {a: 1 / value[a] / n for a, _ in pairs} | {b: -1 / value[b] / n for _, b in pairs}
+    variance = sum(slope[k] * slope[m] * covariance[k, m] for k in slope for m in slope if (k, m) in covariance)
+    return total, variance
 
 
 def _by_tail(ratio: RatioReplicates, tail: float, fallback: float | None = None) -> Interval | None:

@@ -126,7 +126,10 @@ def _all_the_same(asked: MarginPair) -> str:
     pair, found = asked
     if not _apart(pair) or (found["arm"] is not None and winner(pair) == found["arm"]):
         return ""
-    return f"{pair['a']} and {pair['b']} differ all the same ({verdict_words(pair)}): in the mean by less than that."
+    differ = f"{pair['a']} and {pair['b']} differ all the same ({verdict_words(pair)})"
+    ratio, ends = pair["log_rmst_ratio"], [abs(end) for end in found["margin"] if end is not None]
+    less = ratio is not None and abs(ratio) < max(ends, default=0.0)
+    return f"{differ}: in the mean by less than that." if less else f"{differ}."
 
 
 def _changes(shown: Sequence[MarginPair], otherwise: Otherwise) -> list[str]:

@@ -87,7 +87,7 @@ def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
         elif cause == WRONG_END:
             continue
         else:
-            bucket = "other" if cause == "futility" else "timed out"
+            bucket = "timed out" if not cause or _bucket(cause) == "timed out" else "other"
         tally[bucket] = tally.get(bucket, 0) + 1
     return found
 
@@ -238,7 +238,7 @@ def rmst_table(result: AnalysisResult) -> Table:
 def cell_table(result: AnalysisResult) -> Table:
     """Everything per arm and object, with the estimates that repair known weaknesses of the headline one."""
     labels = (
-        *("Episodes", "Moved / staged", "Timed out", "Lost or stopped", "Ended early", "RMST s", "se"),
+        *("Episodes", "Moved / staged", "Censored", "Lost or stopped", "Ended early", "RMST s", "se"),
         *("first item s", "Wang–Chang s", "Aalen–Johansen s", "Median s"),
         *("F(30 s) %", "F(60 s) %", "F(budget) %", "Items / h"),
     )
@@ -255,7 +255,8 @@ def cell_table(result: AnalysisResult) -> Table:
     note = (
         "Medians that fewer than half of the operations reach are printed as not reached, never over successes only. "
         "F: Kaplan–Meier share of operations done within 30 s, 60 s, the budget; a timeout is slow, not failed, so "
-        "F(budget) can be 100 % where few of the items staged were moved."
+        "F(budget) can be 100 % where few of the items staged were moved. Censored: operations that were open when the "
+        "episode ended, by its budget or otherwise."
     )
     return without_empty(Table((ARM, Column("Object", "text"), *map(Column, labels)), tuple(rows), note), MISSING)
 

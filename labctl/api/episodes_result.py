@@ -67,7 +67,7 @@ class ArmOfEpisodes:
 @dataclass(frozen=True)
 class PairOfEpisodes:
     """Two arms in the `blocks` that have both. Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2;
-    adjusted_ci: of the difference in the measure, for all pairs of a family at once.
+    adjusted_ci: of the difference in the measure, at the level of Holm's step over its family.
     """
 
     __pydantic_config__ = STRICT
