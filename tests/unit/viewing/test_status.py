@@ -180,7 +180,7 @@ def test_a_void_after_go_counts_as_an_episode_in_which_nothing_moved(closed: Sto
 def test_one_task_in_items_has_the_same_check_of_its_voids(closed: Story):
     before, opened = closed.lab()["void_as_failure"], dict(closed.events[0].body)
     opened["conditions"] = [{**entry, "task": "towels"} for entry in OPENED["conditions"]]
-    task = {"name": "towels", "measure": "items", "stages": [], "rubric": [], "instruction": "Move the towels."}
+    task = {"name": "towels", "measure": "items", "stages": [], "rubric": [], "failure_tags": []}
     opened["tasks"] = [{**task, "items_staged": 4, "budget_s": 30.0}]
     closed.events[0] = replace(closed.events[0], body=opened)
     assert closed.lab()["void_as_failure"] == before != []
