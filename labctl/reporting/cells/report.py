@@ -31,11 +31,13 @@ from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, vo
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations, recorded, that_count
 from labctl.reporting.other_ways import ways_of
+from labctl.reporting.policy_software import changes_of_policies
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.reporting.touches import touched_by_arm
+from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.lab_folder import lab_with
-from labctl.store.verifying.verified import protocol_of, verified_but
+from labctl.store.verifying.verified import arms_of, protocol_of, verified_but
 from labctl.store.verifying.withheld import IN_A_LAB, Published
 
 ELSEWHERE = "its pictures are in the publication of its cell"
@@ -170,12 +172,16 @@ def _read(folder: Path, labels: str, published: Published) -> _Part:
                 f"{folder.name} --to episodes), put them under each other and report that table; it has a column cell"
             )
         refuse_mixed(record, folder.name)
-        label_facts(labels, witnesses(record))
+        stream = label_facts(labels, witnesses(record))
         protocol = protocol_of(campaign)
         made = recorded(record, labels=labels)
         rows = that_count(made, record)
         names = [arm.name for arm in protocol.arm]
         lab = facts(record, names, alpha=protocol.analysis.alpha, robot=campaign.cell.robot.driver, rows=rows)
+        lab.setdefault("deviations", []).extend(changes_of_policies(record, names))
+        lab.setdefault("provenance", {})["labels"] = f"{stream['stream']}: {stream['text']}"
+        trained = trained_with(protocol, campaign.fixture, arms_of(campaign))
+        lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
     said = published.stated.get(EARLY, {}) if published.stated else scored_too_early(folder, record)
     early = [line for _, line in sorted(said.items())]
     return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, early, published)
@@ -261,12 +267,14 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "disputed": disputed_of([one["disputed"] for one in labs if "disputed" in one]),
         "stops": stops_of([one.get("stops") for one in labs]),
         "interventions": touched_by_arm(records, rows, arms),
+        "trained": first.lab.get("trained", []),
         "provenance": {
             f"{cell}: {key}": value
             for cell, one in zip(cells, labs, strict=True)
             for key, value in one.get("provenance", {}).items()
         },
         "notes": [
+            *(trained_line(one["condition"], one["arm"]) for one in first.lab.get("trained", ())),
             *_each(cells, [part.published.lines() for part in parts]),
             f"One campaign in {len(names)} cells ({', '.join(names)}) under one sealed schedule; "
             "each cell has a chain of its own, and each was verified by itself. They are held against the seal host, "

@@ -161,3 +161,16 @@ def test_voids_after_go_in_either_cell_are_counted_again_as_no_success(
     as_counted_otherwise(monkeypatch, {**COUNTS, "voids": "no_success"}, stops=[])
     page = report_cells(parts, tmp_path / "out", boot=19, perm=19)
     assert "2 episodes voided after go count as no success already." in page.read_text()
+
+
+def test_what_its_conditions_trained_its_changed_software_and_its_labels_are_said_as_of_one_campaign(
+    parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "trained_with", lambda *_: [("towels/layout-1", "policy-a")])
+    monkeypatch.setattr(report, "changes_of_policies", lambda *_: ["the software of policy-a changed"])
+    report_cells(parts, tmp_path / "out", boot=19, perm=19)
+    lab = json.loads((tmp_path / "out" / "report.json").read_text())["lab"]
+    assert lab["trained"] == [{"condition": "towels/layout-1", "arm": "policy-a"}]
+    assert lab["notes"].count("condition towels/layout-1 is training data of policy-a, by its policy card") == 1
+    assert {"a: the software of policy-a changed", "b: the software of policy-a changed"} <= set(lab["deviations"])
+    assert {"a: labels", "b: labels"} <= set(lab["provenance"])
