@@ -134,7 +134,7 @@ def build_page(
         "videos": [videos_of(e.get("video") or ()) for e in facts.get("episodes") or []],
         "say": {},
     }
-    page["say"] = {**page_words.sentences(page), "footer": notes.FOOTER}
+    page["say"] = {**page_words.sentences(page, facts), "footer": notes.FOOTER}
     return page, all_figures(sections)
 
 

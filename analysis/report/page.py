@@ -294,7 +294,7 @@ def build_page(
         "videos": [videos_of(e.get("video") or ()) for e in facts.get("episodes") or []],
         "say": {},
     }
-    page["say"] = page_words.sentences(page)
+    page["say"] = page_words.sentences(page, facts)
     return page, [*page["curves"], *pp, *([hrt] if hrt else []), *supplementary_sections.all_figures(more)]
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from labctl.analysis.report.lab_facts import Lab
     from labctl.analysis.report.page import Page
 
 HEADINGS: Mapping[str, str] = {
@@ -47,16 +48,12 @@ FOOTER = (
 )
 
 
-def sentences(page: Page) -> dict[str, str]:
+def sentences(page: Page, lab: Lab) -> dict[str, str]:
     """The sentence that stands beside or in the place of each part of a page, "" for none. page: all but
-    these sentences.
+    these sentences; lab: the facts it was made from.
     """
     reference = page["reference"]
-    flow = voids = ""
-    if not page["flow"]:
-        flow = "A bare table: what was planned, voided or never run is not recorded in it."
-    elif not page["void_table"]:
-        voids = "No episode was voided after go, so counting such voids as no success changes nothing."
+    flow = "" if page["flow"] else "A bare table: what was planned, voided or never run is not recorded in it."
     done = (
         "F(t): share of operations done within t seconds (Kaplan–Meier, lost items never done); one panel per object, "
         "and first their mean. A time budget that ran out counts as slow, not as failed, so F is no share of items "
@@ -70,7 +67,7 @@ def sentences(page: Page) -> dict[str, str]:
     )
     return {
         "flow": flow,
-        "voids": voids,
+        "voids": "" if page["void_table"] else _voids(lab),
         "success": f"{done} {page['band_note']}".strip() if page["curves"] else "The result holds no curves.",
         "hrt": "" if reference else "The table has no reference arm, so there is no human-relative throughput.",
         "pp": followed if page["pp"] else "",
@@ -81,6 +78,22 @@ def sentences(page: Page) -> dict[str, str]:
         "episodes_page": EPISODES_PAGE if page["episodes_page"] else "",
         "footer": FOOTER,
     }
+
+
+def _voids(lab: Lab) -> str:
+    """What stands in the place of the table of voids after go. lab: as the reports of a campaign have it, where such a
+    table is missing only where every such void is among the episodes that count.
+    """
+    flow = lab.get("flow")
+    after_go = flow.get("voids_after_go") if flow else None
+    if after_go == 0:
+        return "No episode was voided after go, so counting such voids as no success changes nothing."
+    if not after_go or lab.get("void_as_failure") is None:
+        return ""
+    one = after_go == 1
+    return (
+        f"{after_go} episode{'' if one else 's'} voided after go {'counts' if one else 'count'} as no success already."
+    )
 
 
 def never_reviewed(lines: Sequence[str]) -> str:

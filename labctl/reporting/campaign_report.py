@@ -119,7 +119,7 @@ def report_campaign(
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels, published.earlier)
-        lab["interventions"] = touched_by_arm(record, rows, names)
+        lab["interventions"] = touched_by_arm([record], rows, names)
         human = {arm.name for arm in protocol.arm if arm.kind == "human"}
         trials = {trial for trial, arm in record.arms.items() if arm in human}
         lab["practice"] = _practice(record, trials)
@@ -152,7 +152,7 @@ def report_campaign(
             return report_tasks(record, rows, out, folder, of_episodes, lab, files())
         spared = any(record.spares(episode) for _, episode in record.scored)
         every = operations(record, labels=labels, all_stops=True) if spared else None
-        further, ways = analysis.random_factors, ways_of(record, made)
+        further, ways = analysis.random_factors, ways_of([record], made)
         return write_report(rows, out, lab, folder.name, plan, ways, further, files, say, every, beside)
 
 

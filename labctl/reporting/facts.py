@@ -132,7 +132,7 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
             "clocks": _clocks(record),
         },
         "hours": hours(record),
-        "void_as_failure": _voids_as_failures(record, arms, rows),
+        "void_as_failure": voids_as_failures([record], arms, rows),
         "disputed": _disputed(record, arms, rows),
         "stops": stop_facts(record, arms),
     }
@@ -215,20 +215,30 @@ def _flow_by_arm(record: Record, arms: Sequence[str]) -> dict[str, dict[str, int
     return found
 
 
-def _voids_as_failures(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> list[MovedOfStaged]:
-    """Items moved of staged, by the rows of the report, with every void after go counted as an episode in which nothing
-    moved; empty if none, or if they count so anyway.
+def voids_left_out(record: Record, counts: Sequence[Row]) -> Counter[str]:
+    """By arm how many episodes were voided after go and are not in the rows of the report: those that are count as no
+    success already, as the protocol has it.
     """
     there = {row["episode"] for row in counts}
     voids = [e for e in record.episodes.values() if e.void and e.void.after_go and e.id not in there]
-    after_go = Counter(record.arms[episode.trial] for episode in voids)
-    if not after_go:
+    return Counter(record.arms[episode.trial] for episode in voids)
+
+
+def voids_as_failures(records: Sequence[Record], arms: Sequence[str], counts: Sequence[Row]) -> list[MovedOfStaged]:
+    """Items moved of staged, by the rows of the report, with every void after go counted as an episode in which nothing
+    moved; empty if none, if they count so anyway, or for a report by episodes, which has a table of its own. records:
+    that the report is of, several of a joint campaign, one of whose protocol all have.
+    """
+    opened, after_go = records[0].state.opened, Counter[str]()
+    for record in records:
+        after_go.update(voids_left_out(record, counts))
+    if not after_go or by_episodes(opened):
         return []
     found: list[MovedOfStaged] = []
-    for arm in arms if "tasks" not in record.state.opened else ():
+    for arm in arms:
         own = [row for row in counts if row["arm"] == arm]
         staged = sum({row["episode"]: int(row["items_staged"] or 0) for row in own}.values())
-        staged += after_go[arm] * record.state.opened["items_staged"]
+        staged += after_go[arm] * opened["items_staged"]
         found.append({"arm": arm, "moved": sum(row["kind"] == "success" for row in own), "staged": staged})
     return found
 

@@ -6,7 +6,6 @@ May not: verify a record or write the report of an operations table (`campaign_r
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from labctl.core.record import Record
 from labctl.core.task import ITEMS
 from labctl.messages.edits import delay_s
 from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
+from labctl.reporting.facts import voids_left_out
 from labctl.reporting.operations_table import Row
 from labctl.software import analysed_by
 from labctl.store.pictures import encode_png, load_photo
@@ -53,7 +53,7 @@ def report_tasks(
 
     every = episode_rows(record, rows)
     table = table_from_rows(every, source=folder.name)
-    _of_tasks(lab, record)
+    _of_tasks(lab, record, [row for row in every if not row["void"]])
     lab["asked"], pictures = asked_of(record.state.opened, folder)
     if (late := added_latency(record, every, lab, plan)) is not None:
         lab["lateness"] = late
@@ -131,10 +131,11 @@ def episode_rows(record: Record, rows: Sequence[Row]) -> list[Row]:
     return with_preferences(with_tasks(episodes(rows, ends, ""), record.state.opened, trials), record, str)
 
 
-def _of_tasks(lab: Lab, record: Record) -> None:
-    """Say nothing of when items were moved where nobody counts any, and how many voids after go there are."""
+def _of_tasks(lab: Lab, record: Record, rows: Sequence[Row]) -> None:
+    """Say nothing of when items were moved where nobody counts any, and how many voids after go do not count. rows:
+    of the episodes table that do.
+    """
     if all(task["measure"] != ITEMS for task in record.state.opened.get("tasks", ())):
         lab.pop("labels", None)
         lab.pop("disputed", None)
-    voids = [episode for episode in record.episodes.values() if episode.void and episode.void.after_go]
-    lab["voids_after_go"] = dict(Counter(record.arms[episode.trial] for episode in voids))
+    lab["voids_after_go"] = dict(voids_left_out(record, rows))

@@ -47,12 +47,15 @@ class Ways:
     reviewed: frozenset[str] = frozenset()
 
 
-def ways_of(record: Record, rows: Sequence[Row]) -> Ways:
-    """Those of a campaign, whose rows were `recorded`; reviewed only where some episodes were and some were not."""
-    reviewed = frozenset(episode.id for _, episode in record.scored if episode.reviewed is not None)
-    some = len(reviewed) < len(record.scored)
-    declared = "estimand" in record.state.opened
-    return Ways(rows, record.estimand, declared, reviewed if some else frozenset())
+def ways_of(records: Sequence[Record], rows: Sequence[Row]) -> Ways:
+    """Those of a campaign, whose rows were `recorded`; reviewed only where some episodes were and some were not.
+    records: its own, or those of a joint campaign's parts, which have one protocol.
+    """
+    scored = [episode for record in records for _, episode in record.scored]
+    reviewed = frozenset(episode.id for episode in scored if episode.reviewed is not None)
+    some = len(reviewed) < len(scored)
+    declared = all("estimand" in record.state.opened for record in records)
+    return Ways(rows, records[0].estimand, declared, reviewed if some else frozenset())
 
 
 def ways_of_table(rows: Sequence[Row]) -> Ways:

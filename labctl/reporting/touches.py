@@ -32,20 +32,21 @@ class Ran:
     success_ns: Sequence[int]
 
 
-def touched_by_arm(record: Record, rows: Sequence[Row], arms: Sequence[str]) -> Sequence[Touched]:
-    """`by_arm` of the scored episodes that got to go. rows: the operations table, which says when items
-    were moved.
+def touched_by_arm(records: Sequence[Record], rows: Sequence[Row], arms: Sequence[str]) -> Sequence[Touched]:
+    """`by_arm` of the scored episodes that got to go. records: of a campaign, or of a joint one's parts; rows: the
+    operations table, which says when items were moved.
     """
-    of, moved = record.arms, success_times(rows)
+    moved = success_times(rows)
     return by_arm(
         (
             Ran(
-                of[episode.trial],
+                record.arms[episode.trial],
                 episode.interventions,
                 episode.go_ns,
                 episode.end_ns,
                 [episode.go_ns + round(at_s * SECOND) for at_s in moved.get(episode.id, ())],
             )
+            for record in records
             for _, episode in record.scored
             if episode.go_ns is not None and episode.end_ns is not None
         ),

@@ -24,16 +24,20 @@ from labctl.errors import InputError, StateError
 from labctl.messages.joint import JointPart
 from labctl.people.qualifications import calibrated, qualifications
 from labctl.reporting.campaign_report import opened_seal
+from labctl.reporting.cells.counts import disputed_of, stops_of
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
-from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
+from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, voids_as_failures
 from labctl.reporting.label_streams import label_facts, witnesses
-from labctl.reporting.operations_table import Row, operations
-from labctl.reporting.other_ways import ways_of_table
+from labctl.reporting.operations_table import Row, operations, recorded, that_count
+from labctl.reporting.other_ways import ways_of
+from labctl.reporting.policy_software import changes_of_policies
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
+from labctl.reporting.touches import touched_by_arm
+from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.lab_folder import lab_with
-from labctl.store.verifying.verified import protocol_of, verified_but
+from labctl.store.verifying.verified import arms_of, protocol_of, verified_but
 from labctl.store.verifying.withheld import IN_A_LAB, Published
 
 ELSEWHERE = "its pictures are in the publication of its cell"
@@ -49,7 +53,8 @@ class _Part:
     record: Record
     unblinding: CampaignUnblinded
     protocol: Protocol
-    rows: Sequence[Row]
+    made: Sequence[Row]  # as recorded, void ones too
+    rows: Sequence[Row]  # those that count
     lab: Lab
     early: Sequence[str]
     published: Published
@@ -83,7 +88,7 @@ def report_cells(
     _refuse_strangers(parts)
     parts.sort(key=lambda part: (list(part.joint["cells"]).index(part.joint["cell"]), part.joint["part"]))
     folders = [part.folder for part in parts]
-    rows = [row for part in parts for row in part.rows]
+    rows, records = [row for part in parts for row in part.rows], [part.record for part in parts]
     first = parts[0]
     analysis = first.protocol.analysis
     plan = plan_of(analysis, analysis.alpha, rows, (), (boot, perm, seed))
@@ -95,12 +100,14 @@ def report_cells(
     cut = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
     lab["episodes"], lab["episodes_page"] = _episodes(parts, out), PAGE
     without = {episode: why for part in parts for episode, why in _unseen(part).items()}
-    ways, factors = ways_of_table(rows), analysis.random_factors
+    ways, factors = ways_of(records, [row for part in parts for row in part.made]), analysis.random_factors
+    spared = any(record.spares(episode) for record in records for _, episode in record.scored)
+    every = [row for one in records for row in operations(one, labels=labels, all_stops=True)] if spared else None
 
     def files() -> dict[str, bytes]:
         return {**cut, **page_of(folders, out, without=without)}
 
-    return write_report(rows, out, lab, title, plan, ways, factors, files, say)
+    return write_report(rows, out, lab, title, plan, ways, factors, files, say, every)
 
 
 def _clips(parts: Sequence[_Part]) -> list[Clip]:
@@ -165,14 +172,19 @@ def _read(folder: Path, labels: str, published: Published) -> _Part:
                 f"{folder.name} --to episodes), put them under each other and report that table; it has a column cell"
             )
         refuse_mixed(record, folder.name)
-        label_facts(labels, witnesses(record))
+        stream = label_facts(labels, witnesses(record))
         protocol = protocol_of(campaign)
-        rows = operations(record, labels=labels)
+        made = recorded(record, labels=labels)
+        rows = that_count(made, record)
         names = [arm.name for arm in protocol.arm]
         lab = facts(record, names, alpha=protocol.analysis.alpha, robot=campaign.cell.robot.driver, rows=rows)
+        lab.setdefault("deviations", []).extend(changes_of_policies(record, names))
+        lab.setdefault("provenance", {})["labels"] = f"{stream['stream']}: {stream['text']}"
+        trained = trained_with(protocol, campaign.fixture, arms_of(campaign))
+        lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
     said = published.stated.get(EARLY, {}) if published.stated else scored_too_early(folder, record)
     early = [line for _, line in sorted(said.items())]
-    return _Part(folder, joint, record, unblinding, protocol, rows, lab, early, published)
+    return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, early, published)
 
 
 def scored_too_early(folder: Path, record: Record) -> dict[str, str]:
@@ -215,7 +227,8 @@ def _refuse_strangers(parts: Sequence[_Part]) -> None:
 
 def joined(parts: Sequence[_Part]) -> Lab:
     """The facts of all cells as those of one report; what is said of one cell begins with its name."""
-    first, labs = parts[0], [part.lab for part in parts]
+    first, labs, records = parts[0], [part.lab for part in parts], [part.record for part in parts]
+    rows, arms = [row for part in parts for row in part.rows], [arm.name for arm in first.protocol.arm]
     cells = [part.joint["cell"] for part in parts]
     names = list(dict.fromkeys(cells))
     blinding = [(c, one["blinding"]) for c, one in zip(cells, labs, strict=True) if "blinding" in one]
@@ -250,12 +263,18 @@ def joined(parts: Sequence[_Part]) -> Lab:
             "early_unblinding": "; ".join(early) or None,
             "statement": blinding[0][1]["statement"],
         },
+        "void_as_failure": voids_as_failures(records, arms, rows),
+        "disputed": disputed_of([one["disputed"] for one in labs if "disputed" in one]),
+        "stops": stops_of([one.get("stops") for one in labs]),
+        "interventions": touched_by_arm(records, rows, arms),
+        "trained": first.lab.get("trained", []),
         "provenance": {
             f"{cell}: {key}": value
             for cell, one in zip(cells, labs, strict=True)
             for key, value in one.get("provenance", {}).items()
         },
         "notes": [
+            *(trained_line(one["condition"], one["arm"]) for one in first.lab.get("trained", ())),
             *_each(cells, [part.published.lines() for part in parts]),
             f"One campaign in {len(names)} cells ({', '.join(names)}) under one sealed schedule; "
             "each cell has a chain of its own, and each was verified by itself. They are held against the seal host, "

@@ -6,14 +6,25 @@ import csv
 import io
 import json
 import shutil
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.joint.joint_recordings import cell_folders, recorded_cells
 
 from labctl.cli import call
+from labctl.core.event_bodies import OperationRecorded
+from labctl.core.events import STOPPED_BY_HAND, Event
+from labctl.core.interventions import Intervention
+from labctl.core.record import HandStop, Record
+from labctl.core.record_fold import record_of
+from labctl.core.reviewed import queue
+from labctl.core.trial_table import Void
 from labctl.errors import InputError
 from labctl.people.qualifications import FOLDER, Kind, write_down
+from labctl.reporting.cells import report
 from labctl.reporting.cells.parts import parts_named
 from labctl.reporting.cells.report import report_cells
 
@@ -74,3 +85,92 @@ def test_whoever_scored_before_passing_on_common_videos_makes_the_report_provisi
         assert body["provisional"] and early[0] in body["provisional_why"]
     finally:
         shutil.rmtree(lab / FOLDER)
+
+
+COUNTS = {"help": "no_success", "voids": "left_out", "early_ends": "by_reason", "crash": "void"}
+
+
+def as_counted_otherwise(
+    monkeypatch: pytest.MonkeyPatch, estimand: dict[str, str], *, stops: list[str]
+) -> list[Record]:
+    """The folders read as if, in each cell, people had helped the policy's first episode and stopped its second by
+    mistake, the operator had counted a different number in its first, and it had one more episode, voided after go.
+    What was read stands in the list once they are.
+    """
+    found: list[Record] = []
+
+    def read(events: Iterable[Event]) -> Record:
+        record = record_of(events)
+        opened = replace(record.state, opened={**record.state.opened, "estimand": estimand, "stops_count": stops})
+        first, second, *_ = (one for _, one in record.scored if record.arms[one.trial] == "policy-a")
+        assert first.go_ns is not None and second.end_ns is not None
+        touch = Intervention(1, "reset", "console", first.go_ns, first.go_ns + 1)
+        stop: OperationRecorded = {
+            "op_index": 9,
+            "result": "safety_stop",
+            "t_ns": second.end_ns,
+            "cause": STOPPED_BY_HAND,
+        }
+        cell = str(record.state.opened["joint"]["cell"])  # pyright: ignore[reportTypedDictNotRequiredAccess]
+        void = Void("camera_lost", after_go=True)
+        changed = {
+            first.id: replace(first, interventions=(touch,), counts=((7, first.go_ns),)),
+            second.id: replace(
+                second, stop=HandStop("mistaken_key", "a sleeve", "lee"), operations=(*second.operations, stop)
+            ),
+            f"void-{cell}": replace(first, id=f"void-{cell}", void=void),
+        }
+        found.append(replace(record, state=opened, episodes={**record.episodes, **changed}))
+        return found[-1]
+
+    monkeypatch.setattr(report, "record_of", read)
+    return found
+
+
+def test_it_counts_as_the_protocol_declares_and_repeats_every_other_way(
+    parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = as_counted_otherwise(monkeypatch, COUNTS, stops=[])
+    page = report_cells(parts, tmp_path / "out", boot=19, perm=19)
+    body, text = json.loads((tmp_path / "out" / "report.json").read_text()), page.read_text()
+    assert (body["counting"]["declared"], body["counting"]["counts"]) == (True, COUNTS)
+    assert "As the protocol declares, an episode that a person helped counts as no success (policy-a 2)" in text
+    assert body["counting"]["affected"]["voids"] == {"policy-a": 2}
+    again = {(one["key"], one["value"]) for one in body["counting"]["repeated"]}
+    assert {("help", "as_it_went"), ("voids", "no_success")} <= again
+    lab = body["lab"]
+    disputed = Counter(one.arms[item.trial.id] for one in records for item in queue(one) if item.disputed)
+    assert disputed["policy-a"] >= 2, "one in each cell at least"
+    assert (+Counter(lab["disputed"]["by_arm"]), lab["disputed"]["scored"]) == (disputed, 8)
+    assert f"In {disputed.total()} of 8 episodes (" in text and "the witnesses disagree with the assessor" in text
+    assert "The protocol counts no stop by hand against an arm; 2 stops (mistaken key 2) count as ends" in text
+    assert {one["arm"] for one in lab["stops"]["repeated"]["arms"]} == {"human", "policy-a"}
+    touched = {one["arm"]: (one["episodes"], one["touched"]) for one in lab["interventions"]}
+    assert touched == {"human": (4, 0), "policy-a": (4, 2)}
+
+
+def test_voids_after_go_in_either_cell_are_counted_again_as_no_success(
+    parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_counted_otherwise(monkeypatch, COUNTS, stops=[])
+    page = report_cells(parts, tmp_path / "out", boot=19, perm=19)
+    again = json.loads((tmp_path / "out" / "report.json").read_text())["lab"]["void_as_failure"]
+    assert {one["arm"]: one["staged"] for one in again} == {"human": 4, "policy-a": 6}
+    assert "If every void after go had been an episode without success" in page.read_text()
+    assert "No episode was voided after go" not in page.read_text()
+    as_counted_otherwise(monkeypatch, {**COUNTS, "voids": "no_success"}, stops=[])
+    page = report_cells(parts, tmp_path / "out", boot=19, perm=19)
+    assert "2 episodes voided after go count as no success already." in page.read_text()
+
+
+def test_what_its_conditions_trained_its_changed_software_and_its_labels_are_said_as_of_one_campaign(
+    parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(report, "trained_with", lambda *_: [("towels/layout-1", "policy-a")])
+    monkeypatch.setattr(report, "changes_of_policies", lambda *_: ["the software of policy-a changed"])
+    report_cells(parts, tmp_path / "out", boot=19, perm=19)
+    lab = json.loads((tmp_path / "out" / "report.json").read_text())["lab"]
+    assert lab["trained"] == [{"condition": "towels/layout-1", "arm": "policy-a"}]
+    assert lab["notes"].count("condition towels/layout-1 is training data of policy-a, by its policy card") == 1
+    assert {"a: the software of policy-a changed", "b: the software of policy-a changed"} <= set(lab["deviations"])
+    assert {"a: labels", "b: labels"} <= set(lab["provenance"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -174,6 +175,23 @@ def test_a_void_after_go_counts_as_an_episode_in_which_nothing_moved(closed: Sto
         {"arm": "human", "moved": 4, "staged": 4},
         {"arm": "policy-a", "moved": 1, "staged": 12},
     ]
+
+
+def test_one_task_in_items_has_the_same_check_of_its_voids(closed: Story):
+    before, opened = closed.lab()["void_as_failure"], dict(closed.events[0].body)
+    opened["conditions"] = [{**entry, "task": "towels"} for entry in OPENED["conditions"]]
+    task = {"name": "towels", "measure": "items", "stages": [], "rubric": [], "failure_tags": []}
+    opened["tasks"] = [{**task, "items_staged": 4, "budget_s": 30.0}]
+    closed.events[0] = replace(closed.events[0], body=opened)
+    assert closed.lab()["void_as_failure"] == before != []
+    opened["tasks"] = [{**opened["tasks"][0], "measure": "success"}]
+    assert closed.lab()["void_as_failure"] == [], "its report is by episodes, and has a table of its own"
+
+
+def test_voids_that_the_protocol_counts_are_not_counted_twice(closed: Story):
+    closed.events[0] = replace(closed.events[0], body={**closed.events[0].body, "estimand": {"voids": "no_success"}})
+    lab = closed.lab()
+    assert lab["void_as_failure"] == [] and lab["flow"]["voids_after_go"] == 1
 
 
 def test_a_report_is_provisional_until_reviewed_and_frozen(story: Story):

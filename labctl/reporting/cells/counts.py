@@ -1,0 +1,54 @@
+"""What the cells of one campaign counted, put together: episodes in dispute, and stops by hand. Pure.
+
+May not: count anything anew: each cell's are as the report of one campaign has them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from labctl.analysis.report.lab_facts import ArmStops, Disputed, Stops
+
+
+def disputed_of(found: Sequence[Disputed]) -> Disputed:
+    """`Lab.disputed` of all cells."""
+    by_arm: Counter[str] = Counter()
+    for one in found:
+        by_arm.update(one["by_arm"])
+    return {
+        "episodes": sum(one["episodes"] for one in found),
+        "scored": sum(one["scored"] for one in found),
+        "by_arm": dict(by_arm),
+        "untimed": sum(one["untimed"] for one in found),
+    }
+
+
+def stops_of(found: Sequence[Stops | None]) -> Stops | None:
+    """`Lab.stops` of all cells, whose protocol is one; None where nobody stopped an episode in any."""
+    some = [one for one in found if one]
+    if not some:
+        return None
+    of: dict[str, list[ArmStops]] = {}
+    for one in some:
+        for arm in one["arms"]:
+            of.setdefault(arm["arm"], []).append(arm)
+    return {
+        "counted": some[0]["counted"],
+        "arms": [
+            {
+                "arm": arm,
+                "by_cause": _added([one["by_cause"] for one in own]),
+                "not_counted": _added([one["not_counted"] for one in own]),
+                "void": sum(one["void"] for one in own),
+            }
+            for arm, own in of.items()
+        ],
+    }
+
+
+def _added(counts: Sequence[dict[str, int]]) -> dict[str, int]:
+    added: Counter[str] = Counter()
+    for one in counts:
+        added.update(one)
+    return dict(sorted(added.items()))
