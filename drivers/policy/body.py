@@ -84,6 +84,7 @@ def body_of(cards: tuple[Card, ...], cell: Cell) -> Body:
         listed = ", ".join(f'"{name}"' for name in names)
         text = f"the card's action leads {' and '.join(robots) or 'one robot'}; this cell has {both}"
         raise InputError(f"{text}: say robots = [{listed}] in [action], in the order of its numbers")
-    if cards[0].tool.shift_m != cards[1].tool.shift_m and card.action.relative_to == "measured":
+    turned = card.action.stepped and "joint" not in card.action.space  # about a point that one answer has for both
+    if turned and cards[0].tool.shift_m != cards[1].tool.shift_m:
         raise InputError("the card's steps turn about a point that is not the same at both tools; mount them alike")
     return Body(cards, dofs, tuple(names.index(name) for name in robots), Sides(cell))

@@ -189,10 +189,9 @@ def _check_robot(card: Card, cell: Cell) -> None:
         raise InputError(f"the card's scale has {len(action.scale)} values; {action.space} needs {width} here")
     if "joint" in action.space and action.space.startswith("droid") and dof != 7:
         raise InputError(f"the card's {action.space} is for seven joints; this cell's robot has {dof}")
-    stepped = action.relative_to == "measured" or action.space.startswith("droid_")
     real_time = cell.cell.clock != "manual"  # where the robot is visited, and measured, at least so often
     measured_hz = max(robot.observe_hz, SECOND / VISIT_NS) if real_time else robot.observe_hz
-    if stepped and measured_hz < timing.rate_hz:
+    if action.stepped and measured_hz < timing.rate_hz:
         text = f"counts from what is measured at each of {timing.rate_hz:g} steps a second"
         raise InputError(f"{action.space} {text}; this cell measures {measured_hz:g} times: raise its observe_hz")
 

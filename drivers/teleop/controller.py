@@ -16,7 +16,7 @@ import numpy as np
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Caps, Cell
 from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes, load
-from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped
+from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped, of_another_robot
 from labctl.drivers.teleop.other_axes import HandGrip, OpeningGrip, OtherAxes, other_axes
 from labctl.drivers.teleop.polling import Poller
 from labctl.drivers.teleop.rest import Rest
@@ -77,8 +77,7 @@ class Teleop:
 
     def ready(self, observation: Observation) -> bool:
         """Whether the clutch is held and a leader stands near the arm now. Raises DeviceLost."""
-        q = self._turning(observation.arrays["q"])
-        return self._gate.ready(self._newest(), q, self._clock.now_ns())
+        return self._gate.ready(*self._led(observation), self._clock.now_ns())
 
     def closed(self, wait_s: float) -> bool:
         """Waits so long; whether it was closed."""
@@ -105,8 +104,7 @@ class Teleop:
 
     def wants(self, observation: Observation) -> bool:
         """Whether the hand takes the arm, or keeps it: for a take-over during a policy episode. Raises DeviceLost."""
-        q = self._turning(observation.arrays["q"])
-        return self._gate.wants(self._newest(), q, self._clock.now_ns())
+        return self._gate.wants(*self._led(observation), self._clock.now_ns())
 
     def infer(self, observation: Observation) -> ActionChunk:
         """What the hand asks for now. Raises DeviceLost."""
@@ -136,6 +134,13 @@ class Teleop:
             reading, lost = None, str(error)
         hand = self._gate.read(reading, self._turning(q), self._clock.now_ns(), self._what)
         return {**hand, "waits": lost or hand["waits"]}
+
+    def _led(self, observation: Observation) -> tuple[Reading | None, np.ndarray]:
+        """The newest reading and the joints that a leader leads. Raises DeviceLost, also for a leader of others."""
+        reading, q = self._newest(), self._turning(observation.arrays["q"])
+        if other := of_another_robot(reading, q):
+            raise DeviceLost(f"{self._what}: {other}; correct [teleop.options]")
+        return reading, q
 
     def _newest(self) -> Reading | None:
         reading = self._poller.newest()

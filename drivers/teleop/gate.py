@@ -88,22 +88,19 @@ class Gate:
         return reading.waits or ("" if reading.engaged else "hold the clutch")
 
     def _missing(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> str:
-        rests = self.resting(reading, now_ns)
-        if rests or reading is None:
+        if other := of_another_robot(reading, q):
+            return other
+        rests, gap = self.resting(reading, now_ns), gap_of(reading, q)
+        if rests or gap is None or gap.max() <= self._caps.align_rad:
             return rests
-        if reading.joints is not None:
-            gap = np.abs(reading.joints - q)
-            if gap.max() > self._caps.align_rad:
-                joint = int(gap.argmax()) + 1
-                return f"bring the leader to the robot: joint {joint} is {gap.max():.2f} rad away"
-        return ""
+        return f"bring the leader to the robot: joint {int(gap.argmax()) + 1} is {gap.max():.2f} rad away"
 
     def read(self, reading: Reading | None, q: np.ndarray, now_ns: int, device: str = "") -> Hand:
         """What a screen says of the hand: waits (what is missing, "" when nothing is), engaged, fresh, ramp (share of
         the wish that is let through, 0 to 1), and of a leader gap_rad (dof,) to the robot's joints q and limit_rad.
         """
         since_ns = self._since_ns
-        gap = None if reading is None or reading.joints is None else np.abs(reading.joints - q)
+        gap = gap_of(reading, q)
         return {
             "device": device,
             "waits": self._missing(reading, q, now_ns) if since_ns is None else self.resting(reading, now_ns),
@@ -177,6 +174,20 @@ class Gate:
         target = self._asked + np.clip(reading.joints + self._offset - self._asked, -most, most)
         self._asked, self._asked_ns = np.clip(target, q - lead, q + lead), due_ns
         return self._asked
+
+
+def of_another_robot(reading: Reading | None, q: np.ndarray) -> str:
+    """Why a leader cannot lead a robot of the joints q (dof,), whatever a hand does; "" where it can."""
+    if reading is None or reading.joints is None or np.shape(reading.joints) == np.shape(q):
+        return ""
+    return f"the leader has another number of joints ({np.size(reading.joints)}) than the robot ({np.size(q)})"
+
+
+def gap_of(reading: Reading | None, q: np.ndarray) -> np.ndarray | None:
+    """How far each of a leader's joints is from the robot's, (dof,) rad; None of a device that has not those joints."""
+    if reading is None or reading.joints is None or of_another_robot(reading, q):
+        return None
+    return np.abs(reading.joints - q)
 
 
 def axis_map(names: Sequence[str]) -> np.ndarray:

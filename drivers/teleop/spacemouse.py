@@ -1,7 +1,7 @@
 """A 3Dconnexion SpaceMouse over HID: the puck is the twist, one button the clutch, another the gripper.
 
-May not: be held as dead-man by the puck alone (nothing is engaged while the clutch's button is up), or read a model
-whose reports and signs are not in `pucks`.
+May not: be held as dead-man by the puck alone (nothing is engaged while the clutch's button is up), take a puck that
+falls silent away from rest for one that is still pushed, or read a model whose reports and signs are not in `pucks`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from labctl.clock import Clock, MonotonicClock
+from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.drivers.teleop.gate import Reading
 from labctl.drivers.teleop.options import SpaceMouseOptions
 from labctl.drivers.teleop.pucks import BUTTONS, PUCKS, VENDORS, WITHOUT_BUTTONS, Puck, deflection
@@ -20,6 +20,7 @@ from labctl.errors import DeviceLost, MissingExtra
 CLUTCH, GRIP = 1, 2
 WAIT_MS = 20
 KEEP_NS = 50_000_000  # a puck at rest sends nothing; while the clutch is held its last word is repeated this often
+LOST_NS = SECOND // 2  # so long silent while pushed (a flat battery, out of reach): whoever held the clutch has let go
 PUCK_USAGE = (1, 8)  # HID: generic desktop, multi-axis controller
 
 
@@ -52,7 +53,7 @@ class SpaceMouse:
         self._axes = np.full(6, np.nan)  # not known before the first report, or the first silence
         self._buttons = 0
         self._grip: float | None = None
-        self._reported_ns = self._clock.now_ns()
+        self._reported_ns = self._pushed_ns = self._clock.now_ns()
 
     def poll(self) -> Reading | None:
         try:
@@ -62,18 +63,21 @@ class SpaceMouse:
         now_ns = self._clock.now_ns()
         if not report and now_ns - self._reported_ns < KEEP_NS:
             return None
-        self._take(report)
+        self._take(report, now_ns)
         self._reported_ns = now_ns
-        most = float(np.abs(self._axes).max())
+        most, axes = float(np.abs(self._axes).max()), np.nan_to_num(self._axes)
+        said_ns = self._pushed_ns if axes.any() else now_ns  # of one that is pushed only its own reports are fresh
         engaged = bool(self._buttons & CLUTCH)
-        return Reading(now_ns, axes=np.nan_to_num(self._axes), engaged=engaged, grip=self._grip, parts={"puck": most})
+        return Reading(said_ns, axes=axes, engaged=engaged, grip=self._grip, parts={"puck": most})
 
-    def _take(self, report: bytes) -> None:
+    def _take(self, report: bytes, now_ns: int) -> None:
         if not report:  # away from rest it sends all the time
             self._axes[np.isnan(self._axes)] = 0.0
+            if self._axes.any() and now_ns - self._pushed_ns > LOST_NS:
+                self._buttons = 0
         elif (found := deflection(self._puck, report)) is not None:
             part, values = found
-            self._axes[part] = values
+            self._axes[part], self._pushed_ns = values, now_ns
         elif report[0] == BUTTONS and len(report) >= 2:
             held, pressed = report[1] & CLUTCH, report[1] & GRIP and not self._buttons & GRIP
             if pressed and held:  # the first press closes: an episode begins with an open gripper

@@ -17,6 +17,7 @@ from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Setup
 from labctl.devices import Sensor, load
 from labctl.errors import InputError, LabctlError, MissingExtra
+from labctl.nodes.asking import useless
 from labctl.processes import json_answer, leave_with
 
 PATIENCE_S = 20.0
@@ -165,17 +166,15 @@ def feel(setup: Setup) -> Felt:
         person.load()
         opened_ns = clock.now_ns()
         clock.sleep_until(opened_ns + HAND_NS)
-        try:
+        hand = person.hand(joints)
+        while not (hand["fresh"] or useless(hand) or clock.now_ns() > opened_ns + SAYS_NS):
+            clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
             hand = person.hand(joints)
-            while not (hand["fresh"] or "is gone" in hand["waits"] or clock.now_ns() > opened_ns + SAYS_NS):
-                clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
-                hand = person.hand(joints)
-        except ValueError:  # numpy's: a leader's joints against the robot's
-            problem = f"it has another number of joints than this cell's robot, which has {len(joints)}"
-            return {"problem": problem, "remedy": "correct [teleop.options] of the cell file"}
     finally:
         person.close()
+    if (why := useless(hand)) and hand["fresh"]:
+        return {"problem": why, "remedy": "correct [teleop.options] of the cell file"}
     if not hand["fresh"]:
-        text = hand["waits"] if "is gone" in hand["waits"] else "it was opened, and then said nothing more"
+        text = why or "it was opened, and then said nothing more"
         return {"problem": text, "remedy": "move it, or plug it again"}
     return {"waits": hand["waits"], "engaged": hand["engaged"]}

@@ -128,6 +128,11 @@ class Action(Table):
     execute: Annotated[int, Field(ge=0)]
     horizon: Annotated[int, Field(ge=1)] | None = None
 
+    @property
+    def stepped(self) -> bool:
+        """Does each action count from what is measured when its step begins?"""
+        return self.relative_to == "measured" or self.space.startswith("droid_")
+
 
 class Timing(Table):
     """[timing]. deadline_s: from question to answer; a later answer is not used. late: "hold" (the robot stands, a
@@ -341,11 +346,10 @@ def _check_gripper(card: Card) -> None:
 
 def _check_timing(card: Card) -> None:
     timing = card.timing
-    stepped = card.action.relative_to == "measured" or card.action.space.startswith("droid_")
     if timing.give_up_s < timing.deadline_s:
         text = f"give_up_s is {timing.give_up_s:g}, before the deadline of {timing.deadline_s:g} s"
         raise card.refusal(("timing", "give_up_s"), text)
-    if timing.starts == "capture" and stepped:
+    if timing.starts == "capture" and card.action.stepped:
         text = f'{card.action.space} counts from what is measured at each step; use starts = "reply"'
         raise card.refusal(("timing", "starts"), text)
     if timing.ask_ahead_s and timing.starts != "capture":

@@ -27,6 +27,7 @@ from labctl.config.policy_card import Card
 from labctl.devices import ByHand, Controller, Observation, Picture, find_driver, load
 from labctl.errors import LabctlError
 from labctl.nodes.playing import chunk_problem
+from labctl.plain import Hand
 from labctl.processes import json_answer, leave_with
 from labctl.store.driver_options import SIMULATED
 
@@ -35,6 +36,7 @@ CONNECT_S = 3.0
 SPARE_S = 20.0  # beyond what the card allows, for the process itself
 HAND_NS = SECOND // 2
 WATCH_NS = SECOND // 2
+USELESS = ("is gone", "another number of joints")  # words of what a device waits for in vain
 
 
 class ArmAnswer(TypedDict, total=False):
@@ -181,7 +183,12 @@ def _by_hand(person: ByHand, joints: int, clock: Clock) -> ArmAnswer:
     """A person's device is to be there; whether a hand is on it is seen at go."""
     clock.sleep_until(clock.now_ns() + HAND_NS)
     hand = person.hand(np.zeros(joints))
-    return {"problem": hand["waits"]} if not hand["fresh"] and "is gone" in hand["waits"] else {}
+    return {"problem": why} if (why := useless(hand)) else {}
+
+
+def useless(hand: Hand) -> str:
+    """Why nobody can drive with a device as it is: it is gone, or a leader of another robot; "" where somebody may."""
+    return hand["waits"] if any(words in hand["waits"] for words in USELESS) else ""
 
 
 def _end_with(parent: int, controller: Controller) -> None:

@@ -5,7 +5,6 @@ May not: read a clock, ask for the next chunk, or go on past the actions that we
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,6 +16,9 @@ from labctl.devices import ActionChunk
 from labctl.messages.motion import Target
 from labctl.nodes.targets import POSE
 
+POSES = ("tcp_pose", "tcp_step")
+SHORT = 1e-6  # of a quaternion: no rotation can be read from it
+MOST = 1e6  # of any number of an answer: metres, radians and seconds of nothing that is meant, and none overflows later
 STEPS = {"joint_step": "joint_position", "tcp_step": "tcp_pose"}  # added to what is measured when a step begins
 
 
@@ -104,13 +106,13 @@ def stepped(tcp: np.ndarray, step: np.ndarray, about: np.ndarray) -> np.ndarray:
 
 def chunk_problem(chunk: ActionChunk, dof: int, hand: int = 1, tools: int = 1) -> str | None:
     """Why a robot of `dof` axes of its arm and `hand` of its hand cannot execute an answer, or None: wrong shapes,
-    nothing to execute, not finite. tools: how many it leads, of two robots two.
+    nothing to execute, not finite or beyond all sense, no rotation. tools: how many it leads, of two robots two.
     """
     values, gripper = np.asarray(chunk.values), np.asarray(chunk.gripper)
     of_hand = (len(values),) if hand == 1 else (len(values), hand)
     if values.ndim != 2 or not len(values) or gripper.shape != of_hand:
         return f"action chunk of shape {values.shape} with {gripper.shape} gripper values"
-    if chunk.execute < 1 or not 0 < chunk.dt_s < math.inf:
+    if chunk.execute < 1 or not 0 < chunk.dt_s <= MOST:
         return f"action chunk with execute={chunk.execute} and dt_s={chunk.dt_s}"
     widths = {"tcp_pose": POSE * tools, "joint_position": dof, "tcp_velocity": 6 * tools, "joint_velocity": dof}
     widths |= {"joint_step": dof, "tcp_step": POSE * tools}
@@ -120,4 +122,8 @@ def chunk_problem(chunk: ActionChunk, dof: int, hand: int = 1, tools: int = 1) -
         return f"{chunk.space} actions need {widths[chunk.space]} values, got {values.shape[1]}"
     if not (np.isfinite(values).all() and np.isfinite(gripper).all()):
         return "action chunk with values that are not finite"
+    if (most := max(np.abs(part).max(initial=0.0) for part in (values, gripper))) > MOST:
+        return f"{chunk.space} actions of up to {most:.3g}, more than the {MOST:g} that any may be"
+    if chunk.space in POSES and np.linalg.norm(values.reshape(-1, POSE)[:, 3:], axis=1).min() < SHORT:
+        return f"{chunk.space} actions with a quaternion of no length, which is no rotation"
     return None

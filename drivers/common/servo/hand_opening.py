@@ -10,7 +10,8 @@ from labctl.devices import Gripper
 from labctl.errors import DeviceRefused
 
 OPEN_M = 0.005  # so near its stroke a hand is open: a driver's own resolution is finer
-OPEN_NS = 5 * SECOND  # the slowest of ours takes 4 s (a Robotiq 2F-85 at its lowest speed, 20 mm/s)
+OPEN_NS = 5 * SECOND  # without a further millimetre: a Franka Hand at its lowest speed (10 mm/s) takes 8 s in all
+STEP_M = 0.001
 
 
 class HandOpening:
@@ -18,18 +19,20 @@ class HandOpening:
 
     def __init__(self, gripper: Gripper) -> None:
         self._gripper = gripper
-        self._until_ns = 0
+        self._until_ns, self._seen_m = 0, 0.0
 
     def begin(self, now_ns: int) -> None:
         """Ask the hand to open."""
-        self._until_ns = now_ns + OPEN_NS
+        self._until_ns, self._seen_m = now_ns + OPEN_NS, self._gripper.opening()
         self._gripper.target(self._gripper.stroke_m)
 
     def done(self, now_ns: int) -> bool:
-        """Is it open? Raises DeviceRefused for one that is not in time."""
+        """Is it open? Raises DeviceRefused for one that opens no further."""
         opening, stroke = self._gripper.opening(), self._gripper.stroke_m
         if stroke - opening < OPEN_M:
             return True
+        if opening > self._seen_m + STEP_M:
+            self._until_ns, self._seen_m = now_ns + OPEN_NS, opening
         if now_ns > self._until_ns:
             raise DeviceRefused(f"the hand does not open: it stands at {1000 * opening:.0f} of {1000 * stroke:.0f} mm")
         return False

@@ -157,8 +157,7 @@ class ServoedRobot:
         DeviceLost.
         """
         self._raise_if_lost()
-        newest = self._states.newest
-        if newest is None:
+        if (newest := self._states.newest) is None:
             raise DeviceLost("the robot has not sent a state yet")
         seen = {"q": newest.q, "dq": newest.dq, "tcp": newest.tcp, "gripper": np.array([self._gripper.opening()])}
         return {**seen, "wrench": newest.wrench} if newest.wrench.size else seen
@@ -204,7 +203,7 @@ class ServoedRobot:
     def stop(self) -> None:
         """The servo thread slows the robot down at its next cycle. Any thread; any number of times."""
         self._stop.set()  # first: a robot that nobody sends home any more would be taken for staged
-        self._asked_home = self._staging = False
+        self._asked_home = self._asked_recovery = self._staging = False
         self._gripper.stop()
 
     def recover(self) -> None:
@@ -219,6 +218,8 @@ class ServoedRobot:
             raise DeviceRefused(self._refusal or sound.reason)
         if self._stop.is_set():
             self._asked_home = self._staging = False  # the stop may have come while it was asked for
+            if self._homing or self._moving:
+                raise DeviceRefused("it is not stopped yet: recover once it is")
         self._based = False
         self._stop.clear()
 
@@ -318,8 +319,7 @@ class ServoedRobot:
         if self._asked_recovery and (self._sound.mode == "idle" or self._moving or self._homing):
             self._asked_recovery = False  # of a hold that is over: nothing is recovered in the middle of a motion
         if self._asked_recovery and now_ns >= self._recover_after_ns:
-            self._recover_after_ns = now_ns + RECOVER_NS
-            self._asked_recovery = False
+            self._recover_after_ns, self._asked_recovery = now_ns + RECOVER_NS, False
             try:
                 if self._link.recover():
                     self._latched, self._staging = None, False

@@ -108,7 +108,8 @@ def test_a_leader_that_answers_one_that_is_silent_and_one_of_another_arm(tmp_pat
     found = told(tmp_path, "gello", leader(servos, 7))
     assert found.level == "ok" and "can be read" in found.text, found
     other = told(tmp_path, "gello", leader(servos, 6))
-    assert other.level == "fail" and "another number of joints than this cell's robot, which has 7" in other.text
+    assert other.remedy.startswith("correct [teleop.options]")
+    assert other.level == "fail" and "another number of joints (6) than the robot (7)" in other.text
     servos.silent = True
     silent = told(tmp_path, "gello", leader(servos, 7))
     assert silent.level == "fail" and "check power and cable" in silent.text, silent

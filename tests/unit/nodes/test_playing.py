@@ -97,5 +97,29 @@ def test_a_step_of_the_tool_is_along_and_about_the_axes_of_the_base():
 
 @pytest.mark.parametrize(("space", "width"), [("joint_step", 7), ("tcp_step", 7), ("tcp_velocity", 6)])
 def test_the_widths_of_the_spaces(space: str, width: int):
-    assert chunk_problem(chunk(space=space, values=np.zeros((4, width))), 7) is None
+    assert chunk_problem(chunk(space=space, values=np.ones((4, width))), 7) is None
     assert f"{space} actions need {width}" in str(chunk_problem(chunk(space=space, values=np.zeros((4, width + 1))), 7))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"space": "tcp_velocity", "values": np.full((4, 6), 1e200)}, "tcp_velocity actions of up to 1e+200, more"),
+        ({"space": "joint_position", "values": np.full((4, 7), -2e6)}, "joint_position actions of up to 2e+06, more"),
+        ({"gripper": np.full(4, 1e300)}, "joint_position actions of up to 1e+300, more than the 1e+06 that any may be"),
+        ({"space": "tcp_pose", "values": np.zeros((4, 7))}, "tcp_pose actions with a quaternion of no length"),
+        ({"space": "tcp_step", "values": np.eye(7)[[6, 6, 6, 0]]}, "tcp_step actions with a quaternion of no length"),
+        ({"dt_s": 1e300}, "dt_s=1e+300"),
+    ],
+)
+def test_an_answer_beyond_all_sense_is_its_controllers_failure(given: dict, says: str):
+    """Turned by 1e200 rad/s a tool's pose was not a number, and the process that leads the robot ended of it."""
+    told = chunk_problem(chunk(**given), 7)
+    assert told is not None and says in told and "\n" not in told
+
+
+def test_of_two_tools_each_has_a_rotation():
+    both = np.tile([0.4, 0, 0.3, 1, 0, 0, 0], (4, 2))
+    assert chunk_problem(chunk(space="tcp_pose", values=both), 14, tools=2) is None
+    both[2, 10:] = 0.0
+    assert "no rotation" in str(chunk_problem(chunk(space="tcp_pose", values=both), 14, tools=2))

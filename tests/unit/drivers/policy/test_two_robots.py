@@ -14,6 +14,8 @@ from support.robots.pairs import pair_cell, told_pair
 
 from labctl.config.policy_card import parse_card
 from labctl.devices import Observation, load
+from labctl.drivers.common.robot_tables import Tool
+from labctl.drivers.policy import client
 from labctl.errors import InputError
 from labctl.nodes.playing import Play, chunk_problem, tools_of
 from labctl.testing.given import FIXTURE
@@ -91,6 +93,30 @@ def test_a_card_that_does_not_say_whose_its_numbers_are_is_refused(given: dict[s
     with pytest.raises(InputError) as error:
         loaded(given)
     assert told in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("action", "refused"),
+    [
+        ({"space": "droid_cartesian_velocity"}, True),
+        ({"space": "tcp_delta", "rotation": "rotvec", "relative_to": "measured"}, True),
+        ({"space": "droid_joint_velocity"}, False),
+        ({"space": "joint_delta", "relative_to": "measured"}, False),
+    ],
+)
+def test_steps_of_two_tools_that_are_mounted_otherwise_are_refused(
+    monkeypatch: pytest.MonkeyPatch, action: dict[str, Any], *, refused: bool
+) -> None:
+    """One answer names one point that a step turns about: the second tool would have turned about the first one's."""
+    tools = iter([Tool((0.0, 0.0, 0.1034)), Tool((0.0, 0.0, 0.25))])
+    monkeypatch.setattr(client, "tool_of", lambda side: next(tools))
+    given = made(**action)
+    given["timing"]["rate_hz"], given["tool"] = 15.0, {"frame": "flange"}
+    if refused:
+        with pytest.raises(InputError, match="turn about a point that is not the same at both tools; mount them alike"):
+            loaded(given)
+    else:
+        loaded(given)
 
 
 def test_a_card_of_two_robots_is_refused_in_a_cell_of_one() -> None:

@@ -68,6 +68,17 @@ def test_a_leader_that_stands_elsewhere_is_not_ready_and_says_which_joint():
     assert gate.ready(leader(Q + 0.1), Q, 0)
 
 
+def test_a_leader_of_another_robot_is_told_in_words():
+    gate = Gate(CAPS, quiet=False)
+    says = "the leader has another number of joints (7) than the robot (6)"
+    for engaged in (True, False):
+        one = leader(Q, engaged=engaged)
+        assert not gate.ready(one, Q[:6], 0) and gate.why == says
+        assert not gate.wants(one, Q[:6], 0)
+        told = gate.read(one, Q[:6], 0)
+        assert told["waits"] == says and told["gap_rad"] is None
+
+
 def test_the_arm_follows_a_leader_without_the_jump_to_it():
     gate, q = Gate(CAPS, quiet=False), Q.copy()
     first = gate.joints(leader(Q + 0.2), q, 0.05, 0)

@@ -14,6 +14,7 @@ import pytest
 from support.robots.teleop_devices import Puck as Plastic
 
 from labctl.clock import MILLISECOND, ManualClock
+from labctl.drivers.teleop.gate import Caps, Gate, Reading
 from labctl.drivers.teleop.pucks import PUCKS
 from labctl.drivers.teleop.rest import Rest
 from labctl.drivers.teleop.spacemouse import SpaceMouse, chosen
@@ -118,6 +119,49 @@ def test_a_puck_that_sends_nothing_rests() -> None:
     clock.sleep_until(clock.now_ns() + 60 * MILLISECOND)
     found = mouse.poll()
     assert found is not None and not found.axes.any() and found.parts == {"puck": 0.0}
+
+
+def test_a_puck_that_falls_silent_while_it_is_pushed_is_stale_and_its_clutch_let_go() -> None:
+    """Its battery dies: the receiver stays, raises nothing, and the arm drove on."""
+    mouse, plastic, clock = opened((0x256F, 0xC652))
+    gate = Gate(Caps(ramp_s=0.0, stale_s=0.1), quiet=False)
+
+    def read() -> Reading:
+        found = None
+        while found is None or plastic.reports:
+            found = mouse.poll() or found
+            clock.sleep_until(clock.now_ns() + 20 * MILLISECOND)
+        return found
+
+    plastic.press(0b01)
+    plastic.reports.extend(reports(ONE, [0, -350, 0, 0, 0, 0]))
+    assert gate.twist(read(), clock.now_ns())[0] > 0
+    silent_ns = clock.now_ns()
+    while clock.now_ns() < silent_ns + 200 * MILLISECOND:
+        last = read()
+    assert not gate.twist(last, clock.now_ns()).any()
+    assert gate.resting(last, clock.now_ns()) == "no fresh input from the device"
+    plastic.reports.extend(reports(ONE, [0, -350, 0, 0, 0, 0]))
+    assert gate.twist(read(), clock.now_ns())[0] > 0, "a word that was lost on its way"
+    silent_ns = clock.now_ns()
+    while clock.now_ns() < silent_ns + 600 * MILLISECOND:
+        last = read()
+    plastic.reports.extend(reports(ONE, [0, -350, 0, 0, 0, 0]))
+    last = read()
+    assert not last.engaged and gate.resting(last, clock.now_ns()) == "hold the clutch"
+
+
+def test_a_puck_at_rest_sends_nothing_and_its_clutch_stays_held() -> None:
+    mouse, plastic, clock = opened((0x256F, 0xC652))
+    plastic.reports.extend(reports(ONE, [0, -350, 0, 0, 0, 0]))
+    plastic.reports.extend(reports(ONE, [0, 0, 0, 0, 0, 0]))
+    plastic.press(0b01)
+    while plastic.reports:
+        mouse.poll()
+    for _ in range(50):
+        clock.sleep_until(clock.now_ns() + 60 * MILLISECOND)
+        found = mouse.poll()
+        assert found is not None and found.engaged and found.t_ns == clock.now_ns() and not found.axes.any()
 
 
 def entry(vendor: int, product: int, name: str, usage: int = 8) -> dict[str, Any]:

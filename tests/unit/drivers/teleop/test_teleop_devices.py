@@ -237,6 +237,29 @@ def test_a_hand_says_what_the_arm_waits_for(hand):
     until_it_says("puck is gone: it was unplugged")
 
 
+def test_a_leader_of_another_robot_is_told_and_nobody_waits_for_it():
+    """The screen's question raised numpy's words, in a place where nothing may be raised."""
+
+    class Other(Held):
+        leader = True
+
+        def poll(self) -> Reading | None:
+            found = super().poll()
+            return None if found is None else Reading(found.t_ns, joints=Q, engaged=True, grip=1.0)
+
+    axes = axis_map(("x", "y", "z", "rx", "ry", "rz"))
+    person = Teleop(Other(), "gello", Caps(), axes=axes, opening_m=(0.0, 0.08))
+    person.load()
+    says = "the leader has another number of joints (7) than the robot (6)"
+    assert person.hand(Q[:6])["waits"] == says
+    six = Observation(CLOCK.now_ns(), {"q": Q[:6], "gripper": np.array([0.04])})
+    for asks in (person.warm, person.wants):
+        with pytest.raises(DeviceLost) as told:
+            asks(six)
+        assert str(told.value) == f"gello: {says}; correct [teleop.options]"
+    person.close()
+
+
 def test_waiting_for_the_clutch_ends_when_the_episode_is_given_up(hand):
     import threading
 

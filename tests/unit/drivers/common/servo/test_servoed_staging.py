@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.robots.servo_bench import CLOCK, HOME, Bench, near
+from support.robots.servo_bench import CLOCK, HOME, Bench, Hand, near
 
 from labctl.clock import MILLISECOND
 from labctl.devices import RobotStatus
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.servo import hand_opening, servoed_robot, unrest
+from labctl.drivers.common.servo.hand_opening import HandOpening
 from labctl.errors import DeviceRefused
 
 pytestmark = pytest.mark.real_time
@@ -83,6 +84,22 @@ def test_a_hand_that_does_not_open_is_told_in_words_and_the_arm_stays(bench: Ben
     bench.until(lambda: bench.arm.status().mode == "safety_stop")
     assert "the hand does not open: it stands at 20 of 80 mm" in bench.arm.status().reason
     assert not bench.link.given and not bench.arm.staged()
+
+
+def test_a_slow_hand_that_goes_on_opening_has_the_time_for_it_and_one_that_stops_does_not() -> None:
+    """A Franka Hand at 0.012 m/s takes 6.7 s from closed: it could never be staged."""
+    hand = Hand()
+    hand.at, hand.stuck = 0.0, True
+    opening = HandOpening(hand)
+    opening.begin(0)
+    for ms in range(0, 6000, 10):
+        hand.at = 0.012 * ms / 1000
+        assert not opening.done(ms * MILLISECOND)
+    assert not opening.done(10_900 * MILLISECOND)
+    with pytest.raises(DeviceRefused, match="the hand does not open: it stands at 72 of 80 mm"):
+        opening.done(11_000 * MILLISECOND)
+    hand.at = 0.078
+    assert opening.done(11_000 * MILLISECOND)
 
 
 def test_an_arm_that_is_not_at_home_is_not_staged(bench: Bench) -> None:

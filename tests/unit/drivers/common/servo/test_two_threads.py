@@ -186,3 +186,34 @@ def test_a_hand_opens_for_staging_though_the_servo_thread_was_about_to_close_it(
     bench.link.on_setpoint = None
     arm._cycle(CLOCK.now_ns())
     assert bench.hand.asked[-1] == 0.08
+
+
+def test_a_stop_in_the_middle_of_a_recovery_is_its_end(bench: Bench, arm: ServoedRobot) -> None:
+    """One more step of it came up to 0.3 s later: a UR's brakes were released after a person had stopped it."""
+    bench.link.sound = RobotStatus("safety_stop", "protective stop")
+    arm._look(CLOCK.now_ns())
+    with pytest.raises(DeviceRefused):
+        arm.recover()
+    arm.stop()
+    arm._cycle(CLOCK.now_ns() + SECOND)
+    assert bench.link.recoveries == 0
+    with pytest.raises(DeviceRefused):
+        arm.recover()
+    arm._cycle(CLOCK.now_ns() + 2 * SECOND)
+    assert bench.link.recoveries == 1, "who asks anew is heard"
+
+
+def test_a_way_home_that_was_stopped_does_not_go_on_though_it_is_recovered_at_once(
+    bench: Bench, arm: ServoedRobot
+) -> None:
+    """Before the servo thread had heard of the stop, a recovery took it back."""
+    arm.stage({}, 1, 0)
+    arm._cycle(CLOCK.now_ns())
+    arm.stop()
+    with pytest.raises(DeviceRefused, match="not stopped yet"):
+        arm.recover()
+    arm._cycle(CLOCK.now_ns())
+    arm.recover()
+    for _ in range(5):
+        arm._cycle(CLOCK.now_ns())
+    assert not bench.link.given and arm.status().mode == "idle"
