@@ -131,16 +131,18 @@ def _settings(folder: Path) -> ConsoleTable:
     """[console] of lab.toml. Raises InputError for a name, a key or a theme that cannot be."""
     from textual.theme import BUILTIN_THEMES
 
-    from labctl.ui.console.keys import KEYS, stop_keys
+    from labctl.ui.console.keys import KEYS, fault
 
-    found = lab_settings(folder).console
+    lab = lab_settings(folder)
+    found = lab.console
     known = [key.id for key in KEYS if key.id]
     for name in found.keys:
         if name not in known:
-            raise InputError(f"lab.toml [console.keys] has {name!r}; known: {', '.join(known)}")
-    stop_keys(found.keys)
+            raise lab.refusal(("console", "keys", name), f"[console.keys] has {name!r}; known: {', '.join(known)}")
+    if wrong := fault(found.keys):
+        raise lab.refusal(("console", "keys", wrong[0]), wrong[1])
     if found.theme and found.theme not in BUILTIN_THEMES:
-        raise InputError(f"lab.toml: no theme {found.theme!r}; known: {', '.join(BUILTIN_THEMES)}")
+        raise lab.refusal(("console", "theme"), f"no theme {found.theme!r}; known: {', '.join(BUILTIN_THEMES)}")
     return found
 
 

@@ -80,6 +80,10 @@ def status(
     for option, given in (("--page F.html", page), ("--spans F.json", spans)):
         if given is not None and not campaign:
             raise InputError(f"{option.split()[0]} is of one campaign: labctl status CAMPAIGN {option}")
+    if page is not None:
+        _refuse_other_page(page)
+    if spans is not None and "://" not in spans and Path(spans).suffix.lower() != ".json":
+        raise InputError(f"--spans {spans}: a file of spans ends in .json")
     found: list[dict[str, Any]] = []
     for folder in folders:
         with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
@@ -109,6 +113,12 @@ def status(
         click.echo(f"wrote {page}")
     if spans is not None:
         click.echo(f"{'sent to' if '://' in spans else 'wrote'} {spans}")
+
+
+def _refuse_other_page(page: Path) -> None:
+    """What is no page is a file of somebody's that was named by mistake."""
+    if page.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"--page {page}: a page ends in .html")
 
 
 def _give_spans(record: Record, to: str) -> None:
@@ -234,8 +244,7 @@ def _write_page(folders: Sequence[Path], page: Path, *, masked: bool, unverified
     """Write it, and say where it is and how big."""
     from labctl.pages.episodes import write_page
 
-    if page.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"--page {page}: a page ends in .html")
+    _refuse_other_page(page)
     if len({folder.resolve() for folder in folders}) < len(folders):
         raise InputError("a campaign is given twice; name each once")
     beside = []

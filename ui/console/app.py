@@ -33,7 +33,7 @@ UNDO_NS = 10 * SECOND
 
 
 class Console(Attached):
-    """See the module. `who` acts; `keys` rebinds by id (`{"moved": "p"}`); photos: pictures that the campaign keeps."""
+    """See the module. `who` acts; `keys` rebinds by id (`{"moved": "g"}`); photos: pictures that the campaign keeps."""
 
     CSS_PATH = "console.tcss"
     TITLE = "labctl"
@@ -315,7 +315,8 @@ class Console(Attached):
         if state is None or self._again():
             return
         if not refusals.may_move(state):
-            self._ask(asking.AskText("A note for the record", "text", ok="Keep"), "note", any_state=True)
+            form = asking.AskText("A note for the record", "text", ok="Keep", of=asking.this_session)
+            self._ask(form, "note", any_state=True)
             return
         go_ns, episode = state["times"]["go_ns"], state["episode"]
         at = f"{minutes((self._clock.now_ns() - go_ns) / SECOND)} after go" if go_ns else "before go"
@@ -371,7 +372,8 @@ class Console(Attached):
         self._open(people.AskPeople(state, self._who), answered)
 
     def action_leave_session(self) -> None:
-        form = asking.AskText("Close the session: what must the next ones know?", "handover", ok="Close", needed=False)
+        title, of = "Close the session: what must the next ones know?", asking.this_session
+        form = asking.AskText(title, "handover", ok="Close", needed=False, of=of)
         self._ask(form, "session_close", any_state=True)
 
     def _may(self, verb: str) -> str | None:

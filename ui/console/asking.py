@@ -5,7 +5,7 @@ May not: send anything, or let an answer through that contradicts itself: the fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import ClassVar, TypedDict
 
 from textual import on
@@ -26,6 +26,14 @@ TOUCHES = {
     "take_over": "took over the robot",
     "other": "something else",
 }
+
+
+def this_trial(state: PublishedState) -> Hashable:
+    return state["trial"]
+
+
+def this_session(state: PublishedState) -> Hashable:
+    return state["session"]
 
 
 class ToScore(TypedDict):
@@ -82,6 +90,8 @@ def touch_answer(form: Form, number: int) -> Answer:
 class AskIntervention(Form):
     """What a hand did in an episode that is over."""
 
+    of_episode = True
+
     def __init__(self, number: int) -> None:
         super().__init__()
         self.title_text = f"What did the hand do? (touch {number + 1} of this episode)"
@@ -97,9 +107,17 @@ class AskIntervention(Form):
 class AskText(Form):
     """One line of text, such as a reason or a note."""
 
-    def __init__(self, title: str, name: str, *, ok: str = "OK", needed: bool = True) -> None:
+    def __init__(
+        self,
+        title: str,
+        name: str,
+        *,
+        ok: str = "OK",
+        needed: bool = True,
+        of: Callable[[PublishedState], Hashable] = this_trial,
+    ) -> None:
         super().__init__()
-        self.title_text, self.ok_text = title, ok
+        self.title_text, self.ok_text, self.of = title, ok, of
         self._name, self._needed = name, needed
 
     def fields(self) -> Iterator[Widget]:
@@ -200,6 +218,7 @@ class AskStop(Form):
         super().__init__()
         self._code, self._text = code, text
         self._by_hand = code.endswith(STOP_BY_HAND)
+        self.of = lambda state: (state["trial"], code in [hold["code"] for hold in state["holds"]])
 
     def fields(self) -> Iterator[Widget]:
         yield Label(self._text, markup=False)
@@ -227,6 +246,8 @@ WRONG_END = (
 
 class AskScore(Form):
     """The outcome: items moved and lost; what remains follows. `given` fills the form (an undo or the tally)."""
+
+    of = staticmethod(this_trial)
 
     def __init__(self, about: ToScore, given: Mapping[str, Json] | None = None, *, why: bool = False) -> None:
         super().__init__()

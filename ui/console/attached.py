@@ -7,6 +7,7 @@ May not: keep any state that matters, or know what a key does.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from typing import NamedTuple
 
 from textual.command import CommandPalette
 
@@ -27,6 +28,14 @@ SOON_S = (0.007, 0.014, 0.021, 0.028, 0.035)
 CALM_NS = SECOND // 5  # after a key nothing that merely moves is drawn: the answer comes first
 SILENT_NS = 3 * SECOND  # without a word for so long, nothing on the screen may be trusted
 DRAW_NS = SECOND // 5  # what only grows older, such as the time left, is drawn no more often
+
+
+class Draft(NamedTuple):
+    """What was typed in a form that was put aside, by field, and what it was about."""
+
+    of: Callable[[PublishedState], Hashable]
+    about: Hashable
+    typed: Mapping[str, str]
 
 
 class Attached(Front):
@@ -57,7 +66,7 @@ class Attached(Front):
         self._lines_shown = 0  # how many lines were shown
         self._refused = False  # is the last of them why a key did nothing?
         self._line = ""  # the last of them
-        self._drafts: dict[str, Mapping[str, str]] = {}  # what was typed in forms that were put aside, by title
+        self._drafts: dict[str, Draft] = {}  # by the form's title
         self.now = screens.Now()
 
     def may_stop(self) -> bool:
@@ -97,6 +106,7 @@ class Attached(Front):
                 before, self._state, self._heard_ns = self._state, published(message.body), now_ns
                 if self._refused and before is not None and before["trial"] != self._state["trial"]:
                     self.tell("")  # what a key was refused in the trial before
+                self._drop_drafts(self._state)
             elif message.kind == "obs" and self.now.is_mounted:
                 joints, axes = self.now.query_one(Joints), message.body.get("axes")
                 joints.put(message.arrays, now_ns, axes, draw=now_ns >= self._calm_ns)
@@ -212,7 +222,12 @@ class Attached(Front):
             self.tell(refusals.MOVING, wrong=True)
             return
         form.began = refusals.at_hand(self._state)
-        form.stops, form.draft = self.may_stop(), self._drafts.pop(form.title_text, {})
+        if form.of_episode:
+            form.of = refusals.at_hand
+        form.about = () if self._state is None else form.of(self._state)
+        kept = self._drafts.pop(form.title_text, None)
+        form.draft = kept.typed if kept is not None and kept.about == form.about else {}
+        form.stops = self.may_stop()
         form.clicked = lambda: self.clicked().refusal(order=True)
 
         def left(answer: Answer | None) -> None:
@@ -231,13 +246,20 @@ class Attached(Front):
             form.dismiss(None)
             self.now.say(refusals.gone_on(state, form.began), wrong=True)
 
+    def _drop_drafts(self, state: PublishedState) -> None:
+        """What was typed about something that is over is not for what comes after it."""
+        self._drafts = {title: kept for title, kept in self._drafts.items() if kept.of(state) == kept.about}
+
     def _put_aside(self) -> None:
         """The robot may move from now on: what has a text field is closed, and what was typed kept."""
         screen = self.screen
         if isinstance(screen, Form) and screen.words and screen.is_mounted:
-            self._drafts[screen.title_text] = screen.typed
+            kept = ""
+            if typed := screen.typed:
+                self._drafts[screen.title_text] = Draft(screen.of, screen.about, typed)
+                kept = "; what you wrote is kept for later"
             screen.dismiss(None)
-            self.now.say("the form was closed: the robot may move now; what you wrote is kept for later", wrong=True)
+            self.now.say(f"the form was closed: the robot may move now{kept}", wrong=True)
         elif isinstance(screen, CommandPalette) and screen.is_mounted:
             screen.dismiss(None)
 

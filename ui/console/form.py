@@ -5,7 +5,7 @@ May not: know what is asked, send anything, or give SPACE a meaning outside a te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import ClassVar
 
 from textual import on
@@ -20,6 +20,7 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Static
 
+from labctl.core.published_state import PublishedState
 from labctl.ui.console.link import Json
 
 Answer = dict[str, Json]
@@ -174,7 +175,8 @@ class Form(ModalScreen[Answer | None]):
     `stops`: SPACE stops a robot. `draft`: what was typed when it had to be put aside, by field. `of_episode`: it is
     about the episode at hand, so that it is closed when that goes on without it; `began` is where that was. `clicked`:
     takes a click on OK as a press, and says why it does nothing, "" when a person meant it. `begins_with`: a key of its
-    own that was pressed before it opened.
+    own that was pressed before it opened. `of`: what of the published state the text is about; once that is not what it
+    was (`about`) when the form opened, a draft is gone.
     """
 
     BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
@@ -187,6 +189,9 @@ class Form(ModalScreen[Answer | None]):
     began: tuple[str | None, ...] = ()
     clicked: Callable[[], str] = staticmethod(lambda: "")
     draft: Mapping[str, str] = {}
+    of: Callable[[PublishedState], Hashable] = staticmethod(lambda state: ())
+    about: Hashable = ()
+    _filled: Mapping[str, str] = {}  # what stood in the lines before anything was typed
     begins_with = ""
     _said = Message()  # of the moment in which the foot was written last
     _of_pasted = False  # it says what became of pasted text, until a key comes by itself
@@ -216,8 +221,10 @@ class Form(ModalScreen[Answer | None]):
         return {}
 
     def on_mount(self) -> None:
-        for field, text in self.draft.items():
-            self.query_one(f"#{field}", Line).value = text
+        lines = {line.id or "": line for line in self.query(Line)}
+        self._filled = {field: line.value for field, line in lines.items()}
+        for field in self.draft.keys() & lines.keys():  # what is asked now may be less than it was
+            lines[field].value = self.draft[field]
         first = self.query("Line, Options")
         (first.first() if first else self.query_one("#ok")).focus()
         self.tell_keys()
@@ -258,8 +265,9 @@ class Form(ModalScreen[Answer | None]):
 
     @property
     def typed(self) -> dict[str, str]:
-        """What stands in the lines, by field; a secret is not kept."""
-        return {line.id or "": line.value for line in self.query(Line) if not line.password}
+        """What a person has put into the lines, by field; a secret is not kept."""
+        lines = [(line.id or "", line.value) for line in self.query(Line) if not line.password]
+        return {field: text for field, text in lines if text != self._filled.get(field)}
 
     def on_descendant_focus(self) -> None:
         self.tell_keys()

@@ -59,13 +59,26 @@ _TYPED = {"question_mark": "?", "plus": "+", "minus": "-"}
 ACTS = frozenset(key.action.partition("(")[0] for key in KEYS if key.id != "stop")
 
 
-def stop_keys(rebound: Mapping[str, str]) -> frozenset[str]:
-    """Every key that stops: STOP_KEYS, and what is bound to the stop. Raises InputError when one of STOP_KEYS is bound
-    to something else.
-    """
+def fault(rebound: Mapping[str, str]) -> tuple[str, str] | None:
+    """The first rebinding that cannot be, by its name, and why: a key does one thing."""
     for name, keys in rebound.items():
         if name != "stop" and (taken := STOP_KEYS & names(keys)):
-            raise InputError(f"[console.keys] {name} has {', '.join(taken)}: that key stops the robot and nothing else")
+            why = f"[console.keys] {name} has {', '.join(taken)}: that key stops the robot and nothing else"
+            return name, why
+    held: dict[str, Binding] = {}
+    for key in sorted(KEYS, key=lambda one: one.id in rebound):  # what stands as it was first: a rebinding is named
+        name = key.id or ""
+        for one in sorted(names(rebound.get(name, key.key))):
+            if (other := held.setdefault(one, key)) is not key:
+                has = f"[console.keys] {name} has {typed(one)}, which {other.id} has too ({other.tooltip})"
+                return name, f"{has}; give one of them another key"
+    return None
+
+
+def stop_keys(rebound: Mapping[str, str]) -> frozenset[str]:
+    """Every key that stops: STOP_KEYS, and what is bound to the stop. Raises InputError for a `fault`."""
+    if found := fault(rebound):
+        raise InputError(found[1])
     return STOP_KEYS | names(rebound.get("stop", ""))
 
 

@@ -58,8 +58,11 @@ def at_home(page: str) -> str:
 class TokenServer(Server):
     """textual-serve behind a token: given once in the address, then kept in a cookie of this host alone."""
 
+    scheme = "http"
+
     def __init__(self, command: str, host: str, port: int, title: str, say: Callable[[str], None]) -> None:
-        super().__init__(command, host=host, port=port, title=title)
+        address = f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
+        super().__init__(command, host=host, port=port, title=title, public_url=address)
         self.token = secrets.token_urlsafe(24)
         self._say = say
 
@@ -105,7 +108,7 @@ class TokenServer(Server):
         return answer
 
     async def on_startup(self, app: web.Application) -> None:
-        self._say(f"open http://{self.host}:{self.port}/?token={self.token}")
+        self._say(f"open {self.public_url}/?token={self.token}")
         self._say("whoever has this address can act as you; Ctrl-C ends the page, not the run")
 
     def initialize_logging(self) -> None:
@@ -117,9 +120,10 @@ class PairedServer(TokenServer):
     code that lets in one browser, once. `code` is the one that stands now.
     """
 
+    scheme = "https"
+
     def __init__(self, command: str, host: str, port: int, title: str, say: Callable[[str], None]) -> None:
         super().__init__(command, host, port, title, say)
-        self.public_url = f"https://{f'[{host}]' if ':' in host else host}:{port}"
         self.context, self.fingerprint = certified(host)
         self.code, self._wrong = new_code(), 0
         self._one_at_a_time = asyncio.Lock()

@@ -83,9 +83,13 @@ def test_who_gives_up_waiting_for_a_run_leaves_none_behind(
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ('[console.keys]\nstopp = "b"\n', "stopp"),
-        ('[console.keys]\nmoved = "space"\n', "that key stops the robot"),
-        ('[console]\ntheme = "pink"\n', "no theme 'pink'"),
+        ('[console.keys]\nstopp = "b"\n', r"lab\.toml:2: \[console.keys\] has 'stopp'"),
+        ('[console.keys]\nmoved = "space"\n', r"lab\.toml:2: .*that key stops the robot"),
+        ('[console.keys]\nmoved = "p"\n', r"lab\.toml:2: \[console.keys\] moved has p, which report has too \(show"),
+        ('[console.keys]\nmoved = "g"\nnote = "?,n"\n', r"lab\.toml:3: .*note has \?, which keys has too"),
+        ('[console.keys]\nmoved = "g"\nnote = "n,g"\n', r"lab\.toml:3: .*note has g, which moved has too"),
+        ('[console.keys]\nstop = "space,f12,s"\n', r"lab\.toml:2: .*stop has s, which session has too"),
+        ('[console]\ntheme = "pink"\n', r"lab\.toml:2: no theme 'pink'"),
     ],
 )
 def test_settings_that_no_console_can_open_with_are_refused_before_a_run_begins(

@@ -56,6 +56,19 @@ def test_what_cannot_be_is_one_line_and_writes_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["table.csv"]
 
 
+@pytest.mark.parametrize("option", ["--page", "--spans"])
+def test_a_file_that_is_no_page_and_no_spans_is_not_written_over(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`labctl status first --page protocols/first.toml` made HTML of the protocol."""
+    named = tmp_path / "first.toml"
+    named.write_text("kept", "utf-8")
+    assert call(["status", "old", option, str(named), "--lab", str(LAB)]) == Exit.BAD_INPUT
+    said = capsys.readouterr().err
+    assert f"{option} {named}: a " in said and "ends in" in said and said.count("\n") == 1
+    assert named.read_text("utf-8") == "kept"
+
+
 def test_evenings_without_time_for_two_pairs_say_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert call([*PAIRS, "--evenings", "0.01"]) == Exit.BAD_INPUT
     assert "time for 0 trials in 0.01 evenings, and two of each arm are 4" in capsys.readouterr().err

@@ -182,10 +182,10 @@ def test_a_person_without_the_role_sees_whose_turn_it_is(bench):
 def test_keys_can_be_rebound(bench):
     async def play(desk: Desk) -> None:
         await desk.running()
-        await desk.press("p")
+        await desk.press("g")
         assert "you counted 1 of 2" in desk.text()
 
-    at_console(bench, play, keys={"moved": "p"})
+    at_console(bench, play, keys={"moved": "g"})
 
 
 def test_the_history_has_no_outcomes(bench):

@@ -17,6 +17,7 @@ from labctl.core.events import Kind
 from labctl.errors import InputError
 from labctl.ui.console import refusals
 from labctl.ui.console.form import Form, Line, Options
+from labctl.ui.console.keys import KEYS, fault
 from labctl.ui.console.presses import PASTED_NS, SEEN_NS, Presses
 from labctl.ui.console.stopping import arrived_ns, with_stop_key
 
@@ -151,11 +152,19 @@ def test_enter_x_and_a_number_tick(bench, key):
 def test_no_other_act_can_be_bound_to_a_key_that_stops_and_those_of_the_house_always_stop(bench):
     async def play(desk: Desk) -> None:
         await desk.running()
-        assert all(desk.app.is_stop(key) for key in ("space", "f12", "b")) and not desk.app.is_stop("m")
+        assert all(desk.app.is_stop(key) for key in ("space", "f12", "z")) and not desk.app.is_stop("m")
 
-    at_console(bench, play, keys={"stop": "b"})
+    at_console(bench, play, keys={"stop": "z"})
     with pytest.raises(InputError, match=r"\[console.keys\] moved has space: that key stops the robot"):
         at_console(bench, play, keys={"moved": "m,space"})
+
+
+@pytest.mark.parametrize("name", [key.id for key in KEYS])
+def test_a_key_that_does_something_already_is_taken_by_no_other_act(name):
+    others = {key.id: key.key for key in KEYS if key.id not in (name, "stop")}
+    assert all((fault({name: taken}) or ("",))[0] == name for taken in others.values())
+    assert fault({name: "z,f5"}) is None
+    assert fault({**others, name: "z"}) is None, "what is bound to what it was"
 
 
 def test_a_key_that_stops_is_taken_where_keys_arrive_and_goes_no_further():

@@ -15,6 +15,8 @@ from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.startup_recovery import recover
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
+from labctl.ui.console import asking
+from labctl.ui.console.form import Line
 
 
 @both_sizes
@@ -195,3 +197,114 @@ def test_a_link_that_is_cut_is_not_asked_for_more_than_once_a_second(tmp_path):
     assert tried == [104.5 * SECOND, 105.5 * SECOND, 106.5 * SECOND], (
         "heard last at 101.5 s, silent for 3 s, then tried"
     )
+
+
+# -- what was typed in a form that had to be put aside
+
+
+async def silent(desk: Desk) -> None:
+    """The run process says nothing for so long that the open form is put aside, and is heard again."""
+    desk.bench.clock.sleep_until(desk.bench.now_ns + 5 * SECOND)
+    await desk.draw()
+    assert not desk.asked() and "what you wrote is kept for later" in flat(desk.text())
+    await desk.wait(1.0)
+
+
+def lines(desk: Desk) -> dict[str, str]:
+    return {line.id or "": line.value for line in desk.app.screen.query(Line)}
+
+
+async def ended(desk: Desk) -> None:
+    episode = await desk.running()
+    await desk.press("e", "e")
+    await desk.sealed(episode)
+
+
+def test_a_score_that_was_begun_comes_back_for_its_own_episode_alone(tmp_path):
+    """Numbers of the episode before were recorded: the form for the next one has the same title."""
+
+    async def play(desk: Desk) -> None:
+        await ended(desk)
+        await desk.press("enter", "backspace")
+        await desk.type("2")
+        await silent(desk)
+        await desk.press("enter")
+        assert lines(desk) == {"moved": "2", "lost": "0", "notes": ""}
+        await desk.press("tab", "backspace")
+        await desk.type("1")
+        await silent(desk)
+        assert desk.bench.command("score", role="assessor", items_staged=2, moved=1, lost=1, remaining=0, notes="")[
+            "ok"
+        ]
+        await desk.draw()
+        await ended(desk)
+        await desk.press("enter")
+        assert lines(desk) == {"moved": "0", "lost": "0", "notes": ""}
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)
+
+
+def test_a_form_that_asks_less_than_the_one_that_was_put_aside_opens(tmp_path):
+    """A machine's event stands behind the void meanwhile, or it is the next trial's before go: nobody confirms."""
+
+    async def play(desk: Desk) -> None:
+        await ended(desk)
+        await desk.press("v", "tab")
+        await desk.type("p09")
+        await silent(desk)
+        assert desk.app._state is not None
+        form = asking.AskVoid({**desk.app._state, "evidence": 7})
+        desk.app._open(form, lambda answer: None)
+        await desk.settle()
+        assert desk.app.screen is form and not lines(desk)
+        await desk.press("escape", "enter", "ctrl+s")
+        await desk.armed()
+        await desk.press("v")
+        assert desk.asked() and not lines(desk)
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)
+
+
+def test_people_who_came_meanwhile_are_not_put_back_by_what_was_typed_before(tmp_path):
+    async def play(desk: Desk) -> None:
+        await desk.press("enter", "enter", "j")
+        await desk.type("ann, cal")
+        await silent(desk)
+        await desk.press("j")
+        assert lines(desk)["role-operator"] == "ann, cal"
+        await desk.type("ann, cay")
+        await silent(desk)
+        people = [{"id": "ann", "roles": ["operator", "setter", "assessor"]}, {"id": "bob", "roles": ["operator"]}]
+        assert desk.bench.command("people", people=people)["ok"]
+        await desk.draw()
+        await desk.press("j")
+        assert lines(desk)["role-operator"] == "ann, bob"
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)
+
+
+def test_why_one_stop_was_made_is_not_the_reason_of_the_next(tmp_path):
+    async def play(desk: Desk) -> None:
+        episode = await desk.running()
+        await desk.press("space")
+        await desk.sealed(episode)
+        await desk.press("a", "1", "tab")
+        await desk.type("it went for the lamp")
+        await silent(desk)
+        await desk.press("a")
+        assert lines(desk)["why"] == "it went for the lamp"
+        await desk.press("tab")
+        await desk.type(" again")
+        await silent(desk)
+        assert desk.bench.command("acknowledge", code="operator_stop", cause="danger", why="the lamp")["ok"]
+        await desk.draw()
+        desk.bench.command("stop")
+        await desk.draw()
+        await desk.press("a")
+        assert desk.asked() and lines(desk)["why"] == ""
+
+    with evening(tmp_path) as bench:
+        at_console(bench, play)

@@ -123,9 +123,17 @@ def test_the_console_on_loopback_answers_no_other_sites_name_even_with_the_token
 
     async def play() -> None:
         with taken(host) as at:
-            server = TokenServer("true", host, at.getsockname()[1], "first", lambda line: None)
+            said: list[str] = []
+            server = TokenServer("true", host, at.getsockname()[1], "first", said.append)
             own = f"[{host}]" if ":" in host else host
             async with running(server, at), aiohttp.ClientSession() as session:
+                assert said[0] == f"open http://{own}:{server.port}/?token={server.token}"
+                cookies = aiohttp.CookieJar(unsafe=True)  # also of an address
+                async with (
+                    aiohttp.ClientSession(cookie_jar=cookies) as opened,
+                    opened.get(said[0].removeprefix("open ")) as page,
+                ):
+                    assert f'data-session-websocket-url="ws://{own}:{server.port}/' in await page.text()
                 for name, status in (("evil.example", 403), (own, 303), ("localhost", 303), ("[", 403)):
                     address = f"http://{own}:{server.port}/?token={server.token}"
                     headers = {"Host": f"{name}:9000"}
