@@ -21,6 +21,7 @@ CLUTCH, GRIP = 1, 2
 WAIT_MS = 20
 KEEP_NS = 50_000_000  # a puck at rest sends nothing; while the clutch is held its last word is repeated this often
 LOST_NS = SECOND // 2  # so long silent while pushed (a flat battery, out of reach): whoever held the clutch has let go
+REST = 0.05  # of full deflection: a puck that falls silent so near to rest is at rest
 PUCK_USAGE = (1, 8)  # HID: generic desktop, multi-axis controller
 
 
@@ -73,7 +74,9 @@ class SpaceMouse:
     def _take(self, report: bytes, now_ns: int) -> None:
         if not report:  # away from rest it sends all the time
             self._axes[np.isnan(self._axes)] = 0.0
-            if self._axes.any() and now_ns - self._pushed_ns > LOST_NS:
+            if np.abs(self._axes).max() <= REST:
+                self._axes[:] = 0.0
+            elif now_ns - self._pushed_ns > LOST_NS:
                 self._buttons = 0
         elif (found := deflection(self._puck, report)) is not None:
             part, values = found

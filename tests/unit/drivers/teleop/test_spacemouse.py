@@ -151,10 +151,12 @@ def test_a_puck_that_falls_silent_while_it_is_pushed_is_stale_and_its_clutch_let
     assert not last.engaged and gate.resting(last, clock.now_ns()) == "hold the clutch"
 
 
-def test_a_puck_at_rest_sends_nothing_and_its_clutch_stays_held() -> None:
+@pytest.mark.parametrize("last", [0, 3, -17])
+def test_a_puck_at_rest_sends_nothing_and_its_clutch_stays_held(last: int) -> None:
+    """Also one whose last word is some counts of its 350 off zero."""
     mouse, plastic, clock = opened((0x256F, 0xC652))
     plastic.reports.extend(reports(ONE, [0, -350, 0, 0, 0, 0]))
-    plastic.reports.extend(reports(ONE, [0, 0, 0, 0, 0, 0]))
+    plastic.reports.extend(reports(ONE, [0, last, 0, 0, 0, 0]))
     plastic.press(0b01)
     while plastic.reports:
         mouse.poll()
