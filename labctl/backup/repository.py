@@ -117,9 +117,15 @@ class Repository:
                 for part in (OBJECTS, SNAPSHOTS):
                     (folder / part).mkdir(exist_ok=True, mode=FOLDER_MODE)
                 replace_file(folder / MARK, _text({"format": FORMAT}), mode=FILE_MODE)
-            for part in folder.glob(f"{OBJECTS}/*.part"):  # of a backup that was killed
-                part.unlink()
         return cls(folder)
+
+    def clear(self) -> None:
+        """Delete what a backup that was killed had half copied: for who holds the lock, else it is another's that goes
+        on. Raises StorageError.
+        """
+        with file_errors(str(self.folder)):
+            for part in self.folder.glob(f"{OBJECTS}/*.part"):
+                part.unlink()
 
     def names(self) -> list[str]:
         """The snapshots, oldest first."""

@@ -59,10 +59,12 @@ def take_snapshot(
     there: There | None = None,
 ) -> Taken:
     """Keep all of a lab folder but locks, links and environments. A file of the size and time that it had in the newest
-    snapshot is not read again. say: called with "k/n files"; there: what `what_is_there` has just found.
+    snapshot is not read again. say: called with "k/n files"; there: what `what_is_there` has just found. Whoever calls
+    holds the lock of the folder of backups.
 
     Raises StorageError; the lab is left as it is either way.
     """
+    repository.clear()
     names = repository.names()
     before = {one.path: one for one in repository.snapshot(names[-1]).files} if names else {}
     made = _Taking(lab, repository, before)
@@ -113,7 +115,10 @@ class _Taking:
             if path.name == JOURNAL and path.parent.parent.name == "campaigns":  # a seal host's has no phase
                 self._note_head(path.parent)
             kept = self._kept_before(name, path, about) or self._taken(name, path, about)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if os.path.lexists(path):
+                text = f"{path} is there and its copy in {self._repository.folder} is not; take the backup again"
+                raise StorageError(text) from error
             return
         except PermissionError as error:
             raise StorageError(f"{path}: not allowed to read it; take the backup as the lab's owner") from error
@@ -134,9 +139,9 @@ class _Taking:
         except StorageError as error:
             if not database or isinstance(error, Busy):  # what another program holds is not damaged
                 raise
+            sha256, size, new = self._repository.take(path, database=False)
             self.damaged.append(f"{name}: kept as it lies there, SQLite cannot read it: {error}")
             database = False
-            sha256, size, new = self._repository.take(path, database=False)
         self.new_files += new
         self.new_bytes += size * new
         return FileKept(name, size, stat.S_IMODE(about.st_mode), sha256, about.st_mtime_ns, database)
