@@ -124,7 +124,7 @@ class Repository:
         on. Raises StorageError.
         """
         with file_errors(str(self.folder)):
-            for part in self.folder.glob(f"{OBJECTS}/*.part"):
+            for part in self.folder.glob(f"{OBJECTS}/*.part*"):  # with what SQLite keeps beside one
                 part.unlink()
 
     def names(self) -> list[str]:
@@ -170,8 +170,11 @@ class Repository:
         """Where the bytes with this digest are."""
         return self.folder / OBJECTS / sha256[:2] / sha256
 
-    def take(self, path: Path, *, database: bool) -> tuple[str, int, bool]:
-        """Bring the bytes of a file here, of a SQLite database as of one moment: digest, number, whether new.
+    def take(
+        self, path: Path, *, database: bool, change: Callable[[Path], None] = lambda copy: None
+    ) -> tuple[str, int, bool]:
+        """Bring the bytes of a file here, of a SQLite database as of one moment: digest, number, whether new. change:
+        called with the copy of a database before it is kept.
 
         Raises StorageError, FileNotFoundError where the file has gone meanwhile.
         """
@@ -179,6 +182,7 @@ class Repository:
         try:
             if database:
                 copy_database(path, part)
+                change(part)
                 with part.open("rb") as file:
                     sha256 = hashlib.file_digest(file, "sha256").hexdigest()
                     os.fsync(file.fileno())
