@@ -117,9 +117,15 @@ class Repository:
                 for part in (OBJECTS, SNAPSHOTS):
                     (folder / part).mkdir(exist_ok=True, mode=FOLDER_MODE)
                 replace_file(folder / MARK, _text({"format": FORMAT}), mode=FILE_MODE)
-            for part in folder.glob(f"{OBJECTS}/*.part"):  # of a backup that was killed
-                part.unlink()
         return cls(folder)
+
+    def clear(self) -> None:
+        """Delete what a backup that was killed had half copied: for who holds the lock, else it is another's that goes
+        on. Raises StorageError.
+        """
+        with file_errors(str(self.folder)):
+            for part in self.folder.glob(f"{OBJECTS}/*.part*"):  # with what SQLite keeps beside one
+                part.unlink()
 
     def names(self) -> list[str]:
         """The snapshots, oldest first."""
@@ -164,8 +170,11 @@ class Repository:
         """Where the bytes with this digest are."""
         return self.folder / OBJECTS / sha256[:2] / sha256
 
-    def take(self, path: Path, *, database: bool) -> tuple[str, int, bool]:
-        """Bring the bytes of a file here, of a SQLite database as of one moment: digest, number, whether new.
+    def take(
+        self, path: Path, *, database: bool, change: Callable[[Path], None] = lambda copy: None
+    ) -> tuple[str, int, bool]:
+        """Bring the bytes of a file here, of a SQLite database as of one moment: digest, number, whether new. change:
+        called with the copy of a database before it is kept.
 
         Raises StorageError, FileNotFoundError where the file has gone meanwhile.
         """
@@ -173,6 +182,7 @@ class Repository:
         try:
             if database:
                 copy_database(path, part)
+                change(part)
                 with part.open("rb") as file:
                     sha256 = hashlib.file_digest(file, "sha256").hexdigest()
                     os.fsync(file.fileno())

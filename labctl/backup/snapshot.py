@@ -11,9 +11,11 @@ import stat
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
+from labctl.backup.as_of_journal import began_since, campaign_of, leave_out
 from labctl.backup.repository import FileKept, FolderKept, HeadKept, Repository, Snapshot
 from labctl.clock import Anchor
 from labctl.core.trial import fold
@@ -34,7 +36,8 @@ SQLITE_BEGINS = b"SQLite format 3\x00"
 ENVIRONMENT = "pyvenv.cfg"
 """What a folder holds that can be made again by pip."""
 # Within a campaign what is written first is read last, so that a snapshot of a running one says of nothing that it is
-# there which is not: a head is noted after its entry, an entry made after what it tells of is on the disk.
+# there which is not: a head is noted after its entry, an entry made after what it tells of is on the disk. What began
+# after its journal was kept is left out of the traces: `as_of_journal`.
 FIRST = (OPENED, HEADS, JOURNAL)
 There: TypeAlias = "tuple[list[Path], list[Path], list[str]]"
 """Files and folders of a lab, and what is left out of a snapshot, a line each."""
@@ -59,10 +62,12 @@ def take_snapshot(
     there: There | None = None,
 ) -> Taken:
     """Keep all of a lab folder but locks, links and environments. A file of the size and time that it had in the newest
-    snapshot is not read again. say: called with "k/n files"; there: what `what_is_there` has just found.
+    snapshot is not read again. say: called with "k/n files"; there: what `what_is_there` has just found. Whoever calls
+    holds the lock of the folder of backups.
 
     Raises StorageError; the lab is left as it is either way.
     """
+    repository.clear()
     names = repository.names()
     before = {one.path: one for one in repository.snapshot(names[-1]).files} if names else {}
     made = _Taking(lab, repository, before)
@@ -113,7 +118,10 @@ class _Taking:
             if path.name == JOURNAL and path.parent.parent.name == "campaigns":  # a seal host's has no phase
                 self._note_head(path.parent)
             kept = self._kept_before(name, path, about) or self._taken(name, path, about)
-        except FileNotFoundError:
+        except FileNotFoundError as error:
+            if os.path.lexists(path):
+                text = f"{path} is there and its copy in {self._repository.folder} is not; take the backup again"
+                raise StorageError(text) from error
             return
         except PermissionError as error:
             raise StorageError(f"{path}: not allowed to read it; take the backup as the lab's owner") from error
@@ -128,18 +136,31 @@ class _Taking:
         return replace(known, mode=stat.S_IMODE(about.st_mode)) if as_it_was else None
 
     def _taken(self, name: str, path: Path, about: os.stat_result) -> FileKept:
-        database = _is_database(path)
+        database, since = _is_database(path), list[str]()
+        change = partial(self._as_of_journal, path, since)
         try:
-            sha256, size, new = self._repository.take(path, database=database)
+            sha256, size, new = self._repository.take(path, database=database, change=change)
         except StorageError as error:
             if not database or isinstance(error, Busy):  # what another program holds is not damaged
                 raise
+            sha256, size, new = self._repository.take(path, database=False)
             self.damaged.append(f"{name}: kept as it lies there, SQLite cannot read it: {error}")
             database = False
-            sha256, size, new = self._repository.take(path, database=False)
         self.new_files += new
         self.new_bytes += size * new
-        return FileKept(name, size, stat.S_IMODE(about.st_mode), sha256, about.st_mtime_ns, database)
+        self.left_out += [f"{name}: {episode}, which began after the journal was kept" for episode in since]
+        changed_ns = about.st_mtime_ns - bool(since)  # a time that the lab's has not: the next snapshot reads it anew
+        return FileKept(name, size, stat.S_IMODE(about.st_mode), sha256, changed_ns, database)
+
+    def _as_of_journal(self, path: Path, since: list[str], copy: Path) -> None:
+        """Of a campaign's traces only what the journal has that was kept before; since: gets what is left out."""
+        campaign = campaign_of(self._lab, path)
+        journal = campaign and (campaign / JOURNAL).relative_to(self._lab).as_posix()
+        for one in self.files:
+            if campaign and one.path == journal and one.database:
+                since[:] = began_since(copy, self._repository.object(one.sha256), campaign)
+                if since:
+                    leave_out(copy, since)
 
     def _note_head(self, campaign: Path) -> None:
         """The newest entry, read before the journal is copied, which may have more by then."""

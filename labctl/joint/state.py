@@ -113,7 +113,7 @@ class CellHead(TypedDict):
 class Part:
     """One cell's share. dealt: the blocks that it ever had, as its campaign has them; blocks: those that nobody else
     was given; head: the last that its cell said, None before it joined; given: trials whose arm it was told, in order;
-    phase: of its campaign once that is over.
+    told_at: where its journal ended when it was told one last; phase: of its campaign once that is over.
     """
 
     cell: str
@@ -123,6 +123,7 @@ class Part:
     commitment: str
     head: HeadBody | None = None
     given: tuple[str, ...] = ()
+    told_at: int = 0
     phase: str = ""
 
     @property
@@ -208,7 +209,7 @@ def advance_joint(state: JointState | None, event: Event) -> JointState:
             given = body_of(event, ArmGiven)
             part, trial = state.part(given["cell"], given["part"]), str(event.trial)
             trials = part.given if given["again"] else (*part.given, trial)
-            state = _with(state, replace(part, head=given["head"], given=trials))
+            state = _with(state, replace(part, head=given["head"], given=trials, told_at=given["head"]["seq"]))
         case JointKind.MOVED:
             state = _moved(state, body_of(event, BlocksMoved))
         case JointKind.GONE:
@@ -260,8 +261,8 @@ def may_give(state: JointState, part: Part, trial: str, head: HeadBody, skipped:
     """Whether the arm of a trial may go to its cell: True when it was given before and is given again. skipped: trials
     before it that the cell does not run.
 
-    The next trial in the part's order, or the last one given; nothing before it, and nothing beyond it. Raises
-    StateError.
+    The next trial in the part's order, once the cell has journalled something since the last, or the last one given;
+    nothing before it, and nothing beyond it. Raises StateError.
     """
     if part.cell in state.gone:
         how = back(state.opened["name"], part.cell)
@@ -286,6 +287,11 @@ def may_give(state: JointState, part: Part, trial: str, head: HeadBody, skipped:
     left_out = [one for one in order[last + 1 : order.index(trial)] if one not in skipped]
     if order.index(trial) < last or left_out:
         raise StateError(f"trial {trial} is not the next of cell {part.name}; one arm is given at a time, in order")
+    if head["seq"] <= part.told_at:
+        raise StateError(
+            f"the journal of cell {part.name} ends at entry {head['seq']}, as when it was told its last arm: trial "
+            f"{part.given[-1]} begins or is skipped there first, with labctl run"
+        )
     return False
 
 

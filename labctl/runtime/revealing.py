@@ -7,6 +7,7 @@ May not: send anything, or let the arm be seen: it goes into the rollout, for th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import asdict
 
 from labctl.bus import Body
@@ -22,6 +23,7 @@ from labctl.messages.edits import delay_s
 from labctl.messages.joint import SealAnswer
 from labctl.plain import RobotAbout
 from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.store.traces import TraceStore
 
 
 def revealed(
@@ -41,7 +43,7 @@ def revealed(
     arm, wanted = arms[ledger.reveal(trial.id)], writer.tasks[trial.condition]
     inputs = condition_of(opened, trial.condition).get("inputs", ())
     attempt = len(trial.episodes)
-    episode = "e-" + format(ledger.seed(f"episode:{trial.id}:{attempt}") % 32**8, "x").zfill(10)
+    episode = _fresh_id(writer, trial, attempt)
     sealed = ledger.seal_value(episode, "arm", arm.name)
     joint = {} if beside is None else {"joint": beside}
     writer.log(Kind.ARM_REVEALED, {"sealed": sealed, **joint}, trial=trial.id, episode=episode)
@@ -71,6 +73,25 @@ def revealed(
         inputs=(inputs, ledger.seed(f"inputs:{trial.block}")),  # one seed for all arms of a block
         sensors=sensors,
     )
+
+
+def _fresh_id(writer: CampaignWriter, trial: Trial, attempt: int) -> str:
+    """An id under which nothing is kept: a lab that was restored may have recordings of a later time than its journal,
+    of the same attempt, and what is kept under an id already stays as it is.
+    """
+    ledger, campaign, number = writer.ledger, writer.campaign, 0
+    label = f"episode:{trial.id}:{attempt}"
+    with closing(TraceStore.open(campaign.traces_url, writer.opened["campaign"], readonly=True)) as traces:
+        while True:
+            episode = "e-" + format(ledger.seed(f"{label}:{number}" if number else label) % 32**8, "x").zfill(10)
+            filmed = (campaign.folder / "video" / episode).exists()
+            if not (filmed or traces.has(episode) or ledger.gaps(episode)):
+                return episode
+            writer.say(
+                f"{trial.place}: there is a recording of {episode} that the journal does not know, of a lab that was "
+                "restored or was in use twice; it is left as it lies there, and the trial gets another id"
+            )
+            number += 1
 
 
 def started_body(writer: CampaignWriter, rollout: Rollout, pins: Body, robot_about: RobotAbout | None) -> Body:

@@ -11,7 +11,7 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeVar
 
@@ -365,6 +365,12 @@ _REMEDIES = (
 def _remedy(text: str) -> str | None:
     lowered = text.lower()
     return next((remedy for words, remedy in _REMEDIES if words in lowered), None)
+
+
+def delete_rows(path: Path, statement: str, values: Sequence[Sequence[str]]) -> None:
+    """Carry out a DELETE for each of `values` in a copy that nobody else has open. Raises StorageError."""
+    with storage_errors(str(path)), closing(_opened(path, "mode=rw")) as raw:
+        raw.executemany(statement, values)
 
 
 def copy_database(path: Path, to: Path) -> None:

@@ -195,6 +195,10 @@ class TraceStore:
             found.update(self._rows(f"SELECT DISTINCT episode FROM {table} WHERE campaign = :campaign", str))
         return sorted(found)
 
+    def has(self, episode: str) -> bool:
+        """Whether a stream of an episode is declared."""
+        return bool(self._rows(f"SELECT name FROM stream {_MINE} LIMIT 1", str, episode=episode))
+
     def read(self, episode: str, stream: str, *, most_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
         """All samples of a stream: t_ns (n,) int64, values (n, columns). n is 0 for a declared stream without samples.
 

@@ -6,7 +6,9 @@ import json
 import os
 import shlex
 import signal
+import sqlite3
 import stat
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +27,8 @@ from labctl.errors import BrokenRecord, InputError
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import append_head
+from labctl.store.database_backend import copy_database
+from labctl.store.journal import events_of
 from labctl.store.verifying.verify import verify_campaign
 
 NOW = ManualClock(0).anchor()
@@ -102,6 +106,79 @@ def test_a_campaign_that_was_kept_in_mid_run_holds_and_goes_on_where_it_was_rest
     run_campaign(unfinished, lambda line: None, manual=True)
     found = verify_campaign(unfinished)
     assert not found.problems and found.counts.recordings == 2
+
+
+def cut_before_the_second_reveal(folder: Path) -> str:
+    """Journal and heads as they were then; the id of the episode that began."""
+    second = [event for event in events_of(folder) if event.kind == Kind.ARM_REVEALED][1]
+    with closing(sqlite3.connect(folder / "journal.db")) as raw, raw:
+        raw.execute("DROP TRIGGER event_no_delete")
+        raw.execute("DELETE FROM event WHERE seq >= ?", [second.seq])
+    heads = (folder / "heads.log").read_text().splitlines(keepends=True)
+    (folder / "heads.log").write_text("".join(line for line in heads if int(line.split()[0]) < second.seq))
+    return str(second.episode)
+
+
+def test_an_episode_that_began_after_its_journal_was_kept_is_in_the_next_snapshot_and_not_in_this(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lab = tmp_path / "lab"
+    folder = make_campaign(lab, [HUMAN, policy("policy-a", skill="swift")]).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    journal, whole = folder / "journal.db", tmp_path / "whole.db"
+    copy_database(journal, whole)
+    episode = cut_before_the_second_reveal(folder)
+
+    def meanwhile(path: Path, to: Path) -> None:
+        copy_database(path, to)
+        if path == journal and whole.exists():
+            whole.replace(journal)
+
+    monkeypatch.setattr("labctl.backup.repository.copy_database", meanwhile)
+    repository = Repository.made(tmp_path / "backups", of=lab)
+    taken = take_snapshot(lab, repository, NOW)
+    traces = f"{folder.relative_to(lab)}/traces.db"
+    assert f"{traces}: {episode}, which began after the journal was kept" in taken.snapshot.left_out
+    made = restore(repository, tmp_path / "again")
+    assert not problems(made) and made.whole and not list(repository.folder.rglob("*.part*"))
+    assert take_snapshot(lab, repository, NOW).snapshot.left_out == []
+    later = restore(repository, tmp_path / "later")
+    assert not problems(later) and later.verified[folder.name].counts.recordings == 2
+    unfinished = tmp_path / "again" / folder.relative_to(lab)
+    run_campaign(unfinished, lambda line: None, manual=True)
+    found = verify_campaign(unfinished)
+    assert not found.problems and found.counts.recordings == 2
+
+
+def test_a_trial_is_not_run_under_an_id_under_which_a_lost_run_was_recorded(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path / "lab", [HUMAN, policy("policy-a", skill="swift")]).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    lost = cut_before_the_second_reveal(folder)
+    lines: list[str] = []
+    run_campaign(folder, lines.append, manual=True)
+    assert any(f"there is a recording of {lost} that the journal does not know" in line for line in lines)
+    found = verify_campaign(folder)
+    assert [str(one) for one in found.problems] == [
+        f"unsealed trace: traces.db episode {lost}: the journal knows no such episode"
+    ]
+    assert found.counts.recordings == 2
+
+
+def test_traces_that_no_journal_of_the_lab_knows_are_kept_as_they_lie_there(lab: Path, tmp_path: Path) -> None:
+    (folder,) = (lab / "campaigns").iterdir()
+    with closing(sqlite3.connect(folder / "traces.db")) as raw, raw:
+        raw.execute("INSERT INTO stream SELECT campaign, 'e-strange', name, spec FROM stream LIMIT 1")
+    made = restore(kept(lab, tmp_path / "backups"), tmp_path / "again")
+    assert "e-strange: the journal knows no such episode" in "".join(problems(made))
+
+
+def test_traces_that_cannot_be_read_are_kept_as_they_lie_there(lab: Path, tmp_path: Path) -> None:
+    (folder,) = (lab / "campaigns").iterdir()
+    with closing(sqlite3.connect(folder / "traces.db")) as raw, raw:
+        raw.execute("DROP TABLE stream")
+    repository = kept(lab, tmp_path / "backups")
+    found = {one.path for one in repository.snapshot().files}
+    assert f"{folder.relative_to(lab)}/traces.db" in found and not repository.snapshot().damaged
 
 
 def test_a_backup_that_is_killed_leaves_no_snapshot_and_the_next_is_whole(lab: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from labctl.backup.repository import Repository
 from labctl.backup.snapshot import take_snapshot
 from labctl.cli import call
 from labctl.clock import ManualClock
-from labctl.errors import Busy
+from labctl.errors import Busy, StorageError
+from labctl.store.database_backend import copy_database
 
 
 @pytest.fixture
@@ -57,6 +59,34 @@ def test_a_database_that_another_program_holds_is_not_kept_as_it_lies_there(
 
     monkeypatch.setattr("labctl.backup.repository.copy_database", held)
     with pytest.raises(Busy, match="another process holds the database"):
+        take_snapshot(lab, repository, ManualClock(0).anchor())
+    assert repository.names() == []
+
+
+def test_a_second_backup_that_is_refused_takes_nothing_from_the_first(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sqlite3.connect(lab / "x.db").executescript("CREATE TABLE t (a); INSERT INTO t VALUES (1)").connection.close()
+    order, backups, true = ["backup", str(tmp_path / "backups"), "--lab", str(lab)], tmp_path / "backups", copy_database
+    codes: list[int] = []
+
+    def beside(path: Path, to: Path) -> None:
+        true(path, to)
+        codes.append(call(order))
+
+    monkeypatch.setattr("labctl.backup.repository.copy_database", beside)
+    assert call(order) == 0 and codes and 0 not in codes
+    assert f"{backups} is in use by `backup`" in capsys.readouterr().err
+    assert [one.path for one in Repository(backups).snapshot().files] == ["lab.toml", "x.db"]
+
+
+def test_a_file_that_is_there_and_whose_copy_is_not_is_no_file_that_went_away(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lab / "x.db").write_bytes(snapshot.SQLITE_BEGINS)
+    monkeypatch.setattr("labctl.backup.repository.copy_database", lambda path, to: None)
+    repository = Repository.made(tmp_path / "backups", of=lab)
+    with pytest.raises(StorageError, match=r"x\.db is there and its copy in .* is not; take the backup again"):
         take_snapshot(lab, repository, ManualClock(0).anchor())
     assert repository.names() == []
 

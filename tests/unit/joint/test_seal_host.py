@@ -119,6 +119,28 @@ def test_a_journal_that_was_cut_or_rewritten_gets_no_arm(joined: Labs) -> None:
         asked(joined, lambda host: host.give("a", 1, second, head(7, "b"), CLOCK, ()))
 
 
+def test_no_second_arm_is_given_before_the_cell_has_journalled_anything_of_the_first(joined: Labs) -> None:
+    first, second = order(joined, "a")[:2]
+    give(joined, "a", first, 7)
+    give(joined, "a", first, 8)
+    with pytest.raises(StateError, match=f"ends at entry 8, as when it was told its last arm: trial {first} begins"):
+        give(joined, "a", second, 8)
+    give(joined, "a", second, 9)
+    assert [event.body["again"] for event in given_events(joined)] == [False, True, False]
+
+
+def test_arms_that_were_given_at_one_entry_of_a_cell_are_named_by_verify(
+    joined: Labs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trials = order(joined, "a")[:2]
+    with monkeypatch.context() as patched:
+        patched.setattr("labctl.joint.seal_host.may_give", lambda *about: False)  # a host that does not look
+        for trial in trials:
+            give(joined, "a", trial, 7)
+    (problem,) = verify_joint(joined.made.folder, []).problems
+    assert problem.what == "given against the rule" and "as when it was told its last arm" in problem.detail
+
+
 def test_a_clock_that_is_surely_too_far_away_gets_no_arm(joined: Labs) -> None:
     first = order(joined, "a")[0]
     for offset, bound in ((1.6, 0.5), (-3.0, 1.9)):
