@@ -6,7 +6,6 @@ May not: write, or open a folder that `guard` has not let pass.
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
@@ -14,13 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.core.events import Event, Kind
+from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, LabctlError, in_words
-from labctl.plain import Json, count
+from labctl.plain import count
 from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.guard import Admitted, admit
 from labctl.publishing.leaving_out import files_of, sealed_episodes
-from labctl.publishing.manifest import LeftOut, withheld_of
+from labctl.publishing.manifest import LeftOut, plain_json, withheld_of
 from labctl.publishing.names import name_problems
 from labctl.publishing.tables import JOURNAL
 from labctl.store.chain_heads import NOT_CHECKED, Noted, Outside, head_text
@@ -194,8 +193,8 @@ def _is_line_of(event: Event | None, line: bytes | None) -> bool:
     if event is None or line is None:
         return event is None and line is None
     try:
-        said: Json = json.loads(line)
-        return said == {name: getattr(event, name) for name in Event.__dataclass_fields__}
+        entry = {name: getattr(event, name) for name in Event.__dataclass_fields__}
+        return canonical(plain_json(line)) == canonical(entry)  # where true is no 1; and no key stands twice
     except (ValueError, RecursionError):
         return False
 
@@ -235,5 +234,18 @@ def _unchecked(admitted: Admitted, outside: Outside | None) -> list[str]:
         found.append(f"what stands there on the lab's word alone: {', '.join(admitted.manifest.stated)}")
     if any(name.startswith(f"{RECORDINGS}/") for name in admitted.manifest.files):
         found.append(f"whether {RECORDINGS}/ shows what the record has: labctl site draws them anew from it")
+    beside = [name for name in admitted.manifest.files if _is_beside(name)]
+    if beside:
+        places = dict.fromkeys(f"{name.partition('/')[0]}/" if "/" in name else name for name in sorted(beside))
+        found.append(
+            f"whether {', '.join(places)} say what the record gives: the publisher wrote them, and of them "
+            f"tables/{JOURNAL} alone was compared"
+        )
     found.append("whether report/ is what the record gives: labctl report of this folder makes it anew and compares")
     return found
+
+
+def _is_beside(name: str) -> bool:
+    """Whether a file was made of the record, and is neither made again nor compared here."""
+    top = name.partition("/")[0]
+    return top not in (RECORDINGS, "campaigns", "report", "LICENSE.txt") and name != f"tables/{JOURNAL}"
