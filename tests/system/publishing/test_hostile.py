@@ -355,37 +355,6 @@ def test_a_published_report_that_cannot_be_read_is_not_called_the_same(spoilt: b
     assert "NOT the published report: report.json: the published one is missing or cannot be read" in found.words
 
 
-@pytest.mark.parametrize("line", [b"{", b"\xff\xfe", b"[" * 100_000], ids=["no JSON", "no text", "endless brackets"])
-def test_a_line_of_the_journals_table_that_cannot_be_read_is_named(line: bytes, mine: Path) -> None:
-    bytes_of("tables/journal.jsonl", lambda data: line + b"\n" + data)(mine)
-    (problem,) = check_published(mine).problems
-    assert str(problem) == "changed table: tables/journal.jsonl: line 1 is not the journal's entry"
-
-
-@pytest.mark.parametrize(
-    ("then", "now"),
-    [(b'"trial": null', b'"trial": "t-other", "trial": null'), (b'"seq": 1,', b'"seq": true,')],
-    ids=["a key that stands twice", "true for 1"],
-)
-def test_a_line_of_the_journals_table_that_says_something_else_to_others_is_named(
-    then: bytes, now: bytes, mine: Path
-) -> None:
-    def change(data: bytes) -> bytes:
-        assert then in data.splitlines()[0]
-        return data.replace(then, now, 1)
-
-    bytes_of("tables/journal.jsonl", change)(mine)
-    (problem,) = check_published(mine).problems
-    assert str(problem) == "changed table: tables/journal.jsonl: line 1 is not the journal's entry"
-
-
-def test_what_was_not_made_anew_is_called_unchecked(mine: Path) -> None:
-    bytes_of("tables/episodes.csv", lambda data: data + data)(mine)
-    checked = check_published(mine)
-    (line,) = [line for line in checked.unchecked if "the publisher wrote them" in line]
-    assert checked.problems == [] and "README.md" in line and "croissant.json, eval_results/, tables/ say" in line
-
-
 def test_an_entry_that_is_nested_deep_is_named_and_not_a_traceback(mine: Path) -> None:
     body = '{"a": ' + "[" * 800 + "]" * 800 + "}"
     sql("journal.db", f"UPDATE event SET body = '{body}' WHERE kind = 'CampaignFrozen'")(mine)
