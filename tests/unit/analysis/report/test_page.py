@@ -177,7 +177,7 @@ def test_voids_after_go_are_counted_again_as_no_success(case, rows, undrawn):
     assert "policy-c 42 / 96 (43.8 %) 42 / 104 (40.4 %)" in text
 
 
-NO_TABLE = {0: "No episode was voided", 1: "1 episode voided after go counts as", 4: "4 episodes voided after go count as"}
+NO_TABLE = {0: "No episode was voided", 1: "1 episode voided after go counts as", 4: "4 episodes voided after go count"}
 
 
 @pytest.mark.parametrize("after_go", NO_TABLE)
