@@ -127,14 +127,15 @@ def issues() -> str:
 def leave(failed: Failure, *, as_json: bool) -> int:
     """Say it: a line for people on standard error, and with --json one document on standard output; the exit code."""
     print(f"error: {failed.message}", file=sys.stderr)
-    if as_json:
-        try:
-            print(json.dumps(failed.as_json(), indent=2, ensure_ascii=False), flush=True)
-        except BrokenPipeError:
-            raise
-        except OSError:  # the disk that is full is the output's own; the line above says what failed
-            with suppress(OSError):  # what Python still holds would be complained of while flushing at exit
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    try:
+        if as_json:
+            print(json.dumps(failed.as_json(), indent=2, ensure_ascii=False))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        raise
+    except OSError:  # the disk that is full is the output's own; the line above says what failed
+        with suppress(OSError):  # what Python still holds would be complained of while flushing at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return int(failed.exit)
 
 

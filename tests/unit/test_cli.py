@@ -186,11 +186,15 @@ def test_a_reader_that_leaves_early_is_no_bug(words: list[str]):
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a disk that is always full")
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("words", [["17/20", "14/20"], ["17/20", "14/20", "--json"], ["17/20", "--json"]])
-def test_an_output_without_room_is_one_line_and_the_error_keeps_its_code(words: list[str]):
-    """With --json the document that says so had no room either, and that was a traceback."""
+def test_an_output_without_room_is_one_line_and_the_error_keeps_its_code(words: list[str], unbuffered: str):
+    """With --json the document that says so had no room either, and that was a traceback; without, what Python held
+    back was complained of at its exit.
+    """
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
     script = f"import labctl.cli; labctl.cli.main({['compare', *words]!r})"
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([sys.executable, "-c", script], stdout=full, stderr=subprocess.PIPE, text=True, env=env)
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert done.returncode == (69 if "14/20" in words else 2)
