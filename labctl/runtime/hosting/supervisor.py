@@ -24,6 +24,7 @@ from labctl.store.verifying.timestamps import authority_of, kept
 
 CHILD = "from labctl.runtime.hosting.cell_nodes import child_main; child_main()"
 STOP_NS = 2 * SECOND
+WORDS_NS = SECOND // 10  # after an end by itself, until what it said of it before has surely been read
 STAMP = "from labctl.cli import main; main()"
 STAMPS = "logs/timestamps.log"
 NICER = 10
@@ -50,6 +51,7 @@ class Supervisor:
         self._words: dict[str, Words] = {}
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._killed_at: dict[str, int] = {}
+        self._ended_at: dict[str, int] = {}  # by itself, and not told yet
         self._again: set[str] = set()
         self._failed: list[Message] = []  # processes that could not be started
 
@@ -96,7 +98,9 @@ class Supervisor:
             child.send_signal(signal.SIGTERM)
 
     def poll(self, now_ns: int) -> list[Message]:
-        """Messages about processes that have ended since the last call ("exited": name, reason, asked)."""
+        """Messages about processes that have ended since the last call ("exited": name, reason, asked); of one that
+        ended itself for a reason no sooner than `WORDS_NS` later, so that the reason, which it sent, comes first.
+        """
         out, self._failed = self._failed, []
         for name, child in list(self._running.items()):
             asked = self._killed_at.get(name)
@@ -104,7 +108,10 @@ class Supervisor:
                 child.kill()
             code = child.poll()
             if code is not None:
+                if asked is None and code > 0 and now_ns - self._ended_at.setdefault(name, now_ns) < WORDS_NS:
+                    continue
                 del self._running[name]
+                self._ended_at.pop(name, None)
                 self._words.pop(name).rest()
                 self._killed_at.pop(name, None)
                 reason = f"ended by signal {-code}" if code < 0 else f"ended with exit code {code}"

@@ -13,7 +13,7 @@ from support.robots.cells import FIXTURE, cell_named
 
 from labctl.clock import SECOND
 from labctl.runtime.hosting.cell_nodes import NodeSpec
-from labctl.runtime.hosting.supervisor import Stamper, Supervisor
+from labctl.runtime.hosting.supervisor import WORDS_NS, Stamper, Supervisor
 
 
 class Child:
@@ -63,6 +63,28 @@ def test_a_process_that_was_to_follow_and_is_ended_first_never_begins(supervisor
     BEGUN[0].code = 0
     supervisor.poll(2 * SECOND)
     assert len(BEGUN) == 1
+
+
+def test_the_end_of_a_process_comes_after_the_reason_that_it_sent(supervisor: Supervisor) -> None:
+    """The end was seen before the words were read, and a hold said "ended with exit code 1" for its reason."""
+    supervisor.spawn("arm")
+    BEGUN[0].code = 1
+    assert supervisor.poll(SECOND) == supervisor.poll(SECOND + WORDS_NS - 1) == []
+    (gone,) = supervisor.poll(SECOND + WORDS_NS)
+    assert gone.body == {"name": "arm", "reason": "ended with exit code 1"}
+    supervisor.spawn("arm")
+    BEGUN[1].code = 1
+    assert supervisor.poll(2 * SECOND) == [], "each end by itself"
+
+
+@pytest.mark.parametrize(("code", "asked"), [(-9, False), (1, True), (0, False)])
+def test_an_end_without_a_reason_of_its_own_is_told_at_once(supervisor: Supervisor, code: int, asked: bool) -> None:
+    supervisor.spawn("arm")
+    if asked:
+        supervisor.kill("arm", 0)
+    BEGUN[0].code = code
+    (gone,) = supervisor.poll(0)
+    assert (gone.kind, gone.body.get("asked", False)) == ("exited", asked)
 
 
 def test_a_process_that_cannot_be_started_is_reported_as_one_that_ended(
