@@ -28,6 +28,8 @@ from labctl.publishing.publish import publish
 from labctl.publishing.site import make_site
 from labctl.reporting.cells.report import report_cells
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 Typed = Callable[..., Any]
 
 

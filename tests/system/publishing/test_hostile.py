@@ -21,6 +21,8 @@ from labctl.publishing.again import held_against
 from labctl.publishing.archive import unpacked, write_archive
 from labctl.publishing.check import check_published, refuse_unless_it_holds
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 Spoil = Callable[[Path], object]
 
 

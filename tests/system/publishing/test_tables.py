@@ -10,6 +10,8 @@ from support.runs.published import listed
 
 from labctl.publishing.check import check_published
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 
 def change(folder: Path, name: str, how: Callable[[bytes], bytes]) -> None:
     """A publisher who says something else there, and lists it so."""

@@ -10,6 +10,8 @@ from hypothesis.extra import numpy as hnp
 
 from labctl.bus import Message, decode, encode, joined, parted
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),

@@ -12,6 +12,8 @@ from support.fuzzing.holding import finds, held, inputs, shortened
 from support.fuzzing.target import Target
 from support.fuzzing.targets import TARGETS
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 FEW = 60
 PAGE = Path(__file__).parents[3] / "docs" / "fuzzing.md"
 

@@ -18,6 +18,8 @@ from labctl.joint.keys import read_host_keys, read_invitation
 from labctl.joint.wire import Compared, Head, Question, RevealAnswer, read_answer, read_question, refused
 from labctl.store.journal import events_of
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 WHOLE = Question(
     id="q1",
     asks="reveal",

@@ -18,6 +18,8 @@ from labctl.queue.acts import sealed_of, take_in
 from labctl.queue.entries import Step
 from labctl.queue.request import LARGEST, new_key, read_signed, sign
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 IMAGE = "registry.okapi.example/policy@sha256:" + "0a" * 32
 
 

@@ -12,6 +12,8 @@ from support.foreign_results import EPISODES, LOG, SESSIONS
 from labctl import cli
 from labctl.analysis.episodes_table.reading import read_episodes
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 
 def run(*words: str | Path) -> Result:
     """The verb as typed; its error is that of `labctl`, raised."""

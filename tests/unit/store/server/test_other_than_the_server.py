@@ -14,6 +14,8 @@ from labctl.errors import BrokenRecord
 from labctl.store.server.copying import _check_same, _Traces
 from labctl.store.server.host_record import Counted, Entry, Kept, Stream, check_links, roots_in
 
+pytestmark = pytest.mark.usefixtures("no_collector")
+
 HOST: Any = SimpleNamespace(name="first", key="k", folder=Path("first"), roots=lambda: {"e-1": {}})
 
 
