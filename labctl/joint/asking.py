@@ -2,15 +2,18 @@
 
 May not: keep an arm, guess one, or wait longer than its patience.
 
-Each try has a socket of its own, so that a link that died is left behind. A question that is asked again is the same
-question: the seal host gives the same answer, and journals that it did.
+Each try has a socket of its own, so that a link that died is left behind; those before go on waiting, so that one that
+is only slow is not. A question that is asked again is the same question: the seal host gives the same answer, and
+journals that it did.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from labctl.bus import Body
 from labctl.clock import SECOND, MonotonicClock
@@ -33,6 +36,9 @@ from labctl.joint.wire import (
     read_answer,
 )
 from labctl.messages.body_parts import SlotWithArm
+
+if TYPE_CHECKING:
+    import zmq
 
 TRY_S = 2.0
 PATIENCE_S = 8.0
@@ -117,40 +123,68 @@ class SealLink:
         """The answer, when the try that brought it was sent and when it came, ns of this host's monotonic clock."""
         question = Question(id=uuid.uuid4().hex, asks=asks, part=self._part, **(about or {}))
         raw_question = question.model_dump_json(exclude_defaults=True).encode()
-        until_ns = self._clock.now_ns() + self._patience_ns
-        while True:
-            sent_ns = self._clock.now_ns()
-            raw = self._try(raw_question, min(self._try_ns, until_ns - sent_ns))
+        with self._tries() as tries:
+            raw, sent_ns = tries.answer(raw_question, self._patience_ns, self._try_ns)
             came_ns = self._clock.now_ns()
-            if raw is not None:
-                answer = read_answer(raw, form)
-                if answer.id != question.id:
-                    raise BrokenRecord("the seal host answered another question than the one that was asked")
-                return answer, sent_ns, came_ns
-            if came_ns >= until_ns:
-                after = self._patience_ns / SECOND
-                raise Unreachable(
-                    f"the seal host at {self.address} does not answer within {after:g} s; see that `labctl joint "
-                    "serve` runs there, and that this cell's key is the one it invited"
-                )
+        if raw is None:
+            after = self._patience_ns / SECOND
+            raise Unreachable(
+                f"the seal host at {self.address} does not answer within {after:g} s; see that `labctl joint "
+                "serve` runs there, and that this cell's key is the one it invited"
+            )
+        answer = read_answer(raw, form)
+        if answer.id != question.id:
+            raise BrokenRecord("the seal host answered another question than the one that was asked")
+        return answer, sent_ns, came_ns
 
-    def _try(self, raw: bytes, patience_ns: int) -> bytes | None:
+    @contextmanager
+    def _tries(self) -> Generator[_Tries, None, None]:
         import zmq
 
-        context = zmq.Context()
+        tries = _Tries(self._invitation, self._clock)
         try:
-            with context.socket(zmq.DEALER) as socket:
-                socket.linger = 0
-                socket.curve_serverkey = self._invitation.host_key.encode()
-                socket.curve_publickey = self._invitation.public_key.encode()
-                socket.curve_secretkey = self._invitation.secret_key.encode()
-                socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES << 4)
-                socket.connect(self.address)
-                socket.send(raw, zmq.NOBLOCK)
-                if not socket.poll(max(1, patience_ns // 10**6)):
-                    return None
-                return socket.recv()
+            yield tries
         except zmq.ZMQError as error:
             raise StateError(f"the seal host at {self.address} cannot be asked: {str(error).lower()}") from None
         finally:
-            context.term()
+            tries.close()
+
+
+class _Tries:
+    """The tries of one question, each through a socket of its own; all of them are listened to until one answers."""
+
+    def __init__(self, invitation: Invitation, clock: MonotonicClock) -> None:
+        import zmq
+
+        self._invitation, self._clock = invitation, clock
+        self._context, self._poller = zmq.Context(), zmq.Poller()
+        self._sent_ns: dict[zmq.Socket[bytes], int] = {}
+
+    def answer(self, raw: bytes, patience_ns: int, try_ns: int) -> tuple[bytes | None, int]:
+        """The first answer and when the try that brought it was sent; None when there is none in time."""
+        until_ns = self._clock.now_ns() + patience_ns
+        while (now_ns := self._clock.now_ns()) < until_ns:
+            self._send(raw, now_ns)
+            for socket, _ in self._poller.poll(max(1, min(try_ns, until_ns - now_ns) // 10**6)):
+                return socket.recv(), self._sent_ns[socket]
+        return None, until_ns
+
+    def _send(self, raw: bytes, now_ns: int) -> None:
+        import zmq
+
+        socket = self._context.socket(zmq.DEALER)
+        self._sent_ns[socket] = now_ns
+        socket.linger = 0
+        socket.curve_serverkey = self._invitation.host_key.encode()
+        socket.curve_publickey = self._invitation.public_key.encode()
+        socket.curve_secretkey = self._invitation.secret_key.encode()
+        socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES << 4)
+        socket.connect(self._invitation.address)
+        socket.send(raw, zmq.NOBLOCK)
+        self._poller.register(socket, zmq.POLLIN)
+
+    def close(self) -> None:
+        """Whatever else comes is not wanted."""
+        for socket in self._sent_ns:
+            socket.close()
+        self._context.term()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from labctl.core.trial_table import State
 from labctl.joint.seal_host import writing
 from labctl.runtime.campaign_run import run_campaign
+from labctl.store.campaign import Campaign
 from support.joint.joint_labs import answering, finish, make_labs, unblind
 
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
@@ -20,7 +22,11 @@ def recorded_cells(lab: Path, *, cameras: bool, blocks: int = 4) -> Path:
     with answering(labs):
         folders = [labs.join(cell) for cell in CELLS]
         for folder in folders:
-            run_campaign(folder, lambda line: None, manual=True)
+            said: list[str] = []
+            run_campaign(folder, said.append, manual=True)
+            with Campaign.open(folder) as campaign:
+                states = {trial.state for trial in campaign.state.trials.values()}
+            assert states == {State.SCORED}, "\n".join(said)  # seen once: two of four trials without an episode
             finish(folder)
         for cell in CELLS:
             shutil.copytree(lab / cell, lab / BLIND / cell)
