@@ -29,13 +29,14 @@ from labctl.errors import DeviceError, InputError, LabctlError, one_line
 from labctl.nodes.playing import chunk_problem
 from labctl.processes import json_answer, leave_with
 from labctl.queue import endpoints
-from labctl.queue.observed import Seen, Source
+from labctl.queue.observed import Seen, Source, Unusable
 from labctl.store.lab_folder import MODULES
 from labctl.store.verifying.verified import in_passing
 
 LATE_SHARE, BEYOND_SHARE = 0.05, 0.05  # of answers; more fail
 ENVIRONMENT = ("PATH", "HOME", "LANG", "PYTHONPATH", "VIRTUAL_ENV")
 SHIPPED = "labctl.drivers."
+REFUSED = "refused"
 STEPS = ("joint_position", "joint_velocity", "joint_step")
 
 
@@ -105,7 +106,9 @@ def dry_run(
     questions: int,
     within_s: float,
 ) -> DryRun:
-    """Ask a policy about so many recorded observations, in a process that has so long."""
+    """Ask a policy about so many recorded observations, in a process that has so long. Raises InputError where nothing
+    can be asked with them.
+    """
     asked = Question(
         folder=str(source.folder),
         driver=f"policy_{card.policy.dialect}",
@@ -122,20 +125,27 @@ def dry_run(
     entry = "labctl.queue.dry_run:dry_run_main"
     answer, ended = json_answer(entry, asked.model_dump_json(), within_s, environment=environment)
     if answer:
-        return json.loads(answer)
+        found = json.loads(answer)
+        if REFUSED in found:
+            raise InputError(found[REFUSED])
+        return found
     return _failed(
         source, f"it was not done within {within_s:g} s" if ended is None else f"its process ended ({ended})"
     )
 
 
 def dry_run_main() -> None:
-    """Entry of the process: a Question on standard input, a DryRun on standard output as one line."""
+    """Entry of the process: a Question on standard input, a DryRun on standard output as one line, or under REFUSED why
+    there is none.
+    """
     asked = Question.model_validate_json(sys.stdin.read())
     with in_passing(Path(asked.folder)) as campaign:
         source = Source(Path(asked.folder), campaign.folder.name, asked.published)
         try:
             seen = Seen(campaign, asked.questions)
             found = _asked(asked, source, seen, Setup(cell=campaign.cell, fixture=campaign.fixture))
+        except Unusable as error:
+            found = {REFUSED: str(error)}
         except LabctlError as error:
             found = _failed(source, str(error))
         except Exception as error:  # whatever a hostile answer makes of it is a failed dry run
@@ -146,17 +156,17 @@ def dry_run_main() -> None:
 def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
     card, cell = Card.model_validate_json(json.dumps(asked.card)), setup.cell
     if any(axis.kind == "twist" for axis in cell.robot.axis):
-        raise InputError(
+        raise Unusable(
             f"the base of the robot of cell {cell.cell.name!r} drives, and a dry run follows one that stands"
         )
     if cell.second_robot is not None:
-        raise InputError(f"cell {cell.cell.name!r} has two robots, and a dry run follows one: give observations of one")
+        raise Unusable(f"cell {cell.cell.name!r} has two robots, and a dry run follows one: give observations of one")
     networks = [ipaddress.ip_network(one) for one in asked.networks]
     encrypted = urlsplit(asked.endpoint).scheme == endpoints.ENCRYPTED
     endpoints.only_allowed(networks, encrypted=encrypted, endpoint=asked.endpoint)
     options = {"card": asked.card, "endpoint": endpoints.resolved(asked.endpoint)}
     if asked.published and not find_driver(cell.robot.driver).startswith(SHIPPED):
-        raise InputError(f"its cell's robot is {cell.robot.driver!r}, no driver of labctl's own; no other is run")
+        raise Unusable(f"its cell's robot is {cell.robot.driver!r}, no driver of labctl's own; no other is run")
     # never connected: only its kinematics
     arm: Robot = load(cell.robot.driver, cell.robot.options, cell=cell, fixture=setup.fixture)
     policy: Controller = load(asked.driver, options, cell=cell, fixture=setup.fixture)
@@ -181,10 +191,17 @@ def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
             beyond.append(beyond_limits(chunk, one, arm, cell))
             if number == 0:
                 found.update(space=chunk.space, actions=len(chunk.values), execute=int(chunk.execute))
+    except Unusable:
+        raise
     except LabctlError as error:
         found["problems"].append(one_line(str(error))[:300])
     finally:
         policy.close()
+    if not took and not found["problems"]:
+        raise Unusable(
+            f"campaign {source.name}: of {asked.questions} observations none has the robot's state and a picture of "
+            "every camera that the card reads; give others, or ask for more: --questions"
+        )
     found.update(episodes=seen.episodes, asked=len(took))
     if took:
         found.update(latency=latency(took, card.timing.deadline_s), bounds=bounds(beyond))

@@ -119,9 +119,9 @@ def after(queue: Queue, event: Event) -> Queue:
         case Did.QUEUE_OPENED:
             return queue
         case Did.ADDED:
-            return _added(
-                queue, Entry(body["name"], body["kind"], body["priority"], body.get("path")), body.get("instead_of")
-            )
+            paused = body.get("paused", "")
+            new = Entry(body["name"], body["kind"], body["priority"], body.get("path"), paused)
+            return _added(queue, new, body.get("instead_of"))
         case Did.MOVED:
             return _moved(queue, queue.entry(body["name"]), body["before"])
         case Did.PRIORITY:
@@ -135,8 +135,8 @@ def after(queue: Queue, event: Event) -> Queue:
         case Did.RECEIVED:
             if body["id"] in queue.submissions:
                 raise StateError(f"submission {body['id']} is there already")
-            new = Submission(body["id"], body["wished"], body["expires"], sealed=body["sealed"])
-            return replace(queue, submissions={**queue.submissions, new.id: new})
+            one = Submission(body["id"], body["wished"], body["expires"], sealed=body["sealed"])
+            return replace(queue, submissions={**queue.submissions, one.id: one})
         case step:
             return _stepped(queue, queue.submission(body["id"]), step, event)
 
@@ -197,7 +197,7 @@ def _added(queue: Queue, entry: Entry, instead_of: str | None) -> Queue:
         raise StateError(f"{entry.name} waits in the queue already")
     if instead_of is not None:
         old = queue.entry(instead_of)
-        return replace(queue, entries=tuple(entry if one is old else one for one in queue.entries))
+        return _in_order(queue, tuple(entry if one is old else one for one in queue.entries))
     return _in_order(queue, (*queue.entries, entry))
 
 

@@ -15,7 +15,7 @@ from typing import Annotated
 from pydantic import Field
 
 from labctl import times
-from labctl.clock import wall_of
+from labctl.clock import MonotonicClock, wall_of
 from labctl.config.policy_card import Name
 from labctl.config.toml_text import Document, Table, parse
 from labctl.config.values import Lax, Text, Texts
@@ -24,6 +24,7 @@ from labctl.queue.endpoints import Network
 from labctl.queue.request import OWNER_ONLY, Public, Words
 from labctl.store.atomic_files import replace_file
 from labctl.store.lab_folder import read_text
+from labctl.store.locks import Lock, lab_lock
 
 KEYS, SHIFTS = "queue-keys.toml", "shifts.toml"
 
@@ -123,20 +124,22 @@ def read_keys(lab: Path) -> Keys:
 def trust(lab: Path, table: Path) -> KnownKey:
     """Add the [[key]] table that `labctl submit key` printed to a lab's keys, as text behind what is there.
 
-    Raises InputError for what is no such table, and for a key that is there already.
+    Raises InputError for what is no such table, and for a key that is there already; StateError while another command
+    writes to the queue.
     """
     wanted = parse(OneKey, read_text(table), str(table))
     if len(wanted.key) != 1:
         raise InputError("give the one [[key]] table that labctl submit key wrote, and nothing else", where=str(table))
     added = wanted.key[0]
     path = lab / KEYS
-    text = read_text(path) if path.is_file() else _beginning(lab)
-    before = parse(Keys, text, str(path))
-    if any(one.public == added.public for one in before.key):
-        revoked = any(one.public == added.public for one in before.revoked)
-        more = ", and revoked: have its owner make another" if revoked else ""
-        raise InputError(f"key {added.public[:16]}… is in {KEYS} already{more}")
-    _replace(path, text, "\n" + key_table(added.public, added.who, added.contact))
+    with _alone(lab, "trust"):
+        text = read_text(path) if path.is_file() else _beginning(lab)
+        before = parse(Keys, text, str(path))
+        if any(one.public == added.public for one in before.key):
+            revoked = any(one.public == added.public for one in before.revoked)
+            more = ", and revoked: have its owner make another" if revoked else ""
+            raise InputError(f"key {added.public[:16]}… is in {KEYS} already{more}")
+        _replace(path, text, "\n" + key_table(added.public, added.who, added.contact))
     return added
 
 
@@ -149,14 +152,15 @@ def key_table(public: str, who: str, contact: str) -> str:
 
 def revoke(lab: Path, begins: str, why: str, wall: str) -> KnownKey:
     """Add a [[revoked]] table for the key that begins so. Raises InputError, StateError."""
-    keys = read_keys(lab)
-    fits = [one for one in keys.key if len(begins) >= 8 and one.public.startswith(begins.lower())]
-    if len(fits) != 1:
-        known = ", ".join(one.public[:16] for one in keys.key) or "none"
-        raise InputError(f"{begins!r} begins {len(fits)} keys here; give 8 digits or more of one of: {known}")
-    found = keys.known(fits[0].public, KEYS)
-    lines = [f'public = "{found.public}"', f'since = "{wall}"', f"why = {_quoted(why)}"]
-    _replace(lab / KEYS, read_text(lab / KEYS), "\n".join(["", "[[revoked]]", *lines, ""]))
+    with _alone(lab, "revoke"):
+        keys = read_keys(lab)
+        fits = [one for one in keys.key if len(begins) >= 8 and one.public.startswith(begins.lower())]
+        if len(fits) != 1:
+            known = ", ".join(one.public[:16] for one in keys.key) or "none"
+            raise InputError(f"{begins!r} begins {len(fits)} keys here; give 8 digits or more of one of: {known}")
+        found = keys.known(fits[0].public, KEYS)
+        lines = [f'public = "{found.public}"', f'since = "{wall}"', f"why = {_quoted(why)}"]
+        _replace(lab / KEYS, read_text(lab / KEYS), "\n".join(["", "[[revoked]]", *lines, ""]))
     return found
 
 
@@ -184,6 +188,11 @@ def read_shifts(lab: Path) -> list[Shift]:
             text = f"it begins before another one ends ({at}); one rig has one shift at a time: name both people in it"
             raise found.refusal(("shift", index, "from"), text)
     return [shift for shift, _ in shifts]
+
+
+def _alone(lab: Path, verb: str) -> Lock:
+    """Between reading the keys and writing them nobody else does: a line that a person was told of stays."""
+    return lab_lock(lab, "queue", f"queue {verb}", what="the queue", clock=MonotonicClock())
 
 
 def _beginning(lab: Path) -> str:

@@ -14,7 +14,7 @@ from labctl.checks.offline_frames import keyframe_times, observations, path_of
 from labctl.core.task import task_of
 from labctl.core.trial import Phase
 from labctl.devices import Observation, Pace
-from labctl.errors import InputError, StateError
+from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.exports.recordings import Recording, Recordings
 from labctl.exports.selection import select
 from labctl.store.campaign import Campaign
@@ -22,6 +22,10 @@ from labctl.store.database_backend import PUBLISHED
 from labctl.store.verifying.verified import JOURNAL_ALONE, refuse_unless_it_holds, verified
 
 MOST_EPISODES = 8
+
+
+class Unusable(InputError):
+    """Nothing can be asked with these observations, of whichever policy: none is judged by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Seen:
         self.episodes: list[str] = []
 
     def read(self, pace: Pace) -> Iterator[Observation]:
-        """Each in its own episode's words. Raises InputError where none has what the policy reads."""
+        """Each in its own episode's words. Raises Unusable where none has what the policy reads."""
         usable = self._usable(pace)
         each, more = divmod(self._wanted, len(usable))
         for number, (recording, way) in enumerate(usable):
@@ -84,10 +88,10 @@ class Seen:
         found: list[tuple[Recording, Way]] = []
         lacking = ""
         for chosen in self._recordings.selection.episodes:
-            recording = self._recordings.of(chosen)
             try:
+                recording = self._recordings.of(chosen, pictured=bool(pace.cameras))
                 way = path_of(recording)
-            except StateError as error:
+            except (StateError, BrokenRecord) as error:  # it was verified: what is gone of it was withheld
                 lacking = str(error)
                 continue
             missing = [name for name in pace.cameras if name not in recording.pictures]
@@ -99,5 +103,5 @@ class Seen:
             if len(found) == min(MOST_EPISODES, self._wanted):
                 break
         if not found:
-            raise InputError(f"campaign {self._campaign.folder.name} has no observation to ask about: {lacking}")
+            raise Unusable(f"campaign {self._campaign.folder.name} has no observation to ask about: {lacking}")
         return found

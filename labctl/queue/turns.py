@@ -13,17 +13,29 @@ from labctl.errors import InputError, StateError
 from labctl.plain import Json
 from labctl.queue import book
 from labctl.queue.acts import Done
-from labctl.queue.entries import CAMPAIGN, FIRST, LAST, PROTOCOL, USUAL, Did
+from labctl.queue.entries import CAMPAIGN, FIRST, LAST, PROTOCOL, SUBMISSION, USUAL, Did
 from labctl.store.lab_folder import campaign_folder, read_plan
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 
-def add(lab: Path, what: str, clock: Clock, who: str, *, priority: int = USUAL, instead_of: str | None = None) -> Done:
+def add(
+    lab: Path, what: str, clock: Clock, who: str, *, priority: int | None = None, instead_of: str | None = None
+) -> Done:
     """Have a campaign of the lab, or a protocol that is not opened yet (a file in the lab), wait for the rig.
-    instead_of: the entry whose place it takes, as a protocol's that was opened. Raises InputError, StateError.
+    instead_of: the entry whose place it takes, as a protocol's that was opened: paused if that is, and with its
+    priority unless one is given. Raises InputError, StateError.
     """
-    body = {**_entry(lab, what), "priority": checked(priority), "instead_of": instead_of}
+    body = {**_entry(lab, what), "instead_of": instead_of}
     with book.writing(lab, "add", clock, who) as writer:
+        old = None if instead_of is None else writer.queue.entry(instead_of)
+        if old is not None and old.kind == SUBMISSION:
+            raise StateError(
+                f"{old.name} is a submission; it becomes an arm of a protocol: labctl queue arm {old.name} PROTOCOL.toml"
+            )
+        usual = USUAL if old is None else old.priority
+        body["priority"] = usual if priority is None else checked(priority)
+        if old is not None and old.paused:
+            body["paused"] = old.paused
         return Done(str(body["name"]), writer.log(Did.ADDED, body))
 
 

@@ -66,12 +66,14 @@ def queue(context: click.Context, lab: Path | None, as_json: bool) -> None:
 
 @queue.command(epilog=example("labctl queue add first", "labctl queue add protocols/second.toml --priority 2"))
 @click.argument("what", metavar="CAMPAIGN|PROTOCOL.toml")
-@click.option("--priority", type=PRIORITY, default=5, show_default=True, help="1 is first.")
+@click.option("--priority", type=PRIORITY, help="1 is first.  [default: 5, or of the entry whose place it takes]")
 @click.option("--instead-of", metavar="NAME", help="The entry whose place it takes, as a protocol's that was opened.")
 @lab_option
 @who_option
 @json_option
-def add(what: str, priority: int, instead_of: str | None, lab: Path | None, who: str | None, as_json: bool) -> None:
+def add(
+    what: str, priority: int | None, instead_of: str | None, lab: Path | None, who: str | None, as_json: bool
+) -> None:
     """Have a campaign, or a protocol that is not opened yet, wait for the rig."""
     from labctl.queue.turns import add as added
 

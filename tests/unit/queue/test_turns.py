@@ -60,6 +60,15 @@ def test_an_opened_campaign_takes_its_protocols_place() -> None:
         after(queue, event(Did.ADDED, name="c", kind="campaign", priority=5, instead_of="a"))
 
 
+def test_what_takes_a_place_stands_by_its_own_priority_from_the_start() -> None:
+    queue = queued(("a", 2), ("b", 5), ("c", 7))
+    assert names(after(queue, event(Did.ADDED, name="d", kind="campaign", priority=6, instead_of="a"))) == [
+        "b",
+        "d",
+        "c",
+    ]
+
+
 NAME, PRIORITY = st.sampled_from(NAMES), st.integers(1, 9)
 ACTS = st.one_of(
     st.builds(lambda n, p: event(Did.ADDED, name=n, kind="campaign", priority=p), NAME, PRIORITY),
@@ -230,6 +239,34 @@ def test_one_writes_at_a_time_and_readers_wait_for_nobody(theirs: Outside) -> No
         assert len(book.read(theirs.lab).queue.submissions) == 1
         with pytest.raises(StateError, match="in use by `queue approve`"):
             theirs.taken_in()
+
+
+def test_a_line_of_the_keys_is_not_lost_to_who_writes_another_meanwhile(theirs: Outside) -> None:
+    # a key was revoked, and said to be, between another command's reading of the file and its writing
+    with book.writing(theirs.lab, "trust", theirs.clock, WHO), pytest.raises(StateError, match="in use by"):
+        lab_files.revoke(theirs.lab, theirs.public[:8], "stolen", theirs.clock.anchor().wall)
+    with book.writing(theirs.lab, "revoke", theirs.clock, WHO), pytest.raises(StateError, match="in use by"):
+        lab_files.trust(theirs.lab, theirs.folder / "ours.toml")
+
+
+def test_a_campaign_keeps_priority_and_pause_of_the_protocol_that_it_was_opened_from(theirs: Outside) -> None:
+    name, clock = make_campaign(theirs.lab).folder.name, theirs.clock
+    turns.add(theirs.lab, str(theirs.lab / "protocols/p.toml"), clock, WHO, priority=2)
+    turns.pause(theirs.lab, name, "camera 2 at repair", clock, WHO)
+    turns.add(theirs.lab, name, clock, WHO, instead_of=name)
+    (found,) = book.read(theirs.lab).queue.entries
+    assert (found.kind, found.priority, found.paused) == ("campaign", 2, "camera 2 at repair")
+    turns.add(theirs.lab, name, clock, WHO, instead_of=name, priority=7)
+    assert book.read(theirs.lab).queue.entry(name).priority == 7
+
+
+def test_a_submission_gives_its_place_to_no_campaign(theirs: Outside) -> None:
+    id, name = theirs.taken_in(), make_campaign(theirs.lab).folder.name
+    passed(theirs, id)
+    acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+    with pytest.raises(StateError, match=f"labctl queue arm {id}"):
+        turns.add(theirs.lab, name, theirs.clock, WHO, instead_of=id)
+    assert names(book.read(theirs.lab).queue) == [id]
 
 
 def test_a_protocol_outside_of_the_lab_and_a_priority_that_is_none_do_not_wait(theirs: Outside, tmp_path: Path) -> None:
