@@ -29,9 +29,7 @@ def add(
     with book.writing(lab, "add", clock, who) as writer:
         old = None if instead_of is None else writer.queue.entry(instead_of)
         if old is not None and old.kind == SUBMISSION:
-            raise StateError(
-                f"{old.name} is a submission; it becomes an arm of a protocol: labctl queue arm {old.name} PROTOCOL.toml"
-            )
+            raise StateError(f"{old.name} is a submission, an arm to be: labctl queue arm {old.name} PROTOCOL.toml")
         usual = USUAL if old is None else old.priority
         body["priority"] = usual if priority is None else checked(priority)
         if old is not None and old.paused:
