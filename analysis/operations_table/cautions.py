@@ -92,14 +92,14 @@ def cautions(
         out.append(f"{counted(voids, 'void episode')} left out")
     few = [f"{arm} / {obj}" for (arm, obj), c in cells.items() if c.episodes < FEW]
     if few:
-        which = ", ".join(few) if len(few) < len(cells) or len(few) == 1 else f"all {len(few)} cells"
+        which = ", ".join(few) if len(few) < len(cells) or len(few) == 1 else f"every arm at every object ({len(few)})"
         out.append(f"fewer than {FEW} episodes, intervals mean little: {which}")
     small = sum(c.episodes < PERCENTILE_NEEDS for c in cells.values())
     if small:
-        found = f"{small} of {len(cells)} cells have fewer than {PERCENTILE_NEEDS} episodes"
+        found = f"{small} of {len(cells)} pairs of an arm and an object have fewer than {PERCENTILE_NEEDS} episodes"
         out.append(f"{found}: their percentile intervals cover less than they say")
     if joined := blocks_over_objects(cells):
-        found = f"{joined} cells share blocks over several objects, beyond the {MOST_TOGETHER} that are drawn together"
+        found = f"{joined} pairs of an arm and an object share blocks over several objects, beyond the {MOST_TOGETHER} that are drawn together"
         out.append(f"{found}: intervals take the objects for independent")
     for (arm, obj), cell in cells.items():
         out += [f"{arm} / {obj}: {text}" for text in _of_cell(cell, tau_ns)]
