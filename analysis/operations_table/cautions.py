@@ -99,7 +99,8 @@ def cautions(
         found = f"{small} of {len(cells)} pairs of an arm and an object have fewer than {PERCENTILE_NEEDS} episodes"
         out.append(f"{found}: their percentile intervals cover less than they say")
     if joined := blocks_over_objects(cells):
-        found = f"{joined} pairs of an arm and an object share blocks over several objects, beyond the {MOST_TOGETHER} that are drawn together"
+        most = f"beyond the {MOST_TOGETHER} that are drawn together"
+        found = f"{joined} pairs of an arm and an object share blocks over several objects, {most}"
         out.append(f"{found}: intervals take the objects for independent")
     for (arm, obj), cell in cells.items():
         out += [f"{arm} / {obj}: {text}" for text in _of_cell(cell, tau_ns)]

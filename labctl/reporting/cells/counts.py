@@ -1,4 +1,5 @@
-"""What the cells of one campaign counted, put together: episodes in dispute, and stops by hand. Pure.
+"""What the cells of one campaign counted, put together: episodes in dispute, stops by hand, and whose episodes they
+are. Pure.
 
 May not: count anything anew: each cell's are as the report of one campaign has them.
 """
@@ -9,6 +10,33 @@ from collections import Counter
 from collections.abc import Sequence
 
 from labctl.analysis.report.lab_facts import ArmStops, Disputed, Stops
+from labctl.messages.joint import JointPart
+from labctl.reporting.operations_table import Row
+
+
+def own_people(rows: Sequence[Row], joint: JointPart) -> list[Row]:
+    """A part's rows with its sessions and operators named with their cell: each counts its sessions from one, and "p01"
+    of two labs are two people. Of one lab's cells they are two as well: where a part lies changes no report.
+    """
+    return [
+        {
+            **row,
+            "session": session_name(str(row["session"]), joint) if row.get("session") else row.get("session"),
+            "operator": _people(str(row["operator"]), joint["cell"]) if row.get("operator") else row.get("operator"),
+        }
+        for row in rows
+    ]
+
+
+def session_name(session: str, joint: JointPart) -> str:
+    """A session of a part as it is called among those of all."""
+    part = f" part {joint['part']}" if joint["part"] > 1 else ""
+    return f"{joint['cell']}{part}: {session}"
+
+
+def _people(named: str, cell: str) -> str:
+    """named: one person, or several who operated together, with "+" between them."""
+    return "+".join(f"{cell}: {one}" for one in named.split("+"))
 
 
 def disputed_of(found: Sequence[Disputed]) -> Disputed:

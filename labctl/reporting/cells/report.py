@@ -24,7 +24,7 @@ from labctl.errors import InputError, StateError
 from labctl.messages.joint import JointPart
 from labctl.people.qualifications import calibrated, qualifications
 from labctl.reporting.campaign_report import opened_seal
-from labctl.reporting.cells.counts import disputed_of, stops_of
+from labctl.reporting.cells.counts import disputed_of, own_people, session_name, stops_of
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, voids_as_failures
@@ -88,8 +88,8 @@ def report_cells(
     _refuse_strangers(parts)
     parts.sort(key=lambda part: (list(part.joint["cells"]).index(part.joint["cell"]), part.joint["part"]))
     folders = [part.folder for part in parts]
-    rows, records = [row for part in parts for row in part.rows], [part.record for part in parts]
-    first = parts[0]
+    rows = [row for part in parts for row in own_people(part.rows, part.joint)]
+    records, first = [part.record for part in parts], parts[0]
     analysis = first.protocol.analysis
     plan = plan_of(analysis, analysis.alpha, rows, (), (boot, perm, seed))
     plan["design"] = _design(parts)
@@ -100,14 +100,21 @@ def report_cells(
     cut = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
     lab["episodes"], lab["episodes_page"] = _episodes(parts, out), PAGE
     without = {episode: why for part in parts for episode, why in _unseen(part).items()}
-    ways, factors = ways_of(records, [row for part in parts for row in part.made]), analysis.random_factors
+    made = [row for part in parts for row in own_people(part.made, part.joint)]
+    ways, factors = ways_of(records, made), analysis.random_factors
     spared = any(record.spares(episode) for record in records for _, episode in record.scored)
-    every = [row for one in records for row in operations(one, labels=labels, all_stops=True)] if spared else None
+    every = _with_all_stops(parts, labels) if spared else None
 
     def files() -> dict[str, bytes]:
         return {**cut, **page_of(folders, out, without=without)}
 
     return write_report(rows, out, lab, title, plan, ways, factors, files, say, every)
+
+
+def _with_all_stops(parts: Sequence[_Part], labels: str) -> list[Row]:
+    """The rows of all cells where whatever stopped an episode counts."""
+    found = ((part.joint, operations(part.record, labels=labels, all_stops=True)) for part in parts)
+    return [row for joint, rows in found for row in own_people(rows, joint)]
 
 
 def _clips(parts: Sequence[_Part]) -> list[Clip]:
@@ -250,7 +257,11 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "head": ", ".join(f"{c} {one.get('head')}" for c, one in zip(cells, labs, strict=True)),
         "opened_wall": min(opened, default=None),
         "closed_wall": max(closed, default=None),
-        "sessions": [session for one in labs for session in one.get("sessions", ())],
+        "sessions": [
+            {**session, "session": session_name(str(session["session"]), part.joint)}
+            for part in parts
+            for session in part.lab.get("sessions", ())
+        ],
         "flow": _flow([one["flow"] for one in labs if "flow" in one]),
         "abandoned": _each(cells, [one.get("abandoned", ()) for one in labs]),
         "deviations": [

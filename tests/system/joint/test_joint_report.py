@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.joint.joint_recordings import cell_folders, recorded_cells
@@ -25,6 +26,7 @@ from labctl.core.trial_table import Void
 from labctl.errors import InputError
 from labctl.people.qualifications import FOLDER, Kind, write_down
 from labctl.reporting.cells import report
+from labctl.reporting.cells.counts import own_people
 from labctl.reporting.cells.parts import parts_named
 from labctl.reporting.cells.report import report_cells
 
@@ -51,6 +53,27 @@ def test_two_folders_make_one_report_that_is_of_these_two_cells(parts: list[Path
     assert not any(str(lab) in page for lab in labs), "no path of the machine that made it"
     assert "in these two cells" in page.lower() and "nothing here is claimed of another cell" in page
     assert "Cell by cell" in page
+
+
+def test_sessions_and_people_of_two_labs_are_not_taken_for_one(
+    parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # seen: both labs have a session s-3 and a person sim-operator, who was one person with one session
+    found: list[list[dict]] = []
+    write = report.write_report
+    monkeypatch.setattr(report, "write_report", lambda rows, *given: found.append(rows) or write(rows, *given))
+    body = json.loads(report_cells(parts, tmp_path / "out", boot=19, perm=19).with_name("report.json").read_text())
+    of = {(row["cell"], row["operator"], row["session"]) for row in found[0]}
+    assert of == {("a", "a: sim-operator", "a: s-3"), ("b", "b: sim-operator", "b: s-3")}
+    assert [one["session"] for one in body["lab"]["sessions"]] == ["a: s-3", "b: s-3"]
+
+
+def test_people_who_operated_together_are_each_named_with_their_cell_and_sessions_with_their_part() -> None:
+    joint: Any = {"cell": "b", "part": 2}
+    (row,) = own_people([{"operator": "p01+p02", "session": "s-1"}], joint)
+    assert row == {"operator": "b: p01+b: p02", "session": "b part 2: s-1"}
+    (row,) = own_people([{"operator": "p01", "session": None}], joint)
+    assert row == {"operator": "b: p01", "session": None}
 
 
 def test_a_cell_that_is_not_given_is_named(parts: list[Path], tmp_path: Path) -> None:
