@@ -77,8 +77,9 @@ def recorded(record: Record, *, labels: str = "best", all_stops: bool = False) -
     """One row per operation of every scored episode, in schedule order; `arm` is there only after unblinding.
 
     As methodology.md section 1 has it: time_s counts in seconds from the previous success of the episode, or go; a
-    success is one, a lost item or the safety stop is a `ghost` with its cause and time, work that remained at the end
-    is one `censored` row with the tail, whose cause is what ended the episode. Items the assessor counted as lost
+    success is one, a lost item or the item at hand at a safety stop is a `ghost` with its cause and time (a stop when
+    none is left open fails no item: a `censored` row), work that remained at the end is one `censored` row with the
+    tail, whose cause is what ended the episode. Items the assessor counted as lost
     without a device event are ghosts without a time. An episode with none of these (or no go) is one censored row.
     Moves and losses are those of the outcome, whatever the stream: `_as_counted`. Where devices ended an episode as all
     done and a person found items remaining, what was open is censored at that end, by WRONG_END.
@@ -181,27 +182,32 @@ def _timed(
     ended = trial.ended
     if spared:
         ended, recorded = EndReason.OPERATOR, [op for op in recorded if not _by_hand(op)]
-    last, lost, stopped, rows = 0, 0, False, 0
+    last, rows, at_stop = 0, 0, None
     ordered = sorted(recorded, key=lambda op: (op["t_ns"], op["op_index"]))
-    for operation in _as_counted(ordered, trial, outcome):
+    counted = _as_counted(ordered, trial, outcome)
+    untimed = outcome.lost - sum(operation["result"] == "lost" for operation in counted)
+    for operation in counted:
         now = _since_go_us(trial, operation["t_ns"])
         rows += 1
         if operation["result"] == "success":
             yield "success", now - last, UNTIMED if operation.get("cause") == UNTIMED else None
             last = now
         elif operation["result"] == "lost":
-            lost += 1
             yield "ghost", now - last, operation["cause"] or "lost"
         else:
-            stopped = True
-            yield "ghost", now - last, str(EndReason.SAFETY_STOP)
+            at_stop = now - last
     tail = max(0, _since_go_us(trial, trial.end_ns) - last)
-    for _ in range(outcome.lost - lost):
+    if ended == EndReason.SAFETY_STOP and at_stop is None:
+        at_stop = tail
+    if at_stop is not None:
+        # The item that was open: one that remains, else one of those lost without a time; without any, none failed.
+        failed = outcome.remaining > 0 or untimed > 0
+        untimed -= outcome.remaining == 0 and untimed > 0
+        yield "ghost" if failed else "censored", at_stop, str(EndReason.SAFETY_STOP)
+    for _ in range(untimed):
         rows += 1
         yield "ghost", None, "uncollected"
-    if ended == EndReason.SAFETY_STOP and not stopped:
-        yield "ghost", tail, str(EndReason.SAFETY_STOP)
-    elif not stopped and (outcome.remaining or not rows):
+    if at_stop is None and (outcome.remaining or not rows):
         yield "censored", tail, WRONG_END if outcome.wrong_end else str(ended)
 
 

@@ -140,6 +140,36 @@ def test_a_safety_stop_that_no_operation_recorded_is_a_ghost_at_the_end(story):
     assert story.rows() == [("success", 10.0, None), ("ghost", 2.0, "safety_stop")]
 
 
+STOP = ("safety_stop", 13.5, "reflex in joint 4")
+MOVED = [("success", 10.0), ("success", 11.0), ("success", 12.0)]
+ROWS = [("success", 10.0, None), ("success", 1.0, None), ("success", 1.0, None)]
+
+
+@pytest.mark.parametrize("told", [[], [STOP]])
+def test_an_item_that_was_lost_at_a_stop_is_one_ghost(story, told):
+    # seen: of 2 items one moved and one lost at the stop, and labctl said 3 operations with 2 ghosts
+    story.episode([*MOVED, *told], 13.5, "safety_stop", moved=3, lost=1, remaining=0)
+    assert story.rows() == [*ROWS, ("ghost", 1.5, "safety_stop")]
+
+
+@pytest.mark.parametrize("told", [[], [STOP]])
+def test_a_loss_without_a_time_is_another_ghost_where_an_item_remained_at_the_stop(story, told):
+    story.episode([*MOVED[:2], *told], 13.5, "safety_stop", moved=2, lost=1, remaining=1)
+    assert story.rows() == [*ROWS[:2], ("ghost", 2.5, "safety_stop"), ("ghost", None, "uncollected")]
+
+
+@pytest.mark.parametrize("told", [[], [STOP]])
+def test_a_stop_when_no_item_was_open_fails_none(story, told):
+    story.episode([*MOVED, ("success", 13.0), *told], 13.5, "safety_stop", moved=4, lost=0, remaining=0)
+    assert story.rows() == [*ROWS, ("success", 1.0, None), ("censored", 0.5, "safety_stop")]
+
+
+@pytest.mark.parametrize("told", [[], [STOP]])
+def test_a_stop_after_the_last_item_was_lost_is_no_second_loss_of_it(story, told):
+    story.episode([*MOVED, ("lost", 12.5, "fell"), *told], 13.5, "safety_stop", moved=3, lost=1, remaining=0)
+    assert story.rows() == [*ROWS, ("ghost", 0.5, "fell"), ("censored", 1.5, "safety_stop")]
+
+
 def test_an_item_found_lost_at_scoring_is_a_ghost_without_a_time(story):
     story.episode([("success", 10.0)], 120.0, "budget", moved=1, lost=1, remaining=2)
     assert story.rows() == [("success", 10.0, None), ("ghost", None, "uncollected"), ("censored", 110.0, "budget")]
