@@ -1,4 +1,5 @@
-"""Of what the bytes of a report depend on: which versions are here, and how they differ from those of a manifest.
+"""Of what the bytes of a report depend on: which versions and which processor are here, and how they differ from those
+of a manifest.
 
 May not: refuse anything.
 """
@@ -15,19 +16,33 @@ PACKAGES = ("av", "jinja2", "markupsafe", "matplotlib", "numpy", "pillow", "scip
 
 
 def versions() -> dict[str, str]:
-    """Name -> version: labctl and its code, Python, the machine, and the packages that compute and draw."""
+    """Name -> version: labctl and its code, Python, the machine, and the packages that compute and draw. cpu: what
+    numpy uses of this processor: it takes logarithms otherwise on another one, to some 1e-16 of each.
+    """
     pins = collect_pins()
     commit = pins["git"]
     found = {"labctl": pins["labctl"], "code": pins.get("code", ""), "python": platform.python_version()}
     if commit is not None:
         found["commit"] = commit["commit"] + (" with local changes" if commit["dirty"] else "")
-    found["machine"] = platform.machine()
+    found["machine"], found["cpu"] = platform.machine(), _used_of_the_processor()
     for name in PACKAGES:
         try:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = ""
     return found
+
+
+def _used_of_the_processor() -> str:
+    """The instruction sets that numpy has code for and that this processor has; empty where numpy does not say."""
+    try:
+        from numpy._core._multiarray_umath import (  # pyright: ignore[reportMissingModuleSource, reportAttributeAccessIssue, reportUnknownVariableType]
+            __cpu_dispatch__,
+            __cpu_features__,
+        )
+    except ImportError:
+        return ""
+    return " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name))
 
 
 def differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
