@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from labctl.config.cell_schema import Fixture
-from labctl.config.conditions import Condition, protocol_conditions
+from labctl.config.conditions import Condition, protocol_conditions, sets_of
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import Protocol
 from labctl.core.design import deducible_share
@@ -101,6 +101,7 @@ class Preview:
     policies: int
     human: bool
     blocks: int  # with every arm
+    sets: int  # of blocks that belong together: the units of intervals and tests; as many as blocks without bases
     trials: int
     extra_blocks: int  # of the person alone
     items_staged: int  # the least of any task
@@ -116,17 +117,23 @@ class Preview:
 
     def as_json(self) -> dict[str, Json]:
         """The same as plain values, under the key names of this class; switches, coverage and contrasts only where
-        there are any.
+        there are any, sets only where they hold several blocks.
         """
         shown = asdict(self)
         del shown["switches"]
         for name in ("coverage", "contrasts", "extra_blocks"):
             if not shown[name]:
                 del shown[name]
+        if self.sets == self.blocks:
+            del shown["sets"]
         if self.switches:
             shown["switches"] = [{"at_s": at_s, "instruction": instruction} for at_s, instruction in self.switches]
         shown["conditions"] = [{"condition": c, "blocks": b, "trials": t} for c, b, t in self.conditions]
         return shown
+
+    def sets_in(self, blocks: int) -> int:
+        """How many sets so many of its blocks are in, begun ones left out; one at least."""
+        return max(1, blocks * self.sets // self.blocks)
 
 
 def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
@@ -180,6 +187,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         policies=kinds.count("policy"),
         human="human" in kinds,
         blocks=blocks,
+        sets=per_condition * len(sets_of(conditions)),
         trials=trials,
         extra_blocks=extra * len(conditions),
         items_staged=min(task.items_staged for task in protocol.tasks),

@@ -72,7 +72,7 @@ def test_a_success_rate_is_planned_of_a_protocol_with_tasks_too(
     code, out, _ = typed(*words, "--protocol", str(at), "--lab", str(tmp_path), "--json", capsys=capsys)
     found = json.loads(out)
     by = found.get("by_trials") or found["by_pairs"]
-    assert code == 0 and [one.get("trials", one.get("pairs", one.get("n"))) for one in by] == [7], "blocks x conditions"
+    assert code == 0 and [one.get("trials", one.get("pairs")) for one in by] == [4], "four sets of seven blocks"
     assert found["cost"]["hours"] > 0
     code, out, _ = typed(*words, "--protocol", str(at), "--lab", str(tmp_path), "--evenings", "1", capsys=capsys)
     assert code == 0 and "Times:" in out
