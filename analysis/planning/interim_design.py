@@ -5,6 +5,7 @@ May not: handle a protocol's names, or promise power for times without a model (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
@@ -93,19 +94,20 @@ def resolution(
     units: int,
     items_staged: int,
     *,
-    policies: int,
-    human: bool,
+    arms: int,
+    reference: bool,
     alpha: float,
     looks_after: Sequence[int] = (),
     of: str = "block",
 ) -> Resolution:
-    """What `units` blocks of `policies` policies (and a person) can resolve, one pair of arms at a time. Where blocks
-    share a set, units are sets (`of`): a report swaps and counts a set as one, whatever it holds.
+    """What `units` blocks of `arms` arms can resolve, one pair of arms at a time. Where blocks share a set, units are
+    sets (`of`): a report swaps and counts a set as one, whatever it holds.
 
-    Human against policy is a family of its own, so Holm's correction counts the larger of the two families; effects
-    are those found with 80 % power at its strictest step. Each look of a sequential plan has whether it can stop.
+    Pairs with the plan's reference, where it names one, are a family of their own (`verdicts.holm_by_family`), so
+    Holm's correction counts the larger of the two; without one it counts all pairs. Effects are those found with 80 %
+    power at its strictest step. Each look of a sequential plan has whether it can stop.
     """
-    family = max(policies * (policies - 1) // 2, policies if human else 0, 1)
+    family = max(math.comb(arms - 1, 2), arms - 1) if reference else math.comb(arms, 2)
     step = alpha / family
     smallest = smallest_swap_p(units)
     found: Resolution = {

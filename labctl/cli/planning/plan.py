@@ -134,8 +134,8 @@ def plan(
     resolved = interim_design.resolution(
         units,
         seen.items_staged,
-        policies=seen.policies,
-        human=seen.human,
+        arms=seen.arms,
+        reference=found.protocol.analysis.reference is not None,
         alpha=seen.alpha,
         looks_after=seen.looks_after if evenings is None else (),
         of=of,

@@ -73,7 +73,11 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 @click.option("--items", type=click.IntRange(1, 100), help="Times: items staged per episode.")
 @click.option("--budget-s", type=LASTING, help="Times: budget of an episode.")
 @click.option("--objects", type=click.IntRange(1, 50), help="Times: how many objects. [default: 1]")
-@click.option("--reference", metavar="ARM", help="Times: the arm HRT refers to [default: human, if named].")
+@click.option(
+    "--reference",
+    metavar="ARM",
+    help="Times: the arm HRT refers to [default: the protocol's; without --protocol human].",
+)
 @click.option("--lost", metavar="SHARE,…", help="Times: share of items lost, one or one per arm.")
 @click.option(
     "--frailty",

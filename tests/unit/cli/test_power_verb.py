@@ -186,3 +186,17 @@ def test_a_size_and_its_range_are_rounded_alike():
     """*Seen:* "5 [4, 4]": 4.3 episodes were five, and their range of 4.1 to 4.4 was four."""
     assert power_times._episodes({"episodes": 5, "low": 4.1, "high": 4.4}, [2, 8]) == "5 [5, 5]"
     assert power_times._episodes({"episodes": 20, "low": 15.2, "high": None}, [5, 20]) == "20 [16, >20]"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_protocol_that_names_no_reference_has_none_though_an_arm_is_called_human(
+    named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Its report adjusts over all pairs and has no HRT; so does its plan."""
+    text = DEMO.read_text("utf-8").replace("../fixtures", str(ROOT / "fixtures"))
+    path = tmp_path / "p.toml"
+    path.write_text(text if named else text.replace('reference = "human"\n', ""), "utf-8")
+    words = ["--rmst", "human=8,a=40,b=70", "--protocol", str(path), "--n", "3", "--json", *QUICK]
+    found = json.loads(typed(*words, capsys=capsys)[1])
+    assert found["reference"] == ("human" if named else None) and bool(found["hrt"]) is named
+    assert {round(pair["level"], 6) for pair in found["pairs"]} == ({0.025, 0.05} if named else {0.016667})
