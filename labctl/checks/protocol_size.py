@@ -10,6 +10,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from labctl.analysis.monte_carlo import MOST
+from labctl.analysis.survival.verdicts import holm
 from labctl.config.cell_schema import Fixture
 from labctl.config.conditions import Condition, protocol_conditions, sets_of
 from labctl.config.interim_analyses import looks_after
@@ -79,8 +81,8 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """An axis or a level of stress against its base: so many pairs of blocks for each arm, the smallest p of one arm's
-    drop, and by Holm over all of these when each reaches its own.
+    """An axis, or several together ("S-LANG+V-SC"), against its base: so many pairs for each arm, the smallest p of one
+    arm's drop, and that by Holm over an arm's axes when each reaches its own.
     """
 
     axis: str
@@ -154,18 +156,30 @@ def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
 
 
 def contrasts(conditions: Sequence[Condition], blocks: int) -> tuple[Contrast, ...]:
-    """What each perturbed condition is held against, by axis or stress, with the smallest p that it can reach: for one
-    arm a block and its base's are swapped or not in each of its sets, so that at most 2^sets ways count, two-sided.
+    """What each perturbed condition is held against, by its axes together, with the smallest p that it can reach, as
+    `axis_drops` tests it: of one arm, a pair for each base in each of its sets, swapped or not, two-sided.
+
+    Several conditions on one base with the same axes are one mean. A base that has axes itself is none.
     """
+    plain = {one.id for one in conditions if not one.axes}
+    held = {("+".join(sorted(one.axes)), one.base): blocks for one in conditions if one.axes and one.base in plain}
     found: dict[str, int] = {}
-    for one in conditions:
-        if one.base is not None:
-            for name in (*one.axes, *([f"{one.family} {one.stress}"] if one.stress else [])):
-                found[name] = found.get(name, 0) + blocks
-    smallest = {name: min(1.0, 2.0 ** (1 - sets)) for name, sets in found.items()}
-    ordered = sorted(smallest.values())
-    holm = max((p * (len(ordered) - rank) for rank, p in enumerate(ordered)), default=1.0)
-    return tuple(Contrast(name, sets, smallest[name], min(1.0, holm)) for name, sets in found.items())
+    for (axis, _), pairs in held.items():
+        found[axis] = found.get(axis, 0) + pairs
+    smallest = {axis: min(1.0, 2.0 / min(2**pairs, MOST + 1)) for axis, pairs in found.items()}
+    adjusted = holm(smallest)
+    return tuple(Contrast(axis, pairs, smallest[axis], adjusted[axis]) for axis, pairs in found.items())
+
+
+def not_held(conditions: Sequence[Condition]) -> list[str]:
+    """Perturbed conditions whose drop no report has, since their base is perturbed as well, in words."""
+    axes = {one.id: "+".join(one.axes) for one in conditions}
+    return [
+        f"no drop is measured of condition {one.id!r}: its base {one.base!r} has axes of its own, {axes[one.base]}; "
+        "name a base without axes, and list in axes all that differs from it"
+        for one in conditions
+        if one.base is not None and one.axes and not one.stress and axes[one.base]
+    ]
 
 
 def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) -> Preview:

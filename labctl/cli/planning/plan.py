@@ -96,8 +96,9 @@ def plan(
     """
     from labctl.analysis.planning import interim_design
     from labctl.analysis.planning.axis_design import needed
-    from labctl.checks.protocol_size import Effort, preview, trials_in
+    from labctl.checks.protocol_size import Effort, not_held, preview, trials_in
     from labctl.cli.planning import one_arm
+    from labctl.config.conditions import protocol_conditions
     from labctl.store.driver_options import check_controllers
     from labctl.store.frozen_cards import trained_line, trained_with, with_cards
     from labctl.store.rubric_pictures import anchor_pictures
@@ -147,6 +148,7 @@ def plan(
     trained = trained_with(found.protocol, found.fixture, with_cards(found.protocol, found.cards))
     resolved["warnings"] = [
         *resolved["warnings"],
+        *not_held(protocol_conditions(found.protocol, found.fixture)),
         *_open_ends(found.protocol.trial),
         *_too_near(margin, count(units, of)),
         *(trained_line(*one) for one in trained),
@@ -310,19 +312,19 @@ def _print_coverage(seen: Preview) -> None:
     click.echo("Conditions, of each task and all told; one may count in several rows:")
     print_table(("", *tasks), [(name, *(str(counts.get((t, name), "-")) for t in tasks)) for name in [*under, "all"]])
     if seen.contrasts:
-        click.echo("Against its base, an arm's drop; p as sets are swapped, by Holm over these:")
+        click.echo("Against its base, an arm's drop by axis; p as sets are swapped, by Holm over these:")
         rows = [(c.axis, str(c.pairs), f"{c.smallest_p:.2g}", f"{c.smallest_holm_p:.2g}") for c in seen.contrasts]
         print_table(("axis", "pairs of blocks", "smallest p", "by Holm"), rows)
         click.echo(_drops(needed(len(seen.contrasts), seen.alpha)))
 
 
 def _drops(found: list[Needed]) -> str:
-    """How many blocks of a condition a drop of success takes."""
+    """How many pairs of blocks a drop of success takes."""
     takes = [f"to {one['perturbed']:.0%} {one['sets'] or 'more than 1000'}" for one in found]
     first = found[0]
     return (
         f"A drop of success from {first['base']:.0%} is found with {first['power']:.0%} power, by Holm over these, "
-        f"in so many blocks of each condition: {', '.join(takes)}"
+        f"in so many pairs of blocks: {', '.join(takes)}"
     )
 
 

@@ -9,7 +9,9 @@ import pytest
 from support.runs.campaigns import ROOT
 
 from labctl import cli
+from labctl.analysis.blocks.axes import axis_drops
 from labctl.analysis.episodes_table.cohort import Plan, cohort_of
+from labctl.analysis.episodes_table.further import perturbed_rows
 from labctl.analysis.episodes_table.pairs import pair_rows
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
 from labctl.config.conditions import protocol_conditions
@@ -108,3 +110,55 @@ def test_a_protocol_whose_blocks_are_each_by_themselves_says_nothing_of_sets(
     assert "sets" not in found and "sets" not in found["resolution"]
     assert cli.call(["plan", str(ROOT / "protocols/demo.toml")]) == 0
     assert "Sets:" not in capsys.readouterr().out
+
+
+CLUTTER = 'base = "as trained"\nlayout = "five things"\naxes = ["V-SC"]'
+DESIGNS = {
+    "as it is": ({}, 5, {"S-LANG": 5, "V-SC": 5, "VB-POSE": 5, "VSB-NOBJ": 5}),
+    "two on one base are one mean": ({'["VB-POSE"]': '["V-SC"]'}, 3, {"S-LANG": 3, "V-SC": 3, "VSB-NOBJ": 3}),
+    "several at once": (
+        {'["V-SC"]': '["V-SC", "S-LANG"]'},
+        5,
+        {"S-LANG": 5, "S-LANG+V-SC": 5, "VB-POSE": 5, "VSB-NOBJ": 5},
+    ),
+    "on two bases": (
+        {
+            CLUTTER: 'instruction = "Anew."',
+            'axes = ["VB-POSE"]': 'axes = ["S-LANG"]',
+            'base = "as trained"\nlayout': 'base = "more things"\nlayout',
+        },
+        3,
+        {"S-LANG": 6, "VSB-NOBJ": 3},
+    ),
+    "base of a base": (
+        {CLUTTER: CLUTTER.replace("as trained", "other words")},
+        5,
+        {"S-LANG": 5, "VB-POSE": 5, "VSB-NOBJ": 5},
+    ),
+    "more swaps than are listed": ({}, 15, {"S-LANG": 15, "V-SC": 15, "VB-POSE": 15, "VSB-NOBJ": 15}),
+}
+
+
+@pytest.mark.parametrize(("changes", "blocks", "pairs"), DESIGNS.values(), ids=DESIGNS.keys())
+def test_the_axes_of_a_plan_are_those_of_the_report_with_their_pairs_and_smallest_p(
+    changes: dict[str, str], blocks: int, pairs: dict[str, int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every set has the base succeed and what perturbs it fail, so that each axis reaches its smallest p."""
+    path = lab_with(tmp_path, changes, blocks)
+    found = asked("plan", str(path), capsys=capsys)
+    rows = perturbed_rows(cohort_of(clearest(path, {"policy-a": (0, 1)})))
+    reported = {one.axis: (one.pairs, one.smallest_p, one.p_holm) for one in axis_drops(rows)}
+    planned = {one["axis"]: (one["pairs"], one["smallest_p"], one["smallest_holm_p"]) for one in found["contrasts"]}
+    assert {axis: one[0] for axis, one in planned.items()} == pairs
+    assert reported.keys() == planned.keys()
+    for axis, numbers in reported.items():
+        assert numbers == pytest.approx(planned[axis], rel=0.01), axis
+
+
+def test_a_condition_whose_base_is_perturbed_too_is_warned_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    changes = {CLUTTER: CLUTTER.replace("as trained", "other words")}
+    warned = asked("plan", str(lab_with(tmp_path, changes, 8)), capsys=capsys)["resolution"]["warnings"]
+    (line,) = [line for line in warned if line.startswith("no drop")]
+    assert "'more things': its base 'other words' has axes of its own, S-LANG" in line
