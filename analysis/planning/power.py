@@ -144,7 +144,8 @@ def smallest_trials(power_at: Callable[[int], float], target: float, start: int,
 
 
 def paired_resolvable(pairs: int, discordant: float, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """The smallest difference of rates that McNemar's test finds with `power`; None if even the largest is not.
+    """The smallest difference of rates that McNemar's test finds with `power`; None if even the largest is not, 0 where
+    the test rejects as often without any.
 
     With a share `discordant` of pairs in disagreement no difference can be larger than that.
     """
@@ -154,6 +155,8 @@ def paired_resolvable(pairs: int, discordant: float, power: float = 0.8, alpha: 
     def short(difference: float) -> float:
         return mcnemar_power(pairs, discordant, difference, alpha) - power
 
+    if short(0.0) >= 0:
+        return 0.0
     return float(optimize.root_scalar(short, bracket=(0.0, discordant), xtol=1e-4).root)
 
 

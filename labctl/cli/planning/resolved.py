@@ -53,9 +53,9 @@ def _differences(rows: list[Difference]) -> str:
     found = [
         f"{100 * r['difference']:.0f} points if {r['discordant']:.0%} of pairs disagree"
         for r in rows
-        if r["difference"]
+        if r["difference"] is not None
     ]
-    none = [f"{r['discordant']:.0%}" for r in rows if not r["difference"]]
+    none = [f"{r['discordant']:.0%}" for r in rows if r["difference"] is None]
     return "; ".join([*found, *([f"no difference if only {' or '.join(none)} disagree"] if none else [])])
 
 

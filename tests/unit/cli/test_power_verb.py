@@ -200,3 +200,10 @@ def test_a_protocol_that_names_no_reference_has_none_though_an_arm_is_called_hum
     found = json.loads(typed(*words, capsys=capsys)[1])
     assert found["reference"] == ("human" if named else None) and bool(found["hrt"]) is named
     assert {round(pair["level"], 6) for pair in found["pairs"]} == ({0.025, 0.05} if named else {0.016667})
+
+
+@pytest.mark.parametrize("more", [["--target", "0.03"], ["--alpha", "0.95"]])
+def test_a_power_that_no_difference_takes_is_said_and_no_traceback(more: list[str], capsys: pytest.CaptureFixture[str]):
+    words = ["--discordant", "0.3", "--difference", "0.15", "--n", "40", "--json", *more]
+    code, out, _ = typed(*words, capsys=capsys)
+    assert code == 0 and json.loads(out)["by_pairs"][0]["resolvable"] == 0.0

@@ -140,6 +140,11 @@ def test_what_is_resolvable_is_found_with_the_power_asked_for_and_shrinks_with_m
     assert mcnemar_power(40, 0.5, found[2]) == pytest.approx(0.8, abs=1e-3)
 
 
+@pytest.mark.parametrize(("power", "alpha"), [(0.03, 0.05), (0.8, 0.95), (0.8, 0.9)])
+def test_where_a_test_rejects_so_often_without_any_difference_none_is_needed(power: float, alpha: float):
+    assert mcnemar_power(40, 0.3, 0.0, alpha) >= power and paired_resolvable(40, 0.3, power, alpha) == 0.0
+
+
 def test_the_resolvable_ratio_is_found_with_the_power_asked_for():
     episodes, spread = 30, 0.6
     ratio = ratio_resolvable(episodes, spread)
