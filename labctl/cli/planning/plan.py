@@ -130,7 +130,7 @@ def plan(
     blocks = seen.blocks
     if evenings is not None:
         trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
-        blocks = fitting(trials, evenings, seen.arms, "two blocks", 10_000)
+        blocks = fitting(trials, evenings, seen.trials / seen.blocks, "two blocks", 10_000)
     units, of = seen.sets_in(blocks), "set" if seen.sets < seen.blocks else "block"
     resolved = interim_design.resolution(
         units,
@@ -264,7 +264,7 @@ def _print(
     _print_coverage(seen)
     click.echo("Which arm stands where is drawn and sealed at opening.")
     if evenings is not None:
-        trials = f"{count(blocks, 'block')}, {blocks * seen.arms} trials"
+        trials = f"{count(blocks, 'block')}, {blocks * seen.trials // seen.blocks} trials"
         click.echo(
             f"In {count(evenings, 'evening')} there is time for {trials}; what follows is of those, hours of the "
             "protocol:"
