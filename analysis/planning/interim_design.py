@@ -146,7 +146,8 @@ def smallest_swap_p(blocks: int, swaps: int = MOST) -> float:
 
     Five blocks cannot beat .0625. Of more distinct swaps than `swaps` as many are drawn, and 1 / (swaps + 1) is least.
     """
-    return smallest_p([(1, 1)] * blocks, swaps)
+    more_than_drawn = swaps.bit_length() + 1  # blocks with twice as many swaps as are drawn; more change nothing
+    return smallest_p([(1, 1)] * min(blocks, more_than_drawn), swaps)
 
 
 def _look(look: Look, units: int, family: int) -> PlannedLook:

@@ -166,7 +166,7 @@ def contrasts(conditions: Sequence[Condition], blocks: int) -> tuple[Contrast, .
     found: dict[str, int] = {}
     for (axis, _), pairs in held.items():
         found[axis] = found.get(axis, 0) + pairs
-    smallest = {axis: min(1.0, 2.0 / min(2**pairs, MOST + 1)) for axis, pairs in found.items()}
+    smallest = {axis: min(1.0, 2.0 / min(2.0 ** min(pairs, 99), MOST + 1)) for axis, pairs in found.items()}
     adjusted = holm(smallest)
     return tuple(Contrast(axis, pairs, smallest[axis], adjusted[axis]) for axis, pairs in found.items())
 

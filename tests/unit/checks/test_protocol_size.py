@@ -210,3 +210,15 @@ def test_evenings_hold_the_person_s_own_blocks_too(
     assert f"time for {blocks} blocks, {math.floor(blocks * each)} trials" in out
     code, _, err = typed(str(file), "--evenings", "0.25", capsys=capsys)
     assert code == 2 and f"and two blocks are {math.ceil(2 * each)}" in err
+
+
+@pytest.mark.parametrize("blocks", [3000, 10**9])
+def test_a_protocol_of_more_blocks_than_are_listed_is_planned_all_the_same(
+    blocks: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Of 12,000 blocks it said "of pairs 12000; exact power is listed up to 10000", and nothing else."""
+    file = changed(tmp_path, "blocks_per_condition = 3", f"blocks_per_condition = {blocks}")
+    code, out, _ = typed(str(file), "--json", capsys=capsys)
+    found = json.loads(out)
+    assert code == 0 and found["trials"] == 16 * blocks and found["resolution"]["smallest_p"] == 1 / 10_000
+    assert all(0 < row["difference"] < 0.025 for row in found["resolution"]["resolvable"]["success"])
