@@ -374,6 +374,14 @@ def test_a_date_among_options_is_refused_at_its_line(value, says):
     assert message.startswith(f"cell.toml:{CELL[: CELL.index(line)].count(chr(10)) + 1}: ") and says in message, message
 
 
+@pytest.mark.parametrize("kind", PARSERS)
+def test_a_file_saved_with_a_byte_order_mark_is_told_so(kind: str):
+    """It is a character that no editor shows, and what TOML says of it is no valid statement."""
+    parser, text = PARSERS[kind]
+    with pytest.raises(InputError, match=r"^x\.toml:1: it begins with a byte order mark; save it as UTF-8 without"):
+        parser("\ufeff" + text, "x.toml")
+
+
 def test_a_line_is_counted_alike_whatever_ends_it():
     text = '[cell]\nname = "a"\n\n[robot]\ndriver = "x"\n'
     assert key_lines(text.replace("\n", "\r\n")) == key_lines(text)
