@@ -108,6 +108,7 @@ class Preview:
     extra_blocks: int  # of the person alone
     items_staged: int  # the least of any task
     budget_s: float  # the most of any task
+    mean_budget_s: float  # of a trial, each condition tried as often
     tau_s: float
     alpha: float
     deducible_share: float
@@ -118,11 +119,11 @@ class Preview:
     hours: Hours
 
     def as_json(self) -> dict[str, Json]:
-        """The same as plain values, under the key names of this class; switches, coverage and contrasts only where
-        there are any, sets only where they hold several blocks.
+        """The same as plain values, under the key names of this class but for mean_budget_s; switches, coverage and
+        contrasts only where there are any, sets only where they hold several blocks.
         """
         shown = asdict(self)
-        del shown["switches"]
+        del shown["switches"], shown["mean_budget_s"]
         for name in ("coverage", "contrasts", "extra_blocks"):
             if not shown[name]:
                 del shown[name]
@@ -191,6 +192,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
     kinds = [arm.kind for arm in protocol.arm]
     tasks = {task.name: task for task in protocol.tasks}
     budgets = [(tasks[c.task] if c.task else protocol.tasks[0]).budget_s for c in conditions]
+    mean_s = sum(budgets) / len(budgets)
     looks = protocol.analysis.looks
     return Preview(
         name=protocol.protocol.name,
@@ -206,6 +208,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         extra_blocks=extra * len(conditions),
         items_staged=min(task.items_staged for task in protocol.tasks),
         budget_s=max(budgets),
+        mean_budget_s=mean_s,
         tau_s=protocol.analysis.tau_s,
         alpha=protocol.analysis.alpha,
         deducible_share=deducible_share(kinds, protocol.alone_share),
@@ -213,7 +216,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
         coverage=coverage(conditions),
         contrasts=contrasts(conditions, per_condition),
-        hours=hours(trials, protocol.trial.arming_s, sum(budgets) / len(budgets), effort or Effort()),
+        hours=hours(trials, protocol.trial.arming_s, mean_s, effort or Effort()),
     )
 
 

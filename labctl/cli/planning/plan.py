@@ -129,7 +129,7 @@ def plan(
         return
     blocks = seen.blocks
     if evenings is not None:
-        trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
+        trials = trials_in(evenings, found.protocol.trial.arming_s, seen.mean_budget_s, effort)
         blocks = fitting(trials, evenings, seen.trials / seen.blocks, "two blocks", 10_000)
     units, of = seen.sets_in(blocks), "set" if seen.sets < seen.blocks else "block"
     resolved = interim_design.resolution(

@@ -14,6 +14,7 @@ from labctl.analysis.episodes_table.cohort import Plan, cohort_of
 from labctl.analysis.episodes_table.further import perturbed_rows
 from labctl.analysis.episodes_table.pairs import pair_rows
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
+from labctl.checks.protocol_size import Effort, hours, trials_in
 from labctl.config.conditions import protocol_conditions
 from labctl.store.lab_folder import read_plan
 
@@ -101,6 +102,19 @@ def test_evenings_are_filled_with_blocks_and_judged_by_their_sets(
 ) -> None:
     found = asked("plan", str(lab_with(tmp_path, {}, 5)), "--evenings", "1", capsys=capsys)["resolution"]
     assert found["sets"] == found["blocks"] // 5 and found["smallest_p"] == pytest.approx(2.0 ** (1 - found["sets"]))
+
+
+def test_evenings_and_the_hours_of_a_cell_are_by_the_mean_budget_as_the_hours_of_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One condition of six has a budget of 60 s, the others 30 s: a mean of 35 s, by which all take their hours."""
+    text = (ROOT / "protocols/demo_tasks.toml").read_text("utf-8").replace("../fixtures", str(ROOT / "fixtures"))
+    (tmp_path / "p.toml").write_text(text, "utf-8")
+    found = asked("plan", str(tmp_path / "p.toml"), "--evenings", "2", capsys=capsys)
+    assert found["resolution"]["blocks"] == trials_in(2, 6.0, 35.0, Effort()) // 2
+    (tmp_path / "p.toml").write_text(text + '\n[cells]\nnames = ["north", "south"]\n', "utf-8")
+    found = asked("plan", str(tmp_path / "p.toml"), capsys=capsys)
+    assert found["cells"]["each"]["hours"] == pytest.approx(hours(48, 6.0, 35.0, Effort()).at_robot)
 
 
 def test_a_protocol_whose_blocks_are_each_by_themselves_says_nothing_of_sets(
