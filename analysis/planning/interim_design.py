@@ -5,6 +5,7 @@ May not: handle a protocol's names, or promise power for times without a model (
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NotRequired, TypedDict
 
@@ -90,49 +91,54 @@ class Resolution(TypedDict):
 
 
 def resolution(
-    blocks: int,
+    units: int,
     items_staged: int,
     *,
-    policies: int,
-    human: bool,
+    arms: int,
+    reference: bool,
     alpha: float,
     looks_after: Sequence[int] = (),
+    of: str = "block",
 ) -> Resolution:
-    """What `blocks` blocks of `policies` policies (and a person) can resolve, one pair of arms at a time.
+    """What `units` blocks of `arms` arms can resolve, one pair of arms at a time. Where blocks share a set, units are
+    sets (`of`): a report swaps and counts a set as one, whatever it holds.
 
-    Human against policy is a family of its own, so Holm's correction counts the larger of the two families; effects
-    are those found with 80 % power at its strictest step. Each look of a sequential plan has whether it can stop.
+    Pairs with the plan's reference, where it names one, are a family of their own (`verdicts.holm_by_family`), so
+    Holm's correction counts the larger of the two; without one it counts all pairs. Effects are those found with 80 %
+    power at its strictest step. Each look of a sequential plan has whether it can stop.
     """
-    family = max(policies * (policies - 1) // 2, policies if human else 0, 1)
+    family = max(math.comb(arms - 1, 2), arms - 1) if reference else math.comb(arms, 2)
     step = alpha / family
-    smallest = smallest_swap_p(blocks)
+    smallest = smallest_swap_p(units)
     found: Resolution = {
         "family_pairs": family,
         "smallest_p": smallest,
         "smallest_holm_p": min(1.0, smallest * family),
-        **half_widths(blocks, items_staged),
+        **half_widths(units, items_staged),
         "design_effect": DESIGN_EFFECT,
         "resolvable": {
             "power": POWER,
             "alpha": step,
             "success": [
-                {"discordant": share, "difference": paired_resolvable(blocks, share, POWER, step)}
+                {"discordant": share, "difference": paired_resolvable(units, share, POWER, step)}
                 for share in DISCORDANT
             ],
-            "rmst_ratio": ratio_resolvable(blocks, SPREAD, POWER, step),
+            "rmst_ratio": ratio_resolvable(units, SPREAD, POWER, step),
             "spread": SPREAD,
         },
-        "looks": [_look(look, family) for look in (looks(looks_after, alpha) if looks_after else ())],
+        "looks": [_look(look, units, family) for look in (looks(looks_after, alpha) if looks_after else ())],
         "warnings": [],
     }
-    found["warnings"] = _warnings(found, blocks, alpha)
+    found["warnings"] = _warnings(found, counted(units, of), alpha)
     return found
 
 
-def half_widths(blocks: int, items_staged: int) -> Widths:
-    """How wide the 95 % intervals of an arm with one episode in each of `blocks` blocks may be."""
-    items = max(1.0, blocks * items_staged / DESIGN_EFFECT)
-    return {"half_width_success": wilson_half_width(blocks), "half_width_items": wilson_half_width(items)}
+def half_widths(units: int, items_staged: int) -> Widths:
+    """How wide the 95 % intervals of an arm with one episode in each of `units` blocks may be; of sets, where the
+    episodes of a set go alike.
+    """
+    items = max(1.0, units * items_staged / DESIGN_EFFECT)
+    return {"half_width_success": wilson_half_width(units), "half_width_items": wilson_half_width(items)}
 
 
 def smallest_swap_p(blocks: int, swaps: int = MOST) -> float:
@@ -140,11 +146,12 @@ def smallest_swap_p(blocks: int, swaps: int = MOST) -> float:
 
     Five blocks cannot beat .0625. Of more distinct swaps than `swaps` as many are drawn, and 1 / (swaps + 1) is least.
     """
-    return smallest_p([(1, 1)] * blocks, swaps)
+    more_than_drawn = swaps.bit_length() + 1  # blocks with twice as many swaps as are drawn; more change nothing
+    return smallest_p([(1, 1)] * min(blocks, more_than_drawn), swaps)
 
 
-def _look(look: Look, family: int) -> PlannedLook:
-    least = min(1.0, smallest_swap_p(look.blocks) * family)
+def _look(look: Look, units: int, family: int) -> PlannedLook:
+    least = min(1.0, smallest_swap_p(min(look.blocks, units)) * family)
     return {
         "number": look.number,
         "blocks": look.blocks,
@@ -157,12 +164,12 @@ def _look(look: Look, family: int) -> PlannedLook:
     }
 
 
-def _warnings(found: Resolution, blocks: int, alpha: float) -> list[str]:
+def _warnings(found: Resolution, size: str, alpha: float) -> list[str]:
     out = []
     best = found["smallest_holm_p"]
     if best > alpha:
         out.append(
-            f"{counted(blocks, 'block')} cannot reach p <= {alpha:g} after Holm's correction "
+            f"{size} cannot reach p <= {alpha:g} after Holm's correction "
             f"(best possible {best:.3g}); plan more blocks_per_condition or fewer arms"
         )
     idle = [look for look in found["looks"] if not look["can_stop"]]

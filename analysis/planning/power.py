@@ -75,7 +75,7 @@ def mcnemar_power(
     """
     check_discordance(discordant, difference)
     if pairs > LARGEST_PAIRS:
-        raise QuestionError(f"of pairs {pairs}; exact power is listed up to {LARGEST_PAIRS}")
+        raise QuestionError(f"{pairs} pairs; exact power is listed up to {LARGEST_PAIRS}, give fewer with --n")
     if discordant == 0:
         return 0.0
     wins = (1 + difference / discordant) / 2
@@ -144,17 +144,36 @@ def smallest_trials(power_at: Callable[[int], float], target: float, start: int,
 
 
 def paired_resolvable(pairs: int, discordant: float, power: float = 0.8, alpha: float = 0.05) -> float | None:
-    """The smallest difference of rates that McNemar's test finds with `power`; None if even the largest is not.
+    """The smallest difference of rates that McNemar's test finds with `power`; None if even the largest is not, 0 where
+    the test rejects as often without any.
 
-    With a share `discordant` of pairs in disagreement no difference can be larger than that.
+    With a share `discordant` of pairs in disagreement no difference can be larger than that. Of more than
+    `LARGEST_PAIRS` pairs by Connor's formula.
     """
+    if pairs > LARGEST_PAIRS:
+        return _by_formula(pairs, discordant, power, alpha)
     if mcnemar_power(pairs, discordant, discordant, alpha) < power:
         return None
 
     def short(difference: float) -> float:
         return mcnemar_power(pairs, discordant, difference, alpha) - power
 
+    if short(0.0) >= 0:
+        return 0.0
     return float(optimize.root_scalar(short, bracket=(0.0, discordant), xtol=1e-4).root)
+
+
+def _by_formula(pairs: int, discordant: float, power: float, alpha: float) -> float | None:
+    """The difference of which `connor_pairs` has so many pairs; None and 0 as `paired_resolvable`."""
+    z_a, z_b = float(stats.norm.isf(alpha / 2)), float(stats.norm.ppf(power))
+
+    def lacks(difference: float) -> float:
+        reach = z_a * math.sqrt(discordant) + z_b * math.sqrt(max(discordant - difference**2, 0.0))
+        return reach - difference * math.sqrt(pairs)
+
+    if lacks(discordant) > 0:
+        return None
+    return float(optimize.root_scalar(lacks, bracket=(0.0, discordant), xtol=1e-6).root) if lacks(0.0) > 0 else 0.0
 
 
 def ratio_resolvable(episodes: int, spread: float, power: float = 0.8, alpha: float = 0.05) -> float:

@@ -76,10 +76,10 @@ def _post(address: str, body: bytes, headers: Mapping[str, str], token: str | No
 
 def _email(table: EmailTable, password: str | None, timeout_s: float) -> Send:
     def send(alert: Alert) -> None:
-        message = EmailMessage()
-        message["Subject"], message["From"], message["To"] = alert.title, table.sender, ", ".join(table.to)
-        message.set_content(alert.text + "\n")
         try:
+            message = EmailMessage()
+            message["Subject"], message["From"], message["To"] = alert.title, table.sender, ", ".join(table.to)
+            message.set_content(alert.text + "\n")
             with _server(table, timeout_s) as server:
                 if table.security == "starttls":
                     server.starttls(context=ssl.create_default_context())
@@ -88,7 +88,7 @@ def _email(table: EmailTable, password: str | None, timeout_s: float) -> Send:
                 server.send_message(message)
         except smtplib.SMTPResponseException as error:
             raise StateError(f"the server answered {error.smtp_code} ({_named(error)})") from None
-        except (OSError, ValueError) as error:
+        except Exception as error:  # Python's mail has its own: it trips over addresses and texts in several ways
             raise StateError(f"it cannot be sent ({_named(error)})") from None
 
     return send

@@ -10,8 +10,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
+from labctl.analysis.monte_carlo import MOST
+from labctl.analysis.survival.verdicts import holm
 from labctl.config.cell_schema import Fixture
-from labctl.config.conditions import Condition, protocol_conditions
+from labctl.config.conditions import Condition, protocol_conditions, sets_of
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import Protocol
 from labctl.core.design import deducible_share
@@ -79,8 +81,8 @@ class Covered:
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """An axis or a level of stress against its base: so many pairs of blocks for each arm, the smallest p of one arm's
-    drop, and by Holm over all of these when each reaches its own.
+    """An axis, or several together ("S-LANG+V-SC"), against its base: so many pairs for each arm, the smallest p of one
+    arm's drop, and that by Holm over an arm's axes when each reaches its own.
     """
 
     axis: str
@@ -101,10 +103,12 @@ class Preview:
     policies: int
     human: bool
     blocks: int  # with every arm
+    sets: int  # of blocks that belong together: the units of intervals and tests; as many as blocks without bases
     trials: int
     extra_blocks: int  # of the person alone
     items_staged: int  # the least of any task
     budget_s: float  # the most of any task
+    mean_budget_s: float  # of a trial, each condition tried as often
     tau_s: float
     alpha: float
     deducible_share: float
@@ -115,18 +119,24 @@ class Preview:
     hours: Hours
 
     def as_json(self) -> dict[str, Json]:
-        """The same as plain values, under the key names of this class; switches, coverage and contrasts only where
-        there are any.
+        """The same as plain values, under the key names of this class but for mean_budget_s; switches, coverage and
+        contrasts only where there are any, sets only where they hold several blocks.
         """
         shown = asdict(self)
-        del shown["switches"]
+        del shown["switches"], shown["mean_budget_s"]
         for name in ("coverage", "contrasts", "extra_blocks"):
             if not shown[name]:
                 del shown[name]
+        if self.sets == self.blocks:
+            del shown["sets"]
         if self.switches:
             shown["switches"] = [{"at_s": at_s, "instruction": instruction} for at_s, instruction in self.switches]
         shown["conditions"] = [{"condition": c, "blocks": b, "trials": t} for c, b, t in self.conditions]
         return shown
+
+    def sets_in(self, blocks: int) -> int:
+        """How many sets so many of its blocks are in, begun ones left out; one at least."""
+        return max(1, blocks * self.sets // self.blocks)
 
 
 def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
@@ -147,18 +157,30 @@ def coverage(conditions: Sequence[Condition]) -> tuple[Covered, ...]:
 
 
 def contrasts(conditions: Sequence[Condition], blocks: int) -> tuple[Contrast, ...]:
-    """What each perturbed condition is held against, by axis or stress, with the smallest p that it can reach: for one
-    arm a block and its base's are swapped or not in each of its sets, so that at most 2^sets ways count, two-sided.
+    """What each perturbed condition is held against, by its axes together, with the smallest p that it can reach, as
+    `axis_drops` tests it: of one arm, a pair for each base in each of its sets, swapped or not, two-sided.
+
+    Several conditions on one base with the same axes are one mean. A base that has axes itself is none.
     """
+    plain = {one.id for one in conditions if not one.axes}
+    held = {("+".join(sorted(one.axes)), one.base): blocks for one in conditions if one.axes and one.base in plain}
     found: dict[str, int] = {}
-    for one in conditions:
-        if one.base is not None:
-            for name in (*one.axes, *([f"{one.family} {one.stress}"] if one.stress else [])):
-                found[name] = found.get(name, 0) + blocks
-    smallest = {name: min(1.0, 2.0 ** (1 - sets)) for name, sets in found.items()}
-    ordered = sorted(smallest.values())
-    holm = max((p * (len(ordered) - rank) for rank, p in enumerate(ordered)), default=1.0)
-    return tuple(Contrast(name, sets, smallest[name], min(1.0, holm)) for name, sets in found.items())
+    for (axis, _), pairs in held.items():
+        found[axis] = found.get(axis, 0) + pairs
+    smallest = {axis: min(1.0, 2.0 / min(2.0 ** min(pairs, 99), MOST + 1)) for axis, pairs in found.items()}
+    adjusted = holm(smallest)
+    return tuple(Contrast(axis, pairs, smallest[axis], adjusted[axis]) for axis, pairs in found.items())
+
+
+def not_held(conditions: Sequence[Condition]) -> list[str]:
+    """Perturbed conditions whose drop no report has, since their base is perturbed as well, in words."""
+    axes = {one.id: "+".join(one.axes) for one in conditions}
+    return [
+        f"no drop is measured of condition {one.id!r}: its base {one.base!r} has axes of its own, {axes[one.base]}; "
+        "name a base without axes, and list in axes all that differs from it"
+        for one in conditions
+        if one.base is not None and one.axes and not one.stress and axes[one.base]
+    ]
 
 
 def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) -> Preview:
@@ -170,6 +192,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
     kinds = [arm.kind for arm in protocol.arm]
     tasks = {task.name: task for task in protocol.tasks}
     budgets = [(tasks[c.task] if c.task else protocol.tasks[0]).budget_s for c in conditions]
+    mean_s = sum(budgets) / len(budgets)
     looks = protocol.analysis.looks
     return Preview(
         name=protocol.protocol.name,
@@ -180,10 +203,12 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         policies=kinds.count("policy"),
         human="human" in kinds,
         blocks=blocks,
+        sets=per_condition * len(sets_of(conditions)),
         trials=trials,
         extra_blocks=extra * len(conditions),
         items_staged=min(task.items_staged for task in protocol.tasks),
         budget_s=max(budgets),
+        mean_budget_s=mean_s,
         tau_s=protocol.analysis.tau_s,
         alpha=protocol.analysis.alpha,
         deducible_share=deducible_share(kinds, protocol.alone_share),
@@ -191,7 +216,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
         coverage=coverage(conditions),
         contrasts=contrasts(conditions, per_condition),
-        hours=hours(trials, protocol.trial.arming_s, sum(budgets) / len(budgets), effort or Effort()),
+        hours=hours(trials, protocol.trial.arming_s, mean_s, effort or Effort()),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from labctl.config.toml_text import Table
 from labctl.config.values import Lax, Text
@@ -17,6 +17,25 @@ KINDS: tuple[AlertKind, ...] = get_args(AlertKind)
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+\S*$")]
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Line = Annotated[Text, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$")]  # of a mail's head
+
+
+def _mailbox(line: str) -> str:
+    """A line that Python's mail reads as addresses. The error does not repeat it: a log may have it."""
+    from email.policy import default
+
+    try:
+        found = default.header_factory("to", line).addresses
+    except Exception:  # its parser trips over an open bracket: IndexError, AttributeError
+        found = ()
+    if not found or not all(one.username and one.domain and " " not in one.username for one in found):
+        raise ValueError(
+            "no mail address that can be read; write it as name@domain or Name <name@domain>, with quotes around a "
+            "name that has a comma, and name@localhost for a mailbox of this computer"
+        )
+    return line
+
+
+Mailbox = Annotated[Line, AfterValidator(_mailbox)]
 
 
 class PostTable(Table):
@@ -43,8 +62,8 @@ class EmailTable(Table):
     security: Literal["starttls", "tls", "none"] = "starttls"
     user: Text | None = None
     password_env: Variable | None = None
-    sender: Line
-    to: Annotated[tuple[Line, ...], Lax, Field(min_length=1)]
+    sender: Mailbox
+    to: Annotated[tuple[Mailbox, ...], Lax, Field(min_length=1)]
 
     @model_validator(mode="after")
     def _whole_login(self) -> EmailTable:

@@ -210,6 +210,8 @@ def _table_name(at: Location) -> str:
 
 
 def _syntax_error(problem: str, text: str, where: str) -> InputError:
+    if text.startswith("\ufeff"):
+        return InputError("it begins with a byte order mark; save it as UTF-8 without BOM", where=f"{where}:1")
     match = _SYNTAX_LINE.match(problem)
     if match is None:
         return InputError(f"not valid TOML: {problem}", where=where)

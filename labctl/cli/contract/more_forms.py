@@ -116,9 +116,10 @@ class TrainedOn(TypedDict):
 
 
 class ResolutionOf(Resolution):
-    """Of so many blocks."""
+    """Of so many blocks; sets: that they are in, where these hold several."""
 
     blocks: int
+    sets: NotRequired[int]
 
 
 class WidthsOf(Widths):
@@ -130,8 +131,8 @@ class WidthsOf(Widths):
 
 
 class Plan(Computed):
-    """`labctl plan`. extra_blocks: of the person alone, where there are some; times: where a trial's times are from;
-    evenings: as they were given.
+    """`labctl plan`. sets: of a base and what perturbs it, where they hold several blocks; extra_blocks: of the person
+    alone, where there are some; times: where a trial's times are from; evenings: as they were given.
     """
 
     name: str
@@ -142,6 +143,7 @@ class Plan(Computed):
     policies: int
     human: bool
     blocks: int
+    sets: NotRequired[int]
     trials: int
     extra_blocks: NotRequired[int]
     items_staged: int
@@ -199,6 +201,13 @@ class WidthAt(TypedDict):
     half_width: float
 
 
+class InSets(TypedDict):
+    """The blocks of a protocol whose sets of a base and what perturbs it are the N: a report counts a set as one."""
+
+    blocks: int
+    sets: int
+
+
 class OneRate(Computed):
     """`labctl power --half-width`: trials for an interval so narrow; trials_at_half: whatever the rate."""
 
@@ -208,6 +217,7 @@ class OneRate(Computed):
     trials: int
     trials_at_half: int
     by_trials: list[WidthAt]
+    in_sets: NotRequired[InSets]
     cost: NotRequired[CostOf]
 
 
@@ -228,6 +238,7 @@ class TwoRates(Computed):
     trials_per_arm: int | None
     trials_normal: int
     by_trials: list[PowerAt]
+    in_sets: NotRequired[InSets]
     cost: NotRequired[CostOf]
 
 
@@ -251,6 +262,7 @@ class PairedRates(Computed):
     pairs: int | None
     pairs_connor: int
     by_pairs: list[PairsAt]
+    in_sets: NotRequired[InSets]
     cost: NotRequired[CostOf]
 
 

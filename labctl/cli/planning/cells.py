@@ -32,7 +32,7 @@ def planned_cells(
     own = seen.blocks // many
 
     def of(number: int) -> Hours:
-        return hours(number * seen.arms, arming_s, seen.budget_s, effort)
+        return hours(number * seen.arms, arming_s, seen.mean_budget_s, effort)
 
     whole, days, day = of(own), None, None
     if cells.blocks_per_day is not None:
@@ -54,7 +54,7 @@ def print_cells(found: PlannedCells, seen: Preview, effort: Effort, arming_s: fl
     from labctl.checks.protocol_size import hours
 
     each, names = found["each"], found["names"]
-    cost = cost_words(hours(each["trials"], arming_s, seen.budget_s, effort))
+    cost = cost_words(hours(each["trials"], arming_s, seen.mean_budget_s, effort))
     size = f"{count(each['blocks'], 'block')} of {', '.join(names)}, {count(each['trials'], 'trial')}"
     click.echo(f"Each cell:    {size}: {cost}")
     if each["days"] is not None:

@@ -33,7 +33,7 @@ def tell(found: Plan, seen: Preview, source: str, path: Path, then: dict[str, st
     """Print it, or the same object as JSON; there `resolution` has the widths alone. then: a person of another time."""
     from labctl.analysis.planning.interim_design import DESIGN_EFFECT, half_widths
 
-    widths = half_widths(seen.blocks, seen.items_staged)
+    widths = half_widths(seen.sets, seen.items_staged)
     if as_json:
         resolution = {**widths, "design_effect": DESIGN_EFFECT, "warnings": [], "blocks": seen.blocks}
         answer = {"times": source, "evenings": None, "resolution": resolution}

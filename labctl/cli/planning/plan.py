@@ -26,13 +26,14 @@ from labctl.cli.options import (
 )
 from labctl.cli.planning.cells import planned_cells, print_cells
 from labctl.cli.planning.printed import EVENINGS, LONGEST_S, fitting, print_facts, print_hours
+from labctl.cli.planning.resolved import print_looks, resolution_facts, sets_fact
 from labctl.errors import InputError
 from labctl.plain import count
 from labctl.store.lab_folder import read_plan
 
 if TYPE_CHECKING:
     from labctl.analysis.planning.axis_design import Needed
-    from labctl.analysis.planning.interim_design import Difference, Effects, PlannedLook, RegisteredMargin, Resolution
+    from labctl.analysis.planning.interim_design import Effects, RegisteredMargin, Resolution
     from labctl.checks.protocol_size import Effort, Preview
     from labctl.config.margin import Margin
     from labctl.config.protocol_schema import TrialRules
@@ -95,8 +96,9 @@ def plan(
     """
     from labctl.analysis.planning import interim_design
     from labctl.analysis.planning.axis_design import needed
-    from labctl.checks.protocol_size import Effort, preview, trials_in
+    from labctl.checks.protocol_size import Effort, not_held, preview, trials_in
     from labctl.cli.planning import one_arm
+    from labctl.config.conditions import protocol_conditions
     from labctl.store.driver_options import check_controllers
     from labctl.store.frozen_cards import trained_line, trained_with, with_cards
     from labctl.store.rubric_pictures import anchor_pictures
@@ -127,25 +129,28 @@ def plan(
         return
     blocks = seen.blocks
     if evenings is not None:
-        trials = trials_in(evenings, found.protocol.trial.arming_s, seen.budget_s, effort)
-        blocks = fitting(trials, evenings, seen.arms, "two blocks", 10_000)
+        trials = trials_in(evenings, found.protocol.trial.arming_s, seen.mean_budget_s, effort)
+        blocks = fitting(trials, evenings, seen.trials / seen.blocks, "two blocks", 10_000)
+    units, of = seen.sets_in(blocks), "set" if seen.sets < seen.blocks else "block"
     resolved = interim_design.resolution(
-        blocks,
+        units,
         seen.items_staged,
-        policies=seen.policies,
-        human=seen.human,
+        arms=seen.arms,
+        reference=found.protocol.analysis.reference is not None,
         alpha=seen.alpha,
         looks_after=seen.looks_after if evenings is None else (),
+        of=of,
     )
     planned = found.protocol.analysis.margin
-    margin = None if planned is None else _margin(planned, blocks, resolved["resolvable"])
+    margin = None if planned is None else _margin(planned, units, resolved["resolvable"])
     if margin is not None:
         resolved["margin"] = margin
     trained = trained_with(found.protocol, found.fixture, with_cards(found.protocol, found.cards))
     resolved["warnings"] = [
         *resolved["warnings"],
+        *not_held(protocol_conditions(found.protocol, found.fixture)),
         *_open_ends(found.protocol.trial),
-        *_too_near(margin, blocks),
+        *_too_near(margin, count(units, of)),
         *(trained_line(*one) for one in trained),
         *_few_evenings(found.protocol.analysis.random_factors, evenings or seen.hours.sessions),
     ]
@@ -153,7 +158,7 @@ def plan(
 
     disk = None if trial_bytes is None else disk_of(seen.trials, trial_bytes, protocol)
     arming, over = found.protocol.trial.arming_s, found.protocol.cells
-    cells = planned_cells(over, seen, effort, arming, resolved["resolvable"], blocks) if over else None
+    cells = planned_cells(over, seen, effort, arming, resolved["resolvable"], units) if over else None
     if as_json:
         flagged = {"trained": [{"condition": condition, "arm": arm} for condition, arm in trained]} if trained else {}
         answer = {
@@ -162,7 +167,7 @@ def plan(
             **({"cells": cells} if cells else {}),
             "times": source,
             "evenings": evenings,
-            "resolution": {**resolved, "blocks": blocks},
+            "resolution": {**resolved, "blocks": blocks, **({"sets": units} if of == "set" else {})},
         }
         drops = {"drops": needed(len(seen.contrasts), seen.alpha)} if seen.contrasts else {}
         print_json({"schema": "labctl.plan/2", **seen.as_json(), **drops, **answer, **computed_here()})
@@ -185,11 +190,11 @@ def _open_ends(rules: TrialRules) -> list[str]:
     ]
 
 
-def _margin(margin: Margin, blocks: int, effects: Effects) -> RegisteredMargin:
+def _margin(margin: Margin, units: int, effects: Effects) -> RegisteredMargin:
     from labctl.analysis.planning.power import ratio_margin
 
     both = margin.non_inferior_to is None
-    shown = ratio_margin(blocks, effects["spread"], effects["power"], effects["alpha"], both_sides=both)
+    shown = ratio_margin(units, effects["spread"], effects["power"], effects["alpha"], both_sides=both)
     return {
         "rmst_ratio": margin.rmst_ratio,
         "non_inferior_to": margin.non_inferior_to,
@@ -198,11 +203,11 @@ def _margin(margin: Margin, blocks: int, effects: Effects) -> RegisteredMargin:
     }
 
 
-def _too_near(margin: RegisteredMargin | None, blocks: int) -> list[str]:
+def _too_near(margin: RegisteredMargin | None, size: str) -> list[str]:
     if margin is None or margin["rmst_ratio"] >= margin["shown_rmst_ratio"]:
         return []
     return [
-        f"with {count(blocks, 'block')} arms that are alike are shown to be so within a ratio of "
+        f"with {size} arms that are alike are shown to be so within a ratio of "
         f"{margin['shown_rmst_ratio']:.2f} with {margin['power']:.0%} power, and the margin is "
         f"{margin['rmst_ratio']:g}; plan more blocks_per_condition"
     ]
@@ -259,25 +264,26 @@ def _print(
     _print_coverage(seen)
     click.echo("Which arm stands where is drawn and sealed at opening.")
     if evenings is not None:
-        trials = f"{count(blocks, 'block')}, {blocks * seen.arms} trials"
+        trials = f"{count(blocks, 'block')}, {blocks * seen.trials // seen.blocks} trials"
         click.echo(
             f"In {count(evenings, 'evening')} there is time for {trials}; what follows is of those, hours of the "
             "protocol:"
         )
     facts = {
         "Each block": f"{seen.arms} trials, every arm once, in an order balanced for position and carry-over",
+        **sets_fact(seen, blocks),
         **({"Alone": f"{seen.extra_blocks} of the trials are extra blocks of the person"} if seen.extra_blocks else {}),
         "Each episode": f"at most {seen.budget_s:g} s; tau {seen.tau_s:g} s",
         "Deducible": f"{seen.deducible_share:.0%} of trials can be deduced by who sees the person and counts; "
         "a report never calls those blind",
         **then,
         **_switches(seen),
-        **_resolution(seen, resolved, blocks),
+        **resolution_facts(seen, resolved, blocks),
         **_registered(resolved.get("margin")),
     }
     print_facts(facts)
     if resolved["looks"]:
-        _print_looks(resolved["looks"], seen.alpha)
+        print_looks(resolved["looks"], seen.alpha)
     print_hours(seen, source, disk)
     if of_cells is not None:
         of_cells()
@@ -306,19 +312,19 @@ def _print_coverage(seen: Preview) -> None:
     click.echo("Conditions, of each task and all told; one may count in several rows:")
     print_table(("", *tasks), [(name, *(str(counts.get((t, name), "-")) for t in tasks)) for name in [*under, "all"]])
     if seen.contrasts:
-        click.echo("Against its base, an arm's drop; p as sets are swapped, by Holm over these:")
+        click.echo("Against its base, an arm's drop by axis; p as sets are swapped, by Holm over these:")
         rows = [(c.axis, str(c.pairs), f"{c.smallest_p:.2g}", f"{c.smallest_holm_p:.2g}") for c in seen.contrasts]
         print_table(("axis", "pairs of blocks", "smallest p", "by Holm"), rows)
         click.echo(_drops(needed(len(seen.contrasts), seen.alpha)))
 
 
 def _drops(found: list[Needed]) -> str:
-    """How many blocks of a condition a drop of success takes."""
+    """How many pairs of blocks a drop of success takes."""
     takes = [f"to {one['perturbed']:.0%} {one['sets'] or 'more than 1000'}" for one in found]
     first = found[0]
     return (
         f"A drop of success from {first['base']:.0%} is found with {first['power']:.0%} power, by Holm over these, "
-        f"in so many blocks of each condition: {', '.join(takes)}"
+        f"in so many pairs of blocks: {', '.join(takes)}"
     )
 
 
@@ -335,46 +341,3 @@ def _registered(margin: RegisteredMargin | None) -> dict[str, str]:
     to = margin["non_inferior_to"]
     what = "every pair equivalent" if to is None else f"every other arm non-inferior to {to}"
     return {"Margin": f"RMST ratio {margin['rmst_ratio']:g}: is {what}?"}
-
-
-def _resolution(seen: Preview, resolved: Resolution, blocks: int) -> dict[str, str]:
-    least, holm = resolved["smallest_p"], resolved["smallest_holm_p"]
-    effects = resolved["resolvable"]
-    pairs = f"{resolved['family_pairs']} pair{'s' * (resolved['family_pairs'] > 1)}"
-    return {
-        "Smallest p": f"{least:.2g} for one pair of arms, {holm:.2g} by Holm over {pairs}; alpha {seen.alpha:g}",
-        "Success rate": f"95 % interval about +-{resolved['half_width_success']:.0%} per arm, {blocks} trials",
-        "Items moved": f"about +-{resolved['half_width_items']:.0%} per arm "
-        f"(design effect {resolved['design_effect']:g}: items of an episode depend on each other)",
-        "Resolvable": f"with {effects['power']:.0%} power at Holm's strictest step, level {effects['alpha']:.2g}:",
-        " success": _differences(effects["success"]),
-        " time": f"RMSTs that differ by a factor of {effects['rmst_ratio']:.2f} or more "
-        f"(log RMST varies by {effects['spread']:g} from episode to episode)",
-    }
-
-
-def _differences(rows: list[Difference]) -> str:
-    found = [
-        f"{100 * r['difference']:.0f} points if {r['discordant']:.0%} of pairs disagree"
-        for r in rows
-        if r["difference"]
-    ]
-    none = [f"{r['discordant']:.0%}" for r in rows if not r["difference"]]
-    return "; ".join([*found, *([f"no difference if only {' or '.join(none)} disagree"] if none else [])])
-
-
-def _print_looks(looks: list[PlannedLook], alpha: float) -> None:
-    click.echo(f"Looks, alpha {alpha:g} spent as O'Brien and Fleming's boundaries would; no other look is planned:")
-    rows = [
-        (
-            str(look["number"]),
-            str(look["blocks"]),
-            f"{look['z']:.3f}",
-            f"{look['level']:.3g}",
-            f"{look['spent']:.3g}",
-            "yes" if look["can_stop"] else "no",
-        )
-        for look in looks
-    ]
-    heads = ("look", "blocks", "boundary |z|", "stop at p (Holm) <=", "alpha spent", "can stop")
-    print_table(heads, rows)

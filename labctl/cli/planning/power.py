@@ -73,7 +73,11 @@ MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
 @click.option("--items", type=click.IntRange(1, 100), help="Times: items staged per episode.")
 @click.option("--budget-s", type=LASTING, help="Times: budget of an episode.")
 @click.option("--objects", type=click.IntRange(1, 50), help="Times: how many objects. [default: 1]")
-@click.option("--reference", metavar="ARM", help="Times: the arm HRT refers to [default: human, if named].")
+@click.option(
+    "--reference",
+    metavar="ARM",
+    help="Times: the arm HRT refers to [default: the protocol's; without --protocol human].",
+)
 @click.option("--lost", metavar="SHARE,…", help="Times: share of items lost, one or one per arm.")
 @click.option(
     "--frailty",
@@ -137,17 +141,23 @@ def power(**given: Unpack[Given]) -> None:
 
 def _rates(given: Given) -> None:
     """Print the answer for --half-width, --rates or --discordant. Raises QuestionError and InputError."""
+    from labctl.checks.protocol_size import preview
+
     alpha, sizes = given["alpha"], numbers(given["sizes"], "--n")
+    seen = None
     if given["protocol"] is not None:
-        protocol = read_plan(given["protocol"]).protocol
-        sizes = sizes or [protocol.design.blocks_per_condition * protocol.conditions_count]
-        alpha = alpha or protocol.analysis.alpha
+        planned = read_plan(given["protocol"])
+        seen = preview(planned.protocol, planned.fixture)
+        alpha = alpha or seen.alpha
     alpha = alpha or 0.05
     pace = pace_of(given)
     arms = 1 if given["half_width"] is not None else 2
+    blocks = None if seen is None or sizes else seen.blocks
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
-        sizes = [fitting(trials, given["evenings"], arms, "two of each arm", 1_000_000)]
+        blocks = fitting(trials, given["evenings"], arms, "two of each arm", 1_000_000)
+    if blocks is not None:
+        sizes = [blocks if seen is None else seen.sets_in(blocks)]
     if given["half_width"] is not None:
         found = _one_rate(given["half_width"], given["rate"], sizes)
     elif given["rates"] is not None:
@@ -156,8 +166,9 @@ def _rates(given: Given) -> None:
         assert given["discordant"] is not None and given["difference"] is not None
         found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
     cost = {} if pace is None else {"cost": {"times": pace.source, **pace.cost(found.needed)}}
+    sets = {"blocks": blocks, "sets": sizes[0]} if blocks is not None and sizes[0] < blocks else None
     if given["as_json"]:
-        print_json({"schema": SCHEMA, **found.json, **cost, **computed_here()})
+        print_json({"schema": SCHEMA, **found.json, **({"in_sets": sets} if sets else {}), **cost, **computed_here()})
         return
     click.echo(found.line)
     if pace is not None and found.needed is not None:
@@ -165,8 +176,16 @@ def _rates(given: Given) -> None:
     if found.rows:
         rows, heads = found.rows, found.heads
         if pace is not None:
-            rows, heads = [(*row, pace.words(arms * int(row[0]))) for row in rows], (*heads, "at the robot")
+            of_one = {sets["sets"]: sets["blocks"]} if sets else {}
+            costs = [pace.words(arms * of_one.get(size, size)) for size in (int(row[0]) for row in rows)]
+            rows, heads = [(*row, cost) for row, cost in zip(rows, costs, strict=True)], (*heads, "at the robot")
         print_table(heads, rows)
+    if sets:
+        click.echo(
+            f"{count(sets['blocks'], 'block')} of the protocol are in {count(sets['sets'], 'set')} of a base and what "
+            "perturbs it; a report's tests and intervals count a set as one, and so does this table. What is needed is "
+            "said of blocks that are each by themselves."
+        )
     if pace is not None:
         click.echo(f"Times: {pace.source}.")
 

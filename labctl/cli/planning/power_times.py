@@ -86,12 +86,13 @@ def times(given: Given) -> None:
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
         sizes = [fitting(trials, given["evenings"], each, "two episodes of each arm and object", 10_000)]
+    usual = "human" if given["protocol"] is None else design.reference
     request = answers.Request(
         tau_s=tau,
         sizes=tuple(sizes),
         alpha=given["alpha"] or design.alpha,
         target=given["target"],
-        reference=given["reference"] or next((n for n in (design.reference, "human") if n in names), None),
+        reference=given["reference"] or (usual if usual in names else None),
         runs=given["runs"],
         perm=given["perm"],
         seed=given["seed"],

@@ -5,6 +5,7 @@ May not: work out either (`labctl.checks.protocol_size` does).
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import click
@@ -33,18 +34,20 @@ EVENINGS = FiniteRange(0, 100_000, min_open=True)
 LONGEST_S = 1e6  # of an episode, a trial or a step of one: eleven days
 
 
-def fitting(trials: int, evenings: float, each: int, two: str, most: int) -> int:
-    """How many times `each` trials go into the `trials` that evenings have time for. Raises InputError for less than
-    twice, which `two` names, and for more than `most` times.
+def fitting(trials: int, evenings: float, each: float, two: str, most: int) -> int:
+    """How many times `each` trials (a mean, where not all are alike) go into the `trials` that evenings have time for.
+    Raises InputError for less than twice, which `two` names, and for more than `most` times.
     """
-    if trials // each > most:
+    times = math.floor(round(trials / each, 9))
+    if times > most:
         raise InputError(
-            f"{count(evenings, 'evening')} have time for {trials // each} of each arm; at most {most} are planned: "
+            f"{count(evenings, 'evening')} have time for {times} of each arm; at most {most} are planned: "
             "give fewer evenings, or the time that a trial really takes"
         )
-    if trials < 2 * each:
-        raise InputError(f"time for {count(trials, 'trial')} in {count(evenings, 'evening')}, and {two} are {2 * each}")
-    return trials // each
+    if times < 2:
+        said = f"time for {count(trials, 'trial')} in {count(evenings, 'evening')}"
+        raise InputError(f"{said}, and {two} are {math.ceil(2 * each)}")
+    return times
 
 
 def print_facts(facts: dict[str, str]) -> None:

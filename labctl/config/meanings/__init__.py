@@ -90,8 +90,8 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "alerts.email.security": "How the connection is kept secret.",
         "alerts.email.user": "Who logs in; together with password_env.",
         "alerts.email.password_env": "Environment variable that holds the password.",
-        "alerts.email.sender": "Address that the mail is from.",
-        "alerts.email.to": "Addresses that it goes to.",
+        "alerts.email.sender": "Address that the mail is from, as name@domain or Name <name@domain>.",
+        "alerts.email.to": "Addresses that it goes to, alike.",
     },
     "card": {
         "policy": "Which policy this is.",

@@ -164,13 +164,57 @@ def test_a_variable_that_is_not_set_is_named():
         ("[alerts.ntfy]\n", "give one of address and address_env"),
         ('[alerts.ntfy]\naddress = "ftp://x"\n', "address"),
         ('[alerts]\non = ["supper"]\n[alerts.ntfy]\naddress = "http://x"\n', "'night'"),
-        ('[alerts.email]\nserver = "x"\nsender = "r"\nto = ["a"]\nuser = "u"\n', "user and password_env go together"),
+        ('[alerts.email]\nserver = "x"\nsender = "r@x"\nto = ["a@x"]\nuser = "u"\n', "user and password_env go"),
     ],
 )
 def test_a_wrong_setting_is_refused_with_its_line(text: str, said: str):
     with pytest.raises(InputError) as refused:
         parse_lab(text, "lab.toml")
     assert said in str(refused.value) and str(refused.value).startswith("lab.toml")
+
+
+@pytest.mark.parametrize("key", ["sender", "to"])
+@pytest.mark.parametrize(
+    "wrong",
+    ["Cell 3 <", "lab@[192.168.1.5", "lab", "lab(at)x.de", "Lab, Cell 3 <lab@x.de>", '"Lab <lab@x.de>', "a b c@d", "@"],
+)
+def test_a_mail_address_that_cannot_be_read_is_refused_and_not_repeated(key: str, wrong: str):
+    """The first two ended the thread that sends mail; the others went out as an address without a domain."""
+    keys = {"server": ["x"], "sender": ["r@x"], "to": ["a@x"], key: [wrong]}
+    listed = "".join(f"{name} = {json.dumps(one if name == 'to' else one[0])}\n" for name, one in keys.items())
+    with pytest.raises(InputError, match=r"lab\.toml:\d: .*no mail address that can be read") as refused:
+        parse_lab(f"[alerts.email]\n{listed}", "lab.toml")
+    assert wrong not in str(refused.value) or wrong in ("lab", "@")
+
+
+@pytest.mark.parametrize(
+    "right", ["lab@x.de", "Cell 3 <lab@x.de>", '"Lab, Cell 3" <lab@x.de>', "Jürgen <j@büro.de>", "root@localhost"]
+)
+def test_a_mail_address_with_or_without_a_name_is_taken(right: str):
+    text = f"[alerts.email]\nserver = 'x'\nsender = {json.dumps(right)}\nto = [{json.dumps(right)}]\n"
+    assert parse_lab(text, "lab.toml").alerts is not None
+
+
+def test_a_way_that_fails_in_a_manner_nobody_thought_of_goes_on_with_the_next():
+    said: list[str] = []
+
+    def send(alert: Alert) -> None:
+        if not said:
+            raise IndexError(SECRET)
+
+    way = courier.Way("email", send, said.append)
+    for _ in range(2):
+        way.put(ALERT)
+    way.close()
+    assert said == ["email: not sent: stop: IndexError, a bug in labctl", "email: sent: stop"]
+
+
+def test_a_mail_that_python_cannot_write_is_not_sent_and_said_without_its_address():
+    email = table(email={"server": "127.0.0.1", "security": "none", "sender": "rig@lab", "to": ["a@lab"]})
+    assert email.email is not None
+    wrong = email.email.model_copy(update={"sender": f"{SECRET} <"})
+    with pytest.raises(StateError, match=r"it cannot be sent \(IndexError\)"):
+        ways(email.model_copy(update={"email": wrong}), {})["email"](ALERT)
 
 
 def lines(*briefs: Brief | dict[str, bool]) -> list[bytes]:

@@ -194,3 +194,31 @@ def test_what_three_evenings_can_tell_apart(capsys: pytest.CaptureFixture[str]):
     assert fewer["resolution"]["half_width_success"] > found["resolution"]["half_width_success"]
     code, out, _ = typed(str(DEMO), "--evenings", "3", capsys=capsys)
     assert f"{found['resolution']['blocks']} blocks" in out
+
+
+@pytest.mark.parametrize(("extra", "each"), [(12, 8.0), (1, 13 / 3)])
+def test_evenings_hold_the_person_s_own_blocks_too(
+    extra: int, each: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """3 evenings have time for 92 trials: with 12 extra blocks beside 3 of each condition, a block is 8 of them."""
+    file = changed(tmp_path, "[analysis]\n", f"[human]\nextra_blocks = {extra}\n\n[analysis]\n")
+    trials = trials_in(3, 6.0, 120.0, Effort())
+    blocks = math.floor(trials / each)
+    found = json.loads(typed(str(file), "--evenings", "3", "--json", capsys=capsys)[1])
+    assert found["resolution"]["blocks"] == blocks
+    out = typed(str(file), "--evenings", "3", capsys=capsys)[1]
+    assert f"time for {blocks} blocks, {math.floor(blocks * each)} trials" in out
+    code, _, err = typed(str(file), "--evenings", "0.25", capsys=capsys)
+    assert code == 2 and f"and two blocks are {math.ceil(2 * each)}" in err
+
+
+@pytest.mark.parametrize("blocks", [3000, 10**9])
+def test_a_protocol_of_more_blocks_than_are_listed_is_planned_all_the_same(
+    blocks: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Of 12,000 blocks it said "of pairs 12000; exact power is listed up to 10000", and nothing else."""
+    file = changed(tmp_path, "blocks_per_condition = 3", f"blocks_per_condition = {blocks}")
+    code, out, _ = typed(str(file), "--json", capsys=capsys)
+    found = json.loads(out)
+    assert code == 0 and found["trials"] == 16 * blocks and found["resolution"]["smallest_p"] == 1 / 10_000
+    assert all(0 < row["difference"] < 0.025 for row in found["resolution"]["resolvable"]["success"])

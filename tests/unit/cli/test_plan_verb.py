@@ -94,3 +94,24 @@ def test_cells_have_their_hours_and_days_and_what_a_spread_between_them_does(
     found = json.loads(capsys.readouterr().out)["cells"]
     assert found["names"] == ["north", "south"] and found["each"]["days"] == 2
     assert all(row["like_these"] is None for row in found["resolvable"]["by_spread"])
+
+
+@pytest.mark.parametrize(("reference", "pairs"), [("human", 3), ("policy-a", 3), (None, 6)])
+def test_holm_goes_by_the_reference_that_the_protocol_names_and_not_by_who_is_a_person(
+    reference: str | None, pairs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A person and three policies: 7 blocks reach .0156 of a pair, .047 by Holm over 3 pairs and .094 over all six."""
+    changes = {
+        'reference = "human"\n': f'reference = "{reference}"\n' if reference else "",
+        "blocks_per_condition = 3": "blocks_per_condition = 7",
+        '["wooden spoons", "towels", "scissors", "batteries"]': '["towels"]',
+    }
+    text = (ROOT / "protocols/demo.toml").read_text("utf-8").replace("../fixtures", str(ROOT / "fixtures"))
+    for old, new in changes.items():
+        assert old in text
+        text = text.replace(old, new)
+    path = tmp_path / "p.toml"
+    path.write_text(text, "utf-8")
+    assert call(["plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert f"by Holm over {pairs} pairs" in out and ("7 blocks cannot reach" in out) is (pairs == 6)

@@ -72,7 +72,7 @@ def test_a_success_rate_is_planned_of_a_protocol_with_tasks_too(
     code, out, _ = typed(*words, "--protocol", str(at), "--lab", str(tmp_path), "--json", capsys=capsys)
     found = json.loads(out)
     by = found.get("by_trials") or found["by_pairs"]
-    assert code == 0 and [one.get("trials", one.get("pairs", one.get("n"))) for one in by] == [7], "blocks x conditions"
+    assert code == 0 and [one.get("trials", one.get("pairs")) for one in by] == [4], "four sets of seven blocks"
     assert found["cost"]["hours"] > 0
     code, out, _ = typed(*words, "--protocol", str(at), "--lab", str(tmp_path), "--evenings", "1", capsys=capsys)
     assert code == 0 and "Times:" in out
@@ -186,3 +186,24 @@ def test_a_size_and_its_range_are_rounded_alike():
     """*Seen:* "5 [4, 4]": 4.3 episodes were five, and their range of 4.1 to 4.4 was four."""
     assert power_times._episodes({"episodes": 5, "low": 4.1, "high": 4.4}, [2, 8]) == "5 [5, 5]"
     assert power_times._episodes({"episodes": 20, "low": 15.2, "high": None}, [5, 20]) == "20 [16, >20]"
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_protocol_that_names_no_reference_has_none_though_an_arm_is_called_human(
+    named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Its report adjusts over all pairs and has no HRT; so does its plan."""
+    text = DEMO.read_text("utf-8").replace("../fixtures", str(ROOT / "fixtures"))
+    path = tmp_path / "p.toml"
+    path.write_text(text if named else text.replace('reference = "human"\n', ""), "utf-8")
+    words = ["--rmst", "human=8,a=40,b=70", "--protocol", str(path), "--n", "3", "--json", *QUICK]
+    found = json.loads(typed(*words, capsys=capsys)[1])
+    assert found["reference"] == ("human" if named else None) and bool(found["hrt"]) is named
+    assert {round(pair["level"], 6) for pair in found["pairs"]} == ({0.025, 0.05} if named else {0.016667})
+
+
+@pytest.mark.parametrize("more", [["--target", "0.03"], ["--alpha", "0.95"]])
+def test_a_power_that_no_difference_takes_is_said_and_no_traceback(more: list[str], capsys: pytest.CaptureFixture[str]):
+    words = ["--discordant", "0.3", "--difference", "0.15", "--n", "40", "--json", *more]
+    code, out, _ = typed(*words, capsys=capsys)
+    assert code == 0 and json.loads(out)["by_pairs"][0]["resolvable"] == 0.0

@@ -305,7 +305,7 @@ def test_what_labctl_refuses_an_editor_marks(kind: str, name: str, good: str, ba
 
 @pytest.mark.parametrize(
     "alerts",
-    ["[alerts]\n", "[alerts.ntfy]\n", '[alerts.email]\nserver = "m"\nsender = "a"\nto = ["b"]\nuser = "u"\n'],
+    ["[alerts]\n", "[alerts.ntfy]\n", '[alerts.email]\nserver = "m"\nsender = "a@m"\nto = ["b@m"]\nuser = "u"\n'],
     ids=["no way", "no address", "half a login"],
 )
 def test_a_rule_of_several_keys_that_a_schema_can_say_is_in_it(alerts: str):

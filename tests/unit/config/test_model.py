@@ -76,7 +76,8 @@ def test_the_packaged_files_parse_and_keep_their_names():
         ("protocol", "tau_s = 120.0", "tau_s = 120.5", r"beyond the episode budget of 4 items x 30 s = 120 s"),
         ("protocol", '"uph"]', '"upp"]', r"'upp'; it must be 'ks_macro', 'ks_sup_mean', 'log_rmst_ratio' or 'uph'"),
         ("protocol", '"uph"]', '"uph", "uph"]', r"'uph' appears twice"),
-        ("protocol", "alpha = 0.05", "alpha = 1.0", r"less than 1"),
+        ("protocol", "alpha = 0.05", "alpha = 1.0", r"less than or equal to 0.5"),
+        ("protocol", "alpha = 0.05", "alpha = 0.95", r"share of false alarms.*for intervals of 95 % write 0.05"),
         ("protocol", 'process_lost = "void"', 'process_lost = "drop"', r"'drop'; it must be 'void' or 'score'"),
         ("protocol", 'reference = "human"', 'reference = "humn"', r"unknown reference 'humn'; did you mean 'human'"),
         (
@@ -371,6 +372,14 @@ def test_a_date_among_options_is_refused_at_its_line(value, says):
         parse_cell(CELL.replace(line, f"view = {value}"), "cell.toml")
     message = str(caught.value)
     assert message.startswith(f"cell.toml:{CELL[: CELL.index(line)].count(chr(10)) + 1}: ") and says in message, message
+
+
+@pytest.mark.parametrize("kind", PARSERS)
+def test_a_file_saved_with_a_byte_order_mark_is_told_so(kind: str):
+    """It is a character that no editor shows, and what TOML says of it is no valid statement."""
+    parser, text = PARSERS[kind]
+    with pytest.raises(InputError, match=r"^x\.toml:1: it begins with a byte order mark; save it as UTF-8 without"):
+        parser("\ufeff" + text, "x.toml")
 
 
 def test_a_line_is_counted_alike_whatever_ends_it():

@@ -13,6 +13,7 @@ from labctl.analysis.planning.spending import looks
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
+from labctl.analysis.survival.verdicts import holm_by_family, pairs_of
 from labctl.analysis.table import table_from_rows
 
 
@@ -66,19 +67,25 @@ def test_more_blocks_never_raise_the_smallest_p(blocks: int):
     assert 1 / 10_000 <= smallest_swap_p(blocks + 1) <= smallest_swap_p(blocks) <= 1
 
 
-def test_holm_counts_the_larger_family_of_pairs():
-    assert resolution(12, 4, policies=3, human=True, alpha=0.05)["family_pairs"] == 3
-    assert resolution(12, 4, policies=4, human=True, alpha=0.05)["family_pairs"] == 6
-    assert resolution(12, 4, policies=2, human=True, alpha=0.05)["family_pairs"] == 2
-    one = resolution(12, 4, policies=2, human=False, alpha=0.05)
-    assert one["family_pairs"] == 1 and one["resolvable"]["alpha"] == 0.05
+@pytest.mark.parametrize(
+    ("arms", "reference", "pairs"),
+    [(4, True, 3), (5, True, 6), (3, True, 2), (2, True, 1), (4, False, 6), (3, False, 3), (2, False, 1)],
+)
+def test_holm_counts_the_larger_family_of_pairs_as_the_report_makes_them(arms: int, reference: bool, pairs: int):
+    """Pairs with the reference are a family of their own where the plan names one, whoever it is."""
+    found = resolution(12, 4, arms=arms, reference=reference, alpha=0.05)
+    names = [f"arm {i}" for i in range(arms)]
+    p = dict.fromkeys(pairs_of(names, names[0] if reference else None), found["smallest_p"])
+    adjusted = holm_by_family(p, names[0] if reference else None)
+    assert found["family_pairs"] == pairs and found["resolvable"]["alpha"] == 0.05 / pairs
+    assert found["smallest_holm_p"] == pytest.approx(max(adjusted.values()))
 
 
 @settings(deadline=None, max_examples=8)
 @given(blocks=st.integers(2, 100))
 def test_more_blocks_resolve_smaller_effects(blocks: int):
-    less = resolution(blocks, 4, policies=3, human=True, alpha=0.05)
-    more = resolution(2 * blocks, 4, policies=3, human=True, alpha=0.05)
+    less = resolution(blocks, 4, arms=4, reference=True, alpha=0.05)
+    more = resolution(2 * blocks, 4, arms=4, reference=True, alpha=0.05)
     assert more["resolvable"]["rmst_ratio"] < less["resolvable"]["rmst_ratio"]
     assert more["half_width_items"] < less["half_width_items"] < less["half_width_success"]
     for few, many in zip(less["resolvable"]["success"], more["resolvable"]["success"], strict=True):
@@ -86,12 +93,12 @@ def test_more_blocks_resolve_smaller_effects(blocks: int):
 
 
 def test_a_design_too_small_to_conclude_anything_says_so():
-    (said,) = resolution(4, 4, policies=3, human=True, alpha=0.05)["warnings"]
+    (said,) = resolution(4, 4, arms=4, reference=True, alpha=0.05)["warnings"]
     assert said.startswith("4 blocks cannot reach p <= 0.05")
 
 
 def test_looks_carry_their_levels_and_say_when_they_cannot_stop():
-    found = resolution(40, 4, policies=4, human=True, alpha=0.05, looks_after=[10, 20, 40])
+    found = resolution(40, 4, arms=5, reference=True, alpha=0.05, looks_after=[10, 20, 40])
     levels = [look.level for look in looks([10, 20, 40], 0.05)]
     assert [look["level"] for look in found["looks"]] == pytest.approx(levels)
     assert [look["can_stop"] for look in found["looks"]] == [False, True, True]

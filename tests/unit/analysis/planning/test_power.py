@@ -15,6 +15,7 @@ from labctl.analysis.binary.paired import exact_decides, mcnemar
 from labctl.analysis.binary.rates import wilson
 from labctl.analysis.binary.tables_2x2 import boschloo_p
 from labctl.analysis.planning.power import (
+    LARGEST_PAIRS,
     boschloo_power,
     boschloo_rejects,
     connor_pairs,
@@ -138,6 +139,25 @@ def test_what_is_resolvable_is_found_with_the_power_asked_for_and_shrinks_with_m
     found = [paired_resolvable(n, 0.5) for n in (12, 20, 40, 100)]
     assert all(a > b for a, b in itertools.pairwise(found))
     assert mcnemar_power(40, 0.5, found[2]) == pytest.approx(0.8, abs=1e-3)
+
+
+@pytest.mark.parametrize("discordant", [0.2, 0.3, 0.5])
+def test_more_pairs_than_are_listed_resolve_what_the_formula_says(discordant: float):
+    """At the last number that is listed both agree to a hundredth of a point."""
+    listed, by_formula = (paired_resolvable(n, discordant) for n in (LARGEST_PAIRS, LARGEST_PAIRS + 1))
+    assert listed is not None and by_formula == pytest.approx(listed, abs=2e-4)
+    found = paired_resolvable(50_000, discordant)
+    assert found is not None and connor_pairs(discordant, found) == pytest.approx(50_000, rel=1e-3)
+
+
+def test_more_pairs_than_are_listed_may_resolve_nothing_or_need_no_difference():
+    assert paired_resolvable(20_000, 1e-4) is None
+    assert paired_resolvable(20_000, 0.3, 0.01, 0.05) == 0.0
+
+
+@pytest.mark.parametrize(("power", "alpha"), [(0.03, 0.05), (0.8, 0.95), (0.8, 0.9)])
+def test_where_a_test_rejects_so_often_without_any_difference_none_is_needed(power: float, alpha: float):
+    assert mcnemar_power(40, 0.3, 0.0, alpha) >= power and paired_resolvable(40, 0.3, power, alpha) == 0.0
 
 
 def test_the_resolvable_ratio_is_found_with_the_power_asked_for():
