@@ -177,7 +177,7 @@ def _plans(
     """Every episode placed, before anything is written; and the episodes left out, if that was allowed."""
     plans, problems, skipped = [], [], []
     for chosen in selection.episodes:
-        found = plan(recordings.of(chosen), terms)
+        found = plan(recordings.of(chosen), terms, cameras)
         wrong = found.problems(terms)
         wrong += [f"{chosen.episode} has no pictures of {name}" for name in cameras if name not in found.places_us]
         if wrong:

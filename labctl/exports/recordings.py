@@ -27,7 +27,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.media.reading import local_file
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import samples_of
-from labctl.streams import StreamSpec, robot_states, unit_of
+from labctl.streams import StreamSpec, of_both_pictures, robot_states, unit_of
 
 CAMERA = "camera/"
 
@@ -181,7 +181,7 @@ class Recordings:
     def __init__(self, campaign: Campaign, selection: Selection) -> None:
         self._folder = campaign.folder
         self.selection = selection
-        self._latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
+        self._latency_s = of_both_pictures({camera.name: camera.latency_s for camera in campaign.cell.camera})
         cell = campaign.cell
         self.filmed = {camera.name: _filmed(cell, camera) for camera in cell.camera}
         self._events = campaign.events()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from labctl.clock import SECOND, Anchor, ManualClock, wall_ns
+from labctl.config.cell_schema import CameraTable, Video
 from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState
@@ -79,3 +80,22 @@ def test_a_gap_in_a_hidden_stream_is_in_no_masked_export(monkeypatch: pytest.Mon
     assert [gap["stream"] for gap in found.episode.gaps] == shown
     for entries in (found.entries, found.episode.events):
         assert [entry.body["stream"] for entry in entries if entry.kind == Kind.GAP] == shown
+
+
+def test_the_light_of_an_edited_picture_fell_when_that_of_its_raw_one_did(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = ("wrist", "wrist.seen")
+    specs = [StreamSpec(f"camera/{name}", ("host_ns", "pts_us"), "", 5.0, "<i8") for name in names]
+    rows = np.array([[SECOND, 0], [2 * SECOND, 10**6]])
+    store = SimpleNamespace(read=lambda episode, stream: (rows[:, 0], rows))
+    monkeypatch.setattr(module, "samples_of", lambda campaign: store)
+    table = CameraTable(name="wrist", driver="sim", width=64, height=48, rate_hz=5.0, latency_s=0.04)
+    cell = SimpleNamespace(camera=[table], video=Video())
+    campaign: Any = SimpleNamespace(folder=tmp_path, cell=cell, state=CampaignState(), events=list)
+    for name in names:
+        (tmp_path / f"{name}.mp4").touch()
+    episode: Any = SimpleNamespace(id="e", videos={name: {"file": f"{name}.mp4", "frames": 2} for name in names})
+    found = Recordings(campaign, Selection([], [], False, {}, {}, {}))._pictures(episode, specs)
+    raw, seen = (found[name].taken_ns.tolist() for name in names)
+    assert raw == seen == [SECOND - 40 * 10**6, 2 * SECOND - 40 * 10**6]
