@@ -99,7 +99,7 @@ def write_dataset(
         tasks, of_frame = _tasks(found, instruction(chosen) or chosen.object)
         tasks = [selection.hide(task) for task in tasks]
         made.tasks += [task for task in dict.fromkeys(tasks) if task not in made.tasks]
-        columns = features(found, terms, _moved_s(selection, chosen.episode))
+        columns = features(found, terms, recordings.moved_s(chosen.episode))
         info = info or features_of(columns, {name: found.recording.pictures[name].path for name in cameras}, terms.fps)
         units = {name: one.unit for name, one in columns.items()}
         levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
@@ -158,12 +158,6 @@ def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
     at_ns = np.array([switch["t_ns"] for switch in switches], np.int64)
     tasks = [first, *(switch["instruction"] for switch in switches)]
     return tasks, np.searchsorted(at_ns, found.t_ns[:-1], side="right")
-
-
-def _moved_s(selection: Selection, episode: str) -> list[float]:
-    """When items were moved, s since go, by the operations that stand: a row counts from the success before it."""
-    steps = [row["time_s"] for row in selection.rows if row["episode"] == episode and row["kind"] == "success"]
-    return np.cumsum(steps).tolist()
 
 
 def _plans(

@@ -23,6 +23,7 @@ from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
 from labctl.plain import Json
+from labctl.reporting.operations_table import Row, recorded
 from labctl.store.campaign import Campaign
 from labctl.store.media.reading import local_file
 from labctl.store.traces import TraceStore
@@ -187,6 +188,7 @@ class Recordings:
         self._events = campaign.events()
         self._record = record_of(self._events, campaign.state)
         self._store = samples_of(campaign)
+        self._operations: list[Row] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -225,6 +227,15 @@ class Recordings:
             _store=self._store,
             _columns=columns,
         )
+
+    def moved_s(self, episode: str) -> list[float]:
+        """When items of an episode were moved, s since go, ascending: as it was recorded, whatever its protocol counts
+        it as.
+        """
+        if self._operations is None:
+            self._operations = recorded(self._record)
+        own = [row for row in self._operations if row["episode"] == episode and row["kind"] == "success"]
+        return np.cumsum([row["time_s"] for row in own]).tolist()  # a row counts from the success before it
 
     def stored_bytes(self) -> tuple[int, int]:
         """(bytes of all shown samples as plain numbers, bytes of all video files) of the selection's episodes."""
