@@ -34,8 +34,9 @@ Say = Callable[[str], None]
 @dataclass(slots=True)
 class Uploaded:
     """What an upload did. sent: of how many files bytes went; sent_bytes; stored: files of which the journal has a
-    verified copy in this store now; waits: files that may not leave yet; gone: files that are neither here nor in the
-    journal as stored; broken: what was not sent, or does not hold, and why; later: why nothing was journalled.
+    verified copy in this store now; waits: files that may not leave yet; elsewhere: files that are not here and that
+    another store alone has, by the journal; gone: files that are neither here nor in the journal as stored; broken:
+    what was not sent, or does not hold, and why; later: why nothing was journalled.
     """
 
     campaign: str
@@ -44,6 +45,7 @@ class Uploaded:
     sent_bytes: int = 0
     stored: int = 0
     waits: int = 0
+    elsewhere: int = 0
     gone: list[str] = field(default_factory=list[str])
     broken: list[str] = field(default_factory=list[str])
     later: str = ""
@@ -51,7 +53,8 @@ class Uploaded:
     def __str__(self) -> str:
         what = f"{count(self.sent, 'file')} sent ({self.sent_bytes / 1e6:.1f} MB)" if self.sent else "nothing to send"
         waits = f"; {count(self.waits, 'file')} may not leave yet" if self.waits else ""
-        return f"{what}; {self.place} has {self.stored} of them verified{waits}"
+        elsewhere = f"; {count(self.elsewhere, 'file')} in another store alone" if self.elsewhere else ""
+        return f"{what}; {self.place} has {self.stored} of them verified{waits}{elsewhere}"
 
 
 def events_that_hold(folder: Path) -> list[Event]:
@@ -108,7 +111,10 @@ def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say:
         for number, file in enumerate(files, 1):
             say(f"{number}/{len(files)} {file.file}")
             if not (folder / file.file).is_file():
-                done.gone.append(file.file)
+                if found.copies(file.sha256):
+                    done.elsewhere += 1
+                else:
+                    done.gone.append(file.file)
                 continue
             try:
                 size = send(folder, file, store, table)
