@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from labctl.plain import SpecEntry
 
@@ -16,6 +16,7 @@ ODOMETRY = "base/odometry"  # of a robot that drives
 PLACE, SPEEDS = ("x", "y", "yaw"), ("vx", "vy", "wz")  # its columns: from where it was staged, and along its own axes
 POSE = ("tcp.x", "tcp.y", "tcp.z", "tcp.qx", "tcp.qy", "tcp.qz", "tcp.qw")  # its columns of the tool's pose, base frame
 SEEN = ".seen"  # after a camera's name: its pictures as a policy got them, where a condition has edits of them
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +126,11 @@ def spec_of(fields: SpecEntry) -> StreamSpec:
         public = [column for column in columns if column not in private]
     given = {"columns": columns, "private_columns": tuple(private), "public_columns": tuple(public)}
     return StreamSpec(**{**fields, **given})
+
+
+def of_both_pictures(of_cameras: Mapping[str, T]) -> dict[str, T]:
+    """What holds of each camera, by its name, for its raw pictures and for those as a policy got them."""
+    return {camera + SEEN: value for camera, value in of_cameras.items()} | dict(of_cameras)
 
 
 def _telling(columns: Sequence[str]) -> tuple[str, ...]:

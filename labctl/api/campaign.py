@@ -63,7 +63,9 @@ class Frame:
 
 @dataclass(frozen=True)
 class Episode:
-    """A scored episode. arm: None before unblinding; outcome: success or failure; seconds: from go to its end."""
+    """A scored episode. arm: None before unblinding; outcome: success or failure; seconds: from go to its end, 0 where
+    it was ended before go.
+    """
 
     id: str
     trial: str
@@ -199,7 +201,6 @@ def campaign(path: str | os.PathLike[str], *, lab: str | os.PathLike[str] | None
 
 def _episode(chosen: Chosen, campaign: Campaign) -> Episode:
     trial = chosen.trial
-    assert trial.go_ns is not None and trial.end_ns is not None, trial.id
     return Episode(
         chosen.episode,
         trial.id,
@@ -208,6 +209,6 @@ def _episode(chosen: Chosen, campaign: Campaign) -> Episode:
         chosen.object,
         chosen.arm,
         chosen.outcome,
-        (trial.end_ns - trial.go_ns) / SECOND,
+        (trial.end_ns - trial.go_ns) / SECOND if trial.go_ns is not None and trial.end_ns is not None else 0.0,
         campaign,
     )

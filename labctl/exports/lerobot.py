@@ -99,7 +99,7 @@ def write_dataset(
         tasks, of_frame = _tasks(found, instruction(chosen) or chosen.object)
         tasks = [selection.hide(task) for task in tasks]
         made.tasks += [task for task in dict.fromkeys(tasks) if task not in made.tasks]
-        columns = features(found, terms, _moved_s(selection, chosen.episode))
+        columns = features(found, terms, recordings.moved_s(chosen.episode))
         info = info or features_of(columns, {name: found.recording.pictures[name].path for name in cameras}, terms.fps)
         units = {name: one.unit for name, one in columns.items()}
         levels = {PICTURES + camera: statistics.Histogram.of(next(videos)) for camera in found.places_us}
@@ -160,12 +160,6 @@ def _tasks(found: Plan, first: str) -> tuple[list[str], np.ndarray]:
     return tasks, np.searchsorted(at_ns, found.t_ns[:-1], side="right")
 
 
-def _moved_s(selection: Selection, episode: str) -> list[float]:
-    """When items were moved, s since go, by the operations that stand: a row counts from the success before it."""
-    steps = [row["time_s"] for row in selection.rows if row["episode"] == episode and row["kind"] == "success"]
-    return np.cumsum(steps).tolist()
-
-
 def _plans(
     recordings: Recordings,
     selection: Selection,
@@ -177,7 +171,7 @@ def _plans(
     """Every episode placed, before anything is written; and the episodes left out, if that was allowed."""
     plans, problems, skipped = [], [], []
     for chosen in selection.episodes:
-        found = plan(recordings.of(chosen), terms)
+        found = plan(recordings.of(chosen), terms, cameras)
         wrong = found.problems(terms)
         wrong += [f"{chosen.episode} has no pictures of {name}" for name in cameras if name not in found.places_us]
         if wrong:

@@ -90,8 +90,10 @@ class Plan:
         return found
 
 
-def plan(recording: Recording, terms: Terms) -> Plan:
+def plan(recording: Recording, terms: Terms, cameras: Sequence[str]) -> Plan:
     """Place an episode's frames from its first picture after go to its end, and measure how far everything is moved.
+    cameras: those of the dataset; others that filmed this episode, as the edited pictures of its condition, are left
+    out, for every episode of a dataset has the same features.
 
     Raises StateError for an episode without states of the arm or, unless the action is measured, without actions.
     """
@@ -102,10 +104,12 @@ def plan(recording: Recording, terms: Terms) -> Plan:
     rates = {spec.name: spec.rate_hz for spec in recording.specs}
     taken, places = {}, {}
     for camera, pictures in recording.pictures.items():
+        if camera not in cameras:
+            continue
         there = np.isin(pictures.pts_us, frame_times(pictures.path))
         taken[camera], places[camera] = pictures.taken_ns[there], pictures.pts_us[there]
-    cameras = {camera: rates[CAMERA + camera] for camera in taken}
-    start_ns = first_frame(taken, cameras, recording.go_ns, terms.fps)
+    rates_hz = {camera: rates[CAMERA + camera] for camera in taken}
+    start_ns = first_frame(taken, rates_hz, recording.go_ns, terms.fps)
     t_ns = grid(start_ns, recording.end_ns, terms.fps)
     frames = t_ns[:-1]
     offsets = [offset(one, recording.read(one)[0], t_ns, terms.bound(rates[one])) for one in recording.robots]

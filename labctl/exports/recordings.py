@@ -23,11 +23,12 @@ from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
 from labctl.plain import Json
+from labctl.reporting.operations_table import Row, recorded
 from labctl.store.campaign import Campaign
 from labctl.store.media.reading import local_file
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import samples_of
-from labctl.streams import StreamSpec, robot_states, unit_of
+from labctl.streams import StreamSpec, of_both_pictures, robot_states, unit_of
 
 CAMERA = "camera/"
 
@@ -181,12 +182,13 @@ class Recordings:
     def __init__(self, campaign: Campaign, selection: Selection) -> None:
         self._folder = campaign.folder
         self.selection = selection
-        self._latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
+        self._latency_s = of_both_pictures({camera.name: camera.latency_s for camera in campaign.cell.camera})
         cell = campaign.cell
         self.filmed = {camera.name: _filmed(cell, camera) for camera in cell.camera}
         self._events = campaign.events()
         self._record = record_of(self._events, campaign.state)
         self._store = samples_of(campaign)
+        self._operations: list[Row] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -225,6 +227,15 @@ class Recordings:
             _store=self._store,
             _columns=columns,
         )
+
+    def moved_s(self, episode: str) -> list[float]:
+        """When items of an episode were moved, s since go, ascending: as it was recorded, whatever its protocol counts
+        it as.
+        """
+        if self._operations is None:
+            self._operations = recorded(self._record)
+        own = [row for row in self._operations if row["episode"] == episode and row["kind"] == "success"]
+        return np.cumsum([row["time_s"] for row in own]).tolist()  # a row counts from the success before it
 
     def stored_bytes(self) -> tuple[int, int]:
         """(bytes of all shown samples as plain numbers, bytes of all video files) of the selection's episodes."""

@@ -141,8 +141,9 @@ def _write_folder(
     campaign: Campaign, request: Request, selection: Selection, about: dict[str, Json], say: Say
 ) -> dict[str, Json]:
     if not selection.episodes:
-        requested = " and ".join(request.where)
-        raise InputError(f"no episode of arm {request.for_arm} has {requested}; nothing was written")
+        of = f"scored episode of arm {request.for_arm}" if request.for_arm else "scored episode"
+        none = f"no {of} has {' and '.join(request.where)}" if request.where else f"there is no {of}"
+        raise InputError(f"{none}; recordings of voided ones are not exported, and nothing was written")
     form = FORMATS[request.form]
     with Recordings(campaign, selection) as recordings:
         samples, videos = recordings.stored_bytes()

@@ -257,6 +257,9 @@ def _since_go_us(trial: Trial, t_ns: int | None) -> int:
     return max(0, (t_ns - trial.go_ns + 500) // 1000)
 
 
+UNSCORED: Mapping[str, str] = {"outcome": "failure", "end_reason": ""}  # of a void episode that counts as no success
+
+
 def outcomes_of(record: Record) -> dict[str, dict[str, str]]:
     """What `filter_rows` can ask of a scored episode beside the table: its outcome and its end_reason."""
     return {
@@ -272,8 +275,8 @@ def filter_rows(rows: Sequence[Row], where: str, outcomes: Mapping[str, Mapping[
     """The rows of the episodes of which `where` ("COLUMN=VALUE") is true of some row; whole episodes stay whole.
 
     `outcomes` is `outcomes_of`: `outcome=success` means that every staged item of the episode was moved,
-    `outcome=failure` the opposite; `end_reason=budget` is why its motion ended. Raises InputError for anything else
-    than a known column and a value.
+    `outcome=failure` the opposite; `end_reason=budget` is why its motion ended. A void episode that counts is a failure
+    that nothing ended. Raises InputError for anything else than a known column and a value.
     """
     column, equals, value = where.partition("=")
     known = [*(rows[0] if rows else COLUMNS), "outcome", "end_reason"]
@@ -284,7 +287,7 @@ def filter_rows(rows: Sequence[Row], where: str, outcomes: Mapping[str, Mapping[
     if column == "outcome" and value not in ("success", "failure"):
         raise InputError(f"--where {where!r}: an outcome is success or failure")
     if column in ("outcome", "end_reason"):
-        kept = {row["episode"] for row in rows if outcomes[row["episode"]][column] == value}
+        kept = {row["episode"] for row in rows if outcomes.get(row["episode"], UNSCORED)[column] == value}
     else:
         kept = {row["episode"] for row in rows if _text(row[column]) == value}
     return [row for row in rows if row["episode"] in kept]

@@ -35,7 +35,7 @@ from labctl.store.media.reading import local_file
 from labctl.store.scene_references import journalled_photos
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verified import in_passing, samples_of
-from labctl.streams import StreamSpec, unit_of
+from labctl.streams import StreamSpec, of_both_pictures, unit_of
 from labctl.ui.rerun.episode_view import Depth, EpisodeView, Second, Stream, Video
 
 AFTER_NS = 2 * SECOND
@@ -79,7 +79,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         start_ns = _start(own, open_to_all)
         first_ns, last_ns = _span(entries, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
-        latency_s = {camera.name: camera.latency_s for camera in campaign.cell.camera}
+        latency_s = of_both_pictures({camera.name: camera.latency_s for camera in campaign.cell.camera})
         return EpisodeView(
             title=f"{episode} {trial.condition}"
             + (f" {facts['arm']}" if "arm" in facts else "")

@@ -42,8 +42,8 @@ class MediaList(Document):
 
 class CampaignUploaded(TypedDict):
     """sent: files of which bytes went now; stored: files of which the journal has a verified copy in this store; waits:
-    files that may not leave yet; gone: neither here nor stored; broken: not stored, and why; later: why nothing was
-    journalled, else empty.
+    files that may not leave yet; elsewhere: files that another store alone has, by the journal; gone: neither here nor
+    stored; broken: not stored, and why; later: why nothing was journalled, else empty.
     """
 
     campaign: str
@@ -52,6 +52,7 @@ class CampaignUploaded(TypedDict):
     sent_bytes: int
     stored: int
     waits: int
+    elsewhere: int
     gone: list[str]
     broken: list[str]
     later: str
@@ -65,12 +66,15 @@ class MediaUploads(Document):
 
 
 class CampaignAsked(TypedDict):
-    """checked: copies that were compared with their digests; problems: those that do not hold."""
+    """checked: copies that were compared with their digests; problems: those that do not hold; elsewhere: files whose
+    copies are in other stores alone, which were not asked.
+    """
 
     campaign: str
     place: str
     checked: int
     problems: list[str]
+    elsewhere: int
     ok: bool
 
 

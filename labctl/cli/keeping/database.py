@@ -94,6 +94,7 @@ def init(sql: bool, url: str | None, lab: Path | None, as_json: bool) -> None:
 @json_option
 def copy_(campaign: str | None, url: str | None, lab: Path | None, as_json: bool) -> int:
     """Send what the server has not, of one campaign or of all. Sends nothing twice, and nothing that does not hold."""
+    from labctl.store.server.connecting import NotAllowed
     from labctl.store.server.copying import copy
     from labctl.store.server.host_record import HostRecord
 
@@ -103,7 +104,7 @@ def copy_(campaign: str | None, url: str | None, lab: Path | None, as_json: bool
         for folder in folders(campaign, lab):
             try:
                 copied = copy(HostRecord(folder), server)
-            except BrokenRecord as error:
+            except (BrokenRecord, NotAllowed) as error:
                 codes.append(int(error.exit_code))
                 none = {"entries": 0, "sent_entries": 0, "sent_chunks": 0}
                 found.append({"campaign": folder.name, **none, "error": str(error)})

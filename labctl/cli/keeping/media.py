@@ -25,7 +25,7 @@ from labctl.cli.options import (
     progress,
     who_option,
 )
-from labctl.errors import Exit, InputError, StateError
+from labctl.errors import BrokenRecord, Exit, InputError, StateError
 from labctl.people.acting import acting
 from labctl.plain import Json, count
 from labctl.store.lab_folder import MARK, campaign_folder, lab_settings
@@ -58,15 +58,20 @@ def media() -> None:
 @campaign_argument(required=False)
 @lab_option
 @json_option
-def list_(campaign: str | None, lab: Path | None, as_json: bool) -> None:
+def list_(campaign: str | None, lab: Path | None, as_json: bool) -> int:
     """Where each media file is: here, in a store, both, or gone. Of the folder and the journal; no store is asked."""
     from labctl.store.media.held import held
     from labctl.store.media.looking import IN_WORDS, places, summary
     from labctl.store.media.uploading import events_that_hold
 
     found: list[Mapping[str, Json]] = []
+    codes: list[int] = []
     for folder in folders(campaign, lab):
-        rows = places(folder, held(events_that_hold(folder)), lab_settings(folder).media)
+        try:
+            rows = places(folder, held(events_that_hold(folder)), lab_settings(folder).media)
+        except BrokenRecord as error:
+            codes.append(_of_one(error, folder, campaign))
+            continue
         files = [
             {
                 "episode": row.file.episode,
@@ -93,6 +98,7 @@ def list_(campaign: str | None, lab: Path | None, as_json: bool) -> None:
         click.echo(f"{folder.name}: {summary(rows) or 'no media'}")
     if as_json:
         print_json({"schema": "labctl.media/1", "does": "list", "campaigns": found})
+    return max(codes, default=0)
 
 
 @media.command(epilog=example("labctl media upload", "labctl media upload first"))
@@ -112,7 +118,12 @@ def upload(campaign: str | None, who: str | None, lab: Path | None, as_json: boo
     codes: list[int] = []
     for folder in folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"uploading {folder.name}", quiet=as_json) as say:
-            done = uploading.upload(folder, store, table, who=acting(who, folder), say=say)
+            try:
+                done = uploading.upload(folder, store, table, who=acting(who, folder), say=say)
+            except BrokenRecord as error:
+                codes.append(_of_one(error, folder, campaign))
+                found.append(asdict(uploading.Uploaded(folder.name, table.url, broken=[str(error)])))
+                continue
         found.append(asdict(done))
         for line in [*done.broken, *(f"{name}: neither here nor in the store" for name in done.gone)]:
             codes.append(int(Exit.BROKEN_RECORD))
@@ -135,18 +146,24 @@ def check(campaign: str | None, lab: Path | None, as_json: bool) -> int:
 
     A copy that lies in the store alone is read; the others as [media] check says.
     """
-    from labctl.store.media.looking import ask
+    from labctl.store.media.looking import Asked, ask
 
     found: list[Mapping[str, Json]] = []
     for folder in folders(campaign, lab):
         with _store(folder) as (store, table), progress(f"checking {folder.name}", quiet=True) as say:
-            asked = ask(folder, store, table, say)
+            try:
+                asked = ask(folder, store, table, say)
+            except BrokenRecord as error:
+                if campaign is not None:
+                    raise
+                asked = Asked(folder.name, table.url, 0, [str(error)])
         found.append({**asdict(asked), "ok": not asked.problems})
         for problem in () if as_json else asked.problems:
             click.echo(f"{folder.name}: {problem}")
         if not as_json:
             state = count(len(asked.problems), "problem") if asked.problems else "all hold"
-            click.echo(f"{folder.name}: {count(asked.checked, 'file')} in {asked.place}, {state}")
+            apart = f"; {count(asked.elsewhere, 'file')} in another store alone, not asked" if asked.elsewhere else ""
+            click.echo(f"{folder.name}: {count(asked.checked, 'file')} in {asked.place}, {state}{apart}")
     if as_json:
         print_json({"schema": "labctl.media/1", "does": "check", "campaigns": found})
     return 0 if all(one["ok"] for one in found) else 1
@@ -213,6 +230,11 @@ def trim(
             by = acting(who, folder)
             try:
                 done = trimming.trim(folder, store, table, keep_days, who=by, unsettled=unsettled, dry=dry_run, say=say)
+            except BrokenRecord as error:
+                codes.append(_of_one(error, folder, campaign))
+                none = trimming.Trimmed(folder.name, table.url, broken=[str(error)])
+                found.append({**asdict(none), "dry_run": dry_run})
+                continue
             except StateError as error:
                 if campaign is not None:
                     raise
@@ -227,6 +249,14 @@ def trim(
     if as_json:
         print_json({"schema": "labctl.media/1", "does": "trim", "campaigns": found})
     return max(codes, default=0)
+
+
+def _of_one(error: BrokenRecord, folder: Path, named: str | None) -> int:
+    """Say that a campaign's chain does not hold, and go on with the others. Raises it where that one was named."""
+    if named is not None:
+        raise error
+    click.echo(f"{folder.name}: {error}", err=True)
+    return int(error.exit_code)
 
 
 @contextmanager

@@ -85,6 +85,9 @@ class FolderStore:
                 sync_folder(place.parent)
         return Object(place.stat().st_size)
 
+    def lock(self, sha256: str, version: str | None, until: str) -> None:
+        raise InputError("a folder has no object lock")  # and no store is made with lock_days
+
     def read(self, sha256: str, version: str | None = None) -> Iterator[bytes]:
         path = self._path(sha256)
         if not path.is_file():

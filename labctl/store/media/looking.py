@@ -47,13 +47,14 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What a store says of its copies. checked: of how many files the bytes were compared; problems: which do not
-    hold.
+    hold; elsewhere: how many files have their copies in other stores alone, which were not asked.
     """
 
     campaign: str
     place: str
     checked: int
     problems: Sequence[str]
+    elsewhere: int = 0
 
 
 def places(folder: Path, found: Held, table: MediaTable | None) -> list[Place]:
@@ -93,7 +94,9 @@ def ask(folder: Path, store: MediaStore, table: MediaTable, say: Callable[[str],
             problems.append(
                 f"{file.file}: its copy in {store.where} has other bytes than those that were sealed{version}"
             )
-    return Asked(folder.name, table.url, len(copies), problems)
+    stored = {digest for digest, _ in found.stored}
+    elsewhere = sum(file.sha256 in stored for file in found.files) - len(copies)
+    return Asked(folder.name, table.url, len(copies), problems, elsewhere)
 
 
 def media_of(folder: Path, events: Sequence[Event]) -> tuple[frozenset[str], list[str]]:

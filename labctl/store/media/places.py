@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from labctl.clock import days_later
 from labctl.errors import BrokenRecord, StorageError
 
 if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
@@ -54,6 +55,10 @@ class MediaStore(Protocol):
         """Upload a file, or go on where another upload of it was broken off. until: to when it is locked (ISO 8601)."""
         ...
 
+    def lock(self, sha256: str, version: str | None, until: str) -> None:
+        """Have the server refuse to delete an object until then (ISO 8601)."""
+        ...
+
     def read(self, sha256: str, version: str | None = None) -> Iterator[bytes]:
         """The bytes of an object, PART at a time."""
         ...
@@ -88,6 +93,19 @@ def check_object(store: MediaStore, table: MediaTable, path: Path | None, sha256
     if digest_in(store, sha256, kept.version) != sha256:
         raise BrokenRecord(f"{store.where}: object {sha256[:16]}… has other bytes than the file that was sealed")
     return "read_back"
+
+
+def locked(until: str | None, sealed: str, lock_days: int | None) -> bool:
+    """Whether a store refuses to delete a copy for as long as the lab asks, counted from when its file was sealed; an
+    hour is left to clocks that differ.
+    """
+    return lock_days is None or (until is not None and days_later(until, 1 / 24) >= days_later(sealed, lock_days))
+
+
+def unlocked(where: str, file: str) -> BrokenRecord:
+    """Of a copy that may be deleted though lock_days stands in lab.toml."""
+    how = "look at the bucket's object lock, and at s3:PutObjectRetention and s3:GetObjectRetention of these keys"
+    return BrokenRecord(f"{file}: {where} does not say that its copy is locked as [media] lock_days asks; {how}")
 
 
 class Gone(StorageError):

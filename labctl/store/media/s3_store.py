@@ -41,7 +41,7 @@ _MEANINGS: Mapping[str, str] = {
     "ObjectLockConfigurationNotFoundError": "its bucket has no object lock; take lock_days out, or use one that has",
 }
 TRIES = 3  # of an upload that others end
-Value = str | int | bytes | Mapping[str, Sequence[Mapping[str, str | int]]]
+Value = str | int | bytes | Mapping[str, Sequence[Mapping[str, str | int]]] | Mapping[str, str]
 Given = Mapping[str, Value]
 
 
@@ -190,6 +190,11 @@ class S3Store:
         if found is None or found.bytes != size:
             raise StorageError(f"{self.where}: it took the file and does not have it; later again")
         return found
+
+    def lock(self, sha256: str, version: str | None, until: str) -> None:
+        given = {"VersionId": version} if version else {}
+        kept = {"Mode": self._lock, "RetainUntilDate": until}
+        self._ask("put_object_retention", {"Key": self._name(sha256), **given, "Retention": kept})
 
     def _in_parts(self, path: Path, name: str, size: int, locked: Given, say: Say) -> None:
         """Send what is missing of an upload. One that somebody else, uploading the same file, has ended meanwhile is

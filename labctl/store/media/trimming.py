@@ -20,7 +20,7 @@ from labctl.store.atomic_files import file_errors, sync_folder
 from labctl.store.campaign import writing
 from labctl.store.footage import file_digest
 from labctl.store.media.held import Held, MediaFile, held
-from labctl.store.media.places import MediaStore, check_object
+from labctl.store.media.places import MediaStore, check_object, locked, unlocked
 from labctl.store.media.reading import fetch_to
 from labctl.store.media.uploading import FILES, events_that_hold
 
@@ -128,6 +128,8 @@ def _verified(folder: Path, file: MediaFile, found: Held, store: MediaStore, tab
     kept = store.find(file.sha256, copy.version)
     if kept is None:
         raise BrokenRecord(f"{file.file}: {store.where} has its copy no more; kept here")
+    if not locked(kept.until, file.at, table.lock_days):
+        raise BrokenRecord(f"{unlocked(store.where, file.file)}; kept here")
     try:
         check_object(store, table, path, file.sha256, kept)
     except BrokenRecord as error:

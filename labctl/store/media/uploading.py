@@ -21,8 +21,8 @@ from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import writing
 from labctl.store.footage import file_digest
 from labctl.store.journal import chain_problems, events_of
-from labctl.store.media.held import Held, MediaFile, held
-from labctl.store.media.places import MediaStore, check_object
+from labctl.store.media.held import Copy, Held, MediaFile, held
+from labctl.store.media.places import MediaStore, Object, check_object, locked, unlocked
 
 if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
     from labctl.config.media import MediaTable
@@ -34,8 +34,9 @@ Say = Callable[[str], None]
 @dataclass(slots=True)
 class Uploaded:
     """What an upload did. sent: of how many files bytes went; sent_bytes; stored: files of which the journal has a
-    verified copy in this store now; waits: files that may not leave yet; gone: files that are neither here nor in the
-    journal as stored; broken: what was not sent, or does not hold, and why; later: why nothing was journalled.
+    verified copy in this store now; waits: files that may not leave yet; elsewhere: files that are not here and that
+    another store alone has, by the journal; gone: files that are neither here nor in the journal as stored; broken:
+    what was not sent, or does not hold, and why; later: why nothing was journalled.
     """
 
     campaign: str
@@ -44,6 +45,7 @@ class Uploaded:
     sent_bytes: int = 0
     stored: int = 0
     waits: int = 0
+    elsewhere: int = 0
     gone: list[str] = field(default_factory=list[str])
     broken: list[str] = field(default_factory=list[str])
     later: str = ""
@@ -51,7 +53,8 @@ class Uploaded:
     def __str__(self) -> str:
         what = f"{count(self.sent, 'file')} sent ({self.sent_bytes / 1e6:.1f} MB)" if self.sent else "nothing to send"
         waits = f"; {count(self.waits, 'file')} may not leave yet" if self.waits else ""
-        return f"{what}; {self.place} has {self.stored} of them verified{waits}"
+        elsewhere = f"; {count(self.elsewhere, 'file')} in another store alone" if self.elsewhere else ""
+        return f"{what}; {self.place} has {self.stored} of them verified{waits}{elsewhere}"
 
 
 def events_that_hold(folder: Path) -> list[Event]:
@@ -64,12 +67,17 @@ def events_that_hold(folder: Path) -> list[Event]:
 
 
 def pending(found: Held, table: MediaTable) -> tuple[list[MediaFile], int]:
-    """The files that may be sent and of which the journal has no copy in this store, in an order that tells nothing of
-    trials; and how many may not leave yet.
+    """The files that may be sent and of which the journal has no copy in this store, or none that is locked as the lab
+    asks, in an order that tells nothing of trials; and how many may not leave yet.
     """
-    missing = [file for file in found.files if (file.sha256, table.url) not in found.stored]
+    missing = [file for file in found.files if not _kept(found, file, table)]
     may = [file for file in missing if found.may_leave(file, table.after)]
     return sorted(may, key=lambda file: file.sha256), len(missing) - len(may)
+
+
+def _kept(found: Held, file: MediaFile, table: MediaTable) -> bool:
+    copy = found.stored.get((file.sha256, table.url))
+    return copy is not None and locked(copy.until, file.at, table.lock_days)
 
 
 def send(folder: Path, file: MediaFile, store: MediaStore, table: MediaTable) -> int:
@@ -108,7 +116,10 @@ def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say:
         for number, file in enumerate(files, 1):
             say(f"{number}/{len(files)} {file.file}")
             if not (folder / file.file).is_file():
-                done.gone.append(file.file)
+                if not found.copies(file.sha256):
+                    done.gone.append(file.file)
+                elif (file.sha256, table.url) not in found.stored:
+                    done.elsewhere += 1
                 continue
             try:
                 size = send(folder, file, store, table)
@@ -118,7 +129,8 @@ def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say:
                 done.broken.append(str(error))
     finally:
         done.later = _journal(folder, table, verified, who)
-    done.stored = sum(place == table.url for _, place in found.stored) + (0 if done.later else len(verified))
+    new = sum((entry["sha256"], table.url) not in found.stored for entry, _ in verified)
+    done.stored = sum(place == table.url for _, place in found.stored) + (0 if done.later else new)
     return done
 
 
@@ -126,6 +138,8 @@ def _verified(folder: Path, file: MediaFile, store: MediaStore, table: MediaTabl
     kept = store.find(file.sha256)
     if kept is None:
         raise StorageError(f"{store.where}: it took {file.file} and does not have it; later again")
+    if not locked(kept.until, file.at, table.lock_days):
+        kept = _lock(file, store, table, kept)
     how = check_object(store, table, folder / file.file, file.sha256, kept)
     entry: StoredFile = {"file": file.file, "sha256": file.sha256, "bytes": kept.bytes}
     if kept.version is not None:
@@ -133,6 +147,21 @@ def _verified(folder: Path, file: MediaFile, store: MediaStore, table: MediaTabl
     if kept.until is not None:
         entry["until"] = kept.until
     return entry, how
+
+
+def _lock(file: MediaFile, store: MediaStore, table: MediaTable, kept: Object) -> Object:
+    """An object that was there without a lock, or whose upload was begun without one, once it is locked. Raises
+    BrokenRecord where it cannot be.
+    """
+    assert table.lock_days is not None
+    try:
+        store.lock(file.sha256, kept.version, days_later(MonotonicClock().anchor().wall, table.lock_days))
+        again = store.find(file.sha256, kept.version)
+    except StorageError as error:
+        raise BrokenRecord(f"{file.file}: its copy is there and cannot be locked: {error}") from error
+    if again is None or not locked(again.until, file.at, table.lock_days):
+        raise unlocked(store.where, file.file)
+    return again
 
 
 def _journal(folder: Path, table: MediaTable, verified: Sequence[tuple[StoredFile, str]], who: str) -> str:
@@ -143,10 +172,17 @@ def _journal(folder: Path, table: MediaTable, verified: Sequence[tuple[StoredFil
         with writing(folder, "media upload", None) as (campaign, now):
             have = held(campaign.events()).stored
             for how in ("read_back", "server_checksum"):
-                own = [entry for entry, by in verified if by == how and (entry["sha256"], table.url) not in have]
+                own = [
+                    entry for entry, by in verified if by == how and _new(entry, have.get((entry["sha256"], table.url)))
+                ]
                 for at in range(0, len(own), FILES):
                     body: MediaStored = {"place": table.url, "checked": how, "files": own[at : at + FILES]}
                     campaign.log(Kind.MEDIA_STORED, body, anchor=now, who=who)
     except StateError as error:
         return str(error)
     return ""
+
+
+def _new(entry: StoredFile, have: Copy | None) -> bool:
+    """Whether the journal has no such copy yet, or one that is locked for less long."""
+    return have is None or (entry.get("until") or "") > (have.until or "")

@@ -25,6 +25,7 @@ Value = str | int | bytes | None | list[str]
 FORM = "labctl store 1"  # the comment of the schema; another form of the tables has another number
 # SQLSTATEs of our own triggers: schema.py
 NOT_NEXT, APPEND_ONLY, ARM_DEPENDENT = "LC001", "LC002", "LC003"
+NOT_ALLOWED = "42501"
 _QUOTED = re.compile(r"([\"'])[^\"']*\1(?: \([^)]*\))?")
 _MEANINGS: dict[str, str] = {
     "28P01": "the password was refused; look at the password file ($PGPASSFILE) and its permissions (0600)",
@@ -32,7 +33,7 @@ _MEANINGS: dict[str, str] = {
     "3D000": "there is no such database; make it (createdb), then: labctl database init",
     "3F000": "this database is not set up; once: labctl database init",
     "42P01": "this database is not set up; once: labctl database init",
-    "42501": "this role may not do that; grant it labctl_writer or labctl_reader (docs/postgresql.md)",
+    NOT_ALLOWED: "this role may not do that; grant it labctl_writer or labctl_reader (docs/postgresql.md)",
     "53100": "the server's disk is full; nothing of this batch was written",
     "53300": "the server has no connection left; later again",
     "57P03": "the server is starting or stopping; later again",
@@ -40,6 +41,10 @@ _MEANINGS: dict[str, str] = {
     APPEND_ONLY: "the store is append-only",
     ARM_DEPENDENT: "what tells arms apart does not go to the server before unblinding",
 }
+
+
+class NotAllowed(StorageError):
+    """The server answers, and this login may not do that: another cell's campaign, or a right that was not granted."""
 
 
 def place(url: str) -> str:
@@ -157,7 +162,8 @@ def server_errors(where: str) -> Generator[None, None, None]:
         if state == NOT_NEXT:
             raise BrokenRecord(f"{where}: {text}; see docs/postgresql.md") from error
         if state in _MEANINGS:
-            raise StorageError(f"{where}: {_MEANINGS[state]} ({text})") from error
+            kind = NotAllowed if state == NOT_ALLOWED else StorageError
+            raise kind(f"{where}: {_MEANINGS[state]} ({text})") from error
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             said = _QUOTED.sub("…", text)  # names of hosts and logins: `where` has them, and a bug's report hides that
             raise StorageError(f"{where}: {_away(text)} ({said})") from error

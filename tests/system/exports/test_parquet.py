@@ -118,7 +118,11 @@ def test_a_taken_place_needs_force_and_says_so(
         (["--to", "parquet", "--where", "colour=red"], 2, "give COLUMN=VALUE"),
         (["--to", "parquet", "--where", "block=7"], 2, "no episode of zebra-or-quagga has block=7"),
         (["--to", "parquet", "--for-arm", "okapi"], 2, f"its arms are: {PERSON}, quagga-policy, {ZEBRA}"),
-        (["--to", "parquet", "--for-arm", ZEBRA, "--where", "outcome=success"], 2, f"no episode of arm {ZEBRA}"),
+        (
+            ["--to", "parquet", "--for-arm", ZEBRA, "--where", "outcome=success"],
+            2,
+            f"no scored episode of arm {ZEBRA} has",
+        ),
     ],
 )
 def test_what_cannot_be_is_one_line_and_leaves_nothing(

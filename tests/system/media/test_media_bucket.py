@@ -85,6 +85,19 @@ def test_version_and_lock_are_in_the_journal_and_the_server_refuses_to_delete(
     assert not verify_campaign(folder).problems
 
 
+def test_what_was_there_without_a_lock_is_locked_by_the_next_upload(
+    ceph: Ceph, recordings: Recordings, tmp_path: Path
+) -> None:
+    folder, bucket = open_lab(recordings, tmp_path / "lab"), Bucket(ceph, lock=True)
+    uploaded(folder, name_store(folder, bucket.url, *bucket.lines()))
+    assert {one.get("until") for one in stored_files(folder)} == {None}
+    table = name_store(folder, bucket.url, *bucket.lines(lock_days=2, lock="compliance"))
+    assert len(trim(folder, open_store(table), table, 0, who="p01").broken) == len(videos(folder)) > 0
+    done = uploaded(folder, table)
+    assert done.sent == 0 and not done.broken and all(copy.until for copy in media_of(folder).stored.values())
+    assert trim(folder, open_store(table), table, 0, who="p01").files and not videos(folder)
+
+
 def test_objects_are_called_by_digest_alone_and_come_in_its_order(
     ceph: Ceph, recordings: Recordings, tmp_path: Path
 ) -> None:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from support.machine.postgres import Postgres, needs_server
 from support.runs.campaigns import unblind
-from support.runs.recordings import Recordings
-from support.runs.server_copies import PATIENCE_S, own, sent
+from support.runs.recordings import Recordings, copied
+from support.runs.server_copies import PATIENCE_S, own, recorded, sent
 
+from labctl.cli import call
 from labctl.errors import StateError, StorageError
 from labctl.store.campaign import close_campaign
 from labctl.store.server.comparing import compare
 from labctl.store.server.connecting import Server
 from labctl.store.server.copying import copy_campaign
-from labctl.store.server.fetching import fetch, listed
+from labctl.store.server.fetching import Listed, fetch, listed
 from labctl.store.server.host_record import HostRecord
 
 pytestmark = [pytest.mark.thorough, *needs_server]
@@ -85,3 +87,27 @@ def test_another_cell_cannot_write_into_a_campaign(server: Postgres, recordings:
         assert sent(folder, server, "cell2").whole
     finally:
         server.sql("REVOKE cell1 FROM cell2")
+
+
+def test_a_campaign_of_another_cell_keeps_no_other_of_the_lab_from_being_copied(
+    server: Postgres, recordings: Recordings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    theirs = own(recordings, tmp_path, "another-cell-s")
+    sent(theirs, server)
+    close_campaign(theirs, who="tester")
+    mine = copied(recordings.of(recorded, name="my-own"), theirs.with_name("my-own"))
+    words = ["--url", server.url("cell2"), "--lab", str(tmp_path / "lab")]
+    assert call(["database", "copy", *words, "--json"]) == 69
+    told = capsys.readouterr()
+    copies = {one["campaign"]: one for one in json.loads(told.out)["campaigns"]}
+    assert "may not do that" in copies["another-cell-s"]["error"] and "another-cell-s: " in told.err
+    assert copies["my-own"]["error"] is None and copies["my-own"]["sent_entries"] > 0
+    assert HostRecord(mine).key in [one.campaign for one in _listed(server)]
+
+
+def _listed(server: Postgres) -> list[Listed]:
+    viewer = Server(server.url("viewer"), PATIENCE_S, reading=True)
+    try:
+        return listed(viewer)
+    finally:
+        viewer.close()

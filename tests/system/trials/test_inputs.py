@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from support.policies import keeping_policy
 from support.policies.cards import CAMERA, card_toml
@@ -18,7 +19,7 @@ from support.runs.task_campaign import open_tasks
 from labctl.clock import MILLISECOND
 from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
-from labctl.exports.writing import Request, export_campaign
+from labctl.exports.writing import Grid, Request, export_campaign
 from labctl.nodes.edited_pictures import EditedPictures
 from labctl.reporting.campaign_report import report_campaign
 from labctl.runtime.campaign_run import run_campaign
@@ -46,6 +47,7 @@ edit = "latency"
 delay_s = {DELAY_S}
 """
 CONDITIONS = ("over-base", "over-dim")
+CAMERAS = ("over_shoulder", "wrist")
 SHORT = {"budget_s = 16.0": "budget_s = 4.0", "tau_s = 16.0": "tau_s = 4.0", "arming_s = 4.0": "arming_s = 1.0"}
 
 
@@ -191,6 +193,20 @@ def test_show_and_exports_have_the_edited_pictures_beside_the_raw_ones(folder: P
     assert b"/camera/wrist.seen" in made.read_bytes()
     export_campaign(folder, Request("parquet", tmp_path / "p", where=(f"episode={episode}",)), lambda line: None)
     assert [path for path in (tmp_path / "p").rglob("*") if "wrist.seen" in path.name], "its stream"
+
+
+@pytest.mark.parametrize("form", ["lerobot-v3", "lerobot-v2.1"])
+def test_every_episode_of_a_dataset_has_the_same_features_edited_or_not(
+    folder: Path, tmp_path: Path, form: str
+) -> None:
+    grid = Grid(action="measured")
+    export_campaign(folder, Request(form, tmp_path / "d", grid=grid), lambda line: None)
+    listed = json.loads((tmp_path / "d/meta/info.json").read_text("utf-8"))["features"]
+    assert [name for name in listed if "images" in name] == [f"observation.images.{name}" for name in CAMERAS]
+    assert listed["labctl.capture_time"]["names"] == list(CAMERAS)
+    parts = [pq.read_schema(path) for path in sorted((tmp_path / "d/data").rglob("*.parquet"))]
+    assert len(parts) == 6 and all(part.equals(parts[0]) for part in parts)
+    assert not [path for path in (tmp_path / "d").rglob("*seen*")]
 
 
 def test_the_report_has_latency_against_adaptation_of_policies_by_level(folder: Path, tmp_path: Path) -> None:

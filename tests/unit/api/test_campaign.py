@@ -7,9 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.runs.campaigns import HUMAN, make_campaign, policy
+from support.runs.run_bench import Bench
 
 from labctl import api
+from labctl.bus import Message
 from labctl.errors import BrokenRecord, InputError, StateError
+from labctl.store.campaign import Campaign
+from labctl.store.sealing import Findings
 
 ARMS = ("policy-a", "human")
 
@@ -67,6 +72,24 @@ def test_traces_and_pictures_are_on_the_clock_of_the_episode(sealed: Path) -> No
 def test_what_is_not_there_is_said_in_a_line(sealed: Path, ask, says: str) -> None:
     with pytest.raises(InputError, match=says):
         ask(api.campaign(sealed))
+
+
+def test_an_episode_that_was_stopped_before_go_lasted_no_time(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], items=2, blocks=2).folder
+    with Campaign.open(folder, writer=True) as written:
+        bench = Bench(written)
+        bench.begin_session()
+        bench.stage()
+        episode = bench.start()
+        assert bench.command("stop")["ok"]
+        assert bench.command("acknowledge", code="operator_stop", cause="mistaken_key", why="a sleeve")["ok"]
+        bench.hear(Message("run", "closed", {"episode": episode, "streams": {}, "private": [], "gaps": []}))
+        bench.hear(Message("run", "digested", {"tag": episode, "result": Findings()}, sender="@host"))
+        assert bench.command("score", items_staged=2, moved=0, lost=0, remaining=2)["ok"]
+    campaign = api.campaign(folder)
+    assert [(one.id, one.seconds, one.outcome) for one in campaign.episodes] == [(episode, 0.0, "failure")]
+    assert [row["end_s"] for row in campaign.rows] == [0.0]
+    assert "0.0" in campaign._repr_html_()
 
 
 def test_reading_changes_no_file(sealed: Path) -> None:

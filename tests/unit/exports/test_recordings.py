@@ -9,14 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.runs.handwritten_journal import OPENED, OUTCOME, PATHS, Book
 
 from labctl.clock import SECOND, Anchor, ManualClock, wall_ns
+from labctl.config.cell_schema import CameraTable, Video
 from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
-from labctl.core.trial import CampaignState
+from labctl.core.trial import CampaignState, State, fold
 from labctl.exports import recordings as module
 from labctl.exports.recordings import Pictures, Recording, Recordings
 from labctl.exports.selection import Selection
+from labctl.reporting.operations_table import operations
 from labctl.streams import StreamSpec
 
 
@@ -79,3 +82,48 @@ def test_a_gap_in_a_hidden_stream_is_in_no_masked_export(monkeypatch: pytest.Mon
     assert [gap["stream"] for gap in found.episode.gaps] == shown
     for entries in (found.entries, found.episode.events):
         assert [entry.body["stream"] for entry in entries if entry.kind == Kind.GAP] == shown
+
+
+def test_the_light_of_an_edited_picture_fell_when_that_of_its_raw_one_did(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    names = ("wrist", "wrist.seen")
+    specs = [StreamSpec(f"camera/{name}", ("host_ns", "pts_us"), "", 5.0, "<i8") for name in names]
+    rows = np.array([[SECOND, 0], [2 * SECOND, 10**6]])
+    store = SimpleNamespace(read=lambda episode, stream: (rows[:, 0], rows))
+    monkeypatch.setattr(module, "samples_of", lambda campaign: store)
+    table = CameraTable(name="wrist", driver="sim", width=64, height=48, rate_hz=5.0, latency_s=0.04)
+    cell = SimpleNamespace(camera=[table], video=Video())
+    campaign: Any = SimpleNamespace(folder=tmp_path, cell=cell, state=CampaignState(), events=list)
+    for name in names:
+        (tmp_path / f"{name}.mp4").touch()
+    episode: Any = SimpleNamespace(id="e", videos={name: {"file": f"{name}.mp4", "frames": 2} for name in names})
+    found = Recordings(campaign, Selection([], [], False, {}, {}, {}))._pictures(episode, specs)
+    raw, seen = (found[name].taken_ns.tolist() for name in names)
+    assert raw == seen == [SECOND - 40 * 10**6, 2 * SECOND - 40 * 10**6]
+
+
+def test_items_of_an_episode_that_counts_as_no_success_were_moved_when_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """[estimand] help = "no_success", and a person put something straight while it ran."""
+    condition = {"id": "towels/layout-1", "object": "towels", "layout": "layout-1", "axes": [], "tags": []}
+    condition |= {"tote_side": "left", "camera_side": "right", "instructions": "-"}
+    opened = {**OPENED, "campaign": "c", "conditions": [condition], "estimand": {"help": "no_success"}}
+    book = Book()
+    book.events[0] = replace(book.events[0], body=opened)
+    for kind in PATHS[State.RUNNING]:
+        book.on(kind)
+    book.on(Kind.GO, go_ns=SECOND)
+    for index, at_s in enumerate((3, 4)):
+        book.on(Kind.OPERATION_RECORDED, op_index=index, result="success", t_ns=at_s * SECOND, cause=None)
+    touched = {"number": 0, "kind": "reset", "by": "console", "t_ns": 2 * SECOND, "note": ""}
+    book.events.append(replace(book.events[-1], seq=len(book.events) + 1, kind=Kind.INTERVENTION_BEGAN, body=touched))
+    book.on(Kind.EPISODE_ENDED, reason="operator", end_ns=9 * SECOND)
+    book.on(Kind.RECORDING_SEALED)
+    book.on(Kind.OUTCOME_RECORDED, outcome={**OUTCOME, "moved": 2, "lost": 0, "remaining": 2, "end_reason": "operator"})
+    monkeypatch.setattr(module, "samples_of", lambda campaign: None)
+    cell = SimpleNamespace(camera=[])
+    campaign: Any = SimpleNamespace(folder=Path(), cell=cell, state=fold(book.events), events=lambda: book.events)
+    assert [row["kind"] for row in operations(record_of(book.events))] == ["censored"]
+    assert Recordings(campaign, Selection([], [], False, {}, {}, {})).moved_s("e-1") == [2.0, 3.0]

@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
+import pytest
+
+from labctl.errors import InputError
 from labctl.exports.selection import Selection
+from labctl.exports.writing import Request, _write_folder
 from labctl.streams import StreamSpec
 
 NAMES = {"pi0-fast": "pi0-fast", "pi0": "other-1", "human": "other-2"}
@@ -38,3 +44,20 @@ def test_before_unblinding_a_stream_shows_what_its_declaration_leaves_open_and_a
     assert selection(masked=True).columns(given) == [1] and selection().columns(given) == [0, 1]
     for closed in (replace(given, arm_dependent=True), replace(given, public_columns=())):
         assert not selection(masked=True).shows(closed) and selection().shows(closed)
+
+
+@pytest.mark.parametrize(
+    ("request_", "says"),
+    [
+        (Request("mcap", Path("o"), ("episode=e-void",)), "no scored episode has episode=e-void; recordings of voided"),
+        (Request("mcap", Path("o")), "there is no scored episode; recordings of voided ones are not exported"),
+        (Request("mcap", Path("o"), for_arm="pi0"), "there is no scored episode of arm pi0; recordings"),
+    ],
+)
+def test_where_only_voided_episodes_are_chosen_no_recording_is_written_and_it_says_why(
+    request_: Request, says: str
+) -> None:
+    """They are chosen where the protocol counts them; a name that is not masked was never that of an arm None."""
+    campaign: Any = None
+    with pytest.raises(InputError, match=f"^{says}"):
+        _write_folder(campaign, request_, selection(), {}, lambda line: None)

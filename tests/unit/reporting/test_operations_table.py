@@ -342,6 +342,20 @@ def test_filtering_keeps_whole_episodes(story):
         filter_rows(rows, "arm=human", told)
 
 
+def test_a_void_episode_that_counts_is_a_failure_that_nothing_ended(story):
+    story.events[0].body["estimand"] = {"voids": "no_success"}
+    story.episode([("success", t) for t in (1, 2, 3, 4)], 4.0, "all_done", moved=4, lost=0, remaining=0, n=0)
+    story.episode([], 9.0, "arm_lost", void="arm_lost", n=1)
+    rows, told = operations(record_of(story.events)), outcomes_of(record_of(story.events))
+    assert [row["kind"] for row in rows] == ["success"] * 4 + ["censored"]
+    assert (
+        filter_rows(rows, "outcome=failure", told) == rows[4:]
+        and filter_rows(rows, "outcome=success", told) == rows[:4]
+    )
+    assert filter_rows(rows, "end_reason=all_done", told) == rows[:4]
+    assert filter_rows(rows, "end_reason=arm_lost", told) == []
+
+
 def test_an_outcome_that_was_corrected_is_what_a_filter_asks_for(story):
     story.episode([("success", 1.0)], 120.0, "budget", moved=1, lost=0, remaining=3)
     old = {**story.events[-1].body["outcome"], "notes": "", "stage_reached": None}
