@@ -44,11 +44,15 @@ class Sides:
 
     def together(self, chunks: Sequence[ActionChunk]) -> ActionChunk:
         """One answer for both, of two in one space and one step: the shorter one rests at its last action until the
-        longer one is over. It is done when both are, and took as long as the slower one.
+        longer one is over. It is done when both are, and took as long as the slower one. Two of one length are kept
+        whole, as of one robot: what follows the first `execute` is executed where some of those were past.
         """
         n = max(chunk.execute for chunk in chunks)
-        rows = [lengthened(np.asarray(chunk.values), chunk.execute, n) for chunk in chunks]
-        hands = [lengthened(np.reshape(chunk.gripper, (len(chunk.gripper), -1)), chunk.execute, n) for chunk in chunks]
+        rows = [np.asarray(chunk.values) for chunk in chunks]
+        hands = [np.reshape(chunk.gripper, (len(chunk.gripper), -1)) for chunk in chunks]
+        if len({(chunk.execute, len(chunk.values)) for chunk in chunks}) > 1:
+            rows = [lengthened(part, chunk.execute, n) for part, chunk in zip(rows, chunks, strict=True)]
+            hands = [lengthened(part, chunk.execute, n) for part, chunk in zip(hands, chunks, strict=True)]
         first = chunks[0]
         return ActionChunk(
             first.space,

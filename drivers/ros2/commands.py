@@ -202,7 +202,7 @@ class Twists(OnTopic[TwistStamped]):
     """What the tool does, in the base's frame; what the robot is off is made good with it, within the cell's limits."""
 
     def __init__(self, options: Ros2Options, network: Network, robot_model: RobotModel, limits: Limits) -> None:
-        self._frame, self._robot_model, self._limits = options.twist_frame, robot_model, limits
+        self._frame, self._robot_model, self._limits = options.frame(), robot_model, limits
         self._clock = MonotonicClock()
         self._publisher = network.publisher(options.command_topic, TwistStamped)
 

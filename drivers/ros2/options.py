@@ -14,6 +14,11 @@ from labctl.drivers.common.options import RobotOptions, frozen_field
 from labctl.drivers.common.robot_tables import FR3, URS, RobotModel
 
 MODELS: Mapping[str, RobotModel] = {"fr3": FR3, **URS}
+# The frame that a robot's chain begins in, as its maker's description for ROS calls it. A UR's `base` is its
+# controller's; `base_link` is turned by half a turn about z against it (urdf/ur_macro.xacro of
+# Universal_Robots_ROS2_Description, joint base_link-base_fixed_joint).
+BASE_FRAMES: Mapping[str, str] = {"fr3": "fr3_link0", **dict.fromkeys(URS, "base")}
+TURNED = "base_link"
 Model = Literal["fr3", "ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"]
 Command = Literal["trajectory", "action", "positions", "twist"]
 GRIPPER = "ros2_gripper"
@@ -70,7 +75,11 @@ class Ros2Options(RobotOptions):
         (),
         description="what ROS calls the joints, from the base on; left out, as their maker does",
     )
-    twist_frame: Text = Field("base_link", description="of a twist: the frame of the robot's base")
+    twist_frame: Text | None = Field(
+        None,
+        description="of a twist: what ROS calls the frame that the robot's chain begins in; left out, `base` of a UR "
+        "(its `base_link` is turned by half a turn against it), `fr3_link0` of an FR3",
+    )
     ahead_s: float = Field(
         0.04,
         ge=0.002,
@@ -87,7 +96,16 @@ class Ros2Options(RobotOptions):
             raise ValueError(f"home_rad must be a list of {dof} numbers, found {len(self.home_rad)}")
         if self.command != "trajectory" and "command_topic" not in self.model_fields_set:
             raise ValueError(f'command = "{self.command}" needs its command_topic')
+        if self.command == "twist" and self.model in URS and self.frame().endswith(TURNED):
+            raise ValueError(
+                f'twist_frame = "{self.twist_frame}" is turned by half a turn against the base of a UR\'s controller, '
+                'so x and y would be reversed; leave it out, or name that base ("base", after the prefix of the robot)'
+            )
         return self
+
+    def frame(self) -> str:
+        """What ROS calls the frame that the robot's chain begins in, which a twist is given in."""
+        return self.twist_frame or BASE_FRAMES[self.model]
 
     def names(self) -> tuple[str, ...]:
         """What ROS calls the joints."""

@@ -47,6 +47,7 @@ from labctl.drivers.ur.words import (
     PLAYING,
     POWER_OFF,
     PROTECTIVE,
+    RECOVERY,
     RUNNING,
     has,
     what_is_wrong,
@@ -321,6 +322,8 @@ class UrLink:
         if has(bits, PROTECTIVE):
             switch.unlock()
             return False
+        if has(bits, RECOVERY):
+            raise DeviceRefused(self._state().reason)
         if mode != RUNNING:
             if not self._options.power_on:
                 raise DeviceRefused(self.health().reason)

@@ -21,7 +21,8 @@ MODES = {
     6: "the robot is in backdrive",
     8: "the robot is updating its firmware",
 }
-PROTECTIVE, SAFEGUARD, SYSTEM_ESTOP, ROBOT_ESTOP, ESTOP, VIOLATION, FAULT = 2, 4, 5, 6, 7, 8, 9
+PROTECTIVE, RECOVERY, SAFEGUARD, SYSTEM_ESTOP, ROBOT_ESTOP, ESTOP, VIOLATION, FAULT = range(2, 10)
+STOPPED, ENABLING = 10, 11  # stopped due to safety, beside the bit of its cause if that has one; input of such a device
 
 
 def has(bits: int, bit: int) -> bool:
@@ -39,8 +40,14 @@ def what_is_wrong(robot_mode: int, safety_bits: int, runtime: int, *, attached: 
         return RobotStatus("safety_stop", "safeguard stop: close the safeguard")
     if has(safety_bits, PROTECTIVE):
         return RobotStatus("safety_stop", "protective stop: look at the robot, then acknowledge to unlock it")
+    if has(safety_bits, RECOVERY):
+        text = "recovery mode: the robot is outside the limits of its safety configuration: move it back at the pendant"
+        return RobotStatus("fault", text)
     if robot_mode != RUNNING:
         return RobotStatus("fault", f"{MODES.get(robot_mode, f'robot mode {robot_mode}')}: {ask}")
+    if has(safety_bits, STOPPED) or (has(safety_bits, ENABLING) and not attached):
+        why = "an enabling device, or the safeguard of the automatic mode"
+        return RobotStatus("safety_stop", f"safety stop ({why}): see the pendant, put it right there, then acknowledge")
     if not attached:
         return RobotStatus("fault", "labctl's program is not on the robot: acknowledge to send it")
     if runtime != PLAYING:

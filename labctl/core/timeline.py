@@ -23,7 +23,7 @@ Line = tuple[int, str, str]
 NOTE_NS = SECOND // 2  # how long a moment is drawn, so that it can be seen; its left edge is its time
 LEAST_GAP_NS = 50 * MILLISECOND
 GAP_PERIODS = 3  # so many periods without a sample are a gap
-STEADY = ("arm/state", "camera/", "sensor/")  # streams that never pause while they are recorded
+STEADY = ("base/odometry", "camera/", "sensor/")  # never pause while they are recorded, nor do the states of a robot
 
 PHASES: Mapping[str, tuple[str, Tone]] = {
     Kind.TRIAL_STAGING: ("staging", "quiet"),
@@ -219,7 +219,7 @@ def without_gaps(entries: Iterable[Event], streams: Collection[str]) -> list[Eve
 
 def is_steady(stream: str) -> bool:
     """Whether a pause in this stream means that samples are missing."""
-    return stream.startswith(STEADY)
+    return stream.startswith(STEADY) or stream.endswith("/state")
 
 
 def event_lines(entries: Sequence[Event]) -> list[Line]:

@@ -32,7 +32,7 @@ CELL = cell_named("emulated_ros2")
 CLOCK = MonotonicClock()
 ACTION = {"command": "action", "command_topic": "/joint_trajectory_controller/follow_joint_trajectory"}
 
-TWIST = {"command": "twist", "command_topic": "/servo_node/delta_twist_cmds", "twist_frame": "base_link"}
+TWIST = {"command": "twist", "command_topic": "/servo_node/delta_twist_cmds"}
 
 
 @pytest.fixture(scope="module")

@@ -56,6 +56,8 @@ class Parts:
         self._view = view
         self._prefix = f"{prefix}/" if prefix else ""
         self._joints = joints_of(view)
+        second = view.second is not None and view.of == view.second.name
+        self._state = f"{view.of}/state" if second else STATE  # as it was recorded, and as its gaps are named
         self._utc = _utc_of_start(view)
 
     def _path(self, entity: str) -> str:
@@ -78,13 +80,15 @@ class Parts:
         values: np.ndarray,
         names: Sequence[str],
         colours: Sequence[Any],
-        of: str = STATE,
+        of: str | None = None,
     ) -> None:
-        """Curves (n, k) under one entity, named. What the robot measured has a hole where its record has one."""
+        """Curves (n, k) under one entity, named. What was measured has a hole where its stream, `of` or else that of
+        the robot's states, has one in its record.
+        """
         n, k = values.shape
         if n and k:
             self._static(entity, rr.SeriesLines(names=list(names), colors=list(colours), widths=[1.5] * k))
-            gaps = [] if entity.startswith(("actions/", "policy")) else self._gaps(of)
+            gaps = [] if entity.startswith(("actions/", "policy")) else self._gaps(of or self._state)
             t_ns, values = _broken(t_ns, values.astype(float), gaps)
             self._send(entity, t_ns, rr.Scalars.columns(scalars=values.reshape(-1)).partition([k] * len(t_ns)))
 
@@ -169,9 +173,10 @@ class Parts:
         if policy is not None:
             times = columns(policy, ["capture_ns", "request_ns", "reply_ns"]).astype(float)
             if times.shape[1] == 3:
-                taken = (times[:, 2:] - times[:, :2]) / MILLISECOND
+                came = times[:, 2] >= 0  # -1: there was no answer
+                taken = (times[came, 2:] - times[came, :2]) / MILLISECOND
                 names = ["from capture to reply", "from request to reply"]
-                self._curves("policy", policy.t_ns, taken, names, [(150, 120, 190), (205, 140, 255)])
+                self._curves("policy", policy.t_ns[came], taken, names, [(150, 120, 190), (205, 140, 255)])
 
     def sensors(self) -> None:
         """What each sensor measured, the columns of one unit together."""

@@ -29,7 +29,7 @@ from labctl.drivers.ros2.messages import (
     time_of,
 )
 from labctl.drivers.ros2.network import Network
-from labctl.drivers.ros2.options import MODELS, Ros2EmulatorOptions
+from labctl.drivers.ros2.options import BASE_FRAMES, MODELS, TURNED, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.errors import InputError
@@ -37,7 +37,7 @@ from labctl.errors import InputError
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
 TWIST = "/servo_node/delta_twist_cmds"  # MoveIt Servo's
-TWIST_FRAME = "base_link"  # any other is passed over
+HALF_TURN = np.array([-1.0, -1.0, 1.0, -1.0, -1.0, 1.0])  # about z
 SERVO_TIMEOUT_S = 0.1  # its incoming_command_timeout: a twist that nothing follows is over
 GRIPPER = "/gripper_controller/commands"
 SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
@@ -53,6 +53,15 @@ FAULTS = {
 CLOCK = MonotonicClock()
 
 
+def in_base(base: str, frame: str, twist: np.ndarray) -> np.ndarray | None:
+    """A twist (6,) of that frame in the one that the robot's chain begins in; None for a frame that the robot has not.
+    A UR has both frames of its description, see `BASE_FRAMES`.
+    """
+    if frame == base:
+        return twist
+    return twist * HALF_TURN if base == "base" and frame == TURNED else None
+
+
 class Ros2Emulator:
     """See `labctl.drivers.sim.control_port.Emulator`."""
 
@@ -65,7 +74,7 @@ class Ros2Emulator:
         self._period_ns = round(SECOND / options.rate_hz)
         period_s = self._period_ns / SECOND
         self.plant = SimulatedPlant(model, fixture, period_s, now_ns=CLOCK.now_ns())
-        self._names, self._chain = list(model.joint_names), model.chain
+        self._names, self._chain, self._frame = list(model.joint_names), model.chain, BASE_FRAMES[options.model]
         self._joints = Joints(self.plant.q, model.velocity)
         self._domain = options.domain
         self.ports = {f"ROS_DOMAIN_ID {options.domain}": 7400 + 250 * options.domain}
@@ -125,13 +134,14 @@ class Ros2Emulator:
 
     def _servo(self, message: TwistStamped) -> None:
         """As MoveIt Servo: the joints' speeds for the tool's, where they are now."""
-        if message.header.frame_id != TWIST_FRAME:
+        parts = (message.twist.linear, message.twist.angular)
+        given = np.array([value for part in parts for value in (part.x, part.y, part.z)])
+        wanted = in_base(self._frame, message.header.frame_id, given)
+        if wanted is None:
             return
         self._commands += 1
-        parts = (message.twist.linear, message.twist.angular)
-        wanted = [value for part in parts for value in (part.x, part.y, part.z)]
         jacobian = kinematics.jacobian(self._chain, self._joints.q[None, :])[0][0]
-        speeds = np.linalg.lstsq(jacobian, np.array(wanted), rcond=1e-3)[0]
+        speeds = np.linalg.lstsq(jacobian, wanted, rcond=1e-3)[0]
         self._joints.lead(self._now_s, speeds, SERVO_TIMEOUT_S)
 
     def _grip(self, message: Float64MultiArray) -> None:

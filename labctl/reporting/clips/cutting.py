@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from fractions import Fraction
@@ -36,6 +36,7 @@ LONGEST_S = 10
 WIDTH = 320
 RATE_HZ = 12
 BEFORE_STOP_S, AFTER_STOP_S = 6.0, 2.0
+SHORT_S = 1.5  # a video that ends so long before its episode, or longer, does not show all of it
 BAR_PX = 3
 # x264's macroblock tree makes other bytes of the same pictures now and then, even with one thread. Slower presets take
 # two to three times as long for a tenth less.
@@ -50,6 +51,18 @@ class Source:
     path: Path
     pts_us: np.ndarray
     t_ns: np.ndarray
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a clip shows of a camera's video, from start to end (ns), and what the video lacks of it, in words."""
+
+    camera: str
+    source: Source
+    start_ns: int
+    end_ns: int
+    speed: int
+    lacks: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +112,9 @@ def clips(folder: Path, rows: Sequence[EpisodeEntry], *, without: Collection[str
 
     file: a name for the clip below a report's folder; data: its bytes, an mp4 of at most ten seconds.
     speed: how many times faster than it happened. Typical and worst show the whole episode, a stop its last seconds.
-    An episode without a video of the cell's first camera, or `without` a recording, has no clip. Raises StateError
-    before unblinding, StorageError for a video that cannot be read.
+    Each is of the first camera whose video reaches from its beginning to its end, else of the one that has most of it,
+    and then `why` says what is missing. An episode no video of which shows any of it, or `without` a recording, has no
+    clip. Raises StateError before unblinding, StorageError for a video that cannot be read.
     """
     with in_passing(folder) as campaign:
         store = samples_of(campaign, held=True)
@@ -125,25 +139,26 @@ def planned(
         if choice.episode in without:
             continue
         episode = record.episodes[choice.episode]
-        camera, source = _source(campaign, samples, episode)
-        if source is None or episode.go_ns is None or episode.end_ns is None:
+        if episode.go_ns is None or episode.end_ns is None:
             continue
-        start, end, speed = window(choice.kind, episode.go_ns, episode.end_ns, source.t_ns)
+        filmed = _sources(campaign, samples, episode)
+        if (part := best_part(choice.kind, episode.go_ns, episode.end_ns, filmed)) is None:
+            continue
         clip: Clip = {
             "arm": choice.arm,
             "kind": choice.kind,
             "episode": choice.episode,
-            "why": choice.why,
-            "camera": camera,
-            "speed": speed,
+            "why": "; ".join([choice.why, *part.lacks]),
+            "camera": part.camera,
+            "speed": part.speed,
             "file": f"clips/{number:02d}-{choice.kind}-{choice.episode}.mp4",
         }
-        found.append(Planned(clip, source, start, end))
+        found.append(Planned(clip, part.source, part.start_ns, part.end_ns))
     return found
 
 
-def _source(campaign: Campaign, store: TraceStore, episode: Episode) -> tuple[str, Source | None]:
-    """The episode's video by the first camera of the cell that filmed it, if any did."""
+def _sources(campaign: Campaign, store: TraceStore, episode: Episode) -> Iterator[tuple[str, Source]]:
+    """The episode's videos, each with its camera, in the cell's order; none from the first on that is out of reach."""
     for camera in (camera.name for camera in campaign.cell.camera):
         entry = episode.videos.get(camera)
         if entry and entry["frames"]:
@@ -154,9 +169,29 @@ def _source(campaign: Campaign, store: TraceStore, episode: Episode) -> tuple[st
                 try:
                     path = local_file(campaign.folder, entry)
                 except Unreachable:  # said on the page of episodes
-                    return "", None
-                return camera, Source(path, column["pts_us"], column["host_ns"])
-    return "", None
+                    return
+                yield camera, Source(path, column["pts_us"], column["host_ns"])
+
+
+def best_part(kind: ClipKind, go_ns: int, end_ns: int, filmed: Iterable[tuple[str, Source]]) -> Part | None:
+    """What a clip shows: of the first video that has all of it, else of the one that has most; None if none has any."""
+    best: Part | None = None
+    for camera, source in filmed:
+        start, end, speed = window(kind, go_ns, end_ns, source.t_ns)
+        if end <= start:
+            continue
+        begin = go_ns if kind != "stop" else max(go_ns, end_ns - round(BEFORE_STOP_S * SECOND))
+        lacks: list[str] = []
+        if start - begin > SHORT_S * SECOND:
+            lacks.append(f"the video begins {(start - go_ns) / SECOND:.1f} s after go")
+        if end_ns - end > SHORT_S * SECOND:
+            lacks.append(f"the video ends {(end_ns - end) / SECOND:.1f} s before the episode")
+        part = Part(camera, source, start, end, speed, tuple(lacks))
+        if not lacks:
+            return part
+        if best is None or end - start > best.end_ns - best.start_ns:
+            best = part
+    return best
 
 
 def window(kind: ClipKind, go_ns: int, end_ns: int, t_ns: np.ndarray) -> tuple[int, int, int]:

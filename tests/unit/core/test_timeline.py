@@ -135,6 +135,12 @@ def test_gaps_are_where_the_journal_or_the_samples_have_them_and_overlaps_join()
     assert spoken(timeline.gap_timeline([(0, 5 * SECOND, "a"), (3 * SECOND, 6 * SECOND, "b")])) == [(0, "a"), (6, "")]
 
 
+def test_what_robots_and_their_bases_say_of_themselves_has_measured_gaps_as_cameras_and_sensors_have():
+    steady = ("arm/state", "right/state", "base/odometry", "camera/wrist", "sensor/force")
+    assert [name for name in steady if not timeline.is_steady(name)] == []
+    assert not any(timeline.is_steady(name) for name in ("arm/action", "arm/device", "policy", "tracker"))
+
+
 def test_a_gap_without_an_end_lasts_to_the_end_of_the_record():
     gap: GapBody = {"stream": "camera/wrist", "from_ns": 2 * SECOND, "to_ns": None, "lost": None, "why": "x"}
     assert timeline.recorded_gaps([gap], 9 * SECOND) == {"camera/wrist": [(2 * SECOND, 9 * SECOND, "x")]}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from labctl.clock import SECOND
 from labctl.reporting.clips.choice import choose
-from labctl.reporting.clips.cutting import LONGEST_S, RATE_HZ, Cutting, Planned, Source, cut, window
+from labctl.reporting.clips.cutting import LONGEST_S, RATE_HZ, Cutting, Planned, Source, best_part, cut, window
 from labctl.store.video import VideoWriter
 
 
@@ -112,6 +112,34 @@ def test_a_stop_is_shown_as_fast_as_it_happened_and_within_the_record(source: So
     assert window("stop", SECOND, 31 * SECOND, source.t_ns) == (25 * SECOND, 33 * SECOND, 1)
     late = window("stop", SECOND, 60 * SECOND, source.t_ns)
     assert late == (54 * SECOND, int(source.t_ns[-1]), 1)
+
+
+def of_seconds(first: float, last: float) -> Source:
+    """A video whose frames are from so many to so many seconds, five in each."""
+    t_ns = np.arange(round(first * 5), round(last * 5) + 1) * SECOND // 5
+    return Source(Path(f"{first:g}-{last:g}.mp4"), t_ns // 1000, t_ns)
+
+
+@pytest.mark.parametrize("kind", ["typical", "worst", "stop"])
+def test_a_clip_is_of_the_first_camera_whose_video_reaches_to_the_end(kind: Any):
+    """The first one was lost ten seconds into the episode: a stop was a picture from long before it."""
+    filmed = [("top", of_seconds(0, 10)), ("wrist", of_seconds(0, 60)), ("side", of_seconds(0, 60))]
+    part = best_part(kind, 0, 60 * SECOND, filmed)
+    assert part is not None and (part.camera, part.end_ns, part.lacks) == ("wrist", 60 * SECOND, ())
+    assert part.start_ns == (54 * SECOND if kind == "stop" else 0)
+
+
+def test_a_video_that_lacks_a_part_says_so_and_one_that_shows_none_is_no_clip():
+    lost = [("top", of_seconds(0, 10)), ("wrist", of_seconds(5, 57))]
+    part = best_part("typical", 0, 60 * SECOND, lost)
+    assert part is not None and part.camera == "wrist"
+    assert part.lacks == ("the video begins 5.0 s after go", "the video ends 3.0 s before the episode")
+    stop = best_part("stop", 0, 60 * SECOND, lost)
+    assert stop is not None and (stop.camera, stop.start_ns) == ("wrist", 54 * SECOND)
+    assert stop.lacks == ("the video ends 3.0 s before the episode",)
+    assert best_part("stop", 0, 60 * SECOND, lost[:1]) is None and best_part("stop", 0, 60 * SECOND, []) is None
+    short = best_part("stop", 58 * SECOND, 60 * SECOND, [("top", of_seconds(57.5, 60))])
+    assert short is not None and short.lacks == (), "an episode that was shorter than a stop's clip lacks nothing"
 
 
 @pytest.mark.thorough

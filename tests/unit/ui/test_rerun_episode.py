@@ -12,7 +12,7 @@ from labctl.core.timeline import Mark
 from labctl.errors import MissingExtra, StorageError
 from labctl.store.video import VideoWriter
 from labctl.ui.rerun.episode import save_episode, save_side_by_side
-from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Stream, Video
+from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Second, Stream, Video
 
 pytest.importorskip("rerun")
 
@@ -151,6 +151,38 @@ def test_every_sample_is_drawn_and_a_gap_breaks_the_line_without_adding_one(epis
     ]
     at = broken.column("since_go").cast("int64").to_pylist().index(100_000_001)
     assert np.isnan(broken.column("Scalars:scalars").to_pylist()[at]).all()
+
+
+def test_a_question_that_got_no_answer_has_no_time_to_it(episode, tmp_path):
+    """Its row says -1 where the answer's time stands."""
+    policy = episode.streams["policy"]
+    values = policy.values.copy()
+    values[2, 2] = -1
+    streams = {**episode.streams, "policy": dataclasses.replace(policy, values=values)}
+    save_episode(tmp_path / "e.rrd", dataclasses.replace(episode, streams=streams))
+    assert times(tmp_path / "e.rrd")["/policy"] == [n * 10_000_000 for n in (0, 1, 3, 4)]
+    (drawn,) = [b for entity, b in batches(tmp_path / "e.rrd") if entity == "/policy" and "since_go" in b.schema.names]
+    assert np.array(drawn.column("Scalars:scalars").to_pylist()).reshape(-1, 2) == pytest.approx(
+        np.tile([85.0, 80.0], (4, 1))
+    )
+
+
+def test_a_line_of_each_of_two_robots_breaks_where_its_own_record_has_a_hole(tmp_path):
+    t_ns = GO + np.arange(N) * 10_000_000
+
+    def of(name: str) -> Stream:
+        return Stream((f"q.{name}.j1", f"{name}.gripper"), t_ns, np.zeros((N, 2)))
+
+    gaps = {
+        "gaps arm/state": [Mark(GO + 100_000_000, "40 ms", "bad"), Mark(GO + 140_000_000, "")],
+        "gaps right/state": [Mark(GO + 300_000_000, "40 ms", "bad"), Mark(GO + 340_000_000, "")],
+    }
+    streams = {"arm/state": of("left"), "right/state": of("right")}
+    second = Second("right", "left", "fr3", (0.0, 0.0, 0.0), 0.0, own_scene=False)
+    save_episode(tmp_path / "e.rrd", EpisodeView("e-1", GO, streams, timelines=gaps, second=second))
+    found = times(tmp_path / "e.rrd")
+    holes = {entity: [t for t in found[entity] if t % 10_000_000] for entity in ("/joints/q", "/right/joints/q")}
+    assert holes == {"/joints/q": [100_000_001], "/right/joints/q": [300_000_001]}
 
 
 def test_side_by_side_holds_both_on_one_timeline(episode, tmp_path):

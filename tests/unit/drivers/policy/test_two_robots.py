@@ -12,9 +12,11 @@ from support.policies.cards import card
 from support.robots.cells import cell_named
 from support.robots.pairs import pair_cell, told_pair
 
+from labctl.clock import SECOND
 from labctl.config.policy_card import parse_card
-from labctl.devices import Observation, load
+from labctl.devices import ActionChunk, Observation, load
 from labctl.drivers.common.robot_tables import Tool
+from labctl.drivers.common.sides import Sides
 from labctl.drivers.policy import client
 from labctl.errors import InputError
 from labctl.nodes.playing import Play, chunk_problem, tools_of
@@ -29,6 +31,11 @@ def aloha(seen: dict[str, Any]) -> np.ndarray:
     """Left joints, left gripper, right joints, right gripper: four times the same."""
     asked.append(seen)
     return np.tile(ROW, (4, 1))
+
+
+def counting(seen: dict[str, Any]) -> np.ndarray:
+    """50 actions, each of which is its number, on every joint."""
+    return np.repeat(np.arange(50.0)[:, None], 16, axis=1)
 
 
 def reached(seen: dict[str, Any]) -> np.ndarray:
@@ -64,6 +71,31 @@ def test_an_action_in_alohas_order_is_parted_to_both_arms_and_both_hands() -> No
     state = next(iter(asked[-1].values()))
     assert state.shape == (16,) and state[:7] == pytest.approx(seen.arrays["q"][:7], abs=1e-6)
     assert state[8:15] == pytest.approx(seen.arrays["q"][7:], abs=1e-6) and state[7] == state[15] == 0.0
+
+
+@pytest.mark.parametrize("late_s", [0.0, 0.3, 0.6])
+def test_an_answer_for_two_that_comes_late_is_followed_as_one_for_one_robot(late_s: float) -> None:
+    """What of its first actions is past by then is made up by those that follow: of 50 at 50 Hz, 25 are executed."""
+    given = made(execute=25)
+    given["timing"] |= {"rate_hz": 50.0, "starts": "capture"}
+    policy = loaded(given, "counting")
+    policy.load()
+    both = policy.infer(seen_by_the_pair())
+    assert both.values.shape == (50, 14) and both.gripper.shape == (50, 2) and chunk_problem(both, 14, 2, 2) is None
+    now_ns = round(late_s * SECOND)
+    alone = ActionChunk("joint_position", both.values[:, :7], both.gripper[:, 0], both.dt_s, 25, starts="capture")
+    one, two = (Play(chunk, 0, now_ns, 1, "e") for chunk in (alone, both))
+    assert two.t_ns.tolist() == one.t_ns.tolist() and len(two.t_ns) == min(25, 50 - round(late_s * 50) - 1)
+    (message,) = two.targets(now_ns, {})
+    assert np.asarray(message.arrays["values"])[0, 0] == pytest.approx(round(late_s * 50) + 1)
+
+
+def test_of_two_answers_the_shorter_one_rests_until_the_longer_is_over() -> None:
+    def answer(execute: int, at: float) -> ActionChunk:
+        return ActionChunk("joint_position", at + np.arange(4.0)[:, None], np.zeros(4), 0.1, execute)
+
+    both = Sides(pair_cell()).together([answer(1, 0.0), answer(3, 10.0)])
+    assert both.execute == 3 and both.values.tolist() == [[0.0, 10.0], [0.0, 11.0], [0.0, 12.0]]
 
 
 def test_steps_of_both_tools_count_from_where_each_is_measured_whichever_comes_first() -> None:

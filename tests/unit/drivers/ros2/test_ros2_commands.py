@@ -15,9 +15,11 @@ from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.ros2.commands import BRAKE_RAD_S2, CORRECT_PER_S, Positions, Twists, braking
 from labctl.drivers.ros2.emulator.controllers import Joints
+from labctl.drivers.ros2.emulator.robot import in_base
 from labctl.drivers.ros2.messages import Float64, Float64MultiArray, TwistStamped
-from labctl.drivers.ros2.options import Ros2Options
+from labctl.drivers.ros2.options import BASE_FRAMES, MODELS, Ros2Options
 from labctl.drivers.ros2.robot import Ros2Link
+from labctl.errors import OptionError
 
 CELL = cell_named("emulated_ros2")
 speeds = st.lists(st.floats(-3, 3), min_size=6, max_size=6).map(lambda rows: np.round(rows, 4))
@@ -59,6 +61,7 @@ class Line:
 
     def __init__(self) -> None:
         self.sent: list[list[float]] = []
+        self.frames: list[str] = []
         self.closed_after = -1
 
     def publisher(self, topic: str, kind: type) -> Line:
@@ -68,6 +71,7 @@ class Line:
         if isinstance(message, Float64MultiArray):
             self.sent.append(list(message.data))
         else:
+            self.frames.append(message.header.frame_id)
             parts = (message.twist.linear, message.twist.angular)
             self.sent.append([value for part in parts for value in (part.x, part.y, part.z)])
 
@@ -96,7 +100,7 @@ def test_a_twist_that_catches_up_stays_within_the_cells_limits(behind: float) ->
     """A joint and the tool, however far the robot is behind its setpoint."""
     line, table = Line(), CELL.robot.limits
     table = table.model_copy(update={"tool_speed_m_s": 0.5})
-    options = Ros2Options(command="twist", command_topic="/c", twist_frame="base_link")
+    options = Ros2Options(command="twist", command_topic="/c")
     commands = Twists(options, line, UR5E, limits_of(UR5E, table, None))  # type: ignore[arg-type]
     at, turn = UR5E.home, np.eye(6)
     fast = 0.9 * np.array(table.velocity_rad_s)
@@ -109,6 +113,44 @@ def test_a_twist_that_catches_up_stays_within_the_cells_limits(behind: float) ->
     assert line.sent[-1] == pytest.approx((jacobian[:, 0] * 0.01 * CORRECT_PER_S).tolist()), (
         "within them it is as it was"
     )
+
+
+@pytest.mark.parametrize("model", ["ur5e", "ur5", "ur20", "fr3"])
+def test_a_twist_moves_the_tool_the_way_that_it_is_led(model: str) -> None:
+    """As MoveIt Servo takes it: in the frame that the message names, of the description of the robot's maker."""
+    line, options = Line(), Ros2Options(model=model, command="twist", command_topic="/c")  # type: ignore[arg-type]
+    robot_model = MODELS[model]
+    each = {"velocity_rad_s": [1.5] * robot_model.dof, "acceleration_rad_s2": [5.0] * robot_model.dof}
+    limits = limits_of(robot_model, CELL.robot.limits.model_copy(update=each), None)
+    commands = Twists(options, line, robot_model, limits)  # type: ignore[arg-type]
+    q, chain, dt = robot_model.home.copy(), robot_model.chain, 0.02
+    goal, begin = q.copy(), np.array(kinematics.pose(chain, q.tolist()))[:3]
+    for _ in range(50):  # 1 s along x at 0.05 m/s
+        ahead = kinematics.jacobian(chain, goal[None, :])[0][0]
+        dq = np.linalg.lstsq(ahead, np.array([0.05, 0, 0, 0, 0, 0]), rcond=1e-3)[0]
+        goal = goal + dq * dt
+        commands.go(goal, dq, q, dq)
+        wanted = in_base(BASE_FRAMES[model], line.frames[-1], np.array(line.sent[-1]))
+        assert wanted is not None
+        q = q + np.linalg.lstsq(kinematics.jacobian(chain, q[None, :])[0][0], wanted, rcond=1e-3)[0] * dt
+    went = np.array(kinematics.pose(chain, q.tolist()))[:3] - begin
+    assert went == pytest.approx([0.05, 0.0, 0.0], abs=2e-3)
+
+
+def test_a_urs_base_link_is_turned_against_its_chain_and_refused_for_a_twist() -> None:
+    """urdf/ur_macro.xacro of Universal_Robots_ROS2_Description: base_link-base_fixed_joint, rpy = 0 0 pi."""
+    twist = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    turned = in_base("base", "base_link", twist)
+    assert turned is not None
+    assert turned.tolist() == [-1.0, -2.0, 3.0, -4.0, -5.0, 6.0]
+    assert in_base("base", "world", twist) is None and in_base("fr3_link0", "base_link", twist) is None
+    given = {"model": "ur5e", "command": "twist", "command_topic": "/c"}
+    for frame in ("base_link", "left_base_link"):
+        with pytest.raises(OptionError, match=f'twist_frame = "{frame}" is turned by half a turn'):
+            Ros2Options.read({**given, "twist_frame": frame}, "ros2")
+    assert Ros2Options.read({**given, "twist_frame": "left_base"}, "ros2").frame() == "left_base"
+    Ros2Options.read({**given, "command": "positions", "twist_frame": "base_link"}, "ros2")  # no twist is sent
+    Ros2Options.read({**given, "model": "fr3", "twist_frame": "base_link"}, "ros2")
 
 
 def test_a_robot_whose_slider_is_back_at_full_at_that_moment_is_not_slowed() -> None:

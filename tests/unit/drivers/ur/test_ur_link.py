@@ -16,7 +16,8 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.common.states import DEVICE, States
 from labctl.drivers.ur.options import UrOptions
-from labctl.drivers.ur.words import PLAYING, RUNNING
+from labctl.drivers.ur.words import IDLE, PLAYING, POWER_OFF, RUNNING
+from labctl.errors import DeviceRefused
 
 
 class Values:
@@ -120,6 +121,23 @@ def test_safety_limits_that_slow_the_robot_for_longer_than_a_corner_of_its_way_a
     bench.read()
     bench.read(500 * MILLISECOND)
     assert "slow it" not in bench.link.health().reason and np.isfinite(bench.states.drain()[1].values).all()
+
+
+@pytest.mark.parametrize("mode", [POWER_OFF, IDLE, RUNNING])
+def test_a_robot_in_recovery_mode_is_moved_by_a_person_and_neither_switched_on_nor_sent_a_program(
+    bench: Bench, mode: int
+) -> None:
+    asked: list[str] = []
+    bench.link._switches = SimpleNamespace(
+        power_on=lambda: asked.append("power on"), release_brakes=lambda: asked.append("brakes")
+    )
+    bench.values._said |= {"RobotMode": mode, "SafetyStatusBits": 1 << 3}
+    bench.read()
+    with pytest.raises(DeviceRefused, match="recovery mode: the robot is outside the limits"):
+        bench.link.recover()
+    assert asked == [] and "recovery mode" in bench.link.health().reason
+    bench.values._said |= {"RobotMode": RUNNING, "SafetyStatusBits": 1}
+    assert bench.link.recover(), "it is back inside"
 
 
 def test_a_state_is_of_one_package_though_the_next_comes_while_it_is_read(bench: Bench) -> None:
