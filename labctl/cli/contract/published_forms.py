@@ -55,10 +55,10 @@ class VerifiedPublished(Document):
 
 
 class ReportAgain(Document):
-    """`labctl report` of a published folder, which exits with 1 where `numbers` says that one is another. same: byte
-    for byte; files: those that differ; furthest: the largest relative difference of numbers that count as the same;
-    texts: where
-    words alone differ; versions: which are other ones here.
+    """`labctl report` of a published folder, which exits with 1 where `numbers` is not empty. same: byte for byte;
+    files: those that differ; furthest: the largest relative difference of numbers that count as the same; numbers:
+    what makes it another report (a number, a name, a verdict; by the same versions any file with other bytes); texts:
+    where by other versions words alone differ, or one of the two says nothing; versions: which are other ones here.
     """
 
     report: str

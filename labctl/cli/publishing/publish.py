@@ -30,11 +30,13 @@ from labctl.store.database_backend import PUBLISHED
 from labctl.store.lab_folder import JOURNAL, campaign_folder, read_text
 
 if TYPE_CHECKING:
+    from labctl.publishing.again import Again
     from labctl.publishing.check import Checked
     from labctl.publishing.leaving_out import Choice
     from labctl.store.chain_heads import Outside
 
 ARCHIVE = ".zip"
+MOST_SHOWN = 10
 EPILOG = example(
     "labctl publish first --licence CC-BY-4.0 --out published/first",
     "labctl publish first --licence CC-BY-4.0 --withhold e-2540dd8a12 --why 'a visitor is in the picture' --out p",
@@ -222,7 +224,7 @@ def outside(bound: Outside | None) -> dict[str, Json] | None:
 
 
 def report_published(named: str, out: Path, *, as_json: bool) -> int:
-    """`labctl report DIR`; 1 where a number is another one."""
+    """`labctl report DIR`; 1 where a number is another one, or by the same versions a byte."""
     from labctl.publishing.again import report_again
 
     with opened(named) as folder, progress("report", quiet=as_json) as say:
@@ -233,8 +235,17 @@ def report_published(named: str, out: Path, *, as_json: bool) -> int:
         print_json({"schema": "labctl.report_again/1", **said, **lines})
     else:
         click.echo(f"report: {again.page}")
-        click.echo(again.words)
+        say_again(again)
     return 1 if again.numbers else 0
+
+
+def say_again(again: Again) -> None:
+    """How a report made anew compares with the published one; what only reads otherwise, for people to look at."""
+    for text in again.texts[:MOST_SHOWN]:
+        click.echo(f"in other words: {text}")
+    if len(again.texts) > MOST_SHOWN:
+        click.echo(f"in other words: {len(again.texts) - MOST_SHOWN} more, all of them with --json")
+    click.echo(again.words)
 
 
 def report_two_published(named: Sequence[str], out: Path) -> Path:

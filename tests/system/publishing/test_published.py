@@ -190,4 +190,4 @@ def test_other_versions_are_named_and_the_same_numbers_are_no_fault(whole: Path,
     rewrite(folder, lambda m: m["versions"].update(numpy="1.0"))
     again = report_again(folder, tmp_path / "r")
     assert again.numbers == () and again.words.startswith("the same numbers (to 1e-13 of each), other bytes in 2 files")
-    assert "numpy 1.0 then" in again.words
+    assert "not compared: report.html; other versions here: numpy 1.0 then" in again.words
