@@ -23,7 +23,9 @@ class Withheld(TypedDict):
 
 
 class PublishedMade(Document):
-    """`labctl publish`. archive: null without one; free_texts: how many that people typed are in the journal."""
+    """`labctl publish`. archive: null without one; free_texts: how many that people typed are in the journal, and by
+    kind of entry.
+    """
 
     campaign: str
     out: str
@@ -35,6 +37,7 @@ class PublishedMade(Document):
     commitment: str
     withheld: list[Withheld]
     free_texts: int
+    free_texts_by: dict[str, int]
 
 
 class VerifiedPublished(Document):

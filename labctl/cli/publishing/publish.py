@@ -114,7 +114,8 @@ def publish(
         said |= {"files": len(manifest.files), "bytes": sum(one.size for one in manifest.files.values())}
         held = [asdict(entry) for entry in manifest.withheld]
         more = {"manifest_sha256": made.digest, "head": manifest.head, "commitment": manifest.commitment}
-        print_json({"schema": "labctl.published_made/1", **said, **more, "withheld": held, "free_texts": made.texts})
+        texts = {"free_texts": sum(made.texts.values()), "free_texts_by": dict(made.texts)}
+        print_json({"schema": "labctl.published_made/1", **said, **more, "withheld": held, **texts})
         return
     size = sum(one.size for one in manifest.files.values())
     click.echo(f"published {manifest.campaign}: {count(len(manifest.files), 'file')}, {size / 1e6:.1f} MB, in {out}")
@@ -122,10 +123,10 @@ def publish(
         click.echo(f"archive: {packed}")
     if manifest.withheld:
         click.echo(f"withheld: {count(len(manifest.withheld), 'thing')}, listed in {out / PUBLISHED}")
-    texts = count(made.texts, "text")
-    click.echo(
-        f"look at it before it leaves: {texts} that people typed, and the protocol's endpoints, are in the record"
-    )
+    texts = f"{count(sum(made.texts.values()), 'text')} that people typed"
+    if made.texts:
+        texts += f" ({', '.join(f'{kind} {number}' for kind, number in made.texts.items())})"
+    click.echo(f"look at it before it leaves: {texts}, and the protocol's endpoints, are in the record")
     click.echo(f"note elsewhere: head {manifest.head}")
     click.echo(f"note elsewhere: sha256 of {PUBLISHED} {made.digest}")
 
