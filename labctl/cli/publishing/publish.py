@@ -70,7 +70,7 @@ licence_option = click.option("--licence", required=True, metavar="SPDX|FILE", h
 @click.option("--archive", is_flag=True, help="Also as one archive beside it, DIR.zip.")
 @replicates_options
 @seed_option
-@click.option("--force", is_flag=True, help="Replace what was published at DIR before.")
+@click.option("--force", is_flag=True, help="Replace what was published at DIR, and DIR.zip, before.")
 @lab_option
 @json_option
 def publish(
@@ -98,14 +98,17 @@ def publish(
     The campaign must be unblinded. What is withheld is left out under a salted digest, never rewritten, so that the
     chain still verifies. What people typed is in the journal and goes along. docs/publishing.md has the rest.
     """
-    from labctl.publishing.archive import write_archive
+    from labctl.publishing.archive import check_place, write_archive
     from labctl.publishing.publish import Request, publish
 
     choice = _choice(episodes, withhold, why, no_pictures)
     request = Request(licence, title, creator, dataset, choice, boot, perm, seed, force=force, rerun=rerun)
+    whole = out if out.name else out.absolute()
+    packed = whole.with_name(whole.name + ARCHIVE) if archive else None
+    if packed is not None:
+        check_place(packed, force=force)
     with progress("publish", quiet=as_json) as say:
         made = publish(campaign_folder(campaign, lab), out, request, say)
-        packed = out.with_name(out.name + ARCHIVE) if archive else None
         if packed is not None:
             write_archive(out, packed)
     manifest = made.manifest
