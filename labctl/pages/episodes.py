@@ -76,7 +76,7 @@ def page_files(
     unverified: bool = False,
     sure: bool = False,
     known: Mapping[Path, Sequence[Event]] = MappingProxyType({}),
-    without: Mapping[str, str] = MappingProxyType({}),
+    without: Mapping[Path, Mapping[str, str]] = MappingProxyType({}),
     cameras: int | None = None,
     beside: Sequence[Grid] = (),
     explore: bool = False,
@@ -86,10 +86,10 @@ def page_files(
     say: Callable[[str], None] = lambda line: None,
 ) -> dict[str, bytes]:
     """The page and its videos by their names below the folder `out`. sure: who asks has verified the campaigns; known:
-    what of their journals it has read (see `Journal.events`); without: episodes whose recordings are not looked at, and
-    why; cameras: so many of each episode, of the cell's first. explore: with object and axes in columns of their own;
-    up: another page, and what it is called; views: (campaign, episode) -> address of another view of it; put: takes
-    each video as it is read, so that none is kept in memory.
+    what of their journals it has read (see `Journal.events`); without: of a folder, episodes whose recordings are not
+    looked at, and why; cameras: so many of each episode, of the cell's first. explore: with object and axes in columns
+    of their own; up: another page, and what it is called; views: (campaign, episode) -> address of another view of it;
+    put: takes each video as it is read, so that none is kept in memory.
 
     Where the videos are more than COPIED_BYTES in all the page leads to those in the campaigns' folders, unless `put`
     takes them.
@@ -100,6 +100,7 @@ def page_files(
     copies = put is not None or size <= COPIED_BYTES
     take = put or files.__setitem__
     for folder in folders:
+        unseen = without.get(folder, {})  # two labs may have an episode of one id
         with ExitStack() as opened:
             if sure:
                 campaign, broken = opened.enter_context(in_passing(folder, known.get(folder, ()))), None
@@ -116,8 +117,8 @@ def page_files(
             for number, (seen, told) in enumerate(_rows(record, one.masked, explore=explore), 1):
                 say(f"{number}/{len(record.episodes)} {seen['episode']}")
                 episode = record.episodes[str(seen["episode"])]
-                clips: list[EpisodeVideo | str] = [without[episode.id]] if episode.id in without else []
-                if episode.id not in without:
+                clips: list[EpisodeVideo | str] = [unseen[episode.id]] if episode.id in unseen else []
+                if episode.id not in unseen:
                     reels = reels_of(campaign, record, episode.id, cameras)
                     clips += _shown_videos(folder, episode, reels, take, videos, None if copies else out, one, within)
                 view = (views or {}).get((folder.name, episode.id), "")

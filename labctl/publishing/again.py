@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from labctl.errors import ReportError
+from labctl.errors import ReportError, one_line
 from labctl.plain import Json, count
 from labctl.publishing.check import reading_a_strangers, refuse_unless_it_holds
+from labctl.publishing.manifest import plain_json
 from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
 from labctl.store.linking import pair_up
@@ -22,14 +23,20 @@ from labctl.store.linking import pair_up
 CLOSE = 1e-9  # relative: what another version of a library may make of a sum
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 WORDS = ("analysed_by",)  # keys of a report's JSON whose text says what made it
+DOCUMENT = "report.json"  # the one file whose differences are looked at value by value
+# keys of a report's JSON below which labctl's own sentences stand; every other text is compared letter by letter
+SENTENCES = (
+    *("warnings", "words", "notes", "deviations", "abandoned", "unreviewed", "provisional_why", "look", "statement"),
+    *("text", "what", "stated", "provenance", "why", "rrd_command", "people", "times", "rig", "dates", "source"),
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """A report made anew. same: byte for byte; files: those that differ, or that one of the two has not; numbers:
-    where the numbers differ; texts: where only words do, or one of the two says nothing, which by the same versions is
-    a difference of numbers too; furthest: the largest relative difference of those that count as the same; versions:
-    which are other ones here.
+    """A report made anew. same: byte for byte; files: those that differ, or that one of the two has not; numbers: what
+    makes it another report: a number, a name or a verdict that differs, by the same versions any byte; texts: by other
+    versions, where a sentence has other words, or one of the two says nothing; furthest: the largest relative
+    difference of numbers that count as the same; versions: which are other ones here.
     """
 
     page: Path
@@ -51,7 +58,10 @@ class Again:
             return f"NOT the published report: {first}{more}{why}"
         furthest = f" (to {self.furthest:.1g} of each)" if self.furthest else ""
         furthest += f", {count(len(self.texts), 'text')} in other words" if self.texts else ""
-        return f"the same numbers{furthest}, other bytes in {count(len(self.files), 'file')}{why}"
+        unread = [name for name in self.files if name != DOCUMENT]
+        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
+        not_compared = f"; not compared: {', '.join(unread[:3])}{more}" if unread else ""
+        return f"the same numbers{furthest}, other bytes in {count(len(self.files), 'file')}{not_compared}{why}"
 
 
 def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda line: None) -> Again:
@@ -100,50 +110,120 @@ def held_against(folder: Path, files: Collection[str], made_with: Mapping[str, s
         for name in listed | made
         if name not in listed or name not in made or (there / name).read_bytes() != (published / name).read_bytes()
     )
-    lines, texts, furthest = list[str](), list[str](), 0.0
-    if "report.json" in differ:
-        old, new = (_read(place / "report.json") for place in (published, there))
-        if old is None:
-            lines.append("report.json: the published one is missing or cannot be read")
-        for where, one, two in _apart(old, new, "") if old is not None else ():
-            if isinstance(one, float | int) and isinstance(two, float | int) and math.isclose(one, two, rel_tol=CLOSE):
-                furthest = max(furthest, abs(one - two) / max(abs(one), abs(two)))
-            elif where.rpartition(".")[2] not in WORDS:
-                into = texts if _in_words(one, two) else lines
-                into.append(f"{where}: published {_short(one)}, here {_short(two)}")
-    changed = differences(made_with, versions())
+    changed = [one_line(line) for line in differences(made_with, versions())]
+    lines, texts, furthest = _values(published, there, made_with) if DOCUMENT in differ else ([], [], 0.0)
     if not changed:
         lines, texts = lines + texts, []
+        by_value = bool(lines)
+        said = f"the same numbers to {furthest:.1g} of each" if furthest else "the same values"
+        for name in differ:
+            if name != DOCUMENT:
+                alone = "not in the published one" if name not in listed else "in the published one alone"
+                lines.append(f"{name}: {'other bytes' if name in listed and name in made else alone}")
+            elif not by_value:
+                lines.append(f"{name}: other bytes, {said}")
     return Again(page, not differ, tuple(differ), tuple(lines), tuple(texts), furthest, tuple(changed))
 
 
-def _in_words(one: Json, two: Json) -> bool:
-    """Whether two values differ in words alone: texts with the same numbers in them, or something that one has not."""
-    if isinstance(one, str) and isinstance(two, str):
-        return sorted(NUMBER.findall(one)) == sorted(NUMBER.findall(two))
-    return one is None or two is None
+def _values(published: Path, there: Path, made_with: Mapping[str, str]) -> tuple[list[str], list[str], float]:
+    """Of two reports' documents: what makes them different ones, where words alone differ, how far numbers do that
+    count as the same.
+    """
+    old, new = (_read(place / DOCUMENT) for place in (published, there))
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return [f"{DOCUMENT}: the published one is missing or cannot be read"], [], 0.0
+    names, other_code = set(_names(new)) | {"result"}, made_with.get("code") != versions()["code"]
+    lines, texts, furthest = list[str](), list[str](), 0.0
+    for one in _apart(old, new, ""):
+        apart = _relative(one.published, one.here)
+        if apart is not None and apart <= CLOSE:
+            furthest = max(furthest, apart)
+        elif one.key not in WORDS:
+            in_words = (other_code and one.key not in names) if one.lacking else _in_words(one)
+            into = texts if in_words else lines
+            first = _first_apart(one.published, one.here)
+            said = f"published {_short(one.published, first)}, here {_short(one.here, first)}"
+            into.append(one_line(f"{one.where}: {said}"))
+    return lines, texts, furthest
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where two documents differ, and under which key. told: below a key of `SENTENCES`; lacking: one has no such
+    key.
+    """
+
+    where: str
+    key: str
+    published: Json
+    here: Json
+    told: bool
+    lacking: bool = False
+
+
+def _relative(one: Json, two: Json) -> float | None:
+    """The relative difference of two numbers, None of anything else."""
+    if not isinstance(one, float | int) or not isinstance(two, float | int) or bool in (type(one), type(two)):
+        return None
+    try:
+        return abs(one - two) / max(abs(one), abs(two))
+    except (OverflowError, ZeroDivisionError):  # a whole number beyond every float; and 0 is -0.0
+        return math.inf if one != two else 0.0
+
+
+def _in_words(place: _Place) -> bool:
+    """Whether what differs is the wording of a sentence with the same numbers in it. A name is none."""
+    pair = (place.published, place.here)
+    texts = [text for text in pair if isinstance(text, str) and " " in text]
+    return place.told and len(texts) == 2 and len({tuple(sorted(NUMBER.findall(text))) for text in texts}) == 1
+
+
+def _names(document: Json) -> Iterator[str]:
+    """Arms and objects that a report's document names."""
+    if isinstance(document, Mapping):
+        for key, value in document.items():
+            if key in ("arm", "object") and isinstance(value, str):
+                yield value
+            else:
+                yield from _names(value)
+    elif isinstance(document, list):
+        for value in document:
+            yield from _names(value)
 
 
 def _read(path: Path) -> Json:
-    """A document; None for one that is missing or that nobody can read."""
+    """A document; None for one that is missing, that nobody can read, or that two readers can read as two."""
     try:
-        return json.loads(path.read_text("utf-8"))
+        return plain_json(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
 
 
-def _apart(one: Json, two: Json, where: str) -> Iterator[tuple[str, Json, Json]]:
+def _apart(one: Json, two: Json, where: str, key: str = "", told: bool = False) -> Iterator[_Place]:
     """Every place in which two documents differ."""
     if isinstance(one, Mapping) and isinstance(two, Mapping):
-        for key in sorted({*one, *two}):
-            yield from _apart(one.get(key), two.get(key), f"{where}.{key}".lstrip("."))
+        for name in sorted({*one, *two}):
+            below, its = f"{where}.{name}".lstrip("."), told or name in SENTENCES
+            if name in one and name in two:
+                yield from _apart(one[name], two[name], below, name, its)
+            else:
+                yield _Place(below, name, one.get(name), two.get(name), its, lacking=True)
     elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
         for number, pair in enumerate(zip(one, two, strict=True)):
-            yield from _apart(*pair, f"{where}[{number}]")
+            yield from _apart(*pair, f"{where}[{number}]", key, told)
     elif one != two or isinstance(one, bool) != isinstance(two, bool):
-        yield where, one, two
+        yield _Place(where, key, one, two, told)
 
 
-def _short(value: Json) -> str:
+def _first_apart(one: Json, two: Json) -> int:
+    """Where two texts begin to differ; 0 of anything else."""
+    if not isinstance(one, str) or not isinstance(two, str):
+        return 0
+    return next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
+
+
+def _short(value: Json, first: int) -> str:
+    if isinstance(value, str) and len(value) > 55 and first > 20:
+        value = f"…{value[first - 20 :]}"
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) < 60 else f"{text[:57]}…"

@@ -15,15 +15,36 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from labctl.errors import BrokenRecord, StorageError
+from labctl.errors import BrokenRecord, InputError, StorageError
 from labctl.plain import count
 from labctl.publishing.guard import MOST_FILES, check_path
 from labctl.store.atomic_files import file_errors, file_in_one_step
+from labctl.store.database_backend import PUBLISHED
 
 ENDING = ".zip"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 RATIO, ROOM = 200, 1 << 20  # unpacked bytes for each packed one, and so many besides
 PIECE = 1 << 20
+
+
+def check_place(path: Path, *, force: bool) -> None:
+    """Raises InputError where an archive may not be written: something is there, and is no archive of a publication, or
+    is one and nobody said that it may be replaced.
+    """
+    if not path.exists() and not path.is_symlink():
+        return
+    if path.is_symlink() or not path.is_file() or not _is_published(path):
+        raise InputError(f"--archive: {path} is there and is nothing that labctl published; choose another --out")
+    if not force:
+        raise InputError(f"--archive: {path} is there already; choose another --out, or replace it with --force")
+
+
+def _is_published(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return PUBLISHED in packed.namelist()
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError):
+        return False
 
 
 def write_archive(folder: Path, path: Path) -> None:

@@ -7,7 +7,7 @@ from one more than the arms that are resolved to be faster, to as many as are no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
@@ -21,7 +21,7 @@ Key = tuple[str, str]  # campaign, arm
 @dataclass(frozen=True, slots=True)
 class Place:
     """An arm on a board. ratio: its restricted mean time an item over the reference's, in its own campaign, with
-    interval; below 1 is faster. first, last: the places it may have. also: later campaigns it ran in as an anchor.
+    interval; below 1 is faster. first, last: the places it may have. also: the other campaigns it ran in.
     """
 
     arm: str
@@ -70,8 +70,7 @@ def boards_of(campaigns: Sequence[Shown]) -> Boards:
         if len(group) == 1:
             found.apart[group[0].name] = why.get(group[0].name, "linked to no other campaign of this site")
             continue
-        inside = [join for join in joins if join.later in group]
-        found.boards.append(_board(group, inside, found))
+        _add_boards(group, [join for join in joins if join.later in group], found)
     return found
 
 
@@ -116,31 +115,50 @@ def _groups(campaigns: Sequence[Shown], joins: Sequence[_Join]) -> list[list[Sho
     return groups
 
 
-def _board(group: Sequence[Shown], joins: Sequence[_Join], found: Boards) -> Board:
-    anchors = set.intersection(*(set(join.anchors) for join in joins))
-    people = {arm for one in group for arm in one.people}
-    reference = min(anchors, key=lambda arm: (arm not in people, arm), default=None)
-    members = list(group)
-    if reference is None:
-        first = joins[0]
-        reference = min(first.anchors)
-        members = [first.earlier, first.later]
-        for one in group:
-            if one not in members:
-                found.apart[one.name] = f"no anchor that it shares is {reference}, against which the others are held"
-    inside = [join for join in joins if join.later in members and join.earlier in members]
-    anchored = {(join.later.name, arm): join.earlier.name for join in inside for arm in join.anchors}
-    keys = [(one.name, arm["arm"]) for one in members for arm in one.result["arms"]]
-    keys = [key for key in keys if key not in anchored]
-    faster, notes = _resolved(members, inside, anchored)
+def _add_boards(group: Sequence[Shown], joins: Sequence[_Join], found: Boards) -> None:
+    """The boards of campaigns that joins lead between: one of as many as one anchor holds together, then of those left;
+    a campaign that is left alone stands apart.
+    """
+    held: dict[str, str] = {}
+    left = list(group)
+    while inside := [join for join in joins if join.earlier in left and join.later in left]:
+        reference, members = _largest(left, inside)
+        among = [join for join in inside if join.earlier in members and join.later in members]
+        found.boards.append(_board(members, reference, among))
+        held |= {one.name: reference for one in members}
+        left = [one for one in left if one not in members]
+    for one in left:
+        through = [
+            f"{other.name} through {', '.join(join.anchors)}, whose arms are held against {held[other.name]}"
+            for join in joins
+            for other, this in ((join.earlier, join.later), (join.later, join.earlier))
+            if this is one
+        ]
+        found.apart[one.name] = f"it is linked to {'; and to '.join(through)}"
+
+
+def _largest(campaigns: Sequence[Shown], joins: Sequence[_Join]) -> tuple[str, list[Shown]]:
+    """The anchor that holds most campaigns together, of like ones a person's arm, and those campaigns."""
+    people = {arm for one in campaigns for arm in one.people}
+    choices: list[tuple[str, list[Shown]]] = []
+    for arm in sorted({arm for join in joins for arm in join.anchors}, key=lambda arm: (arm not in people, arm)):
+        groups = _groups(campaigns, [join for join in joins if arm in join.anchors])
+        choices.append((arm, max(groups, key=len)))
+    return max(choices, key=lambda choice: len(choice[1]))
+
+
+def _board(members: Sequence[Shown], reference: str, joins: Sequence[_Join]) -> Board:
     by_name = {one.name: one for one in members}
-    places = []
+    same = _same_arms(members, joins)
+    keys = list(dict.fromkeys(same.values()))
+    faster, notes = _resolved(members, joins, same)
+    places: list[Place] = []
     for name, arm in keys:
         own = next(one for one in by_name[name].result["arms"] if one["arm"] == arm)
         ratio, interval = (1.0, None) if arm == reference else _ratio(by_name[name], arm, reference)
         ahead = sum((other, (name, arm)) in faster for other in keys)
         behind = sum(((name, arm), other) in faster for other in keys)
-        also = tuple(later for (later, which), first in anchored.items() if which == arm and first == name)
+        also = tuple(of for (of, which), first in same.items() if first == (name, arm) and (of, which) != first)
         place = Place(
             arm, name, own["episodes"], ratio, interval, 1 + ahead, len(keys) - behind, also, arm == reference
         )
@@ -148,6 +166,19 @@ def _board(group: Sequence[Shown], joins: Sequence[_Join], found: Boards) -> Boa
     places.sort(key=lambda one: (one.ratio is None, one.ratio, one.arm))
     names = tuple(one.name for one in members)
     return Board(names, reference, members[0].manifest.kind, tuple(places), tuple(dict.fromkeys(notes)))
+
+
+def _same_arms(members: Sequence[Shown], joins: Sequence[_Join]) -> dict[Key, Key]:
+    """Every arm of these campaigns -> the arm that it is: an anchor is one arm in all campaigns that joins lead to
+    through it, and goes by the first of them that ran it.
+    """
+    ran = {(one.name, arm["arm"]): None for one in members for arm in one.result["arms"]}
+    first: dict[Key, Key] = {}
+    for arm in dict.fromkeys(arm for _, arm in ran):
+        for group in _groups(members, [join for join in joins if arm in join.anchors]):
+            keys = [(one.name, arm) for one in group if (one.name, arm) in ran]
+            first |= {key: keys[0] for key in keys}
+    return {key: first[key] for key in ran}
 
 
 def _ratio(one: Shown, arm: str, reference: str) -> tuple[float | None, tuple[float, float] | None]:
@@ -165,30 +196,29 @@ def _ratio(one: Shown, arm: str, reference: str) -> tuple[float | None, tuple[fl
 
 
 def _resolved(
-    members: Sequence[Shown], joins: Sequence[_Join], anchored: dict[Key, str]
+    members: Sequence[Shown], joins: Sequence[_Join], same: Mapping[Key, Key]
 ) -> tuple[set[tuple[Key, Key]], list[str]]:
-    """(faster, slower) of every pair that is resolved, and what is to be said of the comparisons. An anchor counts as
-    the arm of the campaign that it ran in first.
+    """(faster, slower) of every pair that is resolved, and what is to be said of the comparisons. same: as
+    `_same_arms` has it. Of verdicts that go round in a circle none counts.
     """
-
-    def key(name: str, arm: str) -> Key:
-        while (name, arm) in anchored:
-            name = anchored[name, arm]
-        return name, arm
-
-    faster: set[tuple[Key, Key]] = set()
+    faster: dict[tuple[Key, Key], list[str]] = {}
     notes: list[str] = []
+
+    def say(quick: Key, slow: Key, where: str) -> None:
+        if quick in same and slow in same and same[quick] != same[slow]:
+            faster.setdefault((same[quick], same[slow]), []).append(where)
+
     for one in members:
         for pair in one.result["pairs"]:
             ratio = pair["log_rmst_ratio"]
             if pair.get("leads") is None or not ratio:
                 continue
             quick, slow = (pair["a"], pair["b"]) if ratio < 0 else (pair["b"], pair["a"])
-            faster.add((key(one.name, quick), key(one.name, slow)))
+            say((one.name, quick), (one.name, slow), one.name)
     for join in joins:
         one, two = (CampaignTable(of.name, of.rows, of.manifest.kind) for of in (join.earlier, join.later))
-        same = f"counts as the same in {one.name} and {two.name} on its opener's word"
-        notes += [f"{arm} {same}" for arm in join.changed]
+        alike = f"counts as the same in {one.name} and {two.name} on its opener's word"
+        notes += [f"{arm} {alike}" for arm in join.changed]
         between = f"{one.name} and {two.name}"
         if join.later.tau_s is None:
             notes.append(f"{between}: the protocol names no horizon (tau_s); their arms are not compared")
@@ -204,6 +234,30 @@ def _resolved(
         for pair in linked["pairs"]:
             if pair["verdict"] == OPEN:
                 continue
-            a, b = key(join.earlier.name, pair["a"]), key(join.later.name, pair["b"])
-            faster.add((a, b) if pair["ratio"] < 1 else (b, a))
-    return faster, notes
+            a, b = (join.earlier.name, pair["a"]), (join.later.name, pair["b"])
+            say(*((a, b) if pair["ratio"] < 1 else (b, a)), between)
+    for circle in _circles(faster):
+        said = [f"{quick[1]} before {slow[1]} by {', '.join(faster.pop((quick, slow)))}" for quick, slow in circle]
+        notes.append(f"verdicts go round in a circle, and none of them counts for a place: {'; '.join(said)}")
+    return set(faster), notes
+
+
+def _circles(faster: Collection[tuple[Key, Key]]) -> list[list[tuple[Key, Key]]]:
+    """Pairs from whose slower arm other pairs lead back to the faster, those of one circle together."""
+    after: dict[Key, set[Key]] = {}
+    for quick, slow in faster:
+        after.setdefault(quick, set()).add(slow)
+    reached: dict[Key, frozenset[Key]] = {}
+    for start in after:
+        seen, left = set[Key](), [start]
+        while left:
+            new = after.get(left.pop(), set()) - seen
+            seen |= new
+            left += new
+        reached[start] = frozenset(seen)
+    circles: dict[frozenset[Key], list[tuple[Key, Key]]] = {}
+    for quick, slow in faster:
+        if quick in reached.get(slow, ()):
+            around = frozenset(arm for arm in reached[quick] if quick in reached.get(arm, ()))
+            circles.setdefault(around, []).append((quick, slow))
+    return list(circles.values())

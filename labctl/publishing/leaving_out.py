@@ -151,14 +151,6 @@ def _salts(folder: Path, keys: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def free_texts(events: Sequence[Event]) -> int:
-    """How many texts that people typed are in the journal: notes, reasons, tags of their own."""
-    typed = ("note", "notes", "reason", "why", "text", "comment")
-    return sum(
-        1 for event in events for key in typed if isinstance(event.body.get(key), str) and " " in event.body[key]
-    )
-
-
 def sealed_episodes(events: Sequence[Event]) -> list[str]:
     """Episodes whose recordings were sealed, in that order. What was never sealed binds nothing."""
     return [event.episode for event in events if event.kind == Kind.RECORDING_SEALED and event.episode]

@@ -7,7 +7,7 @@ folder that looks whole and is not: the manifest is written last, and the folder
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import InputError, StateError
 from labctl.publishing.cards import write_cards
 from labctl.publishing.drawing import RECORDINGS, draw
-from labctl.publishing.leaving_out import Choice, free_texts, left_out, sealed_episodes
+from labctl.publishing.leaving_out import Choice, left_out, sealed_episodes
 from labctl.publishing.licences import licence_of
 from labctl.publishing.manifest import (
     MOST_DRAWS,
@@ -32,6 +32,7 @@ from labctl.publishing.manifest import (
 )
 from labctl.publishing.record_copy import copy_record
 from labctl.publishing.tables import write_tables
+from labctl.publishing.typed_texts import free_texts
 from labctl.publishing.versions import versions
 from labctl.reporting.campaign_report import report_campaign
 from labctl.reporting.cells.report import EARLY, scored_too_early
@@ -73,14 +74,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """A published folder. digest: sha256 hex of its manifest, to be noted elsewhere; texts: free texts by people in its
-    journal, which cannot be withheld.
+    """A published folder. digest: sha256 hex of its manifest, to be noted elsewhere; texts: kind of entry -> how many
+    texts people typed into entries of it, which cannot be withheld.
     """
 
     folder: Path
     manifest: Manifest
     digest: str
-    texts: int
+    texts: Mapping[str, int]
 
 
 def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None] = lambda line: None) -> Made:

@@ -88,14 +88,13 @@ def make_site(
         if rerun:
             views = write_views(campaigns, building, title, rerun, lambda line: say(f"{together + 1}/{steps} {line}"))
         say(f"{steps}/{steps} pages are written")
-        without = {episode: why for one in campaigns for episode, why in one.unseen.items()}
         pages = page_files(
             [one.folder for one in campaigns],
             RUNS,
             VIDEOS,
             building,
             sure=True,
-            without=without,
+            without={one.folder: one.unseen for one in campaigns},
             cameras=1,
             explore=True,
             up=(INDEX, title),

@@ -126,7 +126,7 @@ def report_campaign(
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
         of = [*([pairing.earlier] if pairing else []), folder]
-        without = {**unseen, **published.earlier_unseen}
+        without = {folder: unseen} | ({pairing.earlier: published.earlier_unseen} if pairing else {})
         page = partial(page_of, of, published.read_at or out, lab.get("linked"), without)
         tasks = by_episodes(record.state.opened)
         if tasks:  # whose figures are drawn here

@@ -22,7 +22,7 @@ def page_of(
     folders: Sequence[Path],
     out: Path,
     linked: LinkedPairs | None = None,
-    without: Mapping[str, str] = MappingProxyType({}),
+    without: Mapping[Path, Mapping[str, str]] = MappingProxyType({}),
     known: Mapping[Path, Sequence[Event]] = MappingProxyType({}),
 ) -> dict[str, bytes]:
     """The page of verified campaigns' episodes and their videos, by their names in the report's folder `out`: of one,

@@ -23,7 +23,9 @@ class Withheld(TypedDict):
 
 
 class PublishedMade(Document):
-    """`labctl publish`. archive: null without one; free_texts: how many that people typed are in the journal."""
+    """`labctl publish`. archive: null without one; free_texts: how many that people typed are in the journal, and by
+    kind of entry.
+    """
 
     campaign: str
     out: str
@@ -35,6 +37,7 @@ class PublishedMade(Document):
     commitment: str
     withheld: list[Withheld]
     free_texts: int
+    free_texts_by: dict[str, int]
 
 
 class VerifiedPublished(Document):
@@ -55,10 +58,10 @@ class VerifiedPublished(Document):
 
 
 class ReportAgain(Document):
-    """`labctl report` of a published folder, which exits with 1 where `numbers` says that one is another. same: byte
-    for byte; files: those that differ; furthest: the largest relative difference of numbers that count as the same;
-    texts: where
-    words alone differ; versions: which are other ones here.
+    """`labctl report` of a published folder, which exits with 1 where `numbers` is not empty. same: byte for byte;
+    files: those that differ; furthest: the largest relative difference of numbers that count as the same; numbers:
+    what makes it another report (a number, a name, a verdict; by the same versions any file with other bytes); texts:
+    where by other versions words alone differ, or one of the two says nothing; versions: which are other ones here.
     """
 
     report: str

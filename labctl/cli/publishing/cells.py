@@ -24,7 +24,7 @@ from labctl.cli.options import (
     replicates_options,
     seed_option,
 )
-from labctl.cli.publishing.publish import checked_json, licence_option, opened, say_checked
+from labctl.cli.publishing.publish import checked_json, licence_option, opened, say_again, say_checked
 from labctl.errors import InputError
 from labctl.plain import Json, count
 from labctl.store.database_backend import PUBLISHED
@@ -123,7 +123,10 @@ def report_cells_published(named: Sequence[str], out: Path, *, as_json: bool) ->
             click.echo(f"missing: {line}")
         for line in made.notes:
             click.echo(f"note: {line}")
-        click.echo(made.why if again is None else again.words)
+        if again is None:
+            click.echo(made.why)
+        else:
+            say_again(again)
     return 1 if again is not None and again.numbers else 0
 
 

@@ -30,11 +30,13 @@ from labctl.store.database_backend import PUBLISHED
 from labctl.store.lab_folder import JOURNAL, campaign_folder, read_text
 
 if TYPE_CHECKING:
+    from labctl.publishing.again import Again
     from labctl.publishing.check import Checked
     from labctl.publishing.leaving_out import Choice
     from labctl.store.chain_heads import Outside
 
 ARCHIVE = ".zip"
+MOST_SHOWN = 10
 EPILOG = example(
     "labctl publish first --licence CC-BY-4.0 --out published/first",
     "labctl publish first --licence CC-BY-4.0 --withhold e-2540dd8a12 --why 'a visitor is in the picture' --out p",
@@ -68,7 +70,7 @@ licence_option = click.option("--licence", required=True, metavar="SPDX|FILE", h
 @click.option("--archive", is_flag=True, help="Also as one archive beside it, DIR.zip.")
 @replicates_options
 @seed_option
-@click.option("--force", is_flag=True, help="Replace what was published at DIR before.")
+@click.option("--force", is_flag=True, help="Replace what was published at DIR, and DIR.zip, before.")
 @lab_option
 @json_option
 def publish(
@@ -96,14 +98,17 @@ def publish(
     The campaign must be unblinded. What is withheld is left out under a salted digest, never rewritten, so that the
     chain still verifies. What people typed is in the journal and goes along. docs/publishing.md has the rest.
     """
-    from labctl.publishing.archive import write_archive
+    from labctl.publishing.archive import check_place, write_archive
     from labctl.publishing.publish import Request, publish
 
     choice = _choice(episodes, withhold, why, no_pictures)
     request = Request(licence, title, creator, dataset, choice, boot, perm, seed, force=force, rerun=rerun)
+    whole = out if out.name else out.absolute()
+    packed = whole.with_name(whole.name + ARCHIVE) if archive else None
+    if packed is not None:
+        check_place(packed, force=force)
     with progress("publish", quiet=as_json) as say:
         made = publish(campaign_folder(campaign, lab), out, request, say)
-        packed = out.with_name(out.name + ARCHIVE) if archive else None
         if packed is not None:
             write_archive(out, packed)
     manifest = made.manifest
@@ -112,7 +117,8 @@ def publish(
         said |= {"files": len(manifest.files), "bytes": sum(one.size for one in manifest.files.values())}
         held = [asdict(entry) for entry in manifest.withheld]
         more = {"manifest_sha256": made.digest, "head": manifest.head, "commitment": manifest.commitment}
-        print_json({"schema": "labctl.published_made/1", **said, **more, "withheld": held, "free_texts": made.texts})
+        texts = {"free_texts": sum(made.texts.values()), "free_texts_by": dict(made.texts)}
+        print_json({"schema": "labctl.published_made/1", **said, **more, "withheld": held, **texts})
         return
     size = sum(one.size for one in manifest.files.values())
     click.echo(f"published {manifest.campaign}: {count(len(manifest.files), 'file')}, {size / 1e6:.1f} MB, in {out}")
@@ -120,10 +126,10 @@ def publish(
         click.echo(f"archive: {packed}")
     if manifest.withheld:
         click.echo(f"withheld: {count(len(manifest.withheld), 'thing')}, listed in {out / PUBLISHED}")
-    texts = count(made.texts, "text")
-    click.echo(
-        f"look at it before it leaves: {texts} that people typed, and the protocol's endpoints, are in the record"
-    )
+    texts = f"{count(sum(made.texts.values()), 'text')} that people typed"
+    if made.texts:
+        texts += f" ({', '.join(f'{kind} {number}' for kind, number in made.texts.items())})"
+    click.echo(f"look at it before it leaves: {texts}, and the protocol's endpoints, are in the record")
     click.echo(f"note elsewhere: head {manifest.head}")
     click.echo(f"note elsewhere: sha256 of {PUBLISHED} {made.digest}")
 
@@ -222,7 +228,7 @@ def outside(bound: Outside | None) -> dict[str, Json] | None:
 
 
 def report_published(named: str, out: Path, *, as_json: bool) -> int:
-    """`labctl report DIR`; 1 where a number is another one."""
+    """`labctl report DIR`; 1 where a number is another one, or by the same versions a byte."""
     from labctl.publishing.again import report_again
 
     with opened(named) as folder, progress("report", quiet=as_json) as say:
@@ -233,8 +239,17 @@ def report_published(named: str, out: Path, *, as_json: bool) -> int:
         print_json({"schema": "labctl.report_again/1", **said, **lines})
     else:
         click.echo(f"report: {again.page}")
-        click.echo(again.words)
+        say_again(again)
     return 1 if again.numbers else 0
+
+
+def say_again(again: Again) -> None:
+    """How a report made anew compares with the published one; what only reads otherwise, for people to look at."""
+    for text in again.texts[:MOST_SHOWN]:
+        click.echo(f"in other words: {text}")
+    if len(again.texts) > MOST_SHOWN:
+        click.echo(f"in other words: {len(again.texts) - MOST_SHOWN} more, all of them with --json")
+    click.echo(again.words)
 
 
 def report_two_published(named: Sequence[str], out: Path) -> Path:

@@ -99,7 +99,7 @@ def report_cells(
     lab["clips"] = _clips(parts)
     cut = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
     lab["episodes"], lab["episodes_page"] = _episodes(parts, out), PAGE
-    without = {episode: why for part in parts for episode, why in _unseen(part).items()}
+    without = {part.folder: _unseen(part) for part in parts}
     made = [row for part in parts for row in own_people(part.made, part.joint)]
     ways, factors = ways_of(records, made), analysis.random_factors
     spared = any(record.spares(episode) for record in records for _, episode in record.scored)

@@ -105,6 +105,28 @@ def test_a_publication_takes_no_place_of_anything_else(whole: Path, tmp_path: Pa
         publish(campaign, whole, request())
 
 
+def test_an_archive_takes_the_place_of_nothing_else(
+    recordings: Recordings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign, out = recordings.of(sealed_small), tmp_path / "p"
+    beside = tmp_path / "p.zip"
+    words = ["publish", str(campaign), "--licence", "CC0-1.0", "--out", str(out), "--archive", "--boot", "9"]
+    beside.write_bytes(b"my own other data")
+    for more in ([], ["--force"]):
+        assert call([*words, *more]) == 2
+        assert "p.zip is there and is nothing that labctl published" in capsys.readouterr().err
+        assert beside.read_bytes() == b"my own other data" and not out.exists(), "it is refused before work begins"
+    beside.unlink()
+    beside.symlink_to(tmp_path / "elsewhere")
+    assert call([*words, "--force"]) == 2 and not (tmp_path / "elsewhere").exists()
+    beside.unlink()
+    assert call(words) == 0
+    before = beside.read_bytes()
+    shutil.rmtree(out)
+    assert call(words) == 2 and "replace it with --force" in capsys.readouterr().err
+    assert call([*words, "--force"]) == 0 and beside.read_bytes() == before
+
+
 STEPS = {
     "the record is copied": "labctl.publishing.publish.write_tables",
     "the tables are written": "labctl.publishing.publish.made_report",
@@ -190,4 +212,4 @@ def test_other_versions_are_named_and_the_same_numbers_are_no_fault(whole: Path,
     rewrite(folder, lambda m: m["versions"].update(numpy="1.0"))
     again = report_again(folder, tmp_path / "r")
     assert again.numbers == () and again.words.startswith("the same numbers (to 1e-13 of each), other bytes in 2 files")
-    assert "numpy 1.0 then" in again.words
+    assert "not compared: report.html; other versions here: numpy 1.0 then" in again.words

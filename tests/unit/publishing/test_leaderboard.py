@@ -6,20 +6,46 @@ from typing import Any, cast
 
 import pytest
 
-from labctl.publishing.leaderboard import boards_of
+from labctl.publishing.leaderboard import Boards, boards_of
 from labctl.publishing.shown import Shown
 from labctl.store.linking import Linked
 
 
 class Campaign:
-    """What a board asks of a campaign that is shown; no pair of arms was compared in it."""
+    """What a board asks of a campaign that is shown. leads: pairs that its report resolves, the faster first."""
 
     of_items, tau_s, rows = True, None, ()
 
-    def __init__(self, name: str, arms: list[str], people: set[str], links: list[Linked]) -> None:
+    def __init__(
+        self,
+        name: str,
+        arms: list[str],
+        people: set[str],
+        links: list[Linked],
+        leads: list[tuple[str, str]] | None = None,
+    ) -> None:
         self.name, self.people, self.links, self.hashes = name, frozenset(people), links, frozenset({f"head of {name}"})
         self.manifest = type("Manifest", (), {"kind": "sim"})()
-        self.result: Any = {"arms": [{"arm": arm, "episodes": 4} for arm in arms], "pairs": []}
+        pairs = [
+            {"a": a, "b": b, "leads": a, "log_rmst_ratio": -0.5, "log_rmst_ratio_ci": None} for a, b in leads or ()
+        ]
+        self.result: Any = {"arms": [{"arm": arm, "episodes": 4} for arm in arms], "pairs": pairs}
+
+
+def link(to: str, *anchors: str) -> Linked:
+    return Linked(to, f"head of {to}", anchors)
+
+
+def boards(*campaigns: Campaign) -> Boards:
+    return boards_of(cast("list[Shown]", campaigns))
+
+
+def ranges(found: Boards) -> list[dict[str, tuple[int, int]]]:
+    """Of each board each arm's places; an arm stands on a board once."""
+    for board in found.boards:
+        assert len({place.arm for place in board.places}) == len(board.places), "an arm has one place"
+        assert sum(place.reference for place in board.places) == 1
+    return [{place.arm: (place.first, place.last) for place in board.places} for board in found.boards]
 
 
 @pytest.mark.parametrize(("people", "reference"), [({"operator"}, "operator"), (set(), "a-policy")])
@@ -36,3 +62,53 @@ def test_a_campaign_that_is_linked_through_no_arm_stands_apart() -> None:
     two = Campaign("two", ["b-policy"], set(), [Linked("one", "head of one", ())])
     found = boards_of(cast("list[Shown]", [one, two]))
     assert not found.boards and found.apart["two"] == "it was linked to one through no arm"
+
+
+def test_verdicts_that_contradict_one_another_place_nobody_and_are_said() -> None:
+    one = Campaign("one", ["x", "y", "z"], set(), [], leads=[("x", "y"), ("y", "z"), ("x", "z")])
+    two = Campaign("two", ["x", "y"], set(), [link("one", "x", "y")], leads=[("y", "x")])
+    found = boards(one, two)
+    assert ranges(found) == [{"x": (1, 2), "y": (1, 2), "z": (3, 3)}]
+    assert "none of them counts for a place: x before y by one; y before x by two" in found.boards[0].notes[-1]
+
+
+def test_verdicts_in_a_circle_over_three_campaigns_place_nobody() -> None:
+    one = Campaign("one", ["x", "y", "z"], set(), [], leads=[("x", "y")])
+    two = Campaign("two", ["x", "y", "z"], set(), [link("one", "x", "y", "z")], leads=[("y", "z")])
+    three = Campaign(
+        "three", ["x", "y", "z", "last"], set(), [link("two", "x", "y", "z")], leads=[("z", "x"), ("x", "last")]
+    )
+    assert ranges(boards(one, two, three)) == [{"x": (1, 3), "y": (1, 4), "z": (1, 4), "last": (2, 4)}]
+
+
+def test_an_arm_of_two_earlier_campaigns_that_one_is_linked_to_has_one_place() -> None:
+    one, two = Campaign("one", ["x", "p"], set(), []), Campaign("two", ["x", "q"], set(), [])
+    both = Campaign("both", ["x", "r"], set(), [link("one", "x"), link("two", "x")], leads=[("x", "r")])
+    found = boards(one, two, both)
+    assert ranges(found) == [{"x": (1, 3), "p": (1, 4), "q": (1, 4), "r": (2, 4)}]
+    (x,) = (place for place in found.boards[0].places if place.arm == "x")
+    assert (x.campaign, x.also) == ("one", ("two", "both"))
+
+
+def test_every_campaign_that_an_anchor_leads_to_is_on_its_board_and_the_others_reason_is_true() -> None:
+    one, two = Campaign("one", ["x", "p"], set(), []), Campaign("two", ["x", "q"], set(), [link("one", "x")])
+    three = Campaign("three", ["x", "y"], set(), [link("two", "x")])
+    four = Campaign("four", ["y", "z"], set(), [link("three", "y")])
+    found = boards(one, two, three, four)
+    assert [board.campaigns for board in found.boards] == [("one", "two", "three")]
+    assert found.apart == {"four": "it is linked to three through y, whose arms are held against x"}
+
+
+def test_campaigns_that_the_first_anchor_does_not_reach_have_a_board_of_their_own() -> None:
+    one, two = Campaign("one", ["x", "y"], set(), []), Campaign("two", ["x", "y", "z"], set(), [link("one", "x")])
+    three = Campaign("three", ["z", "w"], set(), [link("two", "z")])
+    four = Campaign("four", ["w", "v"], set(), [link("three", "w")])
+    found = boards(one, two, three, four)
+    assert {board.campaigns: board.reference for board in found.boards} == {("one", "two"): "x", ("three", "four"): "w"}
+    assert not found.apart
+
+
+def test_an_arm_that_one_campaign_between_never_ran_has_one_place() -> None:
+    one, two = Campaign("one", ["x", "h"], set(), []), Campaign("two", ["h", "q"], set(), [link("one", "x", "h")])
+    three = Campaign("three", ["x", "h"], set(), [link("two", "x", "h")])
+    assert set(*ranges(boards(one, two, three))) == {"x", "h", "q"}

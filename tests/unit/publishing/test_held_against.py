@@ -1,0 +1,115 @@
+"""A report made anew is held against the published one: what is called the same has the same numbers and names."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labctl.publishing.again import Again, held_against
+from labctl.publishing.versions import versions
+
+HERE = versions()
+NUMPY, CODE = {**HERE, "numpy": "1.0"}, {**HERE, "code": "0", "labctl": "0.0"}
+DOCUMENT: dict[str, Any] = {
+    "result": {
+        "arms": [{"arm": "steady", "rmst": 4.5}, {"arm": "swift", "rmst": 3.0}],
+        "pairs": [{"a": "steady", "b": "swift", "p": 0.01, "verdict": "better", "leads": "swift", "paired": True}],
+        "warnings": ["fewer than 5 episodes, intervals mean little: all 3 cells"],
+    },
+    "lab": {"notes": ["one camera was away"], "flow": {"swift": 3}, "question": "Is the swift one faster?"},
+}
+
+
+def held(tmp_path: Path, document: object, made_with: Mapping[str, str], **published: bytes | None) -> Again:
+    """This document, and these pages (by the name before the dot), published; None: not there."""
+    files = {"report.html": b"<p>", "report.md": b"#", "figures.csv": b"1\n"}
+    there = {
+        **files,
+        **{name: published[name.partition(".")[0]] for name in files if name.partition(".")[0] in published},
+    }
+    there["report.json"] = document if isinstance(document, bytes) else json.dumps(document).encode()
+    files["report.json"] = json.dumps(DOCUMENT).encode()
+    for folder, those in (("p/report", there), ("made", files)):
+        (tmp_path / folder).mkdir(parents=True)
+        for name, data in those.items():
+            if data is not None:
+                (tmp_path / folder / name).write_bytes(data)
+    listed = [f"report/{name}" for name, data in there.items() if data is not None]
+    return held_against(tmp_path / "p", listed, made_with, tmp_path / "made/report.html")
+
+
+def changed(change: Any) -> dict[str, Any]:
+    document = deepcopy(DOCUMENT)
+    change(document)
+    return document
+
+
+def swapped(document: dict[str, Any]) -> None:
+    text = json.dumps(document["result"]).replace("swift", "?").replace("steady", "swift").replace("?", "steady")
+    document["result"] = json.loads(text)
+
+
+@pytest.mark.parametrize("name", ["report", "figures"])
+def test_by_the_same_versions_a_page_with_other_bytes_is_another_report(name: str, tmp_path: Path) -> None:
+    again = held(tmp_path, DOCUMENT, HERE, **{name: b"p = 0.0001, ten times faster"})
+    assert again.numbers and all(line.endswith(": other bytes") for line in again.numbers)
+    assert again.words.startswith(f"NOT the published report: {name}.") and again.words.endswith(
+        "versions are the same"
+    )
+
+
+def test_by_the_same_versions_a_file_that_one_alone_has_is_named(tmp_path: Path) -> None:
+    again = held(tmp_path, DOCUMENT, HERE, figures=None)
+    assert again.numbers == ("figures.csv: not in the published one",)
+
+
+def test_by_the_same_versions_the_same_numbers_written_otherwise_are_named(tmp_path: Path) -> None:
+    again = held(tmp_path, changed(lambda d: d["result"]["arms"][0].update(rmst=4.5 * (1 + 1e-13))), HERE)
+    assert again.numbers == ("report.json: other bytes, the same numbers to 1e-13 of each",)
+
+
+FORGED: dict[str, Any] = {
+    "arms swapped": swapped,
+    "another leader": lambda d: d["result"]["pairs"][0].update(leads="steady"),
+    "another verdict": lambda d: d["result"]["pairs"][0].update(verdict="different, crossing"),
+    "a number that is said to be unknown": lambda d: d["result"]["pairs"][0].update(p=None),
+    "a number that is a truth": lambda d: d["lab"]["flow"].update(swift=True),
+    "a truth that is a number": lambda d: d["result"]["pairs"][0].update(paired=1),
+    "a number beyond every float": lambda d: d["result"]["arms"][0].update(rmst=10**400),
+    "another question": lambda d: d["lab"].update(question="Is the swift one slower?"),
+    "another number in a sentence": lambda d: d["lab"].update(notes=["2 cameras were away"]),
+    "an arm by another name": lambda d: d["lab"].update(flow={"quick": 3}),
+    "no result": lambda d: d.pop("result"),
+}
+
+
+@pytest.mark.parametrize("forgery", FORGED)
+@pytest.mark.parametrize("made_with", [NUMPY, CODE], ids=["another numpy", "another labctl"])
+def test_by_other_versions_another_number_name_or_verdict_is_another_report(
+    forgery: str, made_with: Mapping[str, str], tmp_path: Path
+) -> None:
+    again = held(tmp_path, changed(FORGED[forgery]), made_with)
+    assert again.numbers and again.words.startswith("NOT the published report")
+
+
+def test_a_key_that_stands_twice_is_no_report_to_be_called_the_same(tmp_path: Path) -> None:
+    twice = json.dumps(DOCUMENT).replace('"rmst": 3.0', '"rmst": 1.0, "rmst": 3.0').encode()
+    assert held(tmp_path, twice, NUMPY).numbers
+
+
+def test_by_other_versions_words_of_a_sentence_are_no_fault_and_are_shown(tmp_path: Path) -> None:
+    again = held(tmp_path, changed(lambda d: d["lab"].update(notes=["one camera \x9bJ failed"])), NUMPY, report=b"<b>")
+    assert again.numbers == () and len(again.texts) == 1
+    assert "camera \\x9bJ failed" in again.texts[0] and again.texts[0].isprintable()
+    assert ", 1 text in other words, other bytes in 3 files; not compared: report.html, report.md; " in again.words
+
+
+def test_what_another_labctl_did_not_say_is_shown_and_by_the_same_labctl_a_fault(tmp_path: Path) -> None:
+    less = changed(lambda d: d["result"].pop("warnings"))
+    assert held(tmp_path / "a", less, CODE).texts[0].startswith("result.warnings: published null, here ")
+    assert held(tmp_path / "b", less, NUMPY).numbers
