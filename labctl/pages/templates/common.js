@@ -42,6 +42,36 @@ function made(tag, text, name) {
   return one;
 }
 
+// -- what a person meant, by the rule of the terminal (labctl/ui/console/presses.py)
+
+const SEEN_MS = 300; // nobody reads a screen, or presses again on purpose, within less
+const UNSEEN = "the screen has just changed: this did nothing; read it and press again";
+let asking = 0; // what another screen follows
+let changedAt = -Infinity; // since when the screen offers what it offers
+let meantAt = -Infinity; // when it was last confirmed, by ENTER or a click
+
+function shown() { changedAt = performance.now(); }
+
+function offer(dialog) {
+  dialog.showModal();
+  shown();
+}
+
+async function waited(act) { // until it is answered no key does anything to the screen that it leaves
+  asking += 1;
+  try { return await act(); } finally { asking -= 1; shown(); }
+}
+
+// What writes: once, by a press that was meant for what is seen. `refused` is told why it does nothing.
+async function once(event, refused, act) {
+  const again = event.timeStamp - meantAt < SEEN_MS, unseen = event.timeStamp - changedAt < SEEN_MS;
+  meantAt = event.timeStamp;
+  if (asking) refused("labctl has not answered yet: this did nothing; wait for it");
+  else if (again) refused(`pressed twice within ${SEEN_MS} ms: the second did nothing; press it again`);
+  else if (unseen) refused(UNSEEN);
+  else await waited(act);
+}
+
 // -- the videos
 
 function show() {
@@ -131,24 +161,36 @@ const ONCE = ["Enter", "d", "i", "x", "+", "Backspace", "Delete"]; // not again 
 function keyed(keys) {
   const all = { ...TIME_KEYS, ...keys };
   const meant = (key) => all[key] || all[key.toLowerCase()];
-  const pressed = (key, shift = false) => {
+  const pressed = (key, event) => {
     if (!episode) return;
     if (key === "ArrowLeft" || key === "ArrowRight") {
       const by = key === "ArrowLeft" ? -1 : 1;
-      if (shift) { halt(); seek(at + by); } else step(by);
-    } else meant(key)?.();
+      if (event.shiftKey) { halt(); seek(at + by); } else step(by);
+    } else if (asking && key !== "Enter" && !TIME_KEYS[key]) { // of the episode that is left
+      if (!event.repeat) say(UNSEEN, true);
+    } else meant(key)?.(event);
   };
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
     const known = ["ArrowLeft", "ArrowRight"].includes(event.key) || meant(event.key);
     if (!known || (event.repeat && ONCE.includes(event.key))) return;
     event.preventDefault();
-    pressed(event.key, event.shiftKey);
+    pressed(event.key, event);
   });
   for (const button of document.querySelectorAll("[data-key]:not(dialog)")) {
-    button.addEventListener("click", () => { button.blur(); pressed(button.dataset.key); });
+    button.addEventListener("click", (event) => { button.blur(); pressed(button.dataset.key, event); });
   }
+  for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("close", shown);
   $("scrub").addEventListener("input", () => { halt(); seek(Number($("scrub").value)); });
+}
+
+// A form writes by `act`; why it does not stands in `wrong`.
+function submits(dialog, wrong, act) {
+  const refused = (why) => { $(wrong).textContent = why; };
+  dialog.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    once(event, refused, () => act().catch((error) => refused(error.message)));
+  });
 }
 
 // A digit chooses in a form of choices, unless it is typed into a field of words.
