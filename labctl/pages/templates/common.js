@@ -3,7 +3,12 @@
 
 const $ = (id) => document.getElementById(id);
 const SPEEDS = [1, 2, 4, 0.25, 0.5];
-const kept = sessionStorage;
+const inTab = (key) => `${location.pathname} ${key}`; // of this start alone: another assessor's may follow at this port
+const kept = { // in this tab, for a reload
+  getItem: (key) => sessionStorage.getItem(inTab(key)),
+  setItem: (key, value) => sessionStorage.setItem(inTab(key), value),
+  removeItem: (key) => sessionStorage.removeItem(inTab(key)),
+};
 
 let episode = null; // as the server tells it
 let at = 0; // seconds since go
