@@ -220,7 +220,9 @@ def test_a_second_assessor_sees_nothing_that_the_first_said_in_the_same_tab_at_t
             assert page.value("said.reached_s") == [7.5], "a reload keeps it"
         with served(folder, tmp_path / "second.log", "--who", "eva", "--second", "--port", port) as address:
             page.open(address)
-            wait_for("the other page", lambda: page.value("document.title === 'labctl second assessor' && episode !== null"))
+            wait_for(
+                "the other page", lambda: page.value("document.title === 'labctl second assessor' && episode !== null")
+            )
             page.rest(0.5)
             to(page, "in order")
             for _ in range(3):
