@@ -5,13 +5,18 @@ Opt-in: needs Chromium and labctl[web]. pytest -m interop tests/interop/test_con
 
 from __future__ import annotations
 
+import http.server
 import re
 import shlex
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -79,6 +84,72 @@ def test_a_trial_from_the_browser(folder: Path, address: str, tmp_path: Path) ->
         assert page.errors == []
     ended = next(event for event in events_of(folder) if event.kind == Kind.EPISODE_ENDED)
     assert ended.body["reason"] == "safety_stop"
+
+
+@contextmanager
+def tunnel(to: int) -> Iterator[int]:
+    """A port of loopback's that leads to another, as that of `ssh -L`."""
+
+    def copy(one: socket.socket, other: socket.socket) -> None:
+        try:
+            while data := one.recv(65536):
+                other.sendall(data)
+            other.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass  # the browser left
+
+    class Ends(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            with socket.create_connection(("127.0.0.1", to)) as there:
+                back = threading.Thread(target=copy, args=(there, self.request), daemon=True)
+                back.start()
+                copy(self.request, there)
+                back.join()
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Ends) as server:
+        server.daemon_threads, server.block_on_close = True, False
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+
+
+def test_the_console_is_drawn_at_the_other_end_of_a_tunnel_that_begins_at_another_port(address: str) -> None:
+    with tunnel(int(address.split(":")[2].split("/")[0])) as port, browsing() as page:
+        page.open(f"http://localhost:{port}/?{address.partition('?')[2]}")
+        wait_for("a drawn console", lambda: page.value("!!document.querySelector('body.-first-byte .xterm-screen')"))
+        assert {url.split("/")[2] for url in page.requests if url.startswith("http")} == {f"localhost:{port}"}
+        assert page.errors == []
+
+
+def test_a_page_at_another_port_cannot_type_into_a_console_of_the_same_browser(address: str, tmp_path: Path) -> None:
+    """Another account's, say: a browser takes all ports of 127.0.0.1 for one site."""
+    opened = (
+        "new Promise(r => {{ const w = new WebSocket('{}'); w.onopen = () => r(true); w.onerror = () => r(false); }})"
+    )
+    kept: list[str] = []
+
+    class Other(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            kept.append(self.headers.get("Cookie", ""))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Other) as other, browsing() as page:
+        threading.Thread(target=other.serve_forever, daemon=True).start()
+        page.open(address)
+        wait_for("the terminal", lambda: page.value("!!document.querySelector('.xterm-helper-textarea')"))
+        socket_of_ours = page.value("document.querySelector('#terminal').dataset.sessionWebsocketUrl")
+        page.open(f"http://127.0.0.1:{other.server_address[1]}/")
+        wait_for("the other page", lambda: kept)
+        page.rest(1.0)
+        answer = page.ask("Runtime.evaluate", expression=opened.format(socket_of_ours), awaitPromise=True)
+        assert answer["result"]["value"] is False and set(kept) == {""}
+        other.shutdown()
 
 
 def test_without_the_token_there_is_nothing_to_see(address: str) -> None:

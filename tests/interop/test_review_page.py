@@ -29,6 +29,14 @@ c.width = 32; c.height = 24; const x = c.getContext("2d"); return [...v].map((on
 const d = x.getImageData(0, 0, 32, 24).data; let s = 0; for (let i = 0; i < d.length; i += 1) s = (s * 31 + d[i]) % 1e9;
 return [one.readyState, Math.round(one.duration), s]; }); })()"""
 
+# The page's hand: a clock that stands until `pass`, and answers to what it writes that wait until `answer`.
+HANDS = """(() => { let now = performance.now(); window.pass = (ms) => { now += ms; };
+performance.now = () => now; Object.defineProperty(Event.prototype, "timeStamp", { get: () => now });
+const real = fetch; window.written = []; let waiting = []; window.answer = () => { waiting.forEach((go) => go()); };
+window.fetch = async (path, given) => { if (given.method === "POST" && path !== "differences") {
+written.push(JSON.parse(given.body).trial); await new Promise((go) => waiting.push(go)); } return real(path, given); };
+pass(1000); })()"""
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -62,10 +70,14 @@ def press(page: Any, key: str) -> None:
     page.rest(0.5)
 
 
+def unreviewed(folder: Path) -> int:
+    with Campaign.open(folder) as campaign:
+        return sum(item.reviewed is None for item in queue(campaign.record()))
+
+
 def test_an_episode_is_reviewed_by_keys_with_both_cameras(folder: Path, address: str) -> None:
     def left() -> int:
-        with Campaign.open(folder) as campaign:
-            return sum(item.reviewed is None for item in queue(campaign.record()))
+        return unreviewed(folder)
 
     with browsing(1280, 800) as page:
         page.open(address)
@@ -91,7 +103,54 @@ def test_an_episode_is_reviewed_by_keys_with_both_cameras(folder: Path, address:
         press(page, "z")
         press(page, "Enter")
         wait_for("the first", lambda: left() == 1)
+        wait_for("its successor", lambda: page.value("episode !== null && asking === 0"))
+        page.rest(0.5)
         press(page, "Enter")
         wait_for("the second", lambda: left() == 0)
         assert {url.split("/")[2] for url in page.requests if url.startswith("http")} == {address.split("/")[2]}
         assert [error for error in page.errors if "400" not in error] == []
+
+
+def test_enter_pressed_again_confirms_neither_twice_nor_an_episode_that_nobody_saw(folder: Path, address: str) -> None:
+    with browsing(1280, 800) as page:
+
+        def there(trial: object = None) -> bool:
+            now = page.value("episode && !asking ? episode.trial : null")
+            return now is not None and trial in (None, now)
+
+        page.open(address)
+        wait_for("the first", there)
+        page.value(HANDS)
+        first = page.value("episode.trial")
+        page.press("n")
+        wait_for("the second", lambda: there() and not there(first))
+        second, counted = page.value("[episode.trial, operations.length]")
+        page.press("i")
+        assert page.value("operations.length") == counted + 1, "a draft"
+        page.press("b")
+        page.press("Enter")
+        wait_for("the first again", lambda: there(first))
+        page.press("Enter")
+        assert page.value("written") == [], "on the way from one to the other, and before the other was seen"
+
+        page.value("pass(1000)")
+        for _ in range(3):  # the answer takes longer than a person waits
+            page.press("Enter")
+            page.value("pass(400)")
+        page.press("x")
+        assert page.value("written") == [first]
+        page.value("answer()")
+        wait_for("the second again", lambda: there(second))
+        assert page.value("operations.length") == counted + 1, "its draft stands"
+        page.press("Enter")
+        assert page.value("written") == [first] and "has just changed" in page.value("$('said').textContent")
+        assert unreviewed(folder) == 1
+
+        page.value("pass(1000)")
+        page.press("z")
+        page.press("Enter")
+        page.press("Enter")
+        assert page.value("written") == [first, second]
+        page.value("answer()")
+        wait_for("both", lambda: unreviewed(folder) == 0)
+        assert page.errors == []

@@ -20,6 +20,7 @@ from support.runs.live_campaign import wait_for
 from support.runs.task_campaign import open_tasks
 from support.screens.browser import Page, browsing
 
+from labctl.cli.console import free_port
 from labctl.core.events import Kind
 from labctl.runtime import review_writer
 from labctl.runtime.campaign_run import run_campaign
@@ -196,3 +197,37 @@ def test_a_second_assessor_judges_three_measures_by_keys(folder: Path, tmp_path:
         page.rest(0.6)
         assert words(page, "left") == "3 episodes left to judge"
         assert [error for error in page.errors if "400" not in error] == []
+
+
+def test_a_second_assessor_sees_nothing_that_the_first_said_in_the_same_tab_at_the_same_port(
+    folder: Path, tmp_path: Path
+) -> None:
+    """As through `ssh -L` with a fixed --port."""
+    port = str(free_port("127.0.0.1"))
+    with browsing(1280, 800) as page:
+        with served(folder, tmp_path / "first.log", "--who", "tim", "--port", port) as address:
+            page.open(address)
+            wait_for("the page", lambda: page.value("episode !== null"))
+            page.rest(0.5)
+            to(page, "stages")
+            episode, counted = page.value("[episode.episode, said.reached_s.length]")
+            press(page, *["Backspace"] * counted)
+            at(page, 7.5)
+            press(page, "1")
+            assert page.value("said.reached_s") == [7.5]
+            page.ask("Page.reload")
+            page.rest(1.5)
+            assert page.value("said.reached_s") == [7.5], "a reload keeps it"
+        with served(folder, tmp_path / "second.log", "--who", "eva", "--second", "--port", port) as address:
+            page.open(address)
+            wait_for(
+                "the other page", lambda: page.value("document.title === 'labctl second assessor' && episode !== null")
+            )
+            page.rest(0.5)
+            to(page, "in order")
+            for _ in range(3):
+                if page.value("episode.episode") == episode:
+                    break
+                press(page, "n")
+                to(page, "in order")
+            assert page.value("[episode.episode, said.reached_s]") == [episode, []]

@@ -1,13 +1,16 @@
 """The console in a browser: every tab is a console process of its own, behind a token; off loopback behind TLS and a
 code that pairs one browser.
 
-May not: serve a page, a file or a socket to somebody without the token, or let a page fetch anything from elsewhere.
+May not: serve a page, a file or a socket to somebody without the token or to another site's page, or let a page fetch
+anything from elsewhere. A page at another port of this computer is another site's: a browser hands it the cookies of
+every port all the same, and lets it ask here with them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+import html
 import ipaddress
 import re
 import secrets
@@ -24,7 +27,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from textual_serve.server import Server
 
 from labctl.clock import MonotonicClock, moment
-from labctl.loopback import FOREIGN_HOST, own_name
+from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, own_name
 
 COOKIE = "labctl"
 EARLY_S, VALID_S = 3600, 2 * 86400  # of a certificate, which is made anew at every start
@@ -56,7 +59,9 @@ def at_home(page: str) -> str:
 
 
 class TokenServer(Server):
-    """textual-serve behind a token: given once in the address, then kept in a cookie of this host alone."""
+    """textual-serve behind a token: given once in the address, then kept in a cookie that goes to the random path of
+    this start alone, where all that it serves is.
+    """
 
     scheme = "http"
 
@@ -64,27 +69,45 @@ class TokenServer(Server):
         address = f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
         super().__init__(command, host=host, port=port, title=title, public_url=address)
         self.token = secrets.token_urlsafe(24)
+        self._path = f"/{secrets.token_urlsafe(12)}"
+        self._cookie, self._cookie_path = COOKIE, f"{self._path}/"
         self._say = say
 
     async def _make_app(self) -> web.Application:
-        app = await super()._make_app()
-        app.middlewares.append(self._guard)
+        app = web.Application(middlewares=[self._guard])
+        app.router.add_get("/", self._lead)
+        app.add_subapp(self._path, await super()._make_app())
         return app
+
+    async def _lead(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(status=303, headers={"Location": f"{self._path}/"})
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        if self._foreign(request):
+            return web.Response(status=403, text=f"{FOREIGN_PAGE}\n")
         answer = await self._let_in(request)
         if answer is not None:
             return answer
         answer = await handler(request)
         if isinstance(answer, web.Response) and answer.content_type == "text/html" and answer.text:
-            answer.text = at_home(answer.text)
+            answer.text = at_home(answer.text).replace(
+                self.public_url.partition(":")[2], f"//{html.escape(request.host)}"
+            )
         if not answer.prepared:
             own = f"{'wss' if request.secure else 'ws'}://{request.host}"
             answer.headers["Content-Security-Policy"] = (
-                f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' {own}"
+                f"default-src 'self' 'unsafe-inline' 'unsafe-eval' data: blob:; connect-src 'self' {own}; "
+                "frame-ancestors 'none'"
             )
         return answer
+
+    def _foreign(self, request: web.Request) -> bool:
+        """Does another site's page ask? A browser says which page opens a socket, and which one posts."""
+        origin = request.headers.get("Origin")
+        if origin is None:
+            return request.path == f"{self._path}/ws"
+        return origin != f"{request.scheme}://{request.host}"
 
     async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
         """What a browser without the token is answered, or one that was led here by another name; None for one that
@@ -94,17 +117,19 @@ class TokenServer(Server):
             return web.Response(status=403, text=f"{FOREIGN_HOST}\n")
         given = request.query.get("token")
         if given is not None and secrets.compare_digest(given.encode(), self.token.encode()):
-            return self._with_token(request, request.path)
+            return self._with_token(request)
         if not self._has_token(request):
             return web.Response(status=403, text="open the address that `labctl console --web` printed\n")
         return None
 
     def _has_token(self, request: web.Request) -> bool:
-        return secrets.compare_digest(request.cookies.get(COOKIE, "").encode(), self.token.encode())
+        return secrets.compare_digest(request.cookies.get(self._cookie, "").encode(), self.token.encode())
 
-    def _with_token(self, request: web.Request, path: str) -> web.StreamResponse:
-        answer = web.Response(status=303, headers={"Location": path})
-        answer.set_cookie(COOKIE, self.token, httponly=True, samesite="Strict", secure=request.secure)
+    def _with_token(self, request: web.Request) -> web.StreamResponse:
+        answer = web.Response(status=303, headers={"Location": f"{self._path}/"})
+        answer.set_cookie(
+            self._cookie, self.token, path=self._cookie_path, httponly=True, samesite="Strict", secure=request.secure
+        )
         return answer
 
     async def on_startup(self, app: web.Application) -> None:
@@ -117,7 +142,8 @@ class TokenServer(Server):
 
 class PairedServer(TokenServer):
     """The same where others reach it: TLS under a certificate of this start alone, whose fingerprint is printed, and a
-    code that lets in one browser, once. `code` is the one that stands now.
+    code that lets in one browser, once. `code` is the one that stands now. A browser that comes back by the printed
+    address is let in, so its cookie goes to all of this address; its name is of the port, as another console's is not.
     """
 
     scheme = "https"
@@ -125,6 +151,7 @@ class PairedServer(TokenServer):
     def __init__(self, command: str, host: str, port: int, title: str, say: Callable[[str], None]) -> None:
         super().__init__(command, host, port, title, say)
         self.context, self.fingerprint = certified(host)
+        self._cookie, self._cookie_path = f"{COOKIE}-{port}", "/"
         self.code, self._wrong = new_code(), 0
         self._one_at_a_time = asyncio.Lock()
 
@@ -142,7 +169,7 @@ class PairedServer(TokenServer):
             right = secrets.compare_digest(typed.encode(), self.code.replace("-", "").encode())
             if right:
                 self._renew(f"a browser at {request.remote} was paired; the code for another")
-                return self._with_token(request, "/")
+                return self._with_token(request)
             await asyncio.sleep(WRONG_S)
             self._wrong += 1
             if self._wrong == TRIES:

@@ -3,7 +3,12 @@
 
 const $ = (id) => document.getElementById(id);
 const SPEEDS = [1, 2, 4, 0.25, 0.5];
-const kept = sessionStorage;
+const inTab = (key) => `${location.pathname} ${key}`; // of this start alone: another assessor's may follow at this port
+const kept = { // in this tab, for a reload
+  getItem: (key) => sessionStorage.getItem(inTab(key)),
+  setItem: (key, value) => sessionStorage.setItem(inTab(key), value),
+  removeItem: (key) => sessionStorage.removeItem(inTab(key)),
+};
 
 let episode = null; // as the server tells it
 let at = 0; // seconds since go
@@ -40,6 +45,36 @@ function made(tag, text, name) {
   if (text !== undefined) one.textContent = text;
   if (name) one.className = name;
   return one;
+}
+
+// -- what a person meant, by the rule of the terminal (labctl/ui/console/presses.py)
+
+const SEEN_MS = 300; // nobody reads a screen, or presses again on purpose, within less
+const UNSEEN = "the screen has just changed: this did nothing; read it and press again";
+let asking = 0; // what another screen follows
+let changedAt = -Infinity; // since when the screen offers what it offers
+let meantAt = -Infinity; // when it was last confirmed, by ENTER or a click
+
+function shown() { changedAt = performance.now(); }
+
+function offer(dialog) {
+  dialog.showModal();
+  shown();
+}
+
+async function waited(act) { // until it is answered no key does anything to the screen that it leaves
+  asking += 1;
+  try { return await act(); } finally { asking -= 1; shown(); }
+}
+
+// What writes: once, by a press that was meant for what is seen. `refused` is told why it does nothing.
+async function once(event, refused, act) {
+  const again = event.timeStamp - meantAt < SEEN_MS, unseen = event.timeStamp - changedAt < SEEN_MS;
+  meantAt = event.timeStamp;
+  if (asking) refused("labctl has not answered yet: this did nothing; wait for it");
+  else if (again) refused(`pressed twice within ${SEEN_MS} ms: the second did nothing; press it again`);
+  else if (unseen) refused(UNSEEN);
+  else await waited(act);
 }
 
 // -- the videos
@@ -131,24 +166,36 @@ const ONCE = ["Enter", "d", "i", "x", "+", "Backspace", "Delete"]; // not again 
 function keyed(keys) {
   const all = { ...TIME_KEYS, ...keys };
   const meant = (key) => all[key] || all[key.toLowerCase()];
-  const pressed = (key, shift = false) => {
+  const pressed = (key, event) => {
     if (!episode) return;
     if (key === "ArrowLeft" || key === "ArrowRight") {
       const by = key === "ArrowLeft" ? -1 : 1;
-      if (shift) { halt(); seek(at + by); } else step(by);
-    } else meant(key)?.();
+      if (event.shiftKey) { halt(); seek(at + by); } else step(by);
+    } else if (asking && key !== "Enter" && !TIME_KEYS[key]) { // of the episode that is left
+      if (!event.repeat) say(UNSEEN, true);
+    } else meant(key)?.(event);
   };
   document.addEventListener("keydown", (event) => {
     if (document.querySelector("dialog[open]") || event.ctrlKey || event.metaKey || event.altKey) return;
     const known = ["ArrowLeft", "ArrowRight"].includes(event.key) || meant(event.key);
     if (!known || (event.repeat && ONCE.includes(event.key))) return;
     event.preventDefault();
-    pressed(event.key, event.shiftKey);
+    pressed(event.key, event);
   });
   for (const button of document.querySelectorAll("[data-key]:not(dialog)")) {
-    button.addEventListener("click", () => { button.blur(); pressed(button.dataset.key); });
+    button.addEventListener("click", (event) => { button.blur(); pressed(button.dataset.key, event); });
   }
+  for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("close", shown);
   $("scrub").addEventListener("input", () => { halt(); seek(Number($("scrub").value)); });
+}
+
+// A form writes by `act`; why it does not stands in `wrong`.
+function submits(dialog, wrong, act) {
+  const refused = (why) => { $(wrong).textContent = why; };
+  dialog.querySelector("form").addEventListener("submit", (event) => {
+    event.preventDefault();
+    once(event, refused, () => act().catch((error) => refused(error.message)));
+  });
 }
 
 // A digit chooses in a form of choices, unless it is typed into a field of words.

@@ -31,7 +31,7 @@ async function load(trial) {
 }
 
 async function take(trial, { keep = false } = {}) {
-  const told = await ask(`episode/${encodeURIComponent(trial)}`);
+  const told = await waited(() => ask(`episode/${encodeURIComponent(trial)}`));
   const another = !episode || episode.trial !== told.trial;
   episode = told;
   history.replaceState(null, "", `#${encodeURIComponent(trial)}`);
@@ -192,14 +192,17 @@ function without() {
   return task() !== null;
 }
 
-async function confirm() {
+function confirm(event) {
   if (altered()) { say("what you say differs from the outcome: W corrects it with a why, Z takes it back", true); return; }
-  const told = await tried(() => ask("review", posted()));
-  if (!told) return;
-  kept.removeItem(drafted(episode.trial));
-  episode = null;
-  await tried(() => load());
-  say(queue.left || waiting().length ? told.said : `${told.said}; nothing else is in dispute: F finishes the review`);
+  once(event, (why) => say(why, true), async () => {
+    const trial = episode.trial;
+    const told = await tried(() => ask("review", posted()));
+    if (!told) return;
+    kept.removeItem(drafted(trial));
+    episode = null;
+    await tried(() => load());
+    say(queue.left || waiting().length ? told.said : `${told.said}; nothing else is in dispute: F finishes the review`);
+  });
 }
 
 function add() {
@@ -272,7 +275,7 @@ function outcome() {
   $("why").value = "";
   $("unfit").textContent = "";
   remain();
-  $("outcome").showModal();
+  offer($("outcome"));
   (task() ? $("score") || document.querySelector("#by-task input:checked") || document.querySelector("#by-task input") : $("moved")).focus();
 }
 
@@ -281,16 +284,13 @@ function remain() {
   $("remaining").textContent = left < 0 ? "more than were staged" : `so ${left} remain in the source tote`;
 }
 
-async function correct(event) {
-  event.preventDefault();
-  try {
-    const told = await ask("correct", { trial: episode.trial, ...answered(), why: $("why").value });
-    if (task()) kept.removeItem(saidKey());
-    $("outcome").close();
-    queue = await ask("queue"); // sorted anew; this episode stays
-    await take(episode.trial, { keep: true });
-    say(told.said);
-  } catch (error) { $("unfit").textContent = error.message; }
+async function correct() {
+  const told = await ask("correct", { trial: episode.trial, ...answered(), why: $("why").value });
+  if (task()) kept.removeItem(saidKey());
+  $("outcome").close();
+  queue = await ask("queue"); // sorted anew; this episode stays
+  await take(episode.trial, { keep: true });
+  say(told.said);
 }
 
 function finish() {
@@ -299,16 +299,13 @@ function finish() {
   halt();
   $("unfinished").textContent = "";
   $("seen").textContent = `${queue.episodes.filter((one) => one.reviewed).length} of ${queue.episodes.length} episodes`;
-  $("finishing").showModal();
+  offer($("finishing"));
 }
 
-async function finished(event) {
-  event.preventDefault();
-  try {
-    const told = await ask("finish", {});
-    $("finishing").close();
-    say(told.said);
-  } catch (error) { $("unfinished").textContent = error.message; }
+async function finished() {
+  const told = await ask("finish", {});
+  $("finishing").close();
+  say(told.said);
 }
 
 // -- which of two was better
@@ -330,21 +327,18 @@ function better() {
   for (const one of $("preference").querySelectorAll("input[type=radio]")) one.checked = one.value === asked.preferred;
   $("reason").value = asked.why || "";
   $("unsure").textContent = "";
-  $("preference").showModal();
+  offer($("preference"));
   ($("preference").querySelector("input:checked") || $("preference").querySelector("input")).focus();
 }
 
-async function prefer(event) {
-  event.preventDefault();
+async function prefer() {
   const one = document.querySelector('#preference input[name="preferred"]:checked');
-  if (!one) { $("unsure").textContent = "choose the earlier, the later or neither: its number"; return; }
-  try {
-    const told = await ask("prefer", { first: asked.first, second: asked.second, preferred: one.value, why: $("reason").value });
-    $("preference").close();
-    await load(episode.trial);
-    facts();
-    say(told.said);
-  } catch (error) { $("unsure").textContent = error.message; }
+  if (!one) throw new Error("choose the earlier, the later or neither: its number");
+  const told = await ask("prefer", { first: asked.first, second: asked.second, preferred: one.value, why: $("reason").value });
+  $("preference").close();
+  await load(episode.trial);
+  facts();
+  say(told.said);
 }
 
 async function other() { // the other episode of the pair
@@ -360,12 +354,12 @@ keyed({
   p: better, c: other,
   ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => [String(n), () => reach(n)])),
 });
-$("outcome").querySelector("form").addEventListener("submit", correct);
+submits($("outcome"), "unfit", correct);
 $("leave").addEventListener("click", () => $("outcome").close());
 digits($("outcome"), (number) => (staged() ? chooseStage(number) : false));
-$("finishing").querySelector("form").addEventListener("submit", finished);
+submits($("finishing"), "unfinished", finished);
 $("unready").addEventListener("click", () => $("finishing").close());
-$("preference").querySelector("form").addEventListener("submit", prefer);
+submits($("preference"), "unsure", prefer);
 $("undecided").addEventListener("click", () => $("preference").close());
 digits($("preference"), (number) => {
   const one = $("preference").querySelectorAll("input[type=radio]")[number - 1];

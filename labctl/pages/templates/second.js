@@ -51,28 +51,28 @@ function form() {
   document.querySelector(".staged").textContent = `of ${episode.staged}`;
   $("moved").value = $("lost").value = "";
   $("unfit").textContent = "";
-  $("outcome").showModal();
+  offer($("outcome"));
   (task() ? $("score") || document.querySelector("#by-task input:checked") || document.querySelector("#by-task input") : $("moved")).focus();
 }
 
-async function judge(event) {
-  event.preventDefault();
-  try {
-    const told = await ask("judge", { trial: episode.trial, ...answered() });
-    kept.removeItem(saidKey());
-    $("outcome").close();
-    await tried(() => load());
-    say(told.said);
-  } catch (error) { $("unfit").textContent = error.message; }
+async function judge() {
+  const told = await ask("judge", { trial: episode.trial, ...answered() });
+  kept.removeItem(saidKey());
+  $("outcome").close();
+  await tried(() => load());
+  say(told.said);
 }
 
 const here = () => left.findIndex((one) => one.trial === episode.trial);
 
+function go(by) { tried(() => waited(() => load(here() + by + left.length))); }
+
 keyed({
-  Enter: form, n: () => tried(() => load(here() + 1)), b: () => tried(() => load(here() - 1 + left.length)), Backspace: back,
+  Enter: (event) => once(event, (why) => say(why, true), form),
+  n: () => go(1), b: () => go(-1), Backspace: back,
   ...Object.fromEntries([1, 2, 3, 4, 5, 6, 7, 8, 9].map((n) => [String(n), () => reach(n)])),
 });
-$("outcome").querySelector("form").addEventListener("submit", judge);
+submits($("outcome"), "unfit", judge);
 $("leave").addEventListener("click", () => $("outcome").close());
 digits($("outcome"), (number) => (task() && staged() ? chooseStage(number) : false));
 tried(() => load());

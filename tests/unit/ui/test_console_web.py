@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator
@@ -16,6 +17,7 @@ import pytest
 from aiohttp import web
 from click.testing import CliRunner
 from cryptography import x509
+from yarl import URL
 
 from labctl.cli.console import console, free_port
 from labctl.errors import InputError
@@ -139,6 +141,112 @@ def test_the_console_on_loopback_answers_no_other_sites_name_even_with_the_token
                     headers = {"Host": f"{name}:9000"}
                     async with session.get(address, headers=headers, allow_redirects=False) as asked:
                         assert asked.status == status, name
+
+    asyncio.run(play())
+
+
+@pytest.fixture
+def _no_console(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket that opens ends at once, with no process behind it."""
+
+    async def opened(server: TokenServer, request: web.Request) -> web.WebSocketResponse:
+        answer = web.WebSocketResponse()
+        await answer.prepare(request)
+        await answer.close()
+        return answer
+
+    monkeypatch.setattr(TokenServer, "handle_websocket", opened)
+
+
+@asynccontextmanager
+async def on_loopback() -> AsyncIterator[TokenServer]:
+    with taken(HOST) as at:
+        server = TokenServer("true", HOST, at.getsockname()[1], "first", lambda line: None)
+        async with running(server, at):
+            yield server
+
+
+async def entered(session: aiohttp.ClientSession, server: TokenServer) -> str:
+    """The address of the console's page in a browser that was let in."""
+    if isinstance(server, PairedServer):
+        asked = session.post(f"{server.public_url}/pair", data={"code": server.code})
+    else:
+        asked = session.get(f"{server.public_url}/?token={server.token}")
+    async with asked as page:
+        assert page.status == 200
+        return str(page.url)
+
+
+@pytest.mark.usefixtures("_no_console")
+@pytest.mark.parametrize("paired", [False, True])
+def test_a_page_at_another_port_of_this_computer_opens_no_socket_and_shows_no_console(paired: bool):
+    """A browser sends it the cookies of every port, and asks here with them: only Origin tells the ports apart."""
+
+    async def play() -> None:
+        async with served([]) if paired else on_loopback() as server, browser() as mine:
+            page = await entered(mine, server)
+            own = server.public_url
+            for origin in (
+                f"{server.scheme}://{HOST}:8888",
+                f"{server.scheme}://localhost:{server.port}",
+                "null",
+                None,
+            ):
+                headers = {} if origin is None else {"Origin": origin}
+                async with mine.get(f"{page}ws", headers=headers) as refused:
+                    assert refused.status == 403, origin
+            async with mine.ws_connect(f"{page}ws", headers={"Origin": own}) as socket_of_ours:
+                await socket_of_ours.close()
+            async with mine.get(page) as shown:
+                assert "frame-ancestors 'none'" in shown.headers["Content-Security-Policy"]
+            async with mine.post(
+                f"{own}/pair", data={"code": "1"}, headers={"Origin": "https://evil.example"}
+            ) as foreign:
+                assert foreign.status == 403 and "another page" in await foreign.text()
+
+    asyncio.run(play())
+
+
+def test_the_cookie_of_loopback_goes_to_the_console_alone_and_two_consoles_stand_in_one_browser():
+    async def play() -> None:
+        async with on_loopback() as one, on_loopback() as other, browser() as mine:
+            pages = [await entered(mine, server) for server in (one, other)]
+            for page in pages:
+                async with mine.get(page) as shown:
+                    assert shown.status == 200
+            assert not mine.cookie_jar.filter_cookies(URL(f"http://{HOST}:8888/"))
+            assert len(mine.cookie_jar.filter_cookies(URL(pages[0]))) == 1
+
+    asyncio.run(play())
+
+
+def test_two_paired_consoles_stand_in_one_browser_and_the_printed_address_leads_back():
+    async def play() -> None:
+        async with served([]) as one, served([]) as other, browser() as mine:
+            for server in (one, other):
+                await entered(mine, server)
+            for server in (one, other):
+                async with mine.get(f"{server.public_url}/") as shown:
+                    assert shown.status == 200
+
+    asyncio.run(play())
+
+
+@pytest.mark.usefixtures("_no_console")
+@pytest.mark.parametrize("asked", ["localhost:9000", f"{HOST}:9000", "localhost"])
+def test_at_the_other_end_of_a_tunnel_the_page_asks_for_its_parts_where_it_was_asked_for(asked: str):
+    async def play() -> None:
+        async with on_loopback() as server, browser() as mine:
+            page = await entered(mine, server)
+            async with mine.get(page, headers={"Host": asked}) as shown:
+                text, rule = await shown.text(), shown.headers["Content-Security-Policy"]
+            path = URL(page).path
+            assert f'data-session-websocket-url="ws://{asked}{path}ws"' in text and f"ws://{asked}" in rule
+            found = re.findall(r"(?:src=|href=|url\()\"(http[^\"]+)", text)
+            assert len(found) >= 3 and all(one.startswith(f"http://{asked}{path}static/") for one in found)
+            headers = {"Host": asked, "Origin": f"http://{asked}"}
+            async with mine.ws_connect(f"{page}ws", headers=headers) as through:
+                await through.close()
 
     asyncio.run(play())
 
