@@ -297,8 +297,8 @@ class EpisodeSequencer:
         step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, **about: str) -> None:
-        """End the motion: journal it, let the lease go, close. about: the cause that a sensor gave; by which person. Once
-        the budget is over that is what ended it, whatever is heard later.
+        """End the motion: journal it, let the lease go, close; with the budget at the latest, whatever is heard after
+        it. about: the cause that a sensor gave; by which person.
         """
         rollout = self._current
         deadline_ns = rollout.deadline_ns
