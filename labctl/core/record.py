@@ -7,13 +7,13 @@ Report, review, status, viewing and exports read this and no event; `record_fold
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from labctl.clock import SECOND, Anchor
 from labctl.core import evening_bodies
 from labctl.core import event_bodies as bodies
 from labctl.core.event_bodies import InstructionSwitched, OperationRecorded, RecordingSealed
-from labctl.core.events import Event, InterventionKind
+from labctl.core.events import EndReason, Event, InterventionKind
 from labctl.core.interventions import Intervention
 from labctl.core.outcome import Outcome
 from labctl.core.session import Session
@@ -232,7 +232,27 @@ class Record:
     def scored(self) -> list[tuple[Trial, Episode]]:
         """Every scored trial with the episode that counts, in schedule order."""
         trials = self.state.trials.values()
-        return [(t, self.episodes[t.episode]) for t in trials if t.state == State.SCORED and t.episode is not None]
+        found = [(t, self.episodes[t.episode]) for t in trials if t.state == State.SCORED and t.episode is not None]
+        return [_within_budget(trial, episode) for trial, episode in found]
+
+
+_LATE_S, _LATE_SHARE = 1.0, 0.01  # beyond these no table of operations is read
+
+
+def _within_budget(trial: Trial, episode: Episode) -> tuple[Trial, Episode]:
+    """Ended with its budget at the latest. Until December 2026 an end that a run heard after it had stood still was
+    journalled as it came, however long after the budget, and no report could be made.
+    """
+    budget_s = episode.start.get("budget_s") if episode.start else None
+    if budget_s is None or trial.go_ns is None or episode.duration_s is None:
+        return trial, episode
+    if episode.duration_s <= budget_s * (1 + _LATE_SHARE) + _LATE_S:
+        return trial, episode
+    end_ns, reason = trial.go_ns + round(budget_s * SECOND), EndReason.BUDGET
+    return (
+        replace(trial, ended=reason, end_ns=end_ns),
+        replace(episode, end_reason=str(reason), end_ns=end_ns, ended_by=None),
+    )
 
 
 def as_operations(candidates: Sequence[Detected], go_ns: int, end_ns: int) -> list[OperationRecorded]:

@@ -140,7 +140,7 @@ class Orders(RecordedOrders):
     def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
         trial = self._in_episode("items are counted while one is")
-        at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
+        at_ns = self.seen_at(trial, given.now_ns)
         moved = self._writer.facts.counted.get(trial.episode or "", 0) + args.by
         items = self._writer.tasks[trial.condition].items
         if not 0 <= moved <= items:
@@ -157,7 +157,7 @@ class Orders(RecordedOrders):
         trial = self._in_episode("an intervention is a touch while one is")
         about = {"trial": trial.id, "episode": trial.episode, **given.by}
         if phase == "begin":
-            body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": given.now_ns}
+            body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": self.seen_at(trial, given.now_ns)}
             self._writer.log(Kind.INTERVENTION_BEGAN, body, **about)
             return
         open_here = typed(trial, self._sequencer.rollout)
@@ -166,7 +166,7 @@ class Orders(RecordedOrders):
         number = open_here[-1] if args.number is None else args.number
         if number not in (*open_here, *trial.unsaid):
             raise StateError(f"of intervention {number} it was said what it was, or it did not happen")
-        body = {"number": number, "kind": kind, "t_ns": given.now_ns if trial.end_ns is None else trial.end_ns}
+        body = {"number": number, "kind": kind, "t_ns": self.seen_at(trial, given.now_ns)}
         note = {"note": args.note} if "kind" in args.model_fields_set else {}
         self._writer.log(Kind.INTERVENTION_ENDED, {**body, **note}, **about)
 

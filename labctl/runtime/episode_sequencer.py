@@ -170,11 +170,7 @@ class EpisodeSequencer:
             stopped = rollout.take_operation("safety_stop", t_ns, cause) if reason == EndReason.SAFETY_STOP else None
             if stopped is not None:
                 self._log(Kind.OPERATION_RECORDED, stopped)
-            deadline_ns = rollout.deadline_ns
-            if deadline_ns is not None and t_ns >= deadline_ns:
-                self.end(EndReason.BUDGET, deadline_ns, now_ns, step)
-            else:
-                self.end(reason, max(t_ns, rollout.go_ns or t_ns), now_ns, step)
+            self.end(reason, max(t_ns, rollout.go_ns or t_ns), now_ns, step)
 
     def _take_over(self, sent: driving.TouchByDevice, now_ns: int, step: Step) -> None:
         """A hand device has the robot, or gave it back."""
@@ -301,8 +297,13 @@ class EpisodeSequencer:
         step.out.append(Lease(rollout.epoch, rollout.episode, until, rollout.deadline_ns).to("@lease"))
 
     def end(self, reason: EndReason, end_ns: int, now_ns: int, step: Step, **about: str) -> None:
-        """End the motion: journal it, let the lease go, close. about: the cause that a sensor gave; by which person."""
+        """End the motion: journal it, let the lease go, close; with the budget at the latest, whatever is heard after
+        it. about: the cause that a sensor gave; by which person.
+        """
         rollout = self._current
+        deadline_ns = rollout.deadline_ns
+        if deadline_ns is not None and end_ns >= deadline_ns and reason != EndReason.ALL_DONE:
+            reason, end_ns, about = EndReason.BUDGET, deadline_ns, {}
         rollout.end(reason, int(end_ns), now_ns)
         said = {name: text for name, text in about.items() if text}
         self._log(Kind.EPISODE_ENDED, {"reason": str(reason), "end_ns": int(end_ns), **said})

@@ -154,9 +154,16 @@ class RecordedOrders:
             reached = args.stage <= before
             text = f"stage {args.stage} is reached already" if reached else "a stage counts after those before"
             raise StateError(f"{text}; " + (f"the next is {before + 1} of {names}" if before < len(stages) else names))
-        at_ns = given.now_ns if trial.end_ns is None else trial.end_ns
+        at_ns = self.seen_at(trial, given.now_ns)
         body = {"reached": before + (-1 if args.stage is None else 1), "t_ns": at_ns}
         self._writer.log(Kind.STAGE_REACHED, body, trial=trial.id, episode=trial.episode, **given.by)
+
+    def seen_at(self, trial: Trial, now_ns: int) -> int:
+        """When what a person saw of an episode counts as having been: not after its end, nor after its budget."""
+        if trial.end_ns is not None:
+            return trial.end_ns
+        over_ns = round(self._writer.tasks[trial.condition].budget_s * SECOND)
+        return now_ns if trial.go_ns is None else min(now_ns, trial.go_ns + over_ns)
 
     def scored(self, named: str, given: Given) -> tuple[Trial, dict[str, str | None]]:
         """The trial that a later judgement names, which need not be the one at hand, and whose event it becomes. Raises

@@ -102,7 +102,9 @@ class RobotWatch:
     def _sensed(self, body: Body, t_ns: int, now_ns: int, step: Step) -> None:
         """A device saw what the next stage of the task is: it is reached, unless a person takes it back."""
         rollout, trial = self._sequencer.rollout, self._writer.current()
-        if rollout is None or trial is None or not rollout.moving or not (rollout.go_ns or t_ns + 1) <= t_ns:
+        if rollout is None or trial is None or not rollout.moving:
+            return
+        if rollout.go_ns is None or not rollout.go_ns <= t_ns <= rollout.go_ns + rollout.budget_ns:
             return
         stages = self._writer.tasks[trial.condition].stages
         before = len(self._writer.facts.reached.get(rollout.episode, ()))

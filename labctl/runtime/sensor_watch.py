@@ -43,8 +43,9 @@ class SensorWatch:
         ended = exceeded(self._cell, name, sent.beyond)
         if ended is not None and rollout.moving:
             reason, cause = ended
-            self._writer.say(f"{self._writer.state.trials[rollout.trial].place}: ended, {cause}")
             self._sequencer.end(reason, max(sent.t_ns, rollout.go_ns or now_ns), now_ns, step, cause=cause)
+            if rollout.reason == reason:  # else its budget had
+                self._writer.say(f"{self._writer.state.trials[rollout.trial].place}: ended, {cause}")
 
     def seen(self, now_ns: int) -> dict[str, SensorSeen]:
         """What each sensor of the cell last said, by its name."""

@@ -391,6 +391,21 @@ def test_an_item_dropped_picked_up_again_and_placed_is_one_success_and_no_loss(s
     assert story.rows() == [("success", 10.0, None), ("success", 15.0, None), ("censored", 95.0, "budget")]
 
 
+@pytest.mark.parametrize("reason", ["operator", "shutdown", "arm_lost"])
+def test_an_end_long_after_the_budget_as_old_journals_have_it_is_that_of_the_budget(story, reason):
+    """A run that had stood still journalled it as it came, and the table was refused: no report could be made."""
+    story.episode([("success", 30.0)], 300.0, reason, n=0, moved=2, lost=0, remaining=2)
+    story.episode([], 120.4, reason, n=1, moved=0, lost=0, remaining=4)
+    assert story.rows() == [
+        ("success", 30.0, None),
+        ("success", 45.0, "untimed"),
+        ("censored", 45.0, "budget"),
+        ("censored", 120.4, reason),  # as every report of it has had it
+    ]
+    story.unblind()
+    table_from_rows(operations(record_of(story.events)))
+
+
 @given(
     seen=st.lists(st.tuples(st.sampled_from(["success", "lost"]), st.floats(0.1, 99.0)), max_size=7),
     moved=st.integers(0, 4),

@@ -272,6 +272,55 @@ def test_a_stop_after_the_budget_is_over_is_a_hold_and_the_episode_ends_with_its
     assert "safety_stop" in fold(bench.events()).holds
 
 
+def robot_process_gone(bench: Bench) -> None:
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
+
+
+def controller_gone(bench: Bench) -> None:
+    bench.hear(Message("run", "exited", {"name": "controller", "reason": "ended by signal 9"}))
+
+
+def controller_done(bench: Bench) -> None:
+    episode = bench.events(Kind.EPISODE_STARTED)[-1].episode
+    bench.hear(Message("run", "done", {"episode": episode}, sender="controller"))
+
+
+def end_key(bench: Bench) -> None:
+    assert bench.command("end")["ok"]
+
+
+def shut_down(bench: Bench) -> None:
+    bench.hear(Message("run", "shutdown", {}))
+
+
+@pytest.mark.parametrize("stood_ns", [100 * MILLISECOND, 4 * SECOND], ids=["at once", "after a stall"])
+@pytest.mark.parametrize("end", [robot_process_gone, controller_gone, controller_done, end_key, shut_down])
+def test_an_end_that_comes_after_the_budget_is_that_of_the_budget(
+    bench: Bench, end: Callable[[Bench], None], stood_ns: int
+) -> None:
+    """It was taken as it came: an episode of 12 s in a budget of 8 s, which no report took, and a void of one that had
+    its whole budget.
+    """
+    running(bench)
+    deadline_ns = bench.events(Kind.GO)[-1].body["go_ns"] + round(bench.campaign.opened["budget_s"] * SECOND)
+    bench.wait(deadline_ns - 50 * MILLISECOND - bench.now_ns)
+    bench.clock.sleep_until(deadline_ns + stood_ns)
+    end(bench)
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert ended.body == {"reason": "budget", "end_ns": deadline_ns}
+    sealed(bench)
+    assert not bench.events(Kind.EPISODE_VOIDED) and bench.state() == "scoring"
+
+
+def test_an_item_that_arrives_at_the_very_end_of_the_budget_still_makes_it_all_done(bench: Bench) -> None:
+    running(bench)
+    deadline_ns = bench.events(Kind.GO)[-1].body["go_ns"] + round(bench.campaign.opened["budget_s"] * SECOND)
+    bench.wait(deadline_ns + 5 * MILLISECOND - bench.now_ns)
+    report(bench, "success")  # seen 5 ms before it is heard
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    assert ended.body == {"reason": "all_done", "end_ns": deadline_ns}
+
+
 def test_a_pause_of_the_robots_process_is_a_gap_of_its_setpoints(bench):
     running(bench)
     report(bench, "paused", from_ns=bench.now_ns - SECOND, to_ns=bench.now_ns)

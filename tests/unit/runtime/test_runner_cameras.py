@@ -193,6 +193,17 @@ def test_where_the_protocol_says_so_the_loss_of_a_camera_ends_the_episode(strict
     assert [event.body["reason"] for event in strict.events(Kind.EPISODE_VOIDED)] == ["camera_lost"]
 
 
+def test_a_camera_that_is_lost_after_the_budget_ends_nothing_and_voids_nothing(strict):
+    episode = go(strict)
+    deadline_ns = strict.now_ns + strict.node._sequencer.rollout.budget_ns
+    strict.wait(deadline_ns + SECOND // 10 - strict.now_ns)
+    strict.camera(WRIST, "the cable is out")
+    (ended,) = strict.events(Kind.EPISODE_ENDED)
+    assert ended.body == {"reason": "budget", "end_ns": deadline_ns}
+    finish(strict, episode, WRIST, SHOULDER)
+    assert strict.events(Kind.EPISODE_VOIDED) == [] and strict.state() == "scoring"
+
+
 def test_where_the_protocol_says_so_the_loss_of_a_cameras_process_ends_the_episode(strict):
     go(strict)
     strict.hear(Message("run", "exited", {"name": WRIST, "reason": "ended by signal 9"}))

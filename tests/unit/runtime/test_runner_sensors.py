@@ -14,6 +14,7 @@ from support.runs.run_bench import Bench
 from support.runs.sensing import SENSOR_REASONS, scale, with_scale
 
 from labctl.bus import Message
+from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.store.campaign import Campaign
 
@@ -129,3 +130,16 @@ def test_a_limit_exceeded_before_the_commit_is_a_hold_whatever_it_would_end(tmp_
         bench.begin()
         bench.sensor(SCALE, beyond=[0])
         assert "sensor scale: mass above 5 kg" in bench.command("commit")["error"]
+
+
+@pytest.mark.parametrize("reports", [{"lost": "the cable is out"}, {"beyond": [0]}])
+def test_a_loss_or_a_limit_after_the_budget_voids_nothing(tmp_path: Path, reports: dict[str, Any]) -> None:
+    for bench in bench_of(tmp_path, scale(limit="5.0 void")):
+        episode = bench.running()
+        deadline_ns = bench.now_ns + round(bench.campaign.opened["budget_s"] * SECOND)
+        bench.wait(deadline_ns + 50 * MILLISECOND - bench.now_ns)
+        bench.sensor(SCALE, **reports)
+        assert ended(bench) == {"reason": "budget", "end_ns": deadline_ns}
+        assert not any("ended, " in line for line in bench.lines), "the sensor ended nothing"
+        bench.seal(episode)
+        assert voids(bench) == [] and bench.state() == "scoring"

@@ -10,7 +10,7 @@ from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
 
 from labctl.bus import Message
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.messages.body_parts import Detected
 from labctl.messages.motion import DeviceReport
@@ -72,6 +72,24 @@ def test_what_was_seen_before_go_or_after_the_end_counts_for_nothing(bench):
     sensed(bench, "opened")
     assert reached(bench) == []
     assert bench.shown()["measured"] == {"reached_s": [], "score": None}
+
+
+def test_what_is_seen_when_the_budget_is_over_is_not_beyond_it(bench):
+    """The device's word is of an episode that was over, the person's counts at its end: the console proposed a time
+    that no score may have.
+    """
+    episode = bench.running()
+    deadline_ns = bench.now_ns + bench.node._sequencer.rollout.budget_ns
+    bench.wait(deadline_ns + 100 * MILLISECOND - bench.now_ns)
+    sensed(bench, "opened")
+    assert reached(bench) == []
+    assert bench.command("reach", stage=1)["ok"] and bench.command("touch", phase="begin", kind="hand_in_scene")["ok"]
+    assert bench.events(Kind.STAGE_REACHED)[0].body["t_ns"] == deadline_ns
+    assert bench.events(Kind.INTERVENTION_BEGAN)[0].body["t_ns"] == deadline_ns
+    bench.wait(SECOND)
+    bench.seal(episode)
+    (proposed,) = bench.shown()["measured"]["reached_s"]
+    assert bench.command("score", role="assessor", reached_s=[proposed])["ok"]
 
 
 @pytest.fixture
