@@ -50,9 +50,9 @@ def main_table(result: EpisodesResult) -> Table:
     if any(arm["rmst"] is not None for arm in result["arms"]):
         note += (
             f" RMST: mean time to success, cut at {numerals.number(result['tau'], 0)} s; without success the whole "
-            "budget, also where an episode was ended early."
+            "budget, also where an episode was ended early, or up to its end where the table has no budget for it."
         )
-    if result["reference"]:
+    if _given(result, "hrt"):
         note += f" HRT: RMST of {result['reference']} over that of the arm."
     return Table(tuple(column for column, _, _ in shown), rows, note)
 
@@ -153,7 +153,7 @@ def times(result: EpisodesResult, looks: Looks) -> Section | None:
     ]  # fmt: skip
     note = (
         "Kaplan–Meier of the time to success, one operation an episode. An episode without success is censored at its "
-        "full budget, also where somebody ended it early: giving up is not being quick. RMST is the area above the "
-        f"curve up to {tau:g} s."
+        "full budget, also where somebody ended it early: giving up is not being quick; one for which the table has no "
+        f"budget is censored where it ended. RMST is the area above the curve up to {tau:g} s."
     )
     return Section("times", "Time to success", tuple(figures), (), note, wide=True)

@@ -45,8 +45,9 @@ NOTES: tuple[tuple[str, str], ...] = (
     (
         "Time to success, RMST, HRT",
         "Kaplan–Meier of the time from go to the whole task; without success an episode is censored at its full "
-        "budget, also where somebody ended it early. RMST is the mean time cut at tau; HRT that of the "
-        "reference over that of the arm.",
+        "budget, also where somebody ended it early, and where the table has no budget for it, where it ended. An arm "
+        "with an episode without success, budget and time has none of these. RMST is the mean time cut at tau; HRT "
+        "that of the reference over that of the arm.",
     ),
     (
         "Stages",

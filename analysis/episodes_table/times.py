@@ -1,6 +1,7 @@
 """Time to success, by the estimators and the kernel of the operations table: one operation an episode.
 
-May not: take an early end for an observed time: without success an episode is censored at its full budget.
+May not: take an early end for an observed time: without success an episode is censored at its full budget; or leave
+out a failure: an arm that has one with neither time nor budget has no RMST.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from labctl.analysis.table import NS
 from labctl.errors import TableError
 
 ALL = "all"
+UNTIMED = 0.2
+"""Share of an arm's successes beyond which it has no RMST where so many have no time."""
 
 
 @dataclass(frozen=True)
@@ -56,10 +59,14 @@ def times_of(cohort: Cohort, plan: Plan) -> Times:
     """
     table = cohort.table
     time, success, budget = (table.number[name] for name in ("time_s", "success", "budget_s"))
-    timed = np.isfinite(success) & ((success == 0) & np.isfinite(np.where(np.isfinite(budget), budget, time)))
-    timed |= (success == 1) & np.isfinite(time)
+    timed = (success == 1) & np.isfinite(time)
+    timed |= (success == 0) & (np.isfinite(budget) | np.isfinite(time))
     if not (np.isfinite(time) & np.isfinite(success)).any():
         return Times({}, None)
+    lacks, warnings = _without_time(cohort, timed)
+    timed &= ~np.isin(table.arm, list(lacks))
+    if not timed.any():
+        return Times({}, None, warnings)
     until = np.where(success == 1, time, np.where(np.isfinite(budget), budget, time))
     tau = _horizon(plan.tau_s, budget[timed], until[timed], table.where)
     rows = [
@@ -85,18 +92,43 @@ def times_of(cohort: Cohort, plan: Plan) -> Times:
             None if ratio is None else ratio.interval,
             _done(cells[key].durations, round(tau * NS)),
         )
-    left = int(np.isfinite(success).sum() - timed.sum())
-    warnings = [f"{counted(left, 'episode')} without a time (time_s) and in no RMST"] if left else []
     unknown = int((timed & (success == 0) & ~np.isfinite(budget)).sum())
     if unknown:
         text = f"{counted(unknown, 'episode')} without success and without budget_s, censored where they ended"
-        warnings.append(f"{text}; if they were ended early, RMST flatters their arms")
+        warnings = (*warnings, f"{text}; if they were ended early, RMST flatters their arms")
     short = int((timed & (success == 0) & (until < tau)).sum())
     if short and not unknown:
-        warnings.append(
-            f"{counted(short, 'episode')} had a budget below tau ({tau:g} s); arms with unequal budgets compare badly"
-        )
-    return Times(by_arm, tau, tuple(warnings))
+        text = f"{counted(short, 'episode')} had a budget below tau ({tau:g} s)"
+        warnings = (*warnings, f"{text}; arms with unequal budgets compare badly")
+    return Times(by_arm, tau, warnings)
+
+
+def _without_time(cohort: Cohort, timed: np.ndarray) -> tuple[set[int], tuple[str, ...]]:
+    """The places of arms that have no RMST, as it would be of those episodes that happen to be timed, and what is said
+    of episodes that are in none.
+    """
+    table = cohort.table
+    success = table.number["success"]
+    lacks: set[int] = set()
+    found: list[str] = []
+    for at, arm in enumerate(table.arms):
+        own = table.arm == at
+        failed, done = (int((own & ~timed & (success == one)).sum()) for one in (0, 1))
+        all_done = int((own & (success == 1)).sum())
+        if failed:
+            text = (
+                f"{arm} has no RMST: {counted(failed, 'episode')} without success and with neither budget_s nor time_s"
+            )
+            found.append(f"{text}; the others would flatter it")
+            lacks.add(at)
+        elif done > UNTIMED * all_done:
+            found.append(f"{arm} has no RMST: {done} of its {all_done} successes have no time (time_s)")
+            lacks.add(at)
+        elif done:
+            way = "slower than it is" if (own & (success == 0)).any() else "slower or faster than it is"
+            text = f"{counted(done, 'episode')} without a time (time_s) and in no RMST, in which {arm} succeeded"
+            found.append(f"{text}; without them it can look {way}")
+    return lacks, tuple(found)
 
 
 def _done(durations: Durations, tau_ns: int) -> SuccessCurve:
@@ -107,9 +139,11 @@ def _done(durations: Durations, tau_ns: int) -> SuccessCurve:
 
 
 def _horizon(asked: float | None, budget: np.ndarray, until: np.ndarray, where: str) -> float:
-    if asked is not None:
-        if not (math.isfinite(asked) and asked > 0):
-            raise TableError(where, f"tau is {asked:g}; allowed is a time above 0 s, at most the episode's budget")
-        return asked
     known = budget[np.isfinite(budget)]
-    return float(known.min() if len(known) else until.max())
+    if asked is None:
+        return float(known.min() if len(known) else until.max())
+    most = float(max(known.max(), until[~np.isfinite(budget)].max(initial=0.0))) if len(known) else math.inf
+    if not (math.isfinite(asked) and 0 < asked <= most):
+        longest = f" ({most:g} s)" if len(known) else ""
+        raise TableError(where, f"tau is {asked:g}; allowed is a time above 0 s, at most the episode's budget{longest}")
+    return asked

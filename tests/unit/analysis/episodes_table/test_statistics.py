@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from labctl.analysis.episodes_table.ranks import cochran, friedman, rank_interva
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.operations_table.analyze import dumps
+from labctl.analysis.table import Row
 from labctl.errors import TableError
 
 QUICK = Plan(boot=999, perm=999)
@@ -186,6 +188,47 @@ def test_a_success_that_was_not_timed_is_in_no_rmst_and_that_is_said() -> None:
     rows = [{"block": i, "arm": "x", "success": 1, "time_s": "" if i == 3 else 5, "budget_s": 60} for i in range(5)]
     result = analyze(table_from_rows(rows), QUICK)
     assert result["arms"][0]["rmst"] == 5 and "1 episode without a time" in " ".join(result["warnings"])
+
+
+def timed(arm: str, successes: list[float | None], failed: int, time: float | None, budget: float | None) -> list[Row]:
+    """Rows of an arm: a success a time, then `failed` episodes without success that have this time; all this budget."""
+    ends = [*((1, own) for own in successes), *((0, time) for _ in range(failed))]
+    rows = [{"success": done, "time_s": own} for done, own in ends]
+    return [{"block": i, "arm": arm, "budget_s": budget, **row} for i, row in enumerate(rows)]
+
+
+def test_an_arm_whose_failures_have_neither_time_nor_budget_has_no_rmst() -> None:
+    """Three of twenty successes at 5 s are not "5 s to success": an arm with times of all its episodes keeps its."""
+    rows = [*timed("a", [5.0] * 3, 17, None, None), *timed("ref", [10.0] * 18, 2, 30.0, None)]
+    rows += timed("b", [20.0] * 20, 0, None, None)
+    result = analyze(table_from_rows(rows), replace(QUICK, reference="ref"))
+    of = {arm["arm"]: arm for arm in result["arms"]}
+    assert [of["a"][key] for key in ("rmst", "rmst_ci", "hrt", "hrt_ci", "curve")] == [None] * 5
+    assert of["ref"]["rmst"] == 12 and of["b"]["rmst"] == 20 and of["b"]["hrt"] == pytest.approx(0.6)
+    (said,) = [text for text in result["warnings"] if text.startswith("a has no RMST")]
+    assert "17 episodes without success and with neither budget_s nor time_s" in said
+    known = analyze(table_from_rows([*timed("a", [5.0] * 3, 17, None, 30.0), *timed("b", [9.0], 0, None, 30.0)]), QUICK)
+    assert known["arms"][0]["rmst"] == pytest.approx(0.15 * 5 + 0.85 * 30), "a budget says how long they went on"
+    alone = analyze(table_from_rows(timed("a", [5.0] * 3, 17, None, None)), QUICK)
+    assert alone["tau"] is None and alone["warnings"] == [said]
+
+
+def test_an_arm_most_of_whose_successes_were_not_timed_has_no_rmst() -> None:
+    rows = [*timed("a", [5.0, *[None] * 17], 2, None, 60.0), *timed("b", [9.0, None, *[8.0] * 8], 2, None, 60.0)]
+    result = analyze(table_from_rows(rows), QUICK)
+    assert result["arms"][0]["rmst"] is None and result["arms"][1]["rmst"] is not None
+    (first,) = [text for text in result["warnings"] if text.startswith("a has")]
+    assert first == "a has no RMST: 17 of its 18 successes have no time (time_s)"
+    (second,) = [text for text in result["warnings"] if "1 episode without a time" in text]
+    assert "in which b succeeded; without them it can look slower than it is" in second
+
+
+def test_a_tau_beyond_every_budget_is_refused() -> None:
+    rows = [*timed("a", [5.0] * 3, 2, None, 30.0), *timed("b", [9.0] * 3, 2, None, 20.0)]
+    with pytest.raises(TableError, match=r"tau is 300; allowed is a time above 0 s, at most the episode's budget"):
+        analyze(table_from_rows(rows), replace(QUICK, tau_s=300.0))
+    found = analyze(table_from_rows(rows), replace(QUICK, tau_s=30.0))
+    assert found["tau"] == 30 and "2 episodes had a budget below tau (30 s)" in " ".join(found["warnings"])
 
 
 def test_a_funnel_counts_episodes_that_ended_before_a_stage_as_never_reaching_it() -> None:
