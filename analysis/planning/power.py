@@ -75,7 +75,7 @@ def mcnemar_power(
     """
     check_discordance(discordant, difference)
     if pairs > LARGEST_PAIRS:
-        raise QuestionError(f"{pairs} pairs; exact power is listed up to {LARGEST_PAIRS}, give fewer with --n")
+        raise QuestionError(f"of pairs {pairs}; exact power is listed up to {LARGEST_PAIRS}, give fewer with --n")
     if discordant == 0:
         return 0.0
     wins = (1 + difference / discordant) / 2

@@ -104,7 +104,7 @@ class AnalysisPlan(Table):
 
     @field_validator("alpha", mode="before")
     @classmethod
-    def _no_level_of_confidence(cls, value: object) -> object:
+    def _no_level_of_confidence(cls, value: JsonValue) -> JsonValue:
         if isinstance(value, float) and 0.5 < value < 1:
             other = f"for intervals of {100 * value:g} % write {1 - value:.3g}"
             raise ValueError(f"alpha is the share of false alarms, and {value:g} is none; {other}")

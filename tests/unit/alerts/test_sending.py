@@ -10,11 +10,14 @@ import socketserver
 import threading
 import urllib.error
 from collections.abc import Iterator
+from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.json_documents import judged
 from support.runs.campaigns import make_campaign
 
@@ -23,7 +26,7 @@ from labctl.alerts import courier
 from labctl.alerts.sending import ways
 from labctl.alerts.watch import Alert, Brief, HoldSeen
 from labctl.clock import MonotonicClock
-from labctl.config.alerts import AlertsTable
+from labctl.config.alerts import AlertsTable, EmailTable
 from labctl.config.cell_schema import parse_lab
 from labctl.errors import InputError, StateError
 from labctl.runtime.campaign_run import run_campaign
@@ -188,11 +191,36 @@ def test_a_mail_address_that_cannot_be_read_is_refused_and_not_repeated(key: str
 
 
 @pytest.mark.parametrize(
-    "right", ["lab@x.de", "Cell 3 <lab@x.de>", '"Lab, Cell 3" <lab@x.de>', "Jürgen <j@büro.de>", "root@localhost"]
+    "right",
+    [
+        "lab@x.de",
+        "Cell 3 <lab@x.de>",
+        '"Lab, Cell 3" <lab@x.de>',
+        "Jürgen <j@büro.de>",
+        "J. Doe <j.doe+lab@x.de>",
+        "root@localhost",
+        "lab@[192.168.1.5]",
+        "a@x.de, B <b@x.de>",
+    ],
 )
 def test_a_mail_address_with_or_without_a_name_is_taken(right: str):
     text = f"[alerts.email]\nserver = 'x'\nsender = {json.dumps(right)}\nto = [{json.dumps(right)}]\n"
     assert parse_lab(text, "lab.toml").alerts is not None
+
+
+PARTS = ["ab", "c.d", "@", "<", ">", " ", ",", '"', "(", "[1.2]", "ü", ";", "'", "=?utf-8?q?", "e@f", "<e@f>"]
+
+
+@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("".join))
+def test_python_s_mail_reads_whatever_address_is_taken(line: str):
+    """Each part of it has somebody and a domain, so that nothing trips over it where it is sent."""
+    try:
+        EmailTable(server="x", sender=line, to=(line,))
+    except ValueError:
+        return
+    mail = EmailMessage()
+    mail["From"] = line
+    assert mail["From"].addresses and all(one.username and one.domain for one in mail["From"].addresses), line
 
 
 def test_a_way_that_fails_in_a_manner_nobody_thought_of_goes_on_with_the_next():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from support.json_documents import judged
 from support.runs.campaigns import ROOT
 
 from labctl import cli
@@ -58,7 +58,7 @@ def clearest(path: Path, arms: dict[str, tuple[int, int]]) -> EpisodesTable:
 
 def asked(*words: str, capsys: pytest.CaptureFixture[str]) -> dict:
     assert cli.call([*words, "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return judged(capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(("blocks", "warned"), [(5, True), (7, False)])
