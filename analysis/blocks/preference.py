@@ -15,9 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from labctl.analysis.blocks.preference_bounds import Directions, ends_of_replicates, interval, of_logarithms
+from labctl.analysis.numerals import listing
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
-from labctl.analysis.survival.intervals import LEVEL, Interval, percentile
+from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.errors import QuestionError
 
 FIRST, TIE, SECOND = 1, 0, -1
@@ -29,9 +31,8 @@ _STEPS = 60
 
 @dataclass(frozen=True)
 class Strength(Result):
-    """An arm's worth p, the worths of all compared arms adding up to 1. None for no comparison.
-
-    `ci` is None where the comparisons leave the worths without bound.
+    """An arm's worth p, the worths of all compared arms adding up to 1. None for no comparison, and where the
+    comparisons leave the worths without bound.
     """
 
     arm: str
@@ -43,16 +44,16 @@ class Strength(Result):
 class Davidson(Result):
     """Strengths of arms, best first. `tie_parameter` v: two equal arms tie with probability v / (2 + v) without an
     order effect. `order_effect` g: odds of the second over the first among equal arms, 1 = none. Intervals by drawing
-    blocks anew. `words` say what has no bound and why.
+    blocks anew; None for what has no bound, and `words` say why.
     """
 
     first: int
     second: int
     tie: int
     davidson: tuple[Strength, ...]
-    tie_parameter: float
+    tie_parameter: float | None
     tie_ci: Interval | None
-    order_effect: float
+    order_effect: float | None
     order_ci: Interval | None
     words: tuple[str, ...]
 
@@ -91,27 +92,32 @@ def davidson(
     met = np.isin(np.arange(k), np.r_[first, second])
     worth = np.where(met, np.exp(found[:, :k] - found[:, :k][:, met].max(axis=1)[:, None]), 0.0)
     worth /= worth.sum(axis=1)[:, None]
-    words, bounded = _without_bound(arms, met, first, second, verdicts)
-    tied, ordered = bool((verdicts == TIE).any()), len({int(x) for x in verdicts} - {TIE}) > 1
+    low, high = ends_of_replicates(found[1:], _information(found, counts, design)[1:], worth[1:])
+    known = _known(arms, met, first, second, verdicts, Directions(design, counts[0] > 0))
+    tied = bool((verdicts == TIE).any())
+    order_ci = of_logarithms(low[:, k + 1], high[:, k + 1], level) if known.order else None
+    words = list(known.words)
+    if known.order and order_ci is None:
+        words.append("the effect of order has no interval: in too many draws of the blocks it has no bound")
     strengths = [
         Strength(
             arm,
-            float(worth[0, i]) if met[i] else None,
-            percentile(worth[1:, i], level) if met[i] and bounded else None,
+            float(worth[0, i]) if met[i] and known.strengths else None,
+            interval(low[:, i], high[:, i], level) if met[i] and known.strengths else None,
         )
         for i, arm in enumerate(arms)
     ]
-    ties, order = np.exp(found[:, k]), np.exp(found[:, k + 1])
+    best = sorted(range(k), key=lambda i: (not met[i], -round(float(worth[0, i]), 9), i))
     return Davidson(
         int((verdicts == FIRST).sum()),
         int((verdicts == SECOND).sum()),
         int((verdicts == TIE).sum()),
-        tuple(sorted(strengths, key=lambda s: -(s.strength if s.strength is not None else -1.0))),
-        float(ties[0]) if tied else 0.0,
-        percentile(ties[1:], level) if tied else None,
-        float(order[0]),
-        percentile(order[1:], level) if ordered and bounded else None,
-        words,
+        tuple(strengths[i] for i in best),
+        (float(np.exp(found[0, k])) if known.ties else None) if tied else 0.0,
+        of_logarithms(low[:, k], high[:, k], level) if tied and known.ties else None,
+        float(np.exp(found[0, k + 1])) if known.order else None,
+        order_ci,
+        tuple(words),
     )
 
 
@@ -148,11 +154,9 @@ def _fit(counts: Floats, design: Floats) -> Floats:
         shares = _shares(own, design)
         expected = n[active][:, :, None] * shares
         gradient = np.einsum("bcx,cxp->bp", c - expected, design) - _TINY * own
-        centred = design[None] - np.einsum("bcx,cxp->bcp", shares, design)[:, :, None, :]
-        weighted = (expected[..., None] * centred).reshape(len(active), -1, p)
-        hessian = weighted.transpose(0, 2, 1) @ centred.reshape(len(active), -1, p) + _TINY * np.eye(p)
+        hessian = _information(own, c, design) + _TINY * np.eye(p)
         step = np.linalg.solve(hessian, gradient[..., None])[..., 0]
-        step *= np.minimum(1.0, 3.0 / np.abs(step).max(axis=1))[:, None]
+        step *= (3.0 / np.maximum(3.0, np.abs(step).max(axis=1)))[:, None]
         better = _likelihood(own + step, c, design)
         for _ in range(30):
             worse = better < value[active] - 1e-9 * np.abs(value[active])
@@ -165,6 +169,15 @@ def _fit(counts: Floats, design: Floats) -> Floats:
         if not len(active):
             break
     return found
+
+
+def _information(found: Floats, counts: Floats, design: Floats) -> Floats:
+    """Minus the second derivatives of the likelihood, without the penalty (B, p, p)."""
+    shares = _shares(found, design)
+    expected = counts.sum(axis=2)[:, :, None] * shares
+    centred = design[None] - np.einsum("bcx,cxp->bcp", shares, design)[:, :, None, :]
+    flat = (len(found), -1, design.shape[2])
+    return (expected[..., None] * centred).reshape(flat).transpose(0, 2, 1) @ centred.reshape(flat)
 
 
 def _shares(found: Floats, design: Floats) -> Floats:
@@ -180,32 +193,72 @@ def _likelihood(found: Floats, counts: Floats, design: Floats) -> Floats:
     return (counts * shares).sum(axis=(1, 2)) - _TINY / 2 * (found**2).sum(axis=1)
 
 
-def _without_bound(
-    arms: Sequence[str], met: np.ndarray, first: Ints, second: Ints, verdicts: Ints
-) -> tuple[tuple[str, ...], bool]:
-    """What has no bound, in words, and whether the strengths have: each arm must be linked to each other by a chain of
-    "at least as good as" in both directions (L. R. Ford, Am. Math. Mon. 64 (1957) 28; a tie links both ways).
+@dataclass(frozen=True)
+class _Known:
+    """Which of strengths, ties and order have a bound, and in words why others have none."""
+
+    strengths: bool
+    ties: bool
+    order: bool
+    words: tuple[str, ...]
+
+
+def _known(
+    arms: Sequence[str], met: np.ndarray, first: Ints, second: Ints, verdicts: Ints, directions: Directions
+) -> _Known:
+    """What has a bound: of a model with a parameter of ties it is not enough that a chain of "at least as good as"
+    links each arm to each other, as where an arm was preferred or tied, but never beaten.
     """
     k, words = len(arms), [f"{arms[i]} was never compared" for i in np.flatnonzero(~met).tolist()]
+    decided = {int(x) for x in verdicts} - {TIE}
+    tied = bool((verdicts == TIE).any())
+    if not decided:
+        words.append("nobody preferred one of two: strengths and the effect of order are unknown")
+        return _Known(False, False, False, tuple(words))
+    groups = directions.groups(np.flatnonzero(met).tolist(), k + 2)
+    ties, order = (directions.moves(np.eye(k + 2)[place]) for place in (k, k + 1))
+    apart = _apart(arms, met, first, second, verdicts)
+    words += apart
+    without: list[str] = []
+    if len(groups) > 1 and not apart:
+        names = "; ".join(listing([arms[i] for i in group]) for group in groups)
+        without.append(f"how far these are apart in strength ({names})")
+    if not tied:
+        words.append("nobody said that two were level: the tie parameter is 0 and has no interval")
+    elif any(ties):
+        without.append("the tie parameter")
+    if len(decided) < 2:
+        words.append("one side was preferred each time: the effect of order has no bound")
+    elif any(order):
+        without.append("the effect of order")
+    if without:
+        few = "too few preferences beside the ties leave" if tied else "the comparisons leave"
+        if len(without) > 1 and (True, True) in (ties, order):
+            words.append(f"the comparisons do not tell from each other {listing(without)}")
+        else:
+            words.append(f"{few} without bound {listing(without)}")
+    return _Known(len(groups) == 1, not any(ties), order == (False, False), tuple(words))
+
+
+def _apart(arms: Sequence[str], met: np.ndarray, first: Ints, second: Ints, verdicts: Ints) -> list[str]:
+    """In words, which arms no chain of "at least as good as" links to each other in both directions (L. R. Ford, Am.
+    Math. Mon. 64 (1957) 28; a tie links both ways): what bounds strengths without ties and order.
+    """
+    k, words = len(arms), list[str]()
     at_least = np.zeros((k, k), dtype=bool)
     at_least[first[verdicts != SECOND], second[verdicts != SECOND]] = True
     at_least[second[verdicts != FIRST], first[verdicts != FIRST]] = True
     count, group = connected_components(at_least, directed=True, connection="strong")
     pieces, _ = connected_components(at_least, directed=False)
-    bounded = bool(len(set(group[met])) == 1)
-    if not bounded:
-        for i in np.flatnonzero(met).tolist():
-            never_lost, never_won = not at_least[:, i].any(), not at_least[i].any()
-            if never_lost or never_won:
-                what = "lost nor tied: its strength has no upper" if never_lost else "won nor tied: it has no lower"
-                words.append(f"{arms[i]} never {what} bound")
-        together = [" and ".join(arms[i] for i in np.flatnonzero((group == g) & met).tolist()) for g in range(count)]
-        named = "; ".join(name for name in together if name)
-        apart = "no comparison links" if pieces - int((~met).sum()) > 1 else "all comparisons between"
-        rest = "" if apart.startswith("no") else " went one way, so that their strengths are apart without bound"
-        words.append(f"{apart} these groups{rest}: {named}")
-    if not (verdicts == TIE).any():
-        words.append("nobody said that two were level: the tie parameter is 0 and has no interval")
-    if len({int(x) for x in verdicts} - {TIE}) < 2:
-        words.append("one side was preferred each time: the effect of order has no bound")
-    return tuple(words), bounded
+    if len(set(group[met])) == 1:
+        return words
+    for i in np.flatnonzero(met).tolist():
+        never_lost, never_won = not at_least[:, i].any(), not at_least[i].any()
+        if never_lost or never_won:
+            what = "lost nor tied: its strength has no upper" if never_lost else "won nor tied: it has no lower"
+            words.append(f"{arms[i]} never {what} bound")
+    together = [" and ".join(arms[i] for i in np.flatnonzero((group == g) & met).tolist()) for g in range(count)]
+    named = "; ".join(name for name in together if name)
+    apart = "no comparison links" if pieces - int((~met).sum()) > 1 else "all comparisons between"
+    rest = "" if apart.startswith("no") else " went one way, so that their strengths are apart without bound"
+    return [*words, f"{apart} these groups{rest}: {named}"]

@@ -38,13 +38,15 @@ def _preference(result: EpisodesResult, looks: Looks) -> Section | None:
     table = Table((ARM, Column(shown[0].headings[1].capitalize())), tuple(shown[0].rows))
     drawn = [Dot(s["arm"], s["strength"], s["ci"], looks[s["arm"]]) for s in found["davidson"]]
     axis = f"strength, all adding up to 1, with its {level(result)} % interval"
-    figure = dots("preference", "Strength by preference", drawn, axis, limits=(0, _beyond(drawn)))
+    known = any(dot.value is not None for dot in drawn)
+    figure = dots("preference", "Strength by preference", drawn, axis, limits=(0, _beyond(drawn))) if known else None
     note = (
         "Bradley–Terry–Davidson: the odds that an arm is preferred over another are the ratio of their strengths, with "
         "ties and an effect of which ran first; intervals by drawing whole blocks. A preference is one person’s view "
-        "of two episodes, beside the score and not part of it."
+        "of two episodes, beside the score and not part of it. A dash: the comparisons leave a strength without bound."
     )
-    return Section("preference", "Preference", (figure,), (("", table),), note, tuple(shown[1]), wide=True)
+    figures = () if figure is None else (figure,)
+    return Section("preference", "Preference", figures, (("", table),), note, tuple(shown[1]), wide=True)
 
 
 def _beyond(drawn: list[Dot]) -> float:

@@ -121,7 +121,7 @@ class PairOfEpisodes(TypedDict):
 
 
 class Strength(TypedDict):
-    """An arm's worth by preference; those of all compared arms add up to 1."""
+    """An arm's worth by preference; those of all compared arms add up to 1. None without a bound."""
 
     arm: str
     strength: float | None

@@ -172,7 +172,11 @@ def preference(result: EpisodesResult) -> tuple[Shown, list[str]] | None:
     rows = [(s["arm"], numerals.estimate(s["strength"], s["ci"], digits=3)) for s in found["davidson"]]
     text = f"Preferred the first of two {found['first']} times, the second {found['second']}, neither {found['tie']}"
     effect = numerals.estimate(found["order_effect"], found["order_ci"], digits=2)
-    sentences = [f"{text}; odds of the second over the first: {effect} [1: no order effect]."]
+    known = found["order_effect"] is not None
+    odds = (
+        f"odds of the second over the first: {effect} [1: no order effect]" if known else "no effect of order is known"
+    )
+    sentences = [f"{text}; {odds}."]
     if found["agreement"] is not None:
         share = numerals.percent(found["agreement"])
         sentences.append(f"Where one was preferred and scores differed, the higher score was preferred in {share} %.")

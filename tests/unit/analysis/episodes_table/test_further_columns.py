@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from labctl.analysis import numerals
 from labctl.analysis.blocks.axes import Perturbed, axis_drops
+from labctl.analysis.episodes_report import people_section
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.table import table_from_rows
+from labctl.analysis.report.figures import looks
 from labctl.errors import TableError
 
 PLAN = Plan(boot=199, perm=999)
@@ -35,8 +38,7 @@ def test_a_preference_counts_first_second_and_ties_and_agrees_with_the_score() -
     assert (found["first"], found["second"], found["tie"]) == (1, 2, 1)
     assert found["agreement"] == pytest.approx(2 / 3)
     assert " ".join(found) == "first second tie davidson tie_parameter order_effect order_ci agreement"
-    strengths = {s["arm"]: s["strength"] for s in found["davidson"]}
-    assert strengths["x"] > strengths["y"]
+    assert [s["arm"] for s in found["davidson"]] == ["x", "y"]
 
 
 def test_a_strength_without_an_interval_has_its_reason_among_the_warnings() -> None:
@@ -46,6 +48,12 @@ def test_a_strength_without_an_interval_has_its_reason_among_the_warnings() -> N
     result = analyze(table_from_rows(rows), PLAN)
     assert [one["ci"] for one in result["preference"]["davidson"]] == [None, None]
     assert "preference: x never lost nor tied: its strength has no upper bound" in result["warnings"]
+    assert result["preference"]["order_effect"] is None
+    shown = words.preference(result)
+    assert shown is not None and {row[1] for row in shown[0].rows} == {numerals.MISSING}
+    assert shown[1][0].endswith("neither 0; no effect of order is known.")
+    (section,) = [one for one in people_section.sections(result, looks(["x", "y"], None)) if one.id == "preference"]
+    assert not section.figures, "nothing is left to draw"
 
 
 def test_a_site_whose_differences_differ_is_seen_and_evaluators_are_nested_in_it() -> None:
