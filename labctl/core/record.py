@@ -240,7 +240,7 @@ _LATE_S, _LATE_SHARE = 1.0, 0.01  # beyond these no table of operations is read
 
 
 def _within_budget(trial: Trial, episode: Episode) -> tuple[Trial, Episode]:
-    """Ended with its budget at the latest. Until December 2026 an end that a run heard after it had stood still was
+    """Ended with its budget at the latest. Before 2026-11-27 an end that a run heard after it had stood still was
     journalled as it came, however long after the budget, and no report could be made.
     """
     budget_s = episode.start.get("budget_s") if episode.start else None
