@@ -5,9 +5,12 @@ May not: change a number.
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 
 from labctl.analysis.episodes_table.cohort import Cohort
+from labctl.analysis.episodes_table.further import tag_units
 from labctl.analysis.episodes_table.stages import stage_count, stages_reached
 from labctl.analysis.numerals import counted, listing
 
@@ -43,6 +46,12 @@ def cautions(cohort: Cohort) -> list[str]:
     staged = np.isfinite(stages_reached(table))
     if stage_count(table) and len({task for task, own in zip(table.words["task"], staged, strict=True) if own}) > 1:
         sentences.append("stages of several tasks are counted by number in one funnel; give one task to read it as one")
+    tagged = Counter(task for task, _ in dict.fromkeys(tag_units(table))) if table.has("tags") else Counter[str]()
+    several = [task for task, count in tagged.items() if count > 1]
+    if several:
+        sentences.append(
+            f"tags differ within {listing(several)}: what has the same tags there counts as a task of its own in tags"
+        )
     helped = np.nansum(table.number["interventions"] > 0)
     if helped:
         sentences.append(f"a person helped in {counted(int(helped), 'episode')} (interventions), counted as they went")

@@ -191,20 +191,21 @@ def _drop(found: Drop) -> AxisDrop:
 
 
 def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
-    """The entry `tags`: what a tag of the task does to each arm's mean of the measure, by permutation over tasks."""
+    """The entry `tags`: what a tag of the task does to each arm's mean of the measure, by permutation over tasks, each
+    with its own tags (`tag_units`).
+    """
     table = cohort.table
     if not any(table.words["tags"]):
         return []
-    named = next((n for n in ("task", "condition", "instruction") if all(table.words[n])), None)
-    task = table.words[named] if named else [table.blocks[i] for i in table.block]
-    tasks = list(dict.fromkeys(task))
-    place = np.array([tasks.index(name) for name in task])
-    held = {name: {*_SEPARATOR.split(text)} - {""} for name, text in zip(task, table.words["tags"], strict=True)}
-    named_tags = sorted(set().union(*held.values()))
+    units = tag_units(table)
+    tasks = list(dict.fromkeys(units))
+    at = {unit: i for i, unit in enumerate(tasks)}
+    place = np.array([at[unit] for unit in units])
+    named_tags = sorted(frozenset[str]().union(*(held for _, held in tasks)))
     values = measure_of_rows(cohort)
     scores = {arm: _means(values, place, table.arm == i, len(tasks)) for i, arm in enumerate(table.arms)}
     found = tag_contrasts(
-        scores, {tag: [tag in held[name] for name in tasks] for tag in named_tags}, plan.perm, plan.seed, plan.level
+        scores, {tag: [tag in held for _, held in tasks] for tag in named_tags}, plan.perm, plan.seed, plan.level
     )
     return [
         {
@@ -214,6 +215,16 @@ def tags(cohort: Cohort, plan: Plan) -> list[TagEffect]:
         }
         for f in found
     ]  # fmt: skip
+
+
+def tag_units(table: EpisodesTable) -> list[tuple[str, frozenset[str]]]:
+    """Of each row the task, else condition, else instruction, else block, and its tags: of a task whose conditions have
+    different tags, those with the same are a task of their own.
+    """
+    named = next((n for n in ("task", "condition", "instruction") if all(table.words[n])), None)
+    task = table.words[named] if named else [table.blocks[i] for i in table.block]
+    held = [frozenset(_SEPARATOR.split(text)) - {""} for text in table.words["tags"]]
+    return list(zip(task, held, strict=True))
 
 
 def _possible(ci: Interval | None) -> Bounds:

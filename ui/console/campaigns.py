@@ -107,7 +107,7 @@ class Campaigns(App[tuple[str, str]]):
     def compose(self) -> ComposeResult:
         yield Label("the campaigns of this lab", id="header")
         yield DataTable(cursor_type="row", zebra_stripes=True)
-        yield Label("", id="said")
+        yield Label("", id="said", markup=False)
         yield KeyRow()
 
     def on_mount(self) -> None:

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
+from textual.content import Content
+from textual.fuzzy import Matcher
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,26 @@ class KeysByName(Provider):
 
     async def discover(self) -> Hits:
         for one in self._keys:
-            yield DiscoveryHit(one.does, one.do, help=one.about)
+            yield DiscoveryHit(Content(one.does), one.do, help=literal(one.about))
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for one in self._keys:
             if (match := matcher.match(one.does)) > 0:
-                yield Hit(match, matcher.highlight(one.does), one.do, help=one.about)
+                yield Hit(match, highlighted(matcher, one.does), one.do, help=literal(one.about))
+
+
+def highlighted(matcher: Matcher, text: str) -> Content:
+    """What matches stands out. `Matcher.highlight` takes the text for markup."""
+    found = Content(text)
+    for at in matcher.fuzzy_search.match(matcher.query, text)[1]:
+        if not text[at].isspace():
+            found = found.stylize(matcher.match_style, at, at + 1)
+    return found
+
+
+def literal(text: str) -> str:
+    """Markup that shows this text: what people wrote is none. (Textual's own `escape` leaves a bracket that no other
+    closes, and doubles a backslash at the end.)
+    """
+    return text.replace("[", r"\[")

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -183,13 +184,15 @@ class Review(Reviewing):
         self.query_one("#holds", Static).set_class(not wrong, "agree")
         ordered = self._ordered
         traced, others = matched(item, ordered)
+        rows: list[tuple[str, ...]] = []
         for number, (op, words) in enumerate(zip(ordered, traced, strict=True), 1):
             when = f"{item.since_go_s(op['t_ns']):.2f}"
-            table.add_row(str(number), when, op["result"].replace("_", " "), op["cause"] or "", words)
+            rows.append((str(number), when, op["result"].replace("_", " "), op["cause"] or "", words))
         for one in others:
-            table.add_row("", f"{item.since_go_s(one['t_ns']):.2f}", "not counted", "", seen(one))
-        for row in measured.rows(item.task, outcome) if item.task else ():
-            table.add_row(*row, "")
+            rows.append(("", f"{item.since_go_s(one['t_ns']):.2f}", "not counted", "", seen(one)))
+        rows += [(*row, "") for row in measured.rows(item.task, outcome)] if item.task else []
+        for row in rows:
+            table.add_row(*(Text(cell) for cell in row))
         table.move_cursor(row=at)
         self.look_at()
 

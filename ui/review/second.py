@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.widgets import DataTable, Label, Static
@@ -95,7 +96,7 @@ class SecondReview(Reviewing):
             "\n".join([*lines, "• by the pictures alone: left, right and the page keys go through them"])
         )
         for row in rows(one.task, None):
-            table.add_row(*row)
+            table.add_row(*(Text(cell) for cell in row))
         self.query_one(Filmstrip).show(one.episode, 0.0)
 
     def action_skip(self) -> None:

@@ -4,18 +4,24 @@ the state of its key.
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, flat
 from support.screens.unhurried import READ_NS
+from textual.app import App
 from textual.command import CommandList, CommandPalette
 from textual.content import Content
+from textual.fuzzy import Matcher
 
 from labctl.clock import MILLISECOND, SECOND
 from labctl.core.events import Kind
 from labctl.ui.console import refusals
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.keys import KEYS
+from labctl.ui.console.named import KeysByName, Named, highlighted, literal
 from labctl.ui.console.screens import same_rows
 
 WORDS = st.text(st.sampled_from("ab \n界"), max_size=30)
@@ -200,3 +206,48 @@ def test_nothing_of_textuals_own_is_offered(bench):
         assert {one.__name__ for one in desk.app.COMMANDS} == {"KeysByName"}
 
     at_console(bench, play)
+
+
+@pytest.mark.parametrize("words", ["[left] door", "camera 'a': [Errno 19] gone [/half]", "held [/bold", "a\\[b]"])
+def test_a_name_and_what_stands_against_it_are_shown_as_they_were_written(words: str):
+    """What looks like markup was left out, or ended the console."""
+
+    class Offering(App[None]):
+        COMMANDS = {KeysByName}  # noqa: RUF012  (as Textual has it)
+
+        def named(self) -> list[Named]:
+            async def nothing() -> None: ...
+
+            return [Named(f"acknowledge: {words}", "a", f"not: {words}", nothing)]
+
+    async def play() -> None:
+        app = Offering()
+        async with app.run_test(size=(100, 30)) as pilot:
+            for typed in ("", "acknow"):
+                app.push_screen(CommandPalette())
+                await pilot.pause()
+                await pilot.press(*typed)
+                offered = app.screen.query_one(CommandList)
+                while offered.option_count != 1:
+                    await pilot.pause(0.01)
+                shown = str(offered.get_option_at_index(0).prompt)
+                assert shown == f"acknowledge: {words}\na · not now: not: {words}"
+                await pilot.press("escape", "escape")
+
+    asyncio.run(play())
+
+
+def test_what_matches_a_name_stands_out_behind_brackets_too():
+    matcher = Matcher("gone")
+    found = highlighted(matcher, "[red] gone")
+    assert found.plain == "[red] gone" and [(one.start, one.end) for one in found.spans] == [
+        (6, 7),
+        (7, 8),
+        (8, 9),
+        (9, 10),
+    ]
+
+
+@given(st.text(st.sampled_from("[]/\\ab #@$=\"' .")))
+def test_any_text_is_shown_as_it_is(text: str):
+    assert Content.from_markup(literal(text)).plain == text

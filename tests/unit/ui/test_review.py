@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.screens.review_bench import Agreeing, Book, Sorted, reviewing
+from support.screens.review_bench import Agreeing, Book, Sorted, operation, reviewing
 from support.screens.unhurried import READ_NS, Unhurried
 from textual.pilot import Pilot
 
@@ -366,3 +366,13 @@ def test_on_80_columns_every_key_of_the_review_is_seen_and_so_is_what_the_traces
         assert "that row is no operation: it was not counted; + adds one" in " ".join(text().split())
 
     reviewing(play, book, size=(80, 24))
+
+
+def test_a_cause_is_shown_as_it_was_written():
+    book = Book()
+    book.items[0] = replace(book.items[0], device=[{**operation(5.0, "lost"), "cause": "slipped [/half]"}])
+
+    async def play(pilot, text):
+        assert "slipped [/half]" in text()
+
+    reviewing(play, book)

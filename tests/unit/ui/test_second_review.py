@@ -118,3 +118,24 @@ def test_a_second_assessor_sees_the_task_and_its_anchors_and_nothing_that_was_sa
 
     play(SecondReview(lambda: list(left), judge, None, hands=Unhurried()), size, do)
     assert said == [("t-a", {"score": 0.7, "notes": ""}), ("t-b", {"reached_s": [None], "notes": ""})]
+
+
+@pytest.mark.parametrize(
+    "words", ["lies in it [or leans on its rim]", "on the plate [/half]", "held [/bold", "[red] lid"]
+)
+def test_what_looks_like_markup_is_shown_as_it_was_written_in_both_reviews(words: str) -> None:
+    """It was left out, or ended the review."""
+    drawer = replace(DRAWER, stages=({"name": "open", "points": 1.0, "definition": words},))
+    fold = replace(FOLD, rubric=({"score": 0.0, "text": words}, {"score": 1.0, "text": "flat"}))
+
+    async def seen(pilot: Pilot[Any], text: Callable[[], str]) -> None:
+        assert words in text()
+        await pilot.press("n")
+        await pilot.pause()
+        assert words in text(), "the other task's"
+
+    left = [Unseen("t-a", "e-a", drawer), Unseen("t-b", "e-b", fold)]
+    play(SecondReview(lambda: left, lambda trial, outcome: None, None, hands=Unhurried()), (120, 36), seen)
+    items = [item(drawer, "t-a", reached_s=(2.5,)), item(fold, "t-b", score=0.5)]
+    review = Review(lambda: items, lambda *_: None, lambda *_: None, lambda _: None, hands=Unhurried())
+    play(review, (200, 36), seen)

@@ -109,6 +109,22 @@ def test_tags_splits_and_stress_have_their_rows() -> None:
     assert stress[0] == ("language", "v1", "x", pytest.approx(0.875)) and len(stress) == 4
 
 
+def test_a_tag_is_of_the_episodes_that_have_it_also_within_a_task_and_in_any_order_of_rows() -> None:
+    """Office is one block of the task pick, in which both arms scored 0."""
+    blocks = [(1, "pick", "kitchen"), (1, "pick", "kitchen"), (0, "pick", "office"), (0.5, "pour", "kitchen")]
+    rows = [
+        {"block": i, "arm": arm, "score": score, "task": task, "tags": tag}
+        for i, (score, task, tag) in enumerate(blocks)
+        for arm in "ab"
+    ]
+    for listed in (rows, rows[::-1]):
+        result = analyze(table_from_rows(listed), PLAN)
+        (office,) = [row for row in result["tags"] if (row["tag"], row["arm"]) == ("office", "a")]
+        assert (office["tasks_with"], office["tasks_without"]) == (1, 2)
+        assert (office["with"], office["without"]) == (0, pytest.approx(0.75))
+        assert [text for text in result["warnings"] if text.startswith("tags differ within pick:")]
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [
