@@ -25,6 +25,7 @@ ENDING = ".zip"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 RATIO, ROOM = 200, 1 << 20  # unpacked bytes for each packed one, and so many besides
 PIECE = 1 << 20
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # whose errors are zlib's; no publication needs another
 
 
 def check_place(path: Path, *, force: bool) -> None:
@@ -74,9 +75,12 @@ def unpacked(path: Path) -> Iterator[Path]:
                 with zipfile.ZipFile(path) as packed:
                     for info in _checked(path, packed):
                         _unpack(packed, info, folder)
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+            except _UNSOUND as error:
                 raise BrokenRecord(f"{path}: not a sound zip archive ({str(error)[:100]}); get it anew") from None
         yield folder
+
+
+_UNSOUND = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError)
 
 
 def _checked(path: Path, packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
@@ -91,6 +95,10 @@ def _checked(path: Path, packed: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
         kind = stat.S_IFMT(info.external_attr >> 16)
         if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
             raise BrokenRecord(f"{path.name} holds {name[:100]!r}, which is a link or no plain file")
+        if info.compress_type not in METHODS:
+            raise BrokenRecord(
+                f"{path.name} holds {name[:100]!r}, packed by method {info.compress_type}; zip's own is 8"
+            )
         if name in names:
             raise BrokenRecord(f"{path.name} holds {name[:100]!r} twice")
         names.add(name)

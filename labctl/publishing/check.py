@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.core.events import Event, Kind, canonical
-from labctl.errors import BrokenRecord, LabctlError, in_words
+from labctl.errors import BrokenRecord, LabctlError, in_words, one_line
 from labctl.plain import count
 from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.guard import Admitted, admit
@@ -77,9 +77,9 @@ def check_published(
     return Checked(
         admitted,
         problems,
-        [*(note for note in looked.notes if note not in (LOOSE, *unstamped)), *stamps.facts],
-        [_line(entry) for entry in manifest.withheld],
-        [*_unchecked(admitted, looked.outside), *(_stamps(admitted) if certificates is None else ())],
+        [one_line(note) for note in (*looked.notes, *stamps.facts) if note not in (LOOSE, *unstamped)],
+        [one_line(_line(entry)) for entry in manifest.withheld],
+        [*map(one_line, _unchecked(admitted, looked.outside)), *(_stamps(admitted) if certificates is None else ())],
         _there(looked.counts, admitted),
         head_text(int(looked.head.split()[0]), looked.head.split()[-1]),
         None if problems else looked.outside,
@@ -164,6 +164,7 @@ def _against_manifest(admitted: Admitted, events: Sequence[Event]) -> list[Probl
         "commitment": (manifest.commitment, opened.get("commitment")),
         "kind": (manifest.kind, opened.get("kind")),
         "head": (manifest.head, head_text(last.seq, last.hash)),
+        "time of freezing": (manifest.frozen, _frozen(events)),
     }
     found = [
         Problem("another campaign", "published.json", f"its {name} is {str(one)[:40]}…, the journal's {str(two)[:40]}…")
@@ -173,6 +174,13 @@ def _against_manifest(admitted: Admitted, events: Sequence[Event]) -> list[Probl
     if not any(event.kind == Kind.CAMPAIGN_UNBLINDED for event in events):
         found.append(Problem("not unblinded", "journal.db", "a campaign is published after it was unblinded"))
     return found
+
+
+def _frozen(events: Sequence[Event]) -> str:
+    """When a campaign was frozen, or else closed, or opened, as `labctl publish` says it: wall time of that entry."""
+    walls = {event.kind: event.wall for event in events}
+    kinds = (Kind.CAMPAIGN_FROZEN, Kind.CAMPAIGN_CLOSED, Kind.CAMPAIGN_OPENED)
+    return next((walls[kind] for kind in kinds if kind in walls), "")
 
 
 def _journal_lines(admitted: Admitted, events: Sequence[Event]) -> list[Problem]:

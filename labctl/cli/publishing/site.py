@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from labctl.cli.options import PATH, example, json_option, print_json, progress
+from labctl.errors import one_line
 from labctl.plain import count
 
 MOST_MB = 500  # of recordings: a site then fits where sites are given a gigabyte
@@ -74,4 +75,4 @@ def site(
     elif not there:
         click.echo("without Rerun's viewer: pip install 'labctl[rerun]', and make the site again with --force")
     for name, why in boards.apart.items():
-        click.echo(f"not ranked: {name}: {why}")
+        click.echo(one_line(f"not ranked: {name}: {why}"))

@@ -208,6 +208,10 @@ def _against_manifest(found: Together, seal: SealRecord) -> None:
         "campaign": (manifest.campaign, opened["name"]),
         "commitment": (manifest.commitment, opened["commitment"]),
         "head": (manifest.head, head_text(last.seq, last.hash)),
+        "time of unblinding": (
+            manifest.frozen,
+            next((one.wall for one in seal.events if one.kind == JointKind.UNBLINDED), ""),
+        ),
     }
     for name, (one, two) in said.items():
         if one != two:

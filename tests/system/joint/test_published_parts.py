@@ -302,3 +302,9 @@ def test_files_that_the_record_must_not_have_are_refused(mine: list[Path]) -> No
     listed(mine[0], "journal.db")
     with pytest.raises(BrokenRecord, match=r"'journal\.db'; a seal host's published record has"):
         check_together(mine)
+
+
+def test_a_time_of_unblinding_that_the_seal_host_s_journal_does_not_say_is_named(mine: list[Path]) -> None:
+    rewrite(mine[0], lambda manifest: manifest.update(frozen="2099-01-01"))
+    (problem,) = check_together(mine).problems
+    assert problem.detail.startswith("its time of unblinding is 2099-01-01…, the journal's 20")

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
-import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.runs.published import AT, altered, forged, listed, manifest_of, rewrite, zipped
+from support.runs.published import AT, altered, forged, listed, manifest_of, rewrite
 from support.runs.recordings import copied
 
 from labctl.cli import call
 from labctl.core.events import Event, Kind
 from labctl.errors import LabctlError
 from labctl.publishing.again import held_against
-from labctl.publishing.archive import unpacked, write_archive
 from labctl.publishing.check import check_published, refuse_unless_it_holds
 
 pytestmark = pytest.mark.usefixtures("no_collector")
@@ -252,92 +250,6 @@ def test_the_command_line_says_it_without_a_traceback(mine: Path, capsys: pytest
     assert not (mine.parent / "r").exists()
 
 
-def twice(path: Path) -> Path:
-    """The second name is the first's too, in both of its places."""
-    path.write_bytes(path.read_bytes().replace(b"README.mx", b"README.md"))
-    return path
-
-
-def _directory(path: Path, change: Callable[[bytearray, int], None]) -> Path:
-    """Change each entry of an archive's directory, by where it begins."""
-    data = bytearray(path.read_bytes())
-    at = data.find(b"PK\x01\x02")
-    while at >= 0:
-        change(data, at)
-        at = data.find(b"PK\x01\x02", at + 4)
-    path.write_bytes(data)
-    return path
-
-
-def said_small(path: Path) -> Path:
-    """Its directory says 100 bytes, unpacked."""
-
-    def change(data: bytearray, at: int) -> None:
-        data[at + 24 : at + 28] = (100).to_bytes(4, "little")
-
-    return _directory(path, change)
-
-
-def overlapping(path: Path) -> Path:
-    """Each entry of its directory leads to the first file."""
-
-    def change(data: bytearray, at: int) -> None:
-        data[at + 42 : at + 46] = bytes(4)
-
-    return _directory(path, change)
-
-
-def locked(path: Path) -> Path:
-    """Its directory says that a password is needed."""
-
-    def change(data: bytearray, at: int) -> None:
-        data[at + 8] |= 1
-
-    return _directory(path, change)
-
-
-ARCHIVES: dict[str, tuple[Callable[[Path], Path], str]] = {
-    "a path that goes up": (lambda at: zipped(at, {"../x": b""}), "which does not lie in the folder"),
-    "an absolute path": (lambda at: zipped(at, {"/tmp/x": b""}), "which does not lie in the folder"),
-    "a link": (lambda at: zipped(at, {"README.md": b"/etc/passwd"}, attributes=0o120777 << 16), "which is a link"),
-    "a bomb": (
-        lambda at: zipped(at, {"README.md": bytes(30 << 20)}, method=zipfile.ZIP_DEFLATED),
-        "more than 200 for one is a bomb",
-    ),
-    "a name twice": (lambda at: twice(zipped(at, {"README.md": b"a", "README.mx": b"b"})), "twice"),
-    "a path with backslashes": (lambda at: zipped(at, {"a\\..\\x": b""}), "which does not lie in the folder"),
-    "a bomb that says it is small": (
-        lambda at: said_small(zipped(at, {"README.md": bytes(30 << 20)}, method=zipfile.ZIP_DEFLATED)),
-        "not a sound zip archive|longer than",
-    ),
-    "files that overlap": (
-        lambda at: overlapping(zipped(at, {f"{n}.md": b"a" * 1000 for n in range(4)})),
-        "overlap|not a sound zip archive",
-    ),
-    "a locked file": (lambda at: locked(zipped(at, {"README.md": b"a" * 100})), "not a sound zip archive"),
-    "no archive": (lambda at: at.write_bytes(b"PK" * 100) and at, "not a sound zip archive"),
-}
-
-
-@pytest.mark.parametrize("weapon", ARCHIVES)
-def test_an_archive_is_unpacked_below_its_folder_and_no_further_than_its_size(weapon: str, tmp_path: Path) -> None:
-    make, expected = ARCHIVES[weapon]
-    with pytest.raises(LabctlError, match=expected), unpacked(make(tmp_path / "a.zip")):
-        pass
-    assert [path.name for path in tmp_path.iterdir()] == ["a.zip"]
-
-
-def test_an_archive_is_the_folder(whole: Path, tmp_path: Path) -> None:
-    left = tmp_path / ".a.zip.4194305.part"  # of a process that was killed: none has this number
-    left.write_bytes(b"half")
-    write_archive(whole, tmp_path / "a.zip")
-    assert not left.exists()
-    write_archive(whole, tmp_path / "b.zip")
-    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
-    with unpacked(tmp_path / "a.zip") as folder:
-        assert check_published(folder).problems == []
-
-
 def test_what_was_changed_and_listed_anew_breaks_the_chain(mine: Path) -> None:
     """Whoever makes every digest of the manifest fit still has to make the journal fit."""
     altered(mine, f"{AT}/journal.db", "UPDATE event SET body = replace(body, 'zebra', 'horse') WHERE seq > 3")
@@ -377,6 +289,25 @@ def test_what_is_listed_as_withheld_and_lies_there_is_named(without: Path, whole
     shutil.copyfile(whole / AT / photo, mine / AT / photo)
     listed(mine, f"{AT}/{photo}")
     assert [problem.what for problem in check_published(mine).problems] == ["withheld and there"]
+
+
+@pytest.mark.parametrize("frozen", ["2099-01-01", "", "2020-01-01T00:00:00.000000+00:00"])
+def test_a_day_of_freezing_that_the_journal_does_not_say_is_named(frozen: str, mine: Path) -> None:
+    """By it sites and feeds are ordered."""
+    says("frozen", frozen)(mine)
+    (problem,) = check_published(mine).problems
+    assert problem.what == "another campaign" and f"its time of freezing is {frozen}" in problem.detail
+
+
+def test_what_a_manifest_says_is_no_command_to_a_terminal_and_no_line_of_labctl_s(
+    without: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine, forged_line = shutil.copytree(without, tmp_path / "mine"), "\x1b[2J\ntrial-run: holds"
+    rewrite(mine, lambda m: (m["withheld"][0].update(why=forged_line), m.update(stated={forged_line: {}})))
+    assert call(["verify", str(mine)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert sum(line.startswith("trial-run: holds") for line in lines) == 1
 
 
 def test_a_thing_withheld_that_was_never_recorded_is_named(mine: Path) -> None:
