@@ -12,7 +12,8 @@ NOTES: tuple[tuple[str, str], ...] = (
         "Episode, block, set",
         "An episode is one attempt of an arm at a task. A block is one condition attempted once by each arm; only "
         "episodes of one block are compared. Blocks that belong together, such as a base and what perturbs it, make a "
-        "set; blocks, or sets where there are any, are the independent units of every interval and test.",
+        "set; blocks, or sets where there are any, are the independent units of intervals and tests. Friedman’s, "
+        "Cochran’s and McNemar’s tests, the trend over blocks, and what sites and people add go by blocks.",
     ),
     (
         "Success and score",
@@ -57,7 +58,8 @@ NOTES: tuple[tuple[str, str], ...] = (
     (
         "Looking after every block",
         "Betting against a difference of 0: capital that starts at 1 and reaches 1 / alpha with probability at most "
-        "alpha, however often one looks (Waudby-Smith and Ramdas 2024). The band holds the mean difference at "
+        "alpha, however often one looks (Waudby-Smith and Ramdas 2024). Of a set of blocks the mean difference counts, "
+        "once its last block has run. The band holds the mean difference at "
         "every block at once. One look at the end of a planned number of blocks finds smaller differences.",
     ),
     (

@@ -31,9 +31,11 @@ def tasks(cohort: Cohort, plan: Plan) -> Tasks | None:
         return None
     blocks = [table.blocks[i] for i in table.block]
     arms = [table.arms[i] for i in table.arm]
+    units = None if cohort.single else [str(cohort.unit[i]) for i in table.block]
     found = heatmap.heatmap(
-        table.words[columns[0]], blocks, arms, measure_of_rows(cohort), plan.alpha, level=plan.level
-    )
+        table.words[columns[0]], blocks, arms, measure_of_rows(cohort), plan.alpha, plan.level, units, plan.draws,
+        plan.perm,
+    )  # fmt: skip
     return {
         "by": columns[0],
         "cells": [

@@ -86,6 +86,17 @@ def by_unit(cohort: Cohort, differences: Floats) -> Floats:
     return np.bincount(index, differences[known], len(place)).astype(np.float64)
 
 
+def as_sets_end(cohort: Cohort, differences: Floats) -> Floats:
+    """The mean difference of each unit at the last of its blocks that has one, NaN at all others [blocks]."""
+    out = np.full(len(differences), np.nan)
+    last: dict[int, list[int]] = {}
+    for block in np.flatnonzero(np.isfinite(differences)).tolist():
+        last.setdefault(int(cohort.unit[block]), []).append(block)
+    for own in last.values():
+        out[own[-1]] = differences[own].mean()
+    return out
+
+
 def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
     score, success = (cohort.difference(grid, pair) for grid in (cohort.score, cohort.success))
     measure = score if np.isfinite(cohort.score).any() else success
@@ -101,7 +112,7 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
     only_a, only_b = int((success > 0).sum()), int((success < 0).sum())
     known = bool(np.isfinite(success).any())
     exact = mcnemar(only_a, only_b).p_exact if known else None
-    watched = paired_monitor(measure, plan.alpha) if of_win.n else None
+    watched = paired_monitor(as_sets_end(cohort, measure), plan.alpha) if of_win.n else None
     return {
         "a": pair[0],
         "b": pair[1],

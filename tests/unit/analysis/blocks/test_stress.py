@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from labctl.analysis.blocks.heatmap import heatmap
+from labctl.analysis.blocks.heatmap import depends, heatmap
 from labctl.analysis.blocks.means import mean_score
 from labctl.analysis.blocks.stress import Stressed, cliffs, level_order, responses
 
@@ -99,3 +99,31 @@ def test_pairs_without_a_difference_by_task_are_rarely_complementary() -> None:
     for _ in range(runs):
         called += len(heatmap(task, block, arm, (rng.random(180) < 0.5) * 1.0).complementary) > 0
     assert called / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_tasks_of_one_block_do_not_make_a_difference_depend_on_the_task() -> None:
+    """Success .95 of either arm, three tasks of one block and one of thirty: F of the blocks rejects .17 of these."""
+    rng, runs, found = np.random.default_rng(5), 400, 0
+    at = [np.arange(size) + start for size, start in ((1, 0), (1, 1), (1, 2), (30, 3))]
+    for _ in range(runs):
+        d = (rng.random(33) < 0.95) * 1.0 - (rng.random(33) < 0.95)
+        found += depends([d[own] for own in at], at, 0.05, perm=199) <= 0.05
+    assert found / runs <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / runs)
+
+
+def test_blocks_of_a_set_are_one_unit_of_a_task() -> None:
+    """Two tasks of four sets, all blocks of a set alike: 24 blocks each, and the p of four against four, 2 / 70."""
+    signs = [np.repeat([1.0, 1.0, 1.0, 1.0], 6), np.repeat([-1.0, -1.0, -1.0, -1.0], 6)]
+    sets = [np.repeat(np.arange(4), 6), np.repeat(np.arange(4, 8), 6)]
+    assert depends(signs, sets, 0.05) == pytest.approx(2 / 70, abs=0.006)
+    within = [np.repeat(np.arange(4), 6)] * 2
+    assert depends(signs, within, 0.05) == pytest.approx(2 / 16, abs=0.012), "both tasks in each of four sets"
+
+
+def test_the_cell_of_a_task_is_as_sure_as_its_sets_are_many() -> None:
+    alike = np.repeat([1.0, 0.0, 1.0, 0.0, 1.0, 0.0], 6)
+    task, block, arm = ["t"] * 36, [str(i) for i in range(36)], ["a"] * 36
+    alone = heatmap(task, block, arm, alike).cells[0][0].ci
+    whole = heatmap(task, block, arm, alike, unit=[str(i // 6) for i in range(36)]).cells[0][0].ci
+    assert alone is not None and whole is not None
+    assert whole[1] - whole[0] > 1.8 * (alone[1] - alone[0])

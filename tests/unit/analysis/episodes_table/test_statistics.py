@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 from labctl.analysis.binary.paired import mcnemar
+from labctl.analysis.blocks.anytime import paired_monitor
 from labctl.analysis.blocks.means import Draws, mean_over_units
 from labctl.analysis.blocks.swaps import sign_flip_p
 from labctl.analysis.episodes_report import arms_section
@@ -17,6 +18,7 @@ from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze, block_row
 from labctl.analysis.episodes_table.cohort import Plan, cohort_of
 from labctl.analysis.episodes_table.order import order_of
+from labctl.analysis.episodes_table.pairs import as_sets_end
 from labctl.analysis.episodes_table.ranks import cochran, friedman, rank_intervals, ranked
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
 from labctl.analysis.monte_carlo import share_error
@@ -161,6 +163,19 @@ def test_blocks_of_a_set_count_as_one_unit() -> None:
     assert alone["pairs"][0]["p"]["score"] == pytest.approx(2 / 2**12)
     assert together["pairs"][0]["p"]["score"] == pytest.approx(2 / 2**3)
     assert "12 blocks in 3 sets" in " ".join(together["warnings"])
+
+
+def test_a_set_is_looked_at_once_at_its_last_block() -> None:
+    """Eight blocks of one sign would stop; as two sets of four they are two differences, after blocks 4 and 8."""
+    values: dict[str, list[float | None]] = {"x": [1.0] * 8, "y": [0.0] * 8}
+    alone, whole = (analyze(t, QUICK)["pairs"][0] for t in (table(values), table(values, set=[*"aaaabbbb"])))
+    assert alone["stop_block"] is not None and whole["stop_block"] is None
+    assert whole["sequence"] is not None
+    two = paired_monitor(np.array([np.nan] * 3 + [1.0] + [np.nan] * 3 + [1.0]))
+    assert whole["sequence"]["e_value"] == pytest.approx(two.e_value.tolist()) and len(two.e_value) == 8
+    cohort = cohort_of(table({"x": [1.0, 0.5, 0.0], "y": [0.0, None, 0.0]}, set=["s", "s", "s"]))
+    found = as_sets_end(cohort, cohort.difference(cohort.measure, ("x", "y")))
+    assert found[2] == 0.5 and np.isnan(found[:2]).all()
 
 
 def test_time_to_success_is_that_of_lifelines_and_an_early_end_counts_to_the_full_budget() -> None:
