@@ -63,7 +63,7 @@ def _conclude(
         case State.RUNNING:
             return _end(trial, events, last_sample_ns, name)
         case State.SCORING if trial.ended in VOIDABLE and trial.sealed_recording:
-            if trial.go_ns is not None and not voided_by_rule(trial.ended, rules, went=True):
+            if not voided_by_rule(trial.ended, rules, went=trial.go_ns is not None):
                 return None
             why = "the protocol voids a lost episode" if trial.go_ns is not None else "it had not begun"
             text = f"{name}: episode {trial.episode} ended by {trial.ended} and is void, since {why}; {_then(trial)}"

@@ -49,13 +49,16 @@ VOIDABLE = frozenset({*LOST.values(), *_DEVICES, EndReason.PROCESS_LOST, *_VOID_
 def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: bool) -> bool:
     """Whether a protocol voids an episode that ended so. opened: CampaignOpened's body; went: it got to go.
 
-    An arm's own crash (CONTROLLER_LOST) after go is void only where `[estimand]` says so: to run it again in silence
-    would favour arms that crash. Campaigns from before it could be said voided it like any other loss. A sensor's limit
-    that makes an episode void is the cell's own rule (`config.sensors.SensorLimit`).
+    Before go nothing had begun: under every protocol it is void. An arm's own crash (CONTROLLER_LOST) after go is void
+    only where `[estimand]` says so: to run it again in silence would favour arms that crash. Campaigns from before it
+    could be said voided it like any other loss. A sensor's limit that makes an episode void is the cell's own rule
+    (`config.sensors.SensorLimit`).
     """
-    if ended not in VOIDABLE or ended == EndReason.SENSOR_LIMIT:
-        return ended == EndReason.SENSOR_LIMIT
-    own = (opened.get("estimand") or {}).get("crash") if ended == EndReason.CONTROLLER_LOST and went else None
+    if ended not in VOIDABLE:
+        return False
+    if not went or ended == EndReason.SENSOR_LIMIT:
+        return True
+    own = (opened.get("estimand") or {}).get("crash") if ended == EndReason.CONTROLLER_LOST else None
     return bool(opened["process_lost"] == "void" if own is None else own == "void")
 
 

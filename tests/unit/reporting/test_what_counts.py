@@ -84,6 +84,8 @@ OPENED = {"process_lost": "void"}
         (EndReason.CONTROLLER_LOST, {**OPENED, "estimand": {"crash": "failure"}}, False, True),
         (EndReason.CONTROLLER_LOST, {"process_lost": "score", "estimand": {"crash": "void"}}, True, True),
         (EndReason.ARM_LOST, {**OPENED, "estimand": {"crash": "failure"}}, True, True),
+        (EndReason.ARM_LOST, {"process_lost": "score"}, False, True),
+        (EndReason.SAFETY_STOP, OPENED, False, False),  # a person's, or the robot's own
         (EndReason.BUDGET, OPENED, True, False),
     ],
 )

@@ -149,3 +149,22 @@ def test_a_voided_episode_that_is_being_sealed_shows_nothing_of_itself_as_the_tr
     voided(bench)
     shown = bench.shown()
     assert not shown["operator_ready"] and not shown["withheld"] and not shown["touching"]
+
+
+@pytest.mark.parametrize("lost", ["arm", "controller", "nobody goes"])
+def test_a_loss_before_go_is_void_though_the_protocol_scores_lost_processes(bench: Bench, lost: str) -> None:
+    """It waited for a score, and once it had one it was a failure of the arm after 0 s; a run that was started again
+    voided it.
+    """
+    bench.begin()
+    episode = bench.start()
+    if lost == "nobody goes":
+        bench.wait(3 * SECOND)
+    else:
+        bench.hear(Message("run", "exited", {"name": lost, "reason": "ended by signal 9"}))
+    (ended,) = bench.events(Kind.EPISODE_ENDED)
+    delivered(bench, episode)
+    looked_at(bench, episode)
+    (void,) = bench.events(Kind.EPISODE_VOIDED)
+    assert (void.body["reason"], void.body["after_go"]) == (ended.body["reason"], False)
+    assert bench.state() == "planned"
