@@ -51,7 +51,7 @@ def cautions(cohort: Cohort) -> list[str]:
     several = [task for task, count in tagged.items() if count > 1]
     if several:
         sentences.append(
-            f"tags differ within {listing(several)}: what has the same tags there counts as a task of its own in tags"
+            f"tags differ within {listing(several)}: each set of tags there counts as a task of its own in tags"
         )
     helped = np.nansum(table.number["interventions"] > 0)
     if helped:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from importlib import metadata
+from importlib import import_module, metadata
 
 from labctl.software import collect_pins
 
@@ -36,13 +36,10 @@ def versions() -> dict[str, str]:
 def _used_of_the_processor() -> str:
     """The instruction sets that numpy has code for and that this processor has; empty where numpy does not say."""
     try:
-        from numpy._core._multiarray_umath import (  # pyright: ignore[reportMissingModuleSource, reportAttributeAccessIssue, reportUnknownVariableType]
-            __cpu_dispatch__,
-            __cpu_features__,
-        )
-    except ImportError:
+        inside = vars(import_module("numpy._core._multiarray_umath"))
+        return " ".join(name for name in inside["__cpu_dispatch__"] if inside["__cpu_features__"].get(name))
+    except (ImportError, KeyError):
         return ""
-    return " ".join(name for name in __cpu_dispatch__ if __cpu_features__.get(name))
 
 
 def differences(then: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -147,7 +147,7 @@ LISTED: dict[str, dict[str, str]] = {
         "write_archive: open": "what was just published",
     },
     "labctl/publishing/again.py": {
-        "_read: read_text": "the report that was just made, and the one of a folder that holds",
+        "_read: read_bytes": "the report that was just made, and the one of a folder that holds",
         "held_against: read_bytes": "as above",
     },
     "labctl/publishing/cards.py": {"write_cards: read_text": "the report that was just made"},
