@@ -49,7 +49,8 @@ def rows_of(frame: Foreign) -> list[Row]:
 
 
 def frame_of(rows: Sequence[Mapping[str, Value]], library: str | None = None) -> Foreign:
-    """Rows as a data frame of `library`, else of the first that is installed: pandas, polars, pyarrow.
+    """Rows as a data frame of `library`, else of the first that is installed: pandas, polars, pyarrow; each column
+    that some row has.
 
     Raises InputError where it is not installed, where none is, and for another name.
     """
@@ -62,7 +63,8 @@ def frame_of(rows: Sequence[Mapping[str, Value]], library: str | None = None) ->
             continue
         if name == "pandas":
             return module.DataFrame.from_records(rows)
-        columns = {column: [row.get(column) for row in rows] for column in rows[0]} if rows else {}
+        names = dict.fromkeys(name for row in rows for name in row)  # a row has what there is to say of it
+        columns = {name: [row.get(name) for row in rows] for name in names}
         return module.DataFrame(columns, strict=False) if name == "polars" else module.table(columns)
     raise InputError(f"a data frame needs {library or 'pandas, polars or pyarrow'}: pip install {library or 'pandas'}")
 

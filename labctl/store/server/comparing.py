@@ -63,7 +63,15 @@ class Compared:
 
 
 def compare(host: HostRecord, server: Server) -> Compared:
-    """Raises StorageError, StateError for a login that is blind to it."""
+    """Of one moment of the server's, before any of the host's: whoever is running the campaign adds to both meanwhile.
+
+    Raises StorageError, StateError for a login that is blind to it.
+    """
+    with server.snapshot():
+        return _compare(host, server)
+
+
+def _compare(host: HostRecord, server: Server) -> Compared:
     seq, head = head_of(server, host.key)
     if seq:
         check_may_read(server, host.key)

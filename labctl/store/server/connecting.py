@@ -129,6 +129,16 @@ class Server:
         with self.within(), self._connection.transaction():
             yield
 
+    @contextmanager
+    def snapshot(self) -> Generator[None, None, None]:
+        """What is asked inside is all of one moment, whatever others add meanwhile; each answer comes in time."""
+        self.run("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        try:
+            yield
+        finally:
+            with suppress(Exception):  # of a connection that was lost there is nothing left to end
+                self.run("ROLLBACK")
+
     def put(self, statement: LiteralString, rows: Iterable[Sequence[Value]]) -> None:
         """Carry out an INSERT for each row; inside a `transaction`."""
         with self._connection.cursor() as cursor:

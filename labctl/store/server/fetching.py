@@ -75,11 +75,17 @@ def listed(server: Server) -> list[Listed]:
 
 
 def fetch(server: Server, named: str, out: Path) -> Fetched:
-    """Write a campaign that the server has into the new folder `out`; `named`: NAME@HASH, or NAME where one has it.
+    """Write a campaign into the new folder `out` as the server has it at this moment, whatever is added meanwhile;
+    `named`: NAME@HASH, or NAME where one has it.
 
     Raises InputError for a name that it has not or a folder that is there, StateError for a login that is blind to it,
     BrokenRecord when what came does not hold.
     """
+    with server.snapshot():
+        return _fetch(server, named, out)
+
+
+def _fetch(server: Server, named: str, out: Path) -> Fetched:
     known = listed(server)
     found = [one for one in known if named in (one.campaign, one.name)]
     if len(found) != 1:

@@ -14,6 +14,7 @@ import pytest
 from support.api_files import operations
 
 from labctl import api
+from labctl.api.frames import LIBRARIES, frame_of, rows_of
 from labctl.cli import call
 from labctl.errors import InputError, TableError
 
@@ -142,6 +143,14 @@ def test_a_frame_without_rows_is_said_to_have_none(kind: str) -> None:
 def test_columns_of_unequal_length_are_refused() -> None:
     with pytest.raises(InputError, match="arm 2, block 1"):
         api.from_frame({"arm": ["a", "b"], "block": [1]})
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_column_that_the_first_row_has_not_is_in_every_library_s_frame(library: str) -> None:
+    """Of pairs only some have a margin, of episodes only some reached the second stage."""
+    pytest.importorskip(library)
+    rows = [{"episode": "e1", "stage_1_s": 3.0}, {"episode": "e2", "stage_1_s": 2.0, "stage_2_s": 4.0}]
+    assert rows_of(frame_of(rows, library)) == [{**rows[0], "stage_2_s": None}, rows[1]]
 
 
 def test_infinity_is_a_float() -> None:
