@@ -4,7 +4,8 @@ May not: move on when the hand lets go, the input is stale or the device is gone
 held and a leader stands near the arm; or take a deflection for a wish before all of the device was seen at rest.
 
 The cell's [teleop] table names the device and the caps. Alignment and clutch come before go: the episode is ready once
-they hold; whoever is not ready when the arming time is over voids it, as a policy that is not would.
+they hold; whoever is not ready when it is due to start is told what is missing and the start is given again. Without a
+person at a console it is void.
 """
 
 from __future__ import annotations

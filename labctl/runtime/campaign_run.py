@@ -119,7 +119,8 @@ def run_campaign(
 
 
 def seal_what_runs_left(folder: Path, verb: str, *, anchor: Anchor | None = None) -> list[str]:
-    """Seal the recordings that runs left unsealed, before a verb after which none can be: a line of each.
+    """Seal the recordings that runs left unsealed, before a verb after which none can be: a line of each. A preference
+    that a killed run had not asked for is asked for.
 
     Nothing keeps that verb from its work: recordings that cannot be read are said, and left to `verify`. Raises
     StateError when a run holds the campaign.
@@ -131,7 +132,11 @@ def seal_what_runs_left(folder: Path, verb: str, *, anchor: Anchor | None = None
 
 
 def _seal_the_rest(campaign: Campaign, anchor: Callable[[], Anchor]) -> list[str]:
-    if campaign.state.phase not in (Phase.OPEN, Phase.CLOSED) or not unsealed(campaign.record()):
+    if campaign.state.phase not in (Phase.OPEN, Phase.CLOSED):
+        return []
+    if "preference" in campaign.opened:
+        CampaignWriter(campaign, anchor, _log.info, WHO).ask_preferences()
+    if not unsealed(campaign.record()):
         return []
     sealed: list[str] = []
     try:

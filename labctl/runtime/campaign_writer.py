@@ -133,7 +133,7 @@ class CampaignWriter:
         self.state = advance(self.state, event)
         self._note(event)
         if kind in (Kind.RUN_STARTED, Kind.OUTCOME_RECORDED):
-            self._ask_preferences()
+            self.ask_preferences()
         turn = self.current()
         if kind != Kind.RECORDING_SEALED or (turn and turn.episode == episode):  # else nobody waited for it
             self.hands.note(kind, event.at_ns, begun=bool(turn and turn.episodes))
@@ -141,8 +141,10 @@ class CampaignWriter:
             self._keep_head(HEADED[kind])
         return event
 
-    def _ask_preferences(self) -> None:
-        """Once both episodes of the pair that was drawn for a block are scored, it is asked which was better."""
+    def ask_preferences(self) -> None:
+        """Once both episodes of the pair that was drawn for a block are scored, it is asked which was better. A run that
+        was killed in between had not asked.
+        """
         if "preference" not in self.opened:
             return
         scored = {trial.id: trial for trial in self.state.trials.values() if trial.state == State.SCORED}

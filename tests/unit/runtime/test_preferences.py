@@ -16,7 +16,7 @@ from support.runs.task_campaign import open_tasks
 from labctl.clock import SECOND
 from labctl.core.events import Kind
 from labctl.errors import InputError, StateError
-from labctl.runtime import review_writer
+from labctl.runtime import campaign_run, review_writer
 from labctl.store.campaign import Campaign
 from labctl.store.verifying.opened_seal import check_compared
 
@@ -95,7 +95,7 @@ def test_a_preference_about_a_void_episode_is_refused_in_one_line_at_both_doors(
 
 
 def test_a_pair_that_a_crash_left_unasked_is_asked_for_when_the_run_is_started_again(bench: Bench, monkeypatch) -> None:
-    monkeypatch.setattr("labctl.runtime.campaign_writer.CampaignWriter._ask_preferences", lambda self: None)
+    monkeypatch.setattr("labctl.runtime.campaign_writer.CampaignWriter.ask_preferences", lambda self: None)
     pair = both(bench)
     assert not bench.events(Kind.PREFERENCE_ASKED)
     monkeypatch.undo()
@@ -103,6 +103,19 @@ def test_a_pair_that_a_crash_left_unasked_is_asked_for_when_the_run_is_started_a
     with Campaign.open(bench.campaign.folder, writer=True) as campaign:
         again = Bench(campaign, clock=bench.clock)
         assert [event.body for event in again.events(Kind.PREFERENCE_ASKED)] == [pair]
+
+
+def test_a_pair_that_a_crash_left_unasked_is_asked_for_when_the_campaign_is_closed(bench: Bench, monkeypatch) -> None:
+    """No trial was left, so no run asked either, and the review was finished without it."""
+    monkeypatch.setattr("labctl.runtime.campaign_writer.CampaignWriter.ask_preferences", lambda self: None)
+    pair = both(bench)
+    monkeypatch.undo()
+    bench.campaign.close()
+    for _ in range(2):
+        assert campaign_run.seal_what_runs_left(bench.campaign.folder, "close") == []
+    with Campaign.open(bench.campaign.folder) as campaign:
+        asked = [event.body for event in campaign.events() if event.kind == Kind.PREFERENCE_ASKED]
+    assert asked == [pair], "once"
 
 
 def test_the_review_says_what_was_left_unsaid_and_is_not_finished_before(bench: Bench) -> None:
