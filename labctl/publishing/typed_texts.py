@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from labctl.core.campaign_state import AFTER_BLOCK, AFTER_TRIAL
 from labctl.core.events import EndReason, Event, Kind
+from labctl.plain import Json
 
 TYPED: Mapping[Kind, str] = {  # the one key of each kind under which a person's words stand
     Kind.SESSION_CLOSED: "handover",
@@ -53,13 +54,13 @@ def _texts(event: Event) -> Iterator[str]:
         yield from _of(str(body.get("text")).partition(": ")[2])  # why somebody asked for it
 
 
-def _of_outcome(outcome: object) -> Iterator[str]:
+def _of_outcome(outcome: Json) -> Iterator[str]:
     if isinstance(outcome, Mapping):
         yield from _of(outcome.get("notes"))
         yield from _of(outcome.get("tags"))
 
 
-def _of(value: object) -> Iterator[str]:
+def _of(value: Json) -> Iterator[str]:
     """A text, or each of several; nothing of anything else."""
     if isinstance(value, str):
         yield value
