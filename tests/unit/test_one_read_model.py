@@ -49,7 +49,7 @@ LOOKS_AT_EVENTS = {
     "labctl/publishing/leaving_out.py": "the files that entries hold digests of, whether they are published or not",
     "labctl/publishing/names.py": "names in a stranger's entries, before anything goes by them",
     "labctl/publishing/tables.py": "writes each entry as a line",
-    "labctl/publishing/typed_texts.py": "counts what people typed into entries of any kind, which no record keeps",
+    "labctl/publishing/typed_texts.py": "under which key of each entry a person's words stand, which all go along",
     "labctl/runtime/campaign_run.py": "a simulated clock goes on after the newest entry",
     "labctl/runtime/campaign_writer.py": "keeps heads and counts keys with each entry as the run writes it",
 }
