@@ -159,7 +159,7 @@ def depends(
         place += [task] * len(names)
         unit += names.tolist()
     d, starts = np.array(values), np.flatnonzero(np.diff(place, prepend=-1))
-    sizes = np.diff([*starts, len(d)])
+    sizes = np.diff(np.append(starts, len(d)))
     _, at, count = np.unique(unit, return_inverse=True, return_counts=True)
     alone = np.flatnonzero(count[at] == 1)
     strata = [alone, *(np.flatnonzero(at == one) for one in np.flatnonzero(count > 1))]

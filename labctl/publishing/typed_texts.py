@@ -13,7 +13,7 @@ from labctl.core.campaign_state import AFTER_BLOCK, AFTER_TRIAL
 from labctl.core.events import EndReason, Event, Kind
 from labctl.plain import Json
 
-TYPED: Mapping[Kind, str] = {  # the one key of each kind under which a person's words stand
+TYPED: Mapping[str, str] = {  # the one key of each kind under which a person's words stand
     Kind.SESSION_CLOSED: "handover",
     Kind.TRIAL_RELEASED: "reason",
     Kind.TRIAL_SKIPPED: "reason",
@@ -29,7 +29,11 @@ TYPED: Mapping[Kind, str] = {  # the one key of each kind under which a person's
     Kind.CAMPAIGN_CLOSED: "reason",
     Kind.CAMPAIGN_UNBLINDED: "reason",
 }
-OUTCOMES = {Kind.OUTCOME_RECORDED: "outcome", Kind.OUTCOME_CORRECTED: "new", Kind.OUTCOME_JUDGED: "outcome"}
+OUTCOMES: Mapping[str, str] = {
+    Kind.OUTCOME_RECORDED: "outcome",
+    Kind.OUTCOME_CORRECTED: "new",
+    Kind.OUTCOME_JUDGED: "outcome",
+}
 BY_ITSELF = (*EndReason, "campaign_closed", "another cell has this block", "every trial is finished")
 
 

@@ -142,8 +142,8 @@ class CampaignWriter:
         return event
 
     def ask_preferences(self) -> None:
-        """Once both episodes of the pair that was drawn for a block are scored, it is asked which was better. A run that
-        was killed in between had not asked.
+        """Once both episodes of the pair that was drawn for a block are scored, it is asked which was better. A run
+        that was killed in between had not asked.
         """
         if "preference" not in self.opened:
             return
