@@ -21,6 +21,7 @@ from labctl.errors import InputError, StateError
 from labctl.requesting import answer_of
 
 URGENT = {"stop": "urgent", "fault": "urgent", "hold": "high"}  # ntfy's priorities; "default" for the others
+WRITTEN = "write it as name@domain or Name <name@domain>, with quotes around a name that has a comma"
 Send = Callable[[Alert], None]
 
 
@@ -76,6 +77,9 @@ def _post(address: str, body: bytes, headers: Mapping[str, str], token: str | No
 
 def _email(table: EmailTable, password: str | None, timeout_s: float) -> Send:
     def send(alert: Alert) -> None:
+        for key, line in (("sender", table.sender), *(("to", one) for one in table.to)):
+            if not mailbox(line):
+                raise StateError(f"{key} of [alerts.email] in lab.toml is no mail address that can be read; {WRITTEN}")
         try:
             message = EmailMessage()
             message["Subject"], message["From"], message["To"] = alert.title, table.sender, ", ".join(table.to)
@@ -92,6 +96,20 @@ def _email(table: EmailTable, password: str | None, timeout_s: float) -> Send:
             raise StateError(f"it cannot be sent ({_named(error)})") from None
 
     return send
+
+
+def mailbox(line: str) -> bool:
+    """Whether Python's mail reads one or several addresses out of it, each with somebody and a domain; a word alone is
+    a mailbox of the server's own.
+    """
+    message = EmailMessage()
+    try:
+        message["To"] = line
+        found = message["To"].addresses
+    except Exception:  # of a half-typed one an IndexError, of others several more
+        return False
+    by_itself = line.strip().isidentifier()
+    return bool(found) and all(one.username and (one.domain or by_itself) for one in found)
 
 
 def _server(table: EmailTable, timeout_s: float) -> smtplib.SMTP:

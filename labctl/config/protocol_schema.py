@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, JsonValue, StringConstraints, field_validator
+from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.cell_schema import Fixture, refuse_repeats, refuse_unknown
 from labctl.config.cells import Cells, check_cells
@@ -96,19 +96,11 @@ class AnalysisPlan(Table):
     tau_s: Positive
     reference: Text | None = None
     family: Annotated[tuple[Statistic, ...], Lax, Field(min_length=1)] = get_args(Statistic)
-    alpha: Annotated[float, Field(gt=0, le=0.5)] = 0.05
+    alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
     estimator: Literal["kaplan_meier", "wang_chang"] = "kaplan_meier"
     looks: Looks | None = None
     margin: Margin | None = None
     random_factors: Annotated[tuple[Literal["session", "operator"], ...], Lax] = ()
-
-    @field_validator("alpha", mode="before")
-    @classmethod
-    def _no_level_of_confidence(cls, value: JsonValue) -> JsonValue:
-        if isinstance(value, float) and 0.5 < value < 1:
-            other = f"for intervals of {100 * value:g} % write {1 - value:.3g}"
-            raise ValueError(f"alpha is the share of false alarms, and {value:g} is none; {other}")
-        return value
 
 
 class Arm(Table):

@@ -288,6 +288,10 @@ def read_plan(path: Path) -> Plan:
     admit_modules(lab_with(path))
     text = read_text(path)
     protocol = parse_protocol(text, str(path))
+    if (alpha := protocol.analysis.alpha) > 0.5:  # one that is sealed stays as it is
+        other = f"for intervals of {100 * alpha:g} % write {1 - alpha:.3g}"
+        said = f"alpha is the share of false alarms, and {alpha:g} is none; {other}"
+        raise protocol.refusal(("analysis", "alpha"), said)
     fixture_path = path.parent / protocol.protocol.fixture
     if not fixture_path.is_file():
         line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip().startswith("fixture")), None)

@@ -123,11 +123,12 @@ class ResolutionOf(Resolution):
 
 
 class WidthsOf(Widths):
-    """Of a protocol with one arm, which compares nothing."""
+    """Of a protocol with one arm, which compares nothing. sets: as above."""
 
     design_effect: float
     warnings: list[str]
     blocks: int
+    sets: NotRequired[int]
 
 
 class Plan(Computed):

@@ -13,6 +13,7 @@ import click
 
 from labctl.cli.options import computed_here, print_json, print_table
 from labctl.cli.planning.printed import print_facts, print_hours
+from labctl.cli.planning.resolved import sets_fact, trials_in_sets
 from labctl.store.lab_folder import Plan, find_lab
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def tell(found: Plan, seen: Preview, source: str, path: Path, then: dict[str, st
 
     widths = half_widths(seen.sets, seen.items_staged)
     if as_json:
-        resolution = {**widths, "design_effect": DESIGN_EFFECT, "warnings": [], "blocks": seen.blocks}
+        sets = {"sets": seen.sets} if seen.sets != seen.blocks else {}
+        resolution = {**widths, "design_effect": DESIGN_EFFECT, "warnings": [], "blocks": seen.blocks, **sets}
         answer = {"times": source, "evenings": None, "resolution": resolution}
         print_json({"schema": "labctl.plan/2", **seen.as_json(), **answer, **computed_here()})
         return
@@ -46,7 +48,9 @@ def tell(found: Plan, seen: Preview, source: str, path: Path, then: dict[str, st
         "One arm": f"{found.protocol.arm[0].name}, a person: a reference that is collected; nothing is compared",
         "Each episode": f"at most {seen.budget_s:g} s; tau {seen.tau_s:g} s",
         **then,
-        "Success rate": f"95 % interval about +-{widths['half_width_success']:.0%}, {seen.blocks} trials",
+        **sets_fact(seen, seen.blocks),
+        "Success rate": f"95 % interval about +-{widths['half_width_success']:.0%}, "
+        f"{trials_in_sets(seen, seen.blocks)}",
         "Items moved": f"about +-{widths['half_width_items']:.0%} "
         f"(design effect {DESIGN_EFFECT:g}: items of an episode depend on each other)",
     }

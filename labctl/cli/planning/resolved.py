@@ -24,7 +24,8 @@ def resolution_facts(seen: Preview, resolved: Resolution, blocks: int) -> dict[s
     pairs = f"{resolved['family_pairs']} pair{'s' * (resolved['family_pairs'] > 1)}"
     return {
         "Smallest p": f"{least:.2g} for one pair of arms, {holm:.2g} by Holm over {pairs}; alpha {seen.alpha:g}",
-        "Success rate": f"95 % interval about +-{resolved['half_width_success']:.0%} per arm, {_trials(seen, blocks)}",
+        "Success rate": f"95 % interval about +-{resolved['half_width_success']:.0%} per arm, "
+        f"{trials_in_sets(seen, blocks)}",
         "Items moved": f"about +-{resolved['half_width_items']:.0%} per arm "
         f"(design effect {resolved['design_effect']:g}: items of an episode depend on each other)",
         "Resolvable": f"with {effects['power']:.0%} power at Holm's strictest step, level {effects['alpha']:.2g}:",
@@ -45,7 +46,7 @@ def sets_fact(seen: Preview, blocks: int) -> dict[str, str]:
     }
 
 
-def _trials(seen: Preview, blocks: int) -> str:
+def trials_in_sets(seen: Preview, blocks: int) -> str:
     return f"{blocks} trials" + (f" in {count(seen.sets_in(blocks), 'set')}" if seen.sets < seen.blocks else "")
 
 

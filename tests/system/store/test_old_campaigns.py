@@ -20,7 +20,8 @@ KEPT = Path(__file__).resolve().parents[2] / "campaigns"
 RECORDED = sorted(path.name for path in KEPT.iterdir() if path.is_dir())
 NO_LIST = "this lab has no list of what it opened (opened.log): what else was tried is not known"
 # What a report says otherwise than then, on purpose: throughput at each allowed time is of each cell and no longer of
-# an arm, a campaign that was frozen without a review promises none, and a count has no "(s)" behind it.
+# an arm, a campaign that was frozen without a review promises none, a count has no "(s)" behind it, and an arm at an
+# object is no longer called a cell.
 OTHERWISE = (
     *(
         "/supplement/arms[0]/sweep",
@@ -28,6 +29,7 @@ OTHERWISE = (
         "/lab/provisional_why",
         "/lab/deviations",
         "/result/warnings[0]",
+        "/result/warnings[1]",
     ),
     *(f"/lab/provenance/clocks/camera/{name}:" for name in ("over_shoulder", "wrist")),
 )

@@ -10,23 +10,20 @@ import socketserver
 import threading
 import urllib.error
 from collections.abc import Iterator
-from email.message import EmailMessage
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.json_documents import judged
 from support.runs.campaigns import make_campaign
 
 from labctl import cli
 from labctl.alerts import courier
-from labctl.alerts.sending import ways
+from labctl.alerts.sending import mailbox, ways
 from labctl.alerts.watch import Alert, Brief, HoldSeen
 from labctl.clock import MonotonicClock
-from labctl.config.alerts import AlertsTable, EmailTable
+from labctl.config.alerts import AlertsTable
 from labctl.config.cell_schema import parse_lab
 from labctl.errors import InputError, StateError
 from labctl.runtime.campaign_run import run_campaign
@@ -178,16 +175,19 @@ def test_a_wrong_setting_is_refused_with_its_line(text: str, said: str):
 
 @pytest.mark.parametrize("key", ["sender", "to"])
 @pytest.mark.parametrize(
-    "wrong",
-    ["Cell 3 <", "lab@[192.168.1.5", "lab", "lab(at)x.de", "Lab, Cell 3 <lab@x.de>", '"Lab <lab@x.de>', "a b c@d", "@"],
+    "wrong", ["Cell 3 <", "lab@[192.168.1.5", "lab(at)x.de", "Lab, Cell 3 <lab@x.de>", '"Lab <lab@x.de>', "@"]
 )
-def test_a_mail_address_that_cannot_be_read_is_refused_and_not_repeated(key: str, wrong: str):
-    """The first two ended the thread that sends mail; the others went out as an address without a domain."""
+def test_a_mail_address_that_cannot_be_read_is_said_where_it_is_sent_and_not_repeated(key: str, wrong: str):
+    """The first two ended the thread that sends mail; the others went out as an address without a domain. The lab's
+    other verbs, which send no mail, go on.
+    """
     keys = {"server": ["x"], "sender": ["r@x"], "to": ["a@x"], key: [wrong]}
     listed = "".join(f"{name} = {json.dumps(one if name == 'to' else one[0])}\n" for name, one in keys.items())
-    with pytest.raises(InputError, match=r"lab\.toml:\d: .*no mail address that can be read") as refused:
-        parse_lab(f"[alerts.email]\n{listed}", "lab.toml")
-    assert wrong not in str(refused.value) or wrong in ("lab", "@")
+    alerts = parse_lab(f"[alerts.email]\n{listed}", "lab.toml").alerts
+    assert alerts is not None
+    with pytest.raises(StateError, match=rf"{key} of \[alerts.email\] in lab.toml is no mail address") as refused:
+        ways(alerts, {})["email"](ALERT)
+    assert wrong not in str(refused.value) or wrong == "@"
 
 
 @pytest.mark.parametrize(
@@ -199,28 +199,17 @@ def test_a_mail_address_that_cannot_be_read_is_refused_and_not_repeated(key: str
         "Jürgen <j@büro.de>",
         "J. Doe <j.doe+lab@x.de>",
         "root@localhost",
+        "root",
         "lab@[192.168.1.5]",
         "a@x.de, B <b@x.de>",
+        "Smith (night) <a@x.de>",
+        "a@x.de (night)",
+        '"a b"@x.de',
+        "team: a@x.de, b@x.de;",
     ],
 )
-def test_a_mail_address_with_or_without_a_name_is_taken(right: str):
-    text = f"[alerts.email]\nserver = 'x'\nsender = {json.dumps(right)}\nto = [{json.dumps(right)}]\n"
-    assert parse_lab(text, "lab.toml").alerts is not None
-
-
-PARTS = ["ab", "c.d", "@", "<", ">", " ", ",", '"', "(", "[1.2]", "ü", ";", "'", "=?utf-8?q?", "e@f", "<e@f>"]
-
-
-@given(st.lists(st.sampled_from(PARTS), min_size=1, max_size=6).map("".join))
-def test_python_s_mail_reads_whatever_address_is_taken(line: str):
-    """Each part of it has somebody and a domain, so that nothing trips over it where it is sent."""
-    try:
-        EmailTable(server="x", sender=line, to=(line,))
-    except ValueError:
-        return
-    mail = EmailMessage()
-    mail["From"] = line
-    assert mail["From"].addresses and all(one.username and one.domain for one in mail["From"].addresses), line
+def test_a_mail_address_that_mail_reads_is_taken(right: str):
+    assert mailbox(right)
 
 
 def test_a_way_that_fails_in_a_manner_nobody_thought_of_goes_on_with_the_next():
@@ -235,14 +224,6 @@ def test_a_way_that_fails_in_a_manner_nobody_thought_of_goes_on_with_the_next():
         way.put(ALERT)
     way.close()
     assert said == ["email: not sent: stop: IndexError, a bug in labctl", "email: sent: stop"]
-
-
-def test_a_mail_that_python_cannot_write_is_not_sent_and_said_without_its_address():
-    email = table(email={"server": "127.0.0.1", "security": "none", "sender": "rig@lab", "to": ["a@lab"]})
-    assert email.email is not None
-    wrong = email.email.model_copy(update={"sender": f"{SECRET} <"})
-    with pytest.raises(StateError, match=r"it cannot be sent \(IndexError\)"):
-        ways(email.model_copy(update={"email": wrong}), {})["email"](ALERT)
 
 
 def lines(*briefs: Brief | dict[str, bool]) -> list[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from labctl.analysis.episodes_table.pairs import pair_rows
 from labctl.analysis.episodes_table.table import EpisodesTable, table_from_rows
 from labctl.checks.protocol_size import Effort, hours, trials_in
 from labctl.config.conditions import protocol_conditions
+from labctl.config.protocol_schema import parse_protocol
 from labctl.store.lab_folder import read_plan
 
 
@@ -176,3 +178,28 @@ def test_a_condition_whose_base_is_perturbed_too_is_warned_of(
     warned = asked("plan", str(lab_with(tmp_path, changes, 8)), capsys=capsys)["resolution"]["warnings"]
     (line,) = [line for line in warned if line.startswith("no drop")]
     assert "'more things': its base 'other words' has axes of its own, S-LANG" in line
+
+
+def test_a_level_of_confidence_is_no_alpha_for_a_plan_and_a_sealed_protocol_that_has_one_is_read(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lab_with(tmp_path, {}, 5)
+    text = re.sub(r"(?m)^(alpha = .*\n)?tau_s", "alpha = 0.95\ntau_s", path.read_text("utf-8"), count=1)
+    path.write_text(text, "utf-8")
+    assert cli.call(["plan", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "alpha is the share of false alarms, and 0.95 is none; for intervals of 95 % write 0.05" in said
+    assert f"{path.name}:{text[: text.index('alpha =')].count(chr(10)) + 1}: " in said
+    assert parse_protocol(text, "protocol.toml").analysis.alpha == 0.95
+
+
+def test_what_one_arm_will_be_known_to_is_of_its_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Said beside an interval of 5 sets were 25 trials, whose interval is half as wide."""
+    path = lab_with(tmp_path, {}, 5)
+    text = path.read_text("utf-8")
+    text = text[: text.index("[[arm]]")] + '[[arm]]\nname = "human"\nkind = "human"\ncontroller = "sim_person"\n'
+    path.write_text(text, "utf-8")
+    found = asked("plan", str(path), capsys=capsys)
+    assert (found["resolution"]["blocks"], found["resolution"]["sets"]) == (25, 5)
+    assert cli.call(["plan", str(path)]) == 0
+    assert "25 trials in 5 sets" in " ".join(capsys.readouterr().out.split())
