@@ -17,9 +17,7 @@ Moves = tuple[bool, bool]
 """Whether something can go down, and up, without the likelihood ever falling."""
 FAR = 300.0
 """Stands for a logarithm without bound."""
-_FLAT = (
-    1e-3  # information of a direction below which a replicate says nothing of how far it goes, as one comparison has
-)
+_FLAT = 1e-3  # information, as of comparisons, below which a replicate does not say how far a direction goes
 _CLEAR = 2.0  # how far the fit goes in such a direction where it has a side
 
 

@@ -95,11 +95,13 @@ def test_an_episode_is_reviewed_by_keys_with_both_cameras(folder: Path, address:
         press(page, "ArrowDown")
         press(page, "x")
         press(page, "Enter")
-        assert "correct the outcome or the events" in page.value("document.getElementById('said').textContent")
+        said = "document.getElementById('said').textContent"
+        wait_for("the refusal", lambda: "correct the outcome or the events" in page.value(said))
         assert left() == 2
         page.ask("Page.reload")
         page.rest(1.5)
-        assert "these events saw" in page.value("document.getElementById('differences').textContent"), "kept in the tab"
+        kept_in_the_tab = "document.getElementById('differences').textContent"
+        wait_for("what was kept in the tab", lambda: "these events saw" in (page.value(kept_in_the_tab) or ""))
         press(page, "z")
         press(page, "Enter")
         wait_for("the first", lambda: left() == 1)

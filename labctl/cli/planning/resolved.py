@@ -47,6 +47,7 @@ def sets_fact(seen: Preview, blocks: int) -> dict[str, str]:
 
 
 def trials_in_sets(seen: Preview, blocks: int) -> str:
+    """An arm's trials in so many blocks, and in how many sets where those hold several."""
     return f"{blocks} trials" + (f" in {count(seen.sets_in(blocks), 'set')}" if seen.sets < seen.blocks else "")
 
 

@@ -136,7 +136,7 @@ class Server:
         try:
             yield
         finally:
-            with suppress(Exception):  # of a connection that was lost there is nothing left to end
+            with suppress(StorageError):  # of a connection that was lost there is nothing left to end
                 self.run("ROLLBACK")
 
     def put(self, statement: LiteralString, rows: Iterable[Sequence[Value]]) -> None:
