@@ -39,21 +39,22 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Who was there in which role, what the opening checks gave, and the note left at closing.
-
-    late: who came when an episode was over and not scored yet, and which.
-    """
+    """Who was there in which role, what the opening checks gave, and the note left at closing."""
 
     id: str
     people: tuple[Person, ...]
     checks: Mapping[str, bool | str] = field(default_factory=dict[str, bool | str])
     handover: str | None = None
-    late: Mapping[str, str] = field(default_factory=dict[str, str])
 
     @property
     def operators(self) -> tuple[str, ...]:
         """The ids of those who operate."""
         return tuple(person.id for person in self.people if Role.OPERATOR in person.roles)
+
+    @property
+    def ids(self) -> frozenset[str]:
+        """Whoever is there, in whatever role."""
+        return frozenset(person.id for person in self.people)
 
     def body(self) -> SessionOpened:
         """The body of SessionOpened."""
@@ -120,3 +121,14 @@ def check_person(people: People, who: str, role: Role | None = None) -> None:
         raise StateError(f"{who!r} is in no session here; there: {there or 'nobody'}. People are entered in a session")
     if role is not None and role not in people[who]:
         raise StateError(f"{who} is {' and '.join(sorted(people[who]))} here, not {role}")
+
+
+def check_watched(session: Session | None, watched: frozenset[str], who: str) -> None:
+    """Whether this person may confirm that an episode is void: one of the open session, and of the one in which the
+    episode ended (`watched`, `Trial.watched`). Raises StateError.
+    """
+    if session is None:
+        raise StateError("no session is open, and a second person is one of a session: open one first")
+    check_person(joined({}, session), who)
+    if who not in watched:
+        raise StateError(f"{who} came after this episode was over; one who was here confirms its void, or it is scored")

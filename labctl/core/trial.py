@@ -141,6 +141,8 @@ def _step(state: CampaignState, trials: dict[str, Trial], episodes: set[str], ev
         state = _phase(state, event)
     elif event.kind == Kind.RUN_STARTED or (event.kind == Kind.HOLD_CLEARED and event.body["code"] == VOIDS_ALIKE):
         state = _put_right(state, trials, event)
+    elif event.kind == Kind.SESSION_CLOSED:
+        state = _session_closed(state, trials, event)
     elif event.kind in _CAMPAIGN_WIDE:
         state = _CAMPAIGN_WIDE[event.kind](state, event)
     elif event.kind not in _NOTED:
@@ -241,6 +243,8 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     turn = next_trial(state)
     if event.kind == Kind.TRIAL_STAGING and turn is not None and turn.id != trial.id:
         raise StateError(f"{cannot(event.kind)}: {turn.place} comes before {trial.place}")
+    if event.kind == Kind.EPISODE_ENDED and state.session is not None:
+        changed = replace(changed, watched=state.session.ids)
     if _backs_a_void(event, state):
         changed = replace(changed, backing=(*changed.backing, event.seq))
     trials[trial.id] = changed
@@ -280,16 +284,14 @@ def _open_session(state: CampaignState, event: Event) -> Session:
 
 def _session_changed(state: CampaignState, event: Event) -> CampaignState:
     session = _open_session(state, event)
-    people, turn = session_from(body_of(event, SessionOpened)).people, next_trial(state)
-    over = turn.episode if turn is not None and turn.state == State.SCORING else None
-    new = {person.id for person in people} - {person.id for person in session.people}
-    late = {**session.late, **(dict.fromkeys(new, over) if over is not None else {})}
-    session = replace(session, people=people, late=late)
+    session = replace(session, people=session_from(body_of(event, SessionOpened)).people)
     return replace(state, session=session, people=joined(state.people, session))
 
 
-def _session_closed(state: CampaignState, event: Event) -> CampaignState:
-    _open_session(state, event)
+def _session_closed(state: CampaignState, trials: dict[str, Trial], event: Event) -> CampaignState:
+    session, turn = _open_session(state, event), next_trial(state)
+    if turn is not None and turn.state == State.RUNNING:
+        trials[turn.id] = replace(turn, watched=session.ids)
     return replace(state, session=None)
 
 
@@ -321,7 +323,6 @@ _NOTED = frozenset(
 _CAMPAIGN_WIDE: Mapping[str, Callable[[CampaignState, Event], CampaignState]] = {
     Kind.SESSION_OPENED: _session_opened,
     Kind.SESSION_CHANGED: _session_changed,
-    Kind.SESSION_CLOSED: _session_closed,
     Kind.HOLD_RAISED: _hold_raised,
     Kind.HOLD_CLEARED: _hold_cleared,
     Kind.CELL_FAULTED: _faulted,

@@ -93,7 +93,8 @@ class Trial:
     """A randomised slot, `place` in messages ("trial 2 of 48"). `episode` is the current attempt, None before a reveal
     and after a void; `episodes` are all of them.
 
-    `backing` are the seqs of the entries that may stand behind a void of the current episode after go.
+    `backing` are the seqs of the entries that may stand behind a void of the current episode after go, `watched` the
+    people whose session it was when it ended: who came later confirms no void of it.
     `left` counts those of its `voids` that the protocol's `max_voids` does not: its run was left before it had begun,
     or they were alike and a person put right what was wrong. `last_void` is the last of them.
     `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, `unsaid`
@@ -129,6 +130,7 @@ class Trial:
     unsaid: tuple[int, ...] = ()
     switches: int = 0
     backing: tuple[int, ...] = ()
+    watched: frozenset[str] = frozenset()
     compared: str = ""
     preference: PreferenceStated | None = None
 
@@ -246,7 +248,8 @@ def _transition(trial: Trial, event: Event) -> Trial:
         case Kind.ARM_REVEALED:
             new = bool(event.episode) and event.episode not in trial.episodes
             _need(trial, event, new, "it needs a new episode id")
-            changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode), "backing": ()}
+            changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode)}
+            changes |= {"backing": (), "watched": frozenset()}
             changes |= {"touches": 0, "touching": (), "unsaid": (), "switches": 0}
         case Kind.EPISODE_STARTED:
             _need_current(trial, event)

@@ -16,7 +16,7 @@ from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, EndReason, Interventi
 from labctl.core.interlock import Hold, overridable
 from labctl.core.liveness import Liveness
 from labctl.core.rollout import typed
-from labctl.core.session import Role, check_person
+from labctl.core.session import Role, check_person, check_watched
 from labctl.core.trial import State, Trial, Verb, allowed
 from labctl.errors import InputError, StaleCommand, StateError
 from labctl.people.personal_codes import codes_of
@@ -292,6 +292,7 @@ class Orders(RecordedOrders):
             raise StaleCommand(f"the episode at hand is {trial.episode}, not {args.episode!r}; look again")
         if args.reason not in reasons:
             raise InputError(f"void reason {args.reason!r} is not in the protocol; allowed: {', '.join(reasons)}")
+        check_watched(self._writer.state.session, trial.watched, given.command.who)
         self.second.confirm(trial.episode or "", args.reason, given.command.who, given.message.sender)
         self.touches += 1
 
@@ -304,12 +305,9 @@ class Orders(RecordedOrders):
             raise InputError(f"entry {args.evidence} is no machine's report that ended this episode; there: {there}")
         if args.confirmed_by is None:
             return ""
-        check_person(self.people, args.confirmed_by)
+        check_watched(self._writer.state.session, trial.watched, args.confirmed_by)
         if args.confirmed_by == given.command.who:
             raise StateError("the second person must be another one")
-        session = self._writer.state.session
-        if session is not None and session.late.get(args.confirmed_by) == trial.episode:  # who has not seen it
-            raise StateError(f"{args.confirmed_by} came after this episode was over; one who was here confirms it")
         code = args.personal_code.get_secret_value() if args.personal_code else None
         at = {"episode": trial.episode or "", "reason": args.reason, "console": given.message.sender}
         try:

@@ -126,6 +126,48 @@ def test_who_came_after_the_episode_was_over_confirms_no_void_of_it(bench: Bench
     assert not void(bench, confirmed_by="bea"), "a change of role is no coming"
 
 
+def reopened(bench: Bench, *ids: str) -> None:
+    """The session is closed, and another one opened by ann with these people."""
+    assert bench.command("session_close")["ok"]
+    people = [
+        {"id": "ann", "roles": ["operator", "setter", "assessor"]},
+        *({"id": i, "roles": ["setter"]} for i in ids),
+    ]
+    assert bench.command("session", people=people)["ok"]
+
+
+def test_closing_the_session_makes_nobody_a_second_person(bench: Bench) -> None:
+    """A lone operator closed the session and named whom they liked; bea had been there some other evening."""
+    bench.begin_session(**BEA)
+    reopened(bench)
+    bench.stage()
+    episode = bench.start()
+    bench.go(episode)
+    by_a_person(bench)
+    sealed(bench, episode)
+    assert "'bea' is in no session here" in void(bench, confirmed_by="bea")
+    assert bench.command("session_close")["ok"]
+    assert "no session is open, and a second person is one of a session" in void(bench, confirmed_by="bea")
+
+
+def test_another_session_takes_nobody_to_an_episode_that_was_over(bench: Bench) -> None:
+    scoring(bench, by_a_person)
+    reopened(bench, "eve", "bea")
+    assert "eve came after this episode was over" in void(bench, confirmed_by="eve")
+    assert not void(bench, confirmed_by="bea"), "she was there when it ended, and is again"
+
+
+def test_who_was_there_when_the_session_was_closed_in_mid_episode_saw_it(bench: Bench) -> None:
+    episode = bench.running(**BEA)
+    assert bench.command("session_close")["ok"]
+    by_a_person(bench)
+    sealed(bench, episode)
+    people = [{"id": i, "roles": ["operator", "assessor"]} for i in ("ann", "bea", "eve")]
+    assert bench.command("session", people=people)["ok"]
+    assert "eve came after this episode was over" in void(bench, confirmed_by="eve")
+    assert not void(bench, confirmed_by="bea")
+
+
 def test_a_void_that_was_confirmed_at_the_same_keyboard_says_so_in_journal_and_report(bench: Bench) -> None:
     scoring(bench, by_a_person)
     assert not void(bench, confirmed_by="bea")
