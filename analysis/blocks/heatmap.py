@@ -55,7 +55,8 @@ class Complementary(Result):
 @dataclass(frozen=True)
 class Heatmap(Result):
     """`cells` by (task, arm), in the order of `tasks` and `arms`; `hard` tasks; `complementary` pairs, those with
-    p_holm at most alpha and tasks led by either side.
+    p_holm at most alpha and tasks led by either side. least_p: the smallest p_holm that so many permutations can give
+    over the pairs that were compared; above alpha no pair can be found.
     """
 
     tasks: tuple[str, ...]
@@ -63,6 +64,7 @@ class Heatmap(Result):
     cells: tuple[tuple[MeanScore, ...], ...]
     hard: tuple[HardTask, ...]
     complementary: tuple[Complementary, ...]
+    least_p: float
 
 
 def heatmap(
@@ -99,12 +101,14 @@ def heatmap(
         return MeanScore(found.n, found.value, found.interval)
 
     cells = tuple(tuple(cell(t, a) for a in arms) for t in tasks)
+    pairs, compared = _complementary(table, rows, arms, alpha, units, perm, draws.seed)
     return Heatmap(
         tasks,
         arms,
         cells,
         tuple(one for t, own in zip(tasks, cells, strict=True) if (one := _hard(t, arms, own)) is not None),
-        _complementary(table, rows, arms, alpha, units, perm, draws.seed),
+        pairs,
+        compared / (1 + perm),
     )
 
 
@@ -122,7 +126,8 @@ def _complementary(
     units: np.ndarray,
     perm: int,
     seed: int,
-) -> tuple[Complementary, ...]:
+) -> tuple[tuple[Complementary, ...], int]:
+    """The pairs found, and over how many."""
     tested: dict[tuple[str, str], tuple[dict[str, Floats], float]] = {}
     for i, a in enumerate(arms):
         for j in range(i + 1, len(arms)):
@@ -141,7 +146,7 @@ def _complementary(
             values = np.array(list(means.values()))
             together, single = float(values.max(axis=1).mean()), float(values.mean(axis=0).max())
             out.append(Complementary(a, b, *leads, together, single, adjusted[a, b]))
-    return tuple(out)
+    return tuple(out), len(tested)
 
 
 def depends(

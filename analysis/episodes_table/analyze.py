@@ -35,6 +35,7 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
     times = times_of(cohort, plan)
     pairs = pair_rows(cohort, plan)
     factors, inseparable = further.factors(cohort, plan)
+    tasks, hidden = diagnosis.tasks(cohort, plan)
     preference, unbounded = further.preferred(cohort, plan)
     return {
         "schema": SCHEMA,
@@ -56,10 +57,10 @@ def analyze(table: EpisodesTable, plan: Plan) -> EpisodesResult:
         "families": further.families(cohort, plan),
         "cliffs": diagnosis.breaks(cohort, plan),
         "compositions": diagnosis.together(cohort, plan),
-        "tasks": diagnosis.tasks(cohort, plan),
+        "tasks": tasks,
         "enough": diagnosis.fewer(cohort, plan),
         "warnings": [
-            *(*cautions(cohort), *times.warnings, *inseparable),
+            *(*cautions(cohort), *times.warnings, *inseparable, *hidden),
             *(f"preference: {text}" for text in unbounded),
         ],
     }

@@ -23,12 +23,14 @@ MOST_NUMBERS = 10_000_000
 """Permuted scores that are held at once."""
 
 
-def tasks(cohort: Cohort, plan: Plan) -> Tasks | None:
-    """The entry `tasks`: by the first of the columns task, condition and object that is filled and has two or more."""
+def tasks(cohort: Cohort, plan: Plan) -> tuple[Tasks | None, tuple[str, ...]]:
+    """The entry `tasks`: by the first of the columns task, condition and object that is filled and has two or more; and
+    a warning where no pair could have been found.
+    """
     table = cohort.table
     columns = [c for c in ("task", "condition", "object") if all(table.words[c]) and len({*table.words[c]}) > 1]
     if not columns:
-        return None
+        return None, ()
     blocks = [table.blocks[i] for i in table.block]
     arms = [table.arms[i] for i in table.arm]
     units = None if cohort.single else [str(cohort.unit[i]) for i in table.block]
@@ -36,7 +38,11 @@ def tasks(cohort: Cohort, plan: Plan) -> Tasks | None:
         table.words[columns[0]], blocks, arms, measure_of_rows(cohort), plan.alpha, plan.level, units, plan.draws,
         plan.perm,
     )  # fmt: skip
-    return {
+    warned = (
+        f"no pair’s difference can be shown to depend on the {columns[0]}: by {plan.perm} permutations Holm’s p over "
+        f"the pairs is at least {found.least_p:.3f}, above alpha {plan.alpha:g}; raise --perm"
+    )
+    entry: Tasks = {
         "by": columns[0],
         "cells": [
             {"task": task, "arm": arm, "episodes": cell.episodes, "mean": cell.mean, "ci": bounds(cell.ci)}
@@ -55,6 +61,7 @@ def tasks(cohort: Cohort, plan: Plan) -> Tasks | None:
             for pair in found.complementary
         ],
     }  # fmt: skip
+    return entry, (warned,) if found.least_p > plan.alpha else ()
 
 
 def breaks(cohort: Cohort, plan: Plan) -> list[Cliff]:

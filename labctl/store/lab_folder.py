@@ -284,6 +284,7 @@ def read_plan(path: Path) -> Plan:
     """A protocol, the fixture and the policy cards it names (relative to its folder), validated. Raises InputError."""
     from labctl.config.cell_schema import parse_fixture
     from labctl.config.protocol_schema import check_against_fixture, parse_protocol
+    from labctl.core.task import ITEMS
 
     admit_modules(lab_with(path))
     text = read_text(path)
@@ -292,6 +293,9 @@ def read_plan(path: Path) -> Plan:
         other = f"for intervals of {100 * alpha:g} % write {1 - alpha:.3g}"
         said = f"alpha is the share of false alarms, and {alpha:g} is none; {other}"
         raise protocol.refusal(("analysis", "alpha"), said)
+    if protocol.analysis.looks is not None and (len(protocol.tasks) > 1 or protocol.tasks[0].measure != ITEMS):
+        said = "a look at several tasks, or at one not in items, is not there yet, and planning it costs p at the end"
+        raise protocol.refusal(("analysis", "looks"), f"{said}; take [analysis.looks] out")
     fixture_path = path.parent / protocol.protocol.fixture
     if not fixture_path.is_file():
         line = next((n for n, row in enumerate(text.splitlines(), 1) if row.strip().startswith("fixture")), None)

@@ -32,7 +32,7 @@ PROTOCOL: Mapping[str, str] = {
     "trial.budget_s_per_item": "Time for each item; an episode has one pool of items_staged times this.",
     "trial.arming_s": "From commit to start, the same for every arm: set it above the slowest policy's start-up.",
     "trial.max_voids": "Voids of one trial after which it is not run.",
-    "trial.process_lost": "What becomes of an episode whose process was lost: it is void, or scored as it is.",
+    "trial.process_lost": "What becomes of an episode whose process was lost after go: void, or scored as it is.",
     "trial.camera_lost": "What the loss of a camera does: it is a gap in the recording, or it ends the episode.",
     "trial.early_end": "Whether an operator may end a stuck episode before its budget.",
     "trial.stops_count": "Causes of which a stop by hand counts against the arm.",

@@ -193,6 +193,21 @@ def test_a_level_of_confidence_is_no_alpha_for_a_plan_and_a_sealed_protocol_that
     assert parse_protocol(text, "protocol.toml").analysis.alpha == 0.95
 
 
+def test_looks_are_not_planned_for_tasks_that_none_can_be_taken_at(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`labctl look` refused each of them, and the report held its p to the level of the last one."""
+    path = lab_with(tmp_path, {}, 8)
+    text = path.read_text("utf-8") + '\n[analysis.looks]\nfractions = [0.25, 0.5, 1.0]\npairs = [["a", "b"]]\n'
+    names = [arm.name for arm in parse_protocol(path.read_text("utf-8"), "x").arm]
+    text = text.replace('["a", "b"]', str(names[:2]).replace("'", '"'))
+    path.write_text(text, "utf-8")
+    assert cli.call(["plan", str(path)]) == 2
+    said = capsys.readouterr().err
+    assert "a look at several tasks, or at one not in items, is not there yet" in said and "out" in said
+    assert parse_protocol(text, "protocol.toml").analysis.looks is not None, "one that is sealed is read"
+
+
 def test_what_one_arm_will_be_known_to_is_of_its_sets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Said beside an interval of 5 sets were 25 trials, whose interval is half as wide."""
     path = lab_with(tmp_path, {}, 5)

@@ -41,6 +41,25 @@ def test_tasks_stand_by_arms_and_one_that_all_fail_is_named(result: EpisodesResu
     assert any("cable (best: broad" in line for line in words.tasks(result))
 
 
+def test_permutations_too_few_for_so_many_pairs_are_said() -> None:
+    """12 arms are 66 pairs: Holm's p of 999 permutations is at least 66/1000, however far apart the tasks are."""
+    rows = [
+        {"block": f"{task}{block}", "arm": f"arm{arm:02}", "task": task, "score": float((arm < 6) == (task == "lid"))}
+        for task in ("lid", "cup")
+        for block in range(8)
+        for arm in range(12)
+    ]
+    few, many = (analyze(table_from_rows(rows), Plan(boot=99, perm=perm)) for perm in (999, 1999))
+    said = [line for line in few["warnings"] if "depend on the task" in line]
+    assert said == [
+        "no pair’s difference can be shown to depend on the task: by 999 permutations Holm’s p over the pairs is at "
+        "least 0.066, above alpha 0.05; raise --perm"
+    ]
+    assert few["tasks"] and not few["tasks"]["complementary"]
+    assert many["tasks"] and len(many["tasks"]["complementary"]) == 36
+    assert not [line for line in many["warnings"] if "depend on the task" in line]
+
+
 def test_a_family_by_arms_is_the_mean_of_all_its_episodes_whole_sets_being_the_units(result: EpisodesResult) -> None:
     made = everything()
     found = {(one["family"], one["arm"]): one for one in result["families"]}
