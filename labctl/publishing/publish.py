@@ -226,6 +226,8 @@ def checked(request: Request, out: Path, campaign: Path) -> tuple[Licence, str]:
 def _check_out(out: Path, campaign: Path, *, force: bool) -> None:
     """Raises InputError where no publication of a campaign's folder may be written."""
     here = out.resolve()
+    if here == Path.cwd():
+        raise InputError(f"--out {out} is the folder that labctl runs in; name one that it makes")
     if here.is_relative_to(campaign.resolve()):
         raise InputError(f"--out {out} lies in the campaign's own folder; choose another")
     if not out.exists() and not out.is_symlink():

@@ -115,7 +115,9 @@ async function draw() {
     return tr;
   }));
   timelines();
-  const { differences } = (await tried(() => ask("differences", posted()))) || { differences: [] };
+  const asked = episode, answer = await tried(() => ask("differences", posted()));
+  if (episode !== asked) return; // a late answer is of an episode that is not shown any more
+  const differences = answer ? answer.differences : ["not known whether the witnesses agree: the review did not answer"];
   $("differences").replaceChildren(...(differences.length ? differences.map((text) => made("li", `✖ ${text}`)) : [made("li", "✔ all witnesses agree", "agree")]));
 }
 

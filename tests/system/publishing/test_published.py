@@ -98,6 +98,7 @@ def test_a_publication_takes_no_place_of_anything_else(whole: Path, tmp_path: Pa
     for place, why in (
         (tmp_path / "p", "nothing that labctl published"),
         (campaign / "p", "the campaign's own folder"),
+        (Path(), "the folder that labctl runs in"),
     ):
         with pytest.raises(InputError, match=why):
             publish(campaign, place, request(force=True))
