@@ -13,6 +13,12 @@ from textual.keys import _character_to_key
 from labctl.errors import InputError
 
 STOP_KEYS = frozenset({"space", "f12"})  # whatever else is bound
+OWN_KEYS = {
+    "escape": "goes back",
+    "ctrl+s": "is a form's OK",
+    "ctrl+p": "has every key by its name",
+    "ctrl+c": "does nothing, and says so",
+}
 
 KEYS = [
     Binding("enter", "primary", "go on", id="primary", show=False, tooltip="do the next thing"),
@@ -65,6 +71,8 @@ def fault(rebound: Mapping[str, str]) -> tuple[str, str] | None:
         if name != "stop" and (taken := STOP_KEYS & names(keys)):
             why = f"[console.keys] {name} has {', '.join(taken)}: that key stops the robot and nothing else"
             return name, why
+        if name != "stop" and (own := sorted(OWN_KEYS.keys() & names(keys))):
+            return name, f"[console.keys] {name} has {own[0]}: that key {OWN_KEYS[own[0]]}; give it another one"
     held: dict[str, Binding] = {}
     for key in sorted(KEYS, key=lambda one: one.id in rebound):  # what stands as it was first: a rebinding is named
         name = key.id or ""

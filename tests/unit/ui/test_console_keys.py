@@ -167,6 +167,15 @@ def test_a_key_that_does_something_already_is_taken_by_no_other_act(name):
     assert fault({**others, name: "z"}) is None, "what is bound to what it was"
 
 
+@pytest.mark.parametrize(
+    ("key", "does"), [("escape", "goes back"), ("ctrl+s", "a form's OK"), ("ctrl+p", "by its name")]
+)
+def test_keys_of_the_screens_themselves_are_taken_by_no_act(key, does):
+    found = fault({"note": f"z,{key}"})
+    assert found is not None and found[0] == "note" and f"note has {key}: that key " in found[1] and does in found[1]
+    assert fault({"stop": key}) is None, "a stop more does no harm"
+
+
 def test_a_key_that_stops_is_taken_where_keys_arrive_and_goes_no_further():
     class Terminals:
         def __init__(self) -> None:
