@@ -22,7 +22,7 @@ from labctl.store.atomic_files import file_errors, replace_file
     "--out",
     type=PATH,
     metavar="FILE",
-    help="Write it to this file; an older one is replaced; - is standard output.",
+    help="Write it to this file; an older schema is replaced; - is standard output.",
 )
 def schema(kind: str, out: Path | None) -> None:
     """What a kind of file may say, or what --json prints, as a JSON Schema (draft 2020-12).
@@ -50,6 +50,8 @@ def schema(kind: str, out: Path | None) -> None:
         return
     assert out is not None
     with file_errors(str(out)):
+        if out.exists() and b'"$schema"' not in out.read_bytes():
+            raise InputError(f"--out {out} is there and is no schema; choose another place")
         replace_file(out, text.encode())
     hint = f"; the first line of a {kind} file in the same folder: #:schema {out.name}" if kind in FILES else ""
     click.echo(f"wrote {out}{hint}")

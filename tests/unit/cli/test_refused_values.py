@@ -79,3 +79,11 @@ def test_a_campaign_without_a_name_is_none_and_not_every_one() -> None:
     with pytest.raises(InputError, match="no campaign ''"):
         campaign_folders("", LAB)
     assert campaign_folders(None, LAB) == campaign_folders("old", LAB)
+
+
+def test_a_schema_takes_the_place_of_a_schema_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own, out = tmp_path / "thesis.md", tmp_path / "cell.json"
+    own.write_text("chapter 1", "utf-8")
+    assert call(["schema", "cell", "--out", str(own)]) == 2
+    assert "is there and is no schema" in capsys.readouterr().err and own.read_text("utf-8") == "chapter 1"
+    assert call(["schema", "cell", "--out", str(out)]) == call(["schema", "card", "--out", str(out)]) == 0
