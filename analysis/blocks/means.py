@@ -18,6 +18,7 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, bootstrap_t, logit, t_interval
 from labctl.analysis.survival.resample import multiplicities, stream_key
+from labctl.analysis.survival.spread import alike, beyond_rounding, variance_of
 
 CHUNK = 1000
 """Replicates that are drawn at once, so that memory grows with units, not with replicates."""
@@ -48,9 +49,10 @@ def mean_over_units(
 
     The outer ends of two intervals over whole units, as neither alone covers everywhere (docs/episodes.md):
     bootstrap-t (Efron & Tibshirani 1993, chapter 12) with the linearised standard error of a ratio of sums, and its
-    deterministic twin, t on units - 1, on the logit for shares. Cut at the range. Where all values are the same, the
-    exact binomial interval of that mean on as many trials as there are units: a distribution on this range
-    that has this mean and would show no spread is never likelier than the one that is at its ends alone.
+    deterministic twin, t on units - 1, on the logit for shares. Cut at the range. Where all values, or all units'
+    means, are the same but for rounding, the exact binomial interval of that mean on as many trials as there are units:
+    a distribution on this range that has this mean and would show no spread is never likelier than the one that is at
+    its ends alone.
     """
     known = np.isfinite(values)
     if not known.any():
@@ -60,7 +62,8 @@ def mean_over_units(
     sizes = np.bincount(index).astype(np.float64)
     count = len(place)
     value = float(values[known].mean())
-    if (values[known] == values[known][0]).all() or count < 2:
+    apart = beyond_rounding(float(((sums - value * sizes) ** 2).sum()), math.sqrt(float((sizes**2).sum())))
+    if alike(values[known]) or count < 2 or not apart:
         return Estimate(value, _without_spread(value, count, low, high, level), int(known.sum()), count)
     se = float(_errors(_columns(sums, sizes).sum(axis=0)[:, None], count)[0])
     twin = t_interval(value, se, count - 1, logit() if (low, high) == (0.0, 1.0) else IDENTITY, level)
@@ -139,5 +142,5 @@ def mean_score(scores: Floats, level: float = LEVEL) -> MeanScore:
     mean = float(x.mean())
     if np.isin(x, (0.0, 1.0)).all():
         return MeanScore(n, mean, clopper_pearson(int(x.sum()), n, level))
-    found = t_interval(mean, float(x.std(ddof=1)) / math.sqrt(n), n - 1, IDENTITY, level) if n > 1 else None
+    found = t_interval(mean, math.sqrt(variance_of(x) / n), n - 1, IDENTITY, level) if n > 1 else None
     return MeanScore(n, mean, None if found is None else (max(0.0, found[0]), min(1.0, found[1])))

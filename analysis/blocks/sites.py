@@ -20,6 +20,7 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import FEWEST_TO_PREDICT, IDENTITY, LEVEL, Interval, t_interval
 from labctl.analysis.survival.random_effects import RandomEffects, reml
+from labctl.analysis.survival.spread import beyond_rounding, size_of
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,8 @@ def site_effects(
     n = np.bincount(cell, minlength=len(cells)).astype(float)
     means = np.bincount(cell, d[known], minlength=len(cells)) / np.maximum(n, 1)
     df = len(known) - len(cells)
-    within = float(((d[known] - means[cell]) ** 2).sum()) / df if df > 0 else 0.0
+    squares = float(((d[known] - means[cell]) ** 2).sum())
+    within = beyond_rounding(squares / df, size_of(d[known])) if df > 0 else 0.0
     if len(names) < 2 or not within > 0:
         why = "one site: what holds there may not elsewhere" if len(names) == 1 else "no block has both arms"
         lacks = (

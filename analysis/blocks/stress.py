@@ -16,6 +16,7 @@ from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import LEVEL, Interval
+from labctl.analysis.survival.spread import alike
 
 PERM = 4999
 REDRAWN = 999
@@ -99,7 +100,7 @@ def cliffs(rows: Sequence[Stressed], perm: int = PERM, seed: int = 0) -> list[Cl
         own = [r for r in rows if (r.family, r.arm) == (family, arm) and not np.isnan(r.score)]
         levels = level_order([r.level for r in own])
         score, at = np.array([r.score for r in own]), np.array([levels.index(r.level) for r in own], dtype=np.int64)
-        if len(levels) < 2 or not score.std() > 0:
+        if len(levels) < 2 or alike(score):
             continue
         named = {name: i for i, name in enumerate(dict.fromkeys(r.set for r in own))}
         group = np.array([named[r.set] for r in own]) if all(r.set for r in own) else np.zeros(len(own), np.int64)

@@ -17,6 +17,7 @@ from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
 from labctl.analysis.survival.resample import all_swaps, swap_count
+from labctl.analysis.survival.spread import beyond_rounding, size_of
 
 SHUFFLES = 10_000
 ENTANGLED = 0.5
@@ -149,5 +150,5 @@ def _interval(
     if df < 1:
         return None
     pooled = sum(float(((score[cell] - score[cell].mean()) ** 2).sum()) for _, cell in cells) / df
-    se = math.sqrt(pooled * sum(float(w) ** 2 / len(cell) for w, cell in cells))
+    se = math.sqrt(beyond_rounding(pooled, size_of(score)) * sum(float(w) ** 2 / len(cell) for w, cell in cells))
     return t_interval(effect, se, df, IDENTITY, level)

@@ -15,6 +15,7 @@ from scipy import special
 
 from labctl.analysis.results import Result
 from labctl.analysis.survival.intervals import LEVEL, Interval
+from labctl.analysis.survival.spread import beyond_rounding
 
 
 @dataclass(frozen=True)
@@ -97,8 +98,8 @@ def bang_index(guesses: Sequence[tuple[str, str | None]], arms: Sequence[str]) -
             continue
         worth = {"right": 1.0, "wrong": -1.0 / (len(arms) - 1), "unknown": 0.0}
         index = sum(worth[k] * c for k, c in mine.items()) / n
-        spread = sum(worth[k] ** 2 * c for k, c in mine.items()) / n - index**2
-        reach = -float(special.ndtri((1 - LEVEL) / 2)) * math.sqrt(max(spread, 0.0) / n)
+        spread = beyond_rounding(sum(worth[k] ** 2 * c for k, c in mine.items()) / n - index**2)
+        reach = -float(special.ndtri((1 - LEVEL) / 2)) * math.sqrt(spread / n)
         interval = (max(-1.0, index - reach), min(1.0, index + reach)) if spread > 0 else None
         out[arm] = BlindingIndex(arm, n, mine["unknown"], mine["right"], index, interval)
     return out

@@ -21,6 +21,7 @@ from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.survival.items_moved import moved_share
 from labctl.analysis.survival.ks import TIE, TINY
 from labctl.analysis.survival.resample import hashes, parts_of, random_swaps, stream_key
+from labctl.analysis.survival.spread import alike
 from labctl.analysis.table import UNKNOWN, Table
 
 
@@ -142,7 +143,7 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999) 
     spread = float((x**2).sum())
     found = float((x * value).sum())
     p = _p(np.abs(_shuffled(value, groups, stream_key(seed, "trend", arm), perm) @ x), abs(found))
-    known = spread > 0 and value.max() > value.min()
+    known = spread > 0 and not alike(value)
     return Trend(
         arm, order, tuple(m[1] for m in met), tuple(m[2] for m in met), value,
         found / spread if known else None, p if known else None, share_error(p, perm + 1) if known else None,

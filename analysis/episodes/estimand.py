@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
+from labctl.analysis.early_ends import CARRIED, EARLY
+
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.table import Row, Value
 
@@ -86,7 +88,7 @@ def affected(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
         met = {
             "help": not void and _touches(first) > 0,
             "voids": void and cause != CRASH,
-            "early_ends": not void and tail and cause in ("operator", "futility"),
+            "early_ends": not void and tail and cause in EARLY,
             "crash": tail and cause == CRASH,
         }
         for key in (key for key, here in met.items() if here):
@@ -108,8 +110,10 @@ def _counted(own: Sequence[Given], how: Estimand) -> Sequence[Given | Made]:
     changed: Made = {}
     if crashed and how.crash in ("failure", "ended") and last.get("time_s") not in (None, ""):
         changed["kind"] = "ghost" if how.crash == "failure" else "censored"
-    if kind == "censored" and cause in ("operator", "futility") and how.early_ends != "by_reason":
-        changed["cause"] = "futility" if how.early_ends == "carried" else "operator"
+    if kind == "censored" and cause == "operator" and how.early_ends == "carried":
+        changed["cause"] = "futility"
+    if kind == "censored" and cause in CARRIED and how.early_ends == "observed":
+        changed["cause"] = "operator"
     return [*own[:-1], {**last, **changed}] if changed else own
 
 

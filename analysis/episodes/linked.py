@@ -20,6 +20,7 @@ from labctl.analysis.survival.cells import Cell, cells_of
 from labctl.analysis.survival.clusters import Replicates, clusters, rmst_replicates
 from labctl.analysis.survival.curves import KAPLAN_MEIER
 from labctl.analysis.survival.intervals import IDENTITY, LEVEL, Interval, t_interval
+from labctl.analysis.survival.spread import rounding_alone
 from labctl.analysis.survival.verdicts import OPEN, holm
 from labctl.analysis.table import NS, Row, table_from_rows
 from labctl.errors import LinkError
@@ -194,7 +195,7 @@ def _judged(value: float, parts: Sequence[Part]) -> tuple[Interval | None, float
     """Interval of exp(value), p and degrees of freedom by Satterthwaite (1946): a variance that is a sum of estimates
     has the degrees of freedom that its own variance implies."""
     variance = math.fsum(part.counts for part in parts)
-    if not variance > 0:
+    if rounding_alone(math.sqrt(max(variance, 0.0)), value):
         return None, None, None
     df = variance**2 / math.fsum(part.variance**2 / part.df for part in parts if part.variance)
     se = math.sqrt(variance)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from labctl.analysis.early_ends import BY_A_PERSON, CARRIED
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, rmst_with_error
@@ -98,7 +99,7 @@ def truncated(cell: Cell, budget_ns: int) -> Cell:
     )
     time = np.where(cut, budget_ns - start, own)[keep]
     tail = kind == CENSORED
-    futile = tail & np.array([c == "futility" for c in cause])
+    futile = tail & np.array([c in CARRIED for c in cause])
     observed = Durations(np.where(kind == GHOST, NEVER_NS, time), ~tail, episode[keep], cell.episodes)
     return replace(
         cell,
@@ -110,7 +111,7 @@ def truncated(cell: Cell, budget_ns: int) -> Cell:
         moved=np.bincount(episode[keep & ~late & (cell.kind == SUCCESS)], minlength=cell.episodes),
         end_ns=np.where(cell.end_ns == UNKNOWN, UNKNOWN, np.minimum(cell.end_ns, budget_ns)),
         budget_ns=np.full(cell.episodes, budget_ns),
-        ended_early=int(futile.sum() + (tail & np.array([c == "operator" for c in cause])).sum()),
+        ended_early=int((tail & np.array([c in BY_A_PERSON for c in cause])).sum()),
         futile_without_budget=0,
     )
 

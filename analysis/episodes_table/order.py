@@ -18,6 +18,7 @@ from labctl.analysis.episodes_table.result import Order
 from labctl.analysis.results import bounds
 from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.resample import hashes, stream_key
+from labctl.analysis.survival.spread import alike
 
 MOST_ORDERS = 1999
 CHUNK = 200
@@ -51,7 +52,7 @@ def order_of(cohort: Cohort, plan: Plan) -> Order:
 
 
 def _trend(means: Floats) -> Test:
-    if len(means) < 3 or np.ptp(means) == 0:
+    if len(means) < 3 or alike(means):
         return None, None
     tau, p = np.array(stats.kendalltau(np.arange(len(means)), means), dtype=np.float64)
     return float(tau), float(p)

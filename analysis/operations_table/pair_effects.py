@@ -29,6 +29,7 @@ from labctl.analysis.survival.intervals import (
 from labctl.analysis.survival.kernel import Given, pair_values
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.result import Margin, MarginVerdict
+from labctl.analysis.survival.spread import beyond_rounding
 from labctl.analysis.survival.studentised import hourly_difference
 from labctl.analysis.survival.verdicts import holm, holm_errors, holm_levels, of_one_family
 
@@ -68,7 +69,7 @@ def rmst_ratio(found: Replicates, a: Sequence[Key], b: Sequence[Key]) -> RatioRe
     with np.errstate(all="ignore"):
         values, variances = _log_ratio(pairs, found.values, found.covariances)
         t = (values - value) / np.sqrt(np.maximum(variances, 0.0))
-    se = math.sqrt(max(float(variance), 0.0))
+    se = math.sqrt(beyond_rounding(float(variance)))
     df = min(freedom(found, side) for side in (a, b))
     rmst_a, rmst_b = (math.exp(math.fsum(math.log(found.value[k]) for k in side) / len(side)) for side in (a, b))
     units = min(found.held[k] for k in (*a, *b))

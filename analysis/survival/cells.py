@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from labctl.analysis.early_ends import BY_A_PERSON, CARRIED
 from labctl.analysis.survival.curves import KAPLAN_MEIER, NEVER_NS, WANG_CHANG, Durations, Ints, marginal
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 
@@ -17,9 +18,9 @@ from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 class Cell:
     """Episodes of one (arm, object), in table order; per-episode arrays [episodes], `UNKNOWN` where silent.
 
-    `durations` carries the tail of an episode ended for lack of progress to the full budget (methodology §3, 5b);
-    `observed` keeps the tail as it was seen, as the paper does. Rows are parallel in both. `estimator` says what RMSTs
-    are made of (`timed`).
+    `durations` carries the tail of an episode ended for lack of progress, or by an interlock, to the full budget
+    (methodology §3, 5b); `observed` keeps the tail as it was seen, as the paper does. Rows are parallel in both.
+    `estimator` says what RMSTs are made of (`timed`).
     """
 
     arm: str
@@ -67,8 +68,8 @@ def _cell(
     walked = np.bincount(local, np.where(kind == SUCCESS, time, 0), len(episodes)).astype(np.int64)
     cause = tuple(table.cause[r] for r in taken)
     tail = kind == CENSORED
-    futile = np.array([c in ("futility", "interlock") for c in cause]) & tail  # neither says that time was left
-    early = np.array([c in ("operator", "futility") for c in cause]) & tail
+    futile = np.array([c in CARRIED for c in cause]) & tail
+    early = np.array([c in BY_A_PERSON for c in cause]) & tail
     carried = np.where(futile & (budget[local] != UNKNOWN), np.maximum(time, (budget - walked)[local]), time)
     event = kind != CENSORED
     observed = Durations(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes))

@@ -133,7 +133,7 @@ def _sets(cells: Mapping[Key, Cell]) -> list[list[Key]]:
 
 def _joined_by_blocks(cells: Mapping[Key, Cell]) -> list[list[Key]]:
     by_name = sorted(cells, key=lambda k: (k[1], k[0]))
-    return _connected({k: blocks_of(cells[k]) for k in by_name})
+    return connected({k: blocks_of(cells[k]) for k in by_name})
 
 
 def rmst_replicates(groups: Iterable[Cluster], boot: int) -> Replicates:
@@ -193,7 +193,7 @@ def blocks_of(cell: Cell) -> set[str]:
     return set() if "" in cell.blocks else set(cell.blocks)
 
 
-def _connected(blocks: Mapping[Key, set[str]]) -> list[list[Key]]:
+def connected(blocks: Mapping[Key, set[str]]) -> list[list[Key]]:
     """Cells joined by shared blocks, directly or through others; both by object and arm."""
     groups: list[tuple[list[Key], set[str]]] = []
     for key, own in blocks.items():

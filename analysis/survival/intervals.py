@@ -13,6 +13,7 @@ import numpy as np
 from scipy import special
 
 from labctl.analysis.survival.curves import Floats
+from labctl.analysis.survival.spread import rounding_alone
 
 Interval = tuple[float, float]
 LEVEL = 0.95
@@ -49,7 +50,7 @@ def logit(top: float = 1.0) -> Scale:
 def t_interval(value: float, se: float, df: float, scale: Scale, level: float = LEVEL) -> Interval | None:
     """back(to(value) ± t_df · se · slope); None without spread or degree of freedom, or at an end of the scale."""
     centre, spread = _on(scale, value, se)
-    if df < 1 or not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
+    if df < 1 or rounding_alone(se, value) or not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
         return None
     reach = float(special.stdtrit(df, 0.5 + level / 2)) * spread
     return scale.back(centre - reach), scale.back(centre + reach)
@@ -65,7 +66,7 @@ def bootstrap_t(
     deterministic interval.
     """
     centre, spread = _on(scale, value, se)
-    if not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
+    if rounding_alone(se, value) or not (math.isfinite(centre) and math.isfinite(spread) and spread > 0):
         return None
     with np.errstate(all="ignore"):
         t = (scale.to(values) - centre) / (ses * scale.slope(values))
@@ -90,7 +91,7 @@ def as_a_mean(units: int) -> float:
 def percentile(replicates: Floats, level: float = LEVEL) -> Interval | None:
     """The paper's interval: quantiles of the replicates; None without finite ones or without any spread."""
     finite = replicates[np.isfinite(replicates)]
-    if not len(finite) or finite.min() == finite.max():
+    if not len(finite) or rounding_alone(float(np.ptp(finite)), float(np.abs(finite).max())):
         return None
     low, high = np.quantile(finite, [0.5 - level / 2, 0.5 + level / 2])
     return float(low), float(high)

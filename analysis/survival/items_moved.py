@@ -18,6 +18,7 @@ from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.permutation import Relabelled, p_error, relabelled, share_at_least
+from labctl.analysis.survival.spread import beyond_rounding, variance_of
 from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
 from labctl.analysis.table import UNKNOWN
 
@@ -26,9 +27,9 @@ from labctl.analysis.table import UNKNOWN
 class MovedDifference(Result):
     """Items moved / items staged of a less that of b, mean over objects; paired where blocks are named.
 
-    `p` is by permutation within block × object, two-sided, `p_error` its Monte-Carlo error; `interval` is t on the
-    differences of `blocks` blocks (episodes of either arm where there are none), `per_hour` the same difference in
-    items per robot-hour.
+    `p` is by permutation within block × object, two-sided, `p_error` its Monte-Carlo error; `interval` is t on what
+    each block adds to the difference (episodes of either arm where there are none), `blocks` those that have both arms,
+    `per_hour` the same difference in items per robot-hour.
     """
 
     a: str
@@ -57,7 +58,8 @@ def moved_share(cells: Sequence[Cell]) -> tuple[float | None, Interval | None]:
     share = int(moved.sum()) / total
     if (moved > staged).any():  # the table contradicts itself; no interval can be trusted
         return share, None
-    spread = math.fsum(_within(c.moved - share * c.staged) for c in cells) / total**2
+    within = math.fsum(_within(c.moved - share * c.staged) for c in cells)
+    spread = beyond_rounding(within, math.sqrt(float((staged**2).sum()))) / total**2
     effective = min(total, share * (1 - share) / spread) if spread > 0 else count
     df = sum(c.episodes - 1 for c in cells)
     z2 = float(special.stdtrit(df, 0.5 + LEVEL / 2) if df > 0 else special.ndtri(0.5 + LEVEL / 2)) ** 2
@@ -88,14 +90,10 @@ def moved_difference(
     share = _shares_moved(a, b)
     if share is None:
         return None
-    objects = len(a)
-    owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
     sums = made.sums if made else relabelled(pair, share_columns(pair, share), seed, perm)
     change, variance = share_difference(pair, *sums)
     found, p = float(change[0]), share_at_least(in_errors(change, variance))
-    differences, paired = _differences(pair, share, owner)
-    se, df = _error(differences)
-    se /= objects
+    paired, blocks, se, df = _error(pair, share)
     reach = float(special.stdtrit(df, 0.5 + LEVEL / 2)) * se if df > 0 and se > 0 else None
     hourly_a, hourly_b = _hourly(a), _hourly(b)
     return MovedDifference(
@@ -106,7 +104,7 @@ def moved_difference(
         p,
         p_error(pair, perm, p),
         paired,
-        sum(len(d) for d in differences if paired) or len(share),
+        blocks,
         None if hourly_a is None or hourly_b is None else hourly_a - hourly_b,
     )
 
@@ -124,29 +122,38 @@ def _shares_moved(a: Sequence[Cell], b: Sequence[Cell]) -> Floats | None:
     return np.concatenate([c.moved / c.staged for both in zip(a, b, strict=True) for c in both])
 
 
-def _differences(pair: Pair, share: Floats, owner: np.ndarray) -> tuple[list[Floats], bool]:
-    """Per object, a's mean less b's in every block that has both; or each arm's own shares where nothing is paired."""
+def _error(pair: Pair, share: Floats) -> tuple[bool, int, float, int]:
+    """Whether arms are paired, in how many blocks (units where not), the difference's standard error and its df.
+
+    Paired, which takes two blocks of both arms at every object: a block's part is what its episodes of a, less the mean
+    of all of a, add to the difference, less the same of b, so that what both arms share in a block cancels and a block
+    that lacks one arm still counts. That is the variance of blocks' differences where every block has both alike often.
+    """
     objects = len(pair.of_a)
-    by_object: list[list[float]] = [[] for _ in range(objects)]
-    first, shares = pair.is_a.tolist(), share.tolist()
-    for s in pair.strata:
-        if len(s) == 2 and first[s[0]] != first[s[1]]:  # as nearly all are, and this is quicker
-            one, other = s.tolist() if first[s[0]] else s.tolist()[::-1]
-            by_object[owner[one]].append(shares[one] - shares[other])
-            continue
-        mine, theirs = s[pair.is_a[s]], s[~pair.is_a[s]]
-        if len(mine) and len(theirs):
-            by_object[owner[s[0]]].append(float(share[mine].mean() - share[theirs].mean()))
-    if all(len(found) > 1 for found in by_object):
-        return [np.array(found) for found in by_object], True
-    return [share[(owner == o) & (pair.is_a == side)] for o in range(objects) for side in (True, False)], False
+    owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
+    block = np.empty(len(share), dtype=int)
+    block[np.concatenate(pair.strata)] = np.repeat(np.arange(len(pair.strata)), [len(s) for s in pair.strata])
+    at = np.array([owner[s[0]] for s in pair.strata])
+    has = [np.bincount(block[side], minlength=len(at)) > 0 for side in (pair.is_a, ~pair.is_a)]
+    both = np.bincount(at[has[0] & has[1]], minlength=objects)
+    if (both > 1).all():
+        fewest = np.minimum(*(np.bincount(at[own], minlength=objects) for own in has))
+        parts = np.bincount(block, _parts(pair, share, owner), minlength=len(at))
+        variances = np.bincount(at, parts**2, minlength=objects) * fewest / (fewest - 1)
+        variance = math.fsum(beyond_rounding(v) for v in variances.tolist())
+        return True, int(both.sum()), math.sqrt(variance) / objects, int((fewest - 1).sum())
+    groups = [share[(owner == o) & (pair.is_a == side)] for o in range(objects) for side in (True, False)]
+    variance = math.fsum(variance_of(g) / len(g) for g in groups if len(g) > 1)
+    return False, len(share), math.sqrt(variance) / objects, sum(len(g) - 1 for g in groups)
 
 
-def _error(groups: Sequence[Floats]) -> tuple[float, int]:
-    """Standard error of the mean over objects, and degrees of freedom (paired: one group an object; else two)."""
-    df = sum(len(g) - 1 for g in groups)
-    variance = math.fsum(float(g.var(ddof=1)) / len(g) for g in groups if len(g) > 1)
-    return math.sqrt(variance), df
+def _parts(pair: Pair, share: Floats, owner: np.ndarray) -> Floats:
+    """What every unit [units] adds to its object's difference, about its arm's mean."""
+    out = np.empty(len(share))
+    for side, sign, count in ((pair.is_a, 1.0, pair.of_a), (~pair.is_a, -1.0, pair.of_b)):
+        mean = np.bincount(owner[side], share[side], minlength=len(count)) / count
+        out[side] = sign * (share[side] - mean[owner[side]]) / count[owner[side]]
+    return out
 
 
 def _hourly(cells: Sequence[Cell]) -> float | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
-from labctl.analysis.survival.clusters import blocks_of, by_block
+from labctl.analysis.survival.clusters import blocks_of, by_block, connected
 from labctl.analysis.survival.curves import Floats, Ints, curve
 from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.hrt import Estimate
@@ -27,14 +27,14 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
     """Macro mean over objects of P(T_arm < T_reference) up to tau; cells of one object at the same place.
 
     Equal times count one half, and so do two times that are both beyond tau or infinite: nobody was first. Bootstrap-t
-    on the logit scale with the clustered jackknife se, logit-t where that is undefined. Blocks that both sides ran in
-    are drawn whole, and where every object has the same blocks, each with all its objects: standard errors leave that
-    out alike in the data and in every replicate, so that it cancels in the studentised interval.
+    on the logit scale with the clustered jackknife se, logit-t where that is undefined. Where both sides ran in a block
+    blocks are drawn whole, each with all its objects: standard errors leave that out alike in the data and in every
+    replicate, so that it cancels in the studentised interval.
     """
     value, variance, values, variances, df = 0.0, 0.0, np.zeros(boot), np.zeros(boot), [0, 0]
-    alike = len({tuple(sorted(blocks_of(a) | blocks_of(b))) for a, b in zip(arm, reference, strict=True)}) == 1
+    drawn_by = _blocks_drawn(arm, reference)
     for mine, theirs in zip(arm, reference, strict=True):
-        walk, draw, held = _pooled_draw(mine, theirs, tau_ns, seed, "" if alike and len(arm) > 1 else mine.object)
+        walk, draw, held = _pooled_draw(mine, theirs, tau_ns, seed, *drawn_by[mine.object])
         found = order_probability(walk, Given(np.ones((1, walk.units))), range(1))
         drawn = order_probability(walk, draw, range(boot))
         value, variance = value + float(found.value[0]), variance + float(found.variance[0])
@@ -48,21 +48,36 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
 
 
 def _pooled_draw(
-    mine: Cell, theirs: Cell, tau_ns: int, seed: int, obj: str
+    mine: Cell, theirs: Cell, tau_ns: int, seed: int, names: Sequence[str], of: str
 ) -> tuple[EventOrder, Redraw, tuple[int, int]]:
     """Both cells as groups 0 and 1 of one event order, with the units that are drawn and how many each holds.
 
-    obj: what blocks are drawn for, "" for all objects alike.
+    names, of: what `_blocks_drawn` says of the object.
     """
-    blocks = [blocks_of(c) for c in (mine, theirs)]
-    shared = blocks[0] & blocks[1]
-    names = sorted(blocks[0] | blocks[1])
-    if shared and len(names) > 1:
-        draw = Redraw((stream_key(seed, "race blocks", mine.arm, theirs.arm, obj),), (len(names),))
-        return event_order(by_block((mine, theirs), names), tau_ns, shared=True), draw, (len(blocks[0]), len(blocks[1]))
+    if len(names) > 1:
+        draw = Redraw((stream_key(seed, "race blocks", mine.arm, theirs.arm, of),), (len(names),))
+        held = len(blocks_of(mine)), len(blocks_of(theirs))
+        return event_order(by_block((mine, theirs), names), tau_ns, shared=True), draw, held
     keys = [stream_key(seed, "boot", c.arm, c.object) for c in (mine, theirs)]
     draw = Redraw((keys[0], keys[1]), (mine.episodes, theirs.episodes))
     return event_order([mine.durations, theirs.durations], tau_ns), draw, (mine.episodes, theirs.episodes)
+
+
+def _blocks_drawn(arm: Sequence[Cell], reference: Sequence[Cell]) -> dict[str, tuple[list[str], str]]:
+    """By object, the blocks of all objects that are drawn with it, and what these are: "" for all objects there are.
+
+    Objects are drawn together where they share a block, directly or through others; none where no block has both sides.
+    """
+    own = {
+        ("", mine.object): blocks_of(mine) | blocks_of(theirs) if blocks_of(mine) & blocks_of(theirs) else set()
+        for mine, theirs in zip(arm, reference, strict=True)
+    }
+    found: dict[str, tuple[list[str], str]] = {}
+    for group in connected(own):
+        objects = [obj for _, obj in group]
+        of = "" if 1 < len(objects) == len(own) else "\x1f".join(objects)
+        found |= dict.fromkeys(objects, (sorted(set[str]().union(*(own[key] for key in group))), of))
+    return found
 
 
 @dataclass(frozen=True)

@@ -16,12 +16,11 @@ from labctl.analysis.survival.curves import Durations, Floats, Ints
 from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.kernel import Given, Moments, Swap
 from labctl.analysis.survival.ks import TINY, Pair
+from labctl.analysis.survival.spread import NOTHING
 
 HOUR_S = 3600.0
 UNDEFINED = np.errstate(divide="ignore", invalid="ignore")
 """What is undefined under some labels is NaN there, as elsewhere in the kernel."""
-NOTHING = 1e-12
-"""A variance below this share of what it is the difference of is rounding."""
 
 
 @UNDEFINED

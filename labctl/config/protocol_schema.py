@@ -116,9 +116,10 @@ class Estimand(Table):
     """[estimand]: what counts as what; a report says it in a sentence and repeats every verdict under each alternative.
 
     help: of episodes that a person touched; voids: of those after go; early_ends: "by_reason" carries what was open at
-    an end for futility to the budget and censors it where it stands at one by the operator, "carried" and "observed"
-    do one of them with both; crash: an arm's own (`controller_lost`) after go: the open operation fails, as at a safety
-    stop, or is censored ("ended"), or the episode is void and run again. "no_success": nothing moved in all its budget.
+    an end for futility or by an interlock to the budget and censors it where it stands at one by the operator,
+    "carried" and "observed" do one of them with all; crash: an arm's own (`controller_lost`) after go: the open
+    operation fails, as at a safety stop, or is censored ("ended"), or the episode is void and run again. "no_success":
+    nothing moved in all its budget.
     """
 
     help: Literal["as_it_went", "no_success"] = "as_it_went"

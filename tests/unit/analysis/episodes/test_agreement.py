@@ -52,6 +52,11 @@ def test_bangs_index_by_hand() -> None:
     assert found["a"].interval == pytest.approx((0.4 - reach, 0.4 + reach), abs=1e-6)
 
 
+def test_guesses_that_were_all_wrong_have_no_interval_whatever_rounding_leaves() -> None:
+    found = bang_index([("a", "b")] * 5, ["a", "b", "c", "d"])["a"]
+    assert (found.index, found.interval) == (pytest.approx(-1 / 3), None)
+
+
 def test_guessing_at_random_among_three_is_zero() -> None:
     guesses = [("a", g) for g in "abc"] * 4
     assert bang_index(guesses, ["a", "b", "c"])["a"].index == pytest.approx(0.0)

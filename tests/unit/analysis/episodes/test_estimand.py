@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labctl.analysis.episodes.estimand import CRASH, Estimand, alternatives, counted
+from labctl.analysis.episodes.estimand import CRASH, Estimand, affected, alternatives, counted
 from labctl.analysis.episodes.repeated import repeated
 from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.report.sections import counting_section
@@ -31,6 +31,7 @@ VOID = row("e", "censored", 9.0, "arm_lost", void=1)
 CRASHED = row("e", "censored", 9.0, "controller_lost")
 VOID_CRASH = row("e", "censored", 9.0, "controller_lost", void=1)
 STUCK = row("e", "censored", 9.0, "futility")
+LIMITED = row("e", "censored", 9.0, "interlock")
 NO_SUCCESS = ("censored", 30.0, "no_success", 0)
 
 
@@ -47,6 +48,8 @@ NO_SUCCESS = ("censored", 30.0, "no_success", 0)
         (VOID_CRASH, {"crash": "failure"}, NO_SUCCESS),
         (VOID_CRASH, {"crash": "void", "voids": "no_success"}, ("censored", 9.0, "controller_lost", 1)),
         (STUCK, {"early_ends": "observed"}, ("censored", 9.0, "operator", 0)),
+        (LIMITED, {"early_ends": "observed"}, ("censored", 9.0, "operator", 0)),
+        (LIMITED, {"early_ends": "carried"}, ("censored", 9.0, "interlock", 0)),
         (row("e", "censored", 9.0, "operator"), {"early_ends": "carried"}, ("censored", 9.0, "futility", 0)),
     ],
 )
@@ -73,6 +76,13 @@ def test_only_ways_that_change_an_episode_are_repeated_and_say_of_which_arm():
     (one,) = alternatives(rows, AS_IT_STANDS)
     assert (one.key, one.value, one.episodes) == ("help", "no_success", {"a": 1})
     assert alternatives(rows[1:], AS_IT_STANDS) == []
+
+
+def test_an_end_by_an_interlock_is_repeated_as_observed_since_it_is_carried_to_the_budget():
+    rows = [LIMITED, row("f", "success", 5.0, arm="b")]
+    assert affected(rows)["early_ends"] == {"a": {"e"}}
+    (one,) = alternatives(rows, AS_IT_STANDS)
+    assert (one.key, one.value, one.episodes) == ("early_ends", "observed", {"a": 1})
 
 
 def campaign(helped: int) -> list[dict[str, Any]]:

@@ -133,10 +133,12 @@ def test_truncating_is_the_same_as_having_stopped_earlier() -> None:
     assert cut.moved.tolist() == short.moved.tolist() and cut.end_ns.tolist() == short.end_ns.tolist()
 
 
-def test_a_futility_end_is_carried_to_the_budget_it_was_cut_to() -> None:
-    whole = cell(row("e1", "success", 10, budget_s=90), row("e1", "censored", 5, cause="futility", budget_s=90))
+@pytest.mark.parametrize(("cause", "by_a_person"), [("futility", 1), ("interlock", 0)])
+def test_what_is_carried_to_the_budget_is_carried_to_the_one_it_was_cut_to(cause: str, by_a_person: int) -> None:
+    whole = cell(row("e1", "success", 10, budget_s=90), row("e1", "censored", 5, cause=cause, budget_s=90))
     cut = truncated(whole, 60 * NS)
-    assert (cut.durations.time_ns[1], cut.observed.time_ns[1], cut.ended_early) == (50 * NS, 5 * NS, 1)
+    assert (whole.durations.time_ns[1], whole.ended_early) == (80 * NS, by_a_person)
+    assert (cut.durations.time_ns[1], cut.observed.time_ns[1], cut.ended_early) == (50 * NS, 5 * NS, by_a_person)
 
 
 def test_unequal_budgets_are_cut_to_the_shortest_and_it_is_said() -> None:

@@ -98,3 +98,60 @@ def test_swaps_within_blocks_reach_the_same_p_as_all_of_them() -> None:
     a, b = cells({"a": [2, 1, 2, 2, 1, 2, 2, 1, 2, 0], "b": [1, 1, 0, 2, 0, 1, 2, 0, 1, 1]})
     exact, drawn = difference(a, b), difference(a, b, perm=1000)
     assert drawn.p == pytest.approx(exact.p, abs=4 * (exact.p * (1 - exact.p) / 1000) ** 0.5 + 1e-3)
+
+
+def at_blocks(shares: dict[str, dict[int, int]], staged: int = 6) -> tuple[Cell, Cell]:
+    """As `cells`, of an arm's items moved by the number of the block."""
+    rows = []
+    for arm, moved in shares.items():
+        for i, n in moved.items():
+            said = {"episode": f"{arm}{i}", "arm": arm, "object": "cup", "items_staged": staged, "end_s": 60.0}
+            said["block"] = f"b{i}"
+            rows += [{**said, "kind": "success", "time_s": 5.0} for _ in range(n)]
+            rows.append({**said, "kind": "censored", "time_s": 60.0 - 5 * n})
+    found = cells_of(table_from_rows(rows))
+    return found["a", "cup"], found["b", "cup"]
+
+
+def test_a_block_that_only_one_arm_met_is_in_the_interval_as_it_is_in_the_difference() -> None:
+    # a is never behind where both ran and moved little where b was not: the interval was [-.269, -.183]
+    a = {0: 6} | dict.fromkeys(range(1, 9), 5) | dict.fromkeys(range(9, 14), 1)
+    found = difference(*at_blocks({"a": a, "b": dict.fromkeys(range(9), 5)}), perm=199)
+    assert found.difference == pytest.approx((51 - 14 * 5) / 84) and (found.paired, found.blocks) == (True, 9)
+    # parts of a: (share - 51/84) / 14; of b, which does not vary, none; nine blocks of b: times 9 / 8, t(8) = 2.306
+    error = (sum((n / 6 - 51 / 84) ** 2 for n in a.values()) / 14**2 * 9 / 8) ** 0.5
+    assert found.interval == pytest.approx(
+        (found.difference - 2.306004 * error, found.difference + 2.306004 * error), rel=1e-5
+    )
+
+
+@pytest.mark.parametrize("blocks_of_b", [12, 10, 6])
+def test_the_interval_of_a_difference_covers_where_blocks_lack_an_arm(blocks_of_b: int) -> None:
+    # 300 tries, three standard errors is .04; arms alike, in blocks that differ much; it covered .96, .86 and .73
+    rng, hits = np.random.default_rng(5), 0
+    for _ in range(300):
+        scene = rng.beta(0.3, 0.3, 12)
+        a, b = (dict(enumerate(rng.binomial(6, scene[:n]).tolist())) for n in (12, blocks_of_b))
+        found = difference(*at_blocks({"a": a, "b": b}), perm=1)
+        hits += found.interval is not None and found.interval[0] <= 0 <= found.interval[1]
+    assert hits / 300 > 0.91
+
+
+def test_differences_that_are_equal_but_for_rounding_have_no_interval() -> None:
+    moved = dict(enumerate([5, 4, 3, 5, 4, 3]))
+    found = difference(*at_blocks({"a": moved, "b": {i: n - 1 for i, n in moved.items()}}, staged=5))
+    assert found.difference == pytest.approx(0.2) and found.interval is None  # it was [.1999999999999999, .2]
+
+
+def test_without_spread_within_objects_an_episode_counts_as_one_item_whatever_rounding_leaves() -> None:
+    rows = [
+        {"episode": f"{obj}{i}", "arm": "a", "object": obj, "items_staged": 10, "kind": kind, "time_s": 5.0}
+        for obj, count, kinds in (("cup", 2, ["success"] * 10), ("bowl", 7, ["censored"]))
+        for i in range(count)
+        for kind in kinds
+    ]
+    low, high = moved_share(list(cells_of(table_from_rows(rows)).values()))[1] or (0, 0)
+    # Wilson for 2 of 9, t(7) = 2.364624 for 1.96; rounding made it 90 items: (.137, .340)
+    z2, n, p = 2.364624**2, 9, 2 / 9
+    reach = (z2 * (p * (1 - p) + z2 / (4 * n)) / n) ** 0.5
+    assert (low, high) == pytest.approx([(p + z2 / (2 * n) + s * reach) / (1 + z2 / n) for s in (-1, 1)], rel=1e-5)
