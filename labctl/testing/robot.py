@@ -286,9 +286,9 @@ class FollowingConformance(OfARobot):
     def test_no_setpoints_lead_the_tool_out_of_the_cells_box_or_faster_than_the_cell_allows(
         self, rig: RobotRig
     ) -> None:
-        """Sent out of the box at the joints' full speed, far unless it is real, and back: by where the setpoints that were sent put the
-        tool, and by where the robot says that it was. A busy machine may starve the way and so stop the robot: it is
-        led there again.
+        """Sent out of the box at the joints' full speed, far unless it is real, and back: by where the setpoints that
+        were sent put the tool, and by where the robot says that it was. A busy machine may starve the way and so stop
+        the robot: it is led there again.
         """
         robot, way = rig.robot, astray(rig)
         edge_m, status = -np.inf, rig.robot.status()

@@ -110,9 +110,7 @@ def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., RobotR
     (tmp_path / "lab_real").mkdir()
     (tmp_path / "lab_real" / "arm.py").write_text(ARM)
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(
-        RobotRig, "given", lambda rig, did: np.ones(len(did.t_ns), bool)
-    )  # simulated time is never late
+    monkeypatch.setattr(RobotRig, "given", lambda rig, did: np.ones(len(did.t_ns), bool))  # none is late
     limits = CELL.robot.limits.model_copy(update={"tool_speed_m_s": 0.8})
     cell = CELL.model_copy(update={"robot": CELL.robot.model_copy(update={"limits": limits})})
 
