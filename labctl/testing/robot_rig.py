@@ -43,6 +43,7 @@ class RobotRig:
         self._built = [(driver, options), *several]
         self.clock = MonotonicClock() if live else ManualClock(5 * SECOND)
         self.robot: Robot = load(driver, options, cell=cell, fixture=FIXTURE)
+        self.declared = tuple(self.robot.streams)  # before anything connects
         self.batches: list[Batch] = []
 
     @property
