@@ -351,18 +351,28 @@ def new_lab(folder: Path, robots: Sequence[str] = (), cards: Sequence[str] = ())
     for name, (package, resource, kind) in (more if added else STARTER | more).items():
         header = f"#:schema {'../' * name.count('/')}{SCHEMAS}/{kind}.json\n"
         texts[name] = header + importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
-    present = [name for name in texts if (folder / name).exists()]
-    if present:
-        other = "give it another name first" if added else "choose another folder"
+    other = "give it another name first" if added else "choose another folder"
+    if present := [name for name in texts if (folder / name).exists()]:
         raise InputError(f"{folder / present[0]} is there already; {other}, nothing was written")
-    written: list[Path] = []
-    for name, text in texts.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        written.append(path)
-    (folder / "campaigns").mkdir(exist_ok=True)
-    return written
+    folders = dict.fromkeys([*((folder / name).parent for name in texts), folder / "campaigns"])
+    if in_the_way := [up for path in folders for up in (path, *path.parents) if up.exists() and not up.is_dir()]:
+        raise InputError(f"{in_the_way[0]} is no folder, and a lab has one there; {other}, nothing was written")
+    made: list[Path] = []
+    try:
+        for path in folders:
+            for up in reversed([up for up in (path, *path.parents) if not up.exists()]):
+                up.mkdir()
+                made.append(up)
+        for name, text in texts.items():
+            with (folder / name).open("x", encoding="utf-8") as file:
+                made.append(folder / name)
+                file.write(text)
+    except BaseException:
+        for path in reversed(made):
+            with suppress(OSError):
+                path.rmdir() if path.is_dir() else path.unlink()
+        raise
+    return [folder / name for name in texts]
 
 
 def _neighbours(path: Path) -> str:

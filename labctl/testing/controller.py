@@ -44,14 +44,19 @@ class ControllerConformance:
         controller.reset(1)
         for _ in range(5):
             chunk = controller.infer(seen)
-            n = len(chunk.values)
-            assert chunk.space in ("tcp_pose", "joint_position")
-            assert chunk.gripper.shape == (n,) and 1 <= chunk.execute <= n
+            n, hand, dof = len(chunk.values), len(seen.arrays["gripper"]), len(seen.arrays["q"])
+            tools = sum(name == "tcp" or name.endswith(".tcp") for name in seen.arrays)  # of two robots two
+            widths = {"tcp_pose": 7 * tools, "tcp_step": 7 * tools, "tcp_velocity": 6 * tools}
+            widths |= dict.fromkeys(("joint_position", "joint_velocity", "joint_step"), dof)
+            assert chunk.space in widths, f"labctl.devices.ActionChunk has {', '.join(widths)}"
+            assert chunk.values.shape == (n, widths[chunk.space]), f"{chunk.space} of a robot of {dof} axes"
+            assert chunk.gripper.shape == ((n,) if hand == 1 else (n, hand)), f"of a hand of {hand} axes"
+            assert 1 <= chunk.execute <= n
             assert np.isfinite(chunk.values).all() and np.isfinite(chunk.gripper).all()
             assert chunk.dt_s > 0 and chunk.delay_s >= 0
-            if chunk.space == "tcp_pose":
-                assert chunk.values.shape == (n, 7)
-                assert np.abs(np.linalg.norm(chunk.values[:, 3:], axis=1) - 1).max() < 1e-9
+            if chunk.space in ("tcp_pose", "tcp_step"):
+                turns = chunk.values.reshape(-1, 7)[:, 3:]
+                assert np.abs(np.linalg.norm(turns, axis=1) - 1).max() < 1e-9, "quaternions are of length 1"
 
     def test_the_same_seed_gives_the_same_answers_warmed_or_not(
         self, controller: Controller, seen: Observation

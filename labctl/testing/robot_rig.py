@@ -13,8 +13,8 @@ import numpy as np
 from labctl.axes import axes_of, hand_of
 from labctl.clock import MILLISECOND, SECOND, ManualClock, MonotonicClock
 from labctl.config.cell_schema import Cell
-from labctl.devices import Actions, Batch, Robot, Setpoints, load
-from labctl.errors import DeviceRefused
+from labctl.devices import Actions, Batch, Robot, Setpoints, load, options_type
+from labctl.errors import DeviceRefused, InputError
 from labctl.plain import Json
 from labctl.streams import STATE
 from labctl.testing.given import FIXTURE
@@ -25,16 +25,25 @@ PATIENCE_NS = 60 * SECOND
 STILL_S, STILL = 0.2, 1e-4  # of the robot's own time; rad/s or m/s of an axis that stands
 STEP_SHARE = 1.1  # of a speed that a robot pulled to a target by a law may pass for a moment
 UNTOLD_M_S = 0.5
+TRIES = 10  # of a way that a busy machine may starve
+BEYOND_M = (
+    0.05  # so far outside of the cell's box a real robot is sent, by a driver that keeps no box it would go there
+)
 UNITS = {"velocity": "rad_s", "acceleration": "rad_s2"}
 
 
 class RobotRig:
-    """A connected and staged robot with its clock. `live` robots run on the host's monotonic clock."""
+    """A connected and staged robot with its clock. `live` robots run on the host's monotonic clock. Of them a real one
+    is led less far, once, and never without a home to go back to.
+    """
 
     def __init__(self, driver: str, options: Mapping[str, Json], cell: Cell, *, live: bool) -> None:
         self.cell, self.live = cell, live
+        several = [(one.driver, one.options) for one in cell.robots] if cell.second_robot is not None else []
+        self._built = [(driver, options), *several]
         self.clock = MonotonicClock() if live else ManualClock(5 * SECOND)
         self.robot: Robot = load(driver, options, cell=cell, fixture=FIXTURE)
+        self.declared = tuple(self.robot.streams)  # before anything connects
         self.batches: list[Batch] = []
 
     @property
@@ -71,8 +80,31 @@ class RobotRig:
         state = next(spec for spec in self.robot.streams if spec.name == STATE)
         return sum(column.startswith("q.") for column in state.columns)
 
+    @property
+    def real(self) -> bool:
+        """Does something move that can hit somebody? Such a one is led gently."""
+        return self.live and self.robot.kind == "real"
+
+    @property
+    def tries(self) -> int:
+        """How often a way is led that something stopped: what stopped a real robot is for a person to look at."""
+        return 1 if self.real else TRIES
+
+    @property
+    def homeless(self) -> bool:
+        """Does the robot stay where it is when it is staged, since its options leave `home_rad` out?"""
+        return any(
+            "home_rad" in getattr(options_type(driver), "model_fields", {}) and options.get("home_rad") is None
+            for driver, options in self._built
+        )
+
     def connect(self) -> None:
-        """Connect, recover as an operator would if need be, and wait until the robot is where episodes begin."""
+        """Connect, recover as an operator would if need be, and wait until the robot is where episodes begin. Raises
+        InputError, before anything moves, for a real robot that would be led on from wherever a test left it.
+        """
+        if self.real and self.homeless:
+            said = "these tests move a real robot and bring it back before each of them; give its options a home_rad"
+            raise InputError(f"home_rad is left out: {said}")
         self.robot.connect(self.now_ns)
         self.recover()
         self.stage()
@@ -214,8 +246,8 @@ def turned(robot: Robot, by_rad: float = 0.1, n: int = 60) -> np.ndarray:
 
 def astray(rig: RobotRig, by_rad: float = 1.5) -> np.ndarray:
     """Setpoints (n, dof) at the highest speed of the first robot's joints, all to that side, of those that its tool
-    goes to, where it would leave the cell's box furthest. In a cell that says nothing of its tool's speed a robot may
-    stop itself for that: there they lead it at UNTOLD_M_S.
+    goes to, where it would leave the cell's box furthest; of a real robot soonest, and no further than BEYOND_M. In a
+    cell that says nothing of its tool's speed a robot may stop itself for that: there they lead it at UNTOLD_M_S.
     """
     robot, fastest = rig.robot, rig.fastest
     start = robot.observe()["q"]
@@ -226,7 +258,11 @@ def astray(rig: RobotRig, by_rad: float = 1.5) -> np.ndarray:
     share = np.linspace(0.0, by_rad / fastest[turning].max(), 100)[:, None]
     ways = [start + share * side * fastest for side in (*sides.T, *-sides.T)]
     way = max(ways, key=lambda way: float(rig.outside_m(tools(robot, way[-1:]))[0]))
-    seconds = share[-1, 0]
+    if rig.real:
+        ends = [rig.outside_m(tools(robot, way)) > BEYOND_M for way in ways]
+        out = [way[: int(end.argmax()) + 1] for way, end in zip(ways, ends, strict=True) if end.any()]
+        way = min(out, key=len, default=way)
+    seconds = share[len(way) - 1, 0]
     if rig.cell.robot.limits.tool_speed_m_s is None:
         steps_m = np.linalg.norm(np.diff(tools(robot, way), axis=0), axis=1)
         seconds = max(seconds, len(steps_m) * steps_m.max() / UNTOLD_M_S)

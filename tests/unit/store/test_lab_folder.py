@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -136,6 +138,35 @@ def test_a_new_lab_overwrites_nothing_and_leaves_nothing_half_made(tmp_path: Pat
         new_lab(tmp_path)
     assert kept.read_text() == "mine"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["protocols"]
+
+
+@pytest.mark.parametrize("in_the_way", ["cells", "campaigns", "protocols", ""])
+def test_a_file_where_a_new_lab_has_a_folder_is_refused_before_anything_is_written(in_the_way: str, tmp_path: Path):
+    """Half a lab was left, "cells: File exists", and the next try was refused for what the first had written."""
+    file = tmp_path / "lab" / in_the_way
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("mine")
+    with pytest.raises(InputError, match=r"is no folder, .*; choose another folder, nothing was written"):
+        new_lab(tmp_path / "lab")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [file]
+
+
+def test_a_new_lab_that_cannot_be_written_to_its_end_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    opened, full = Path.open, OSError(errno.ENOSPC, "No space left on device")
+
+    def opens(path: Path, *given: Any, **more: Any) -> Any:
+        if path.name == "first.toml" and tmp_path in path.parents:
+            raise full
+        return opened(path, *given, **more)
+
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "notes.txt").touch()
+    monkeypatch.setattr(Path, "open", opens)
+    with pytest.raises(OSError, match="No space"):
+        new_lab(tmp_path / "lab")
+    assert [path.name for path in (tmp_path / "lab").iterdir()] == ["notes.txt"]
+    monkeypatch.undo()
+    assert (tmp_path / "lab" / "lab.toml") in new_lab(tmp_path / "lab")
 
 
 def test_each_cell_of_hw_configs_is_one_that_a_new_lab_has_or_can_have():

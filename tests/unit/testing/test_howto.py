@@ -7,14 +7,18 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 from support.machine.packages import install
 
+from labctl.errors import DeviceRefused
 from labctl.software import FOLDERS
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,7 +28,7 @@ TESTED = {
     "robot.md": 24,
     "camera.md": 13,
     "policy.md": 6,
-    "teleop.md": 4,
+    "teleop.md": 5,
     "sensor.md": 14,
     "rail.md": 23,
     "own_robot.md": 28,
@@ -49,6 +53,23 @@ def run(page: Path, folder: Path, change: tuple[str, str] = ("", "")) -> subproc
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pyproject.toml", "."]
     path = {**os.environ, "PYTHONPATH": str(folder)}
     return subprocess.run(command, cwd=folder, env=path, capture_output=True, text=True, timeout=200)
+
+
+def test_what_the_server_of_the_policy_page_answers_wrongly_is_an_error_of_a_device(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The link raised ValueError: in simulated time a bug, which ends the run."""
+    page: dict[str, Any] = {"__name__": "lines_of_the_page"}
+    monkeypatch.setitem(sys.modules, "lines_of_the_page", ModuleType("lines_of_the_page"))
+    exec(files_of(PAGES / "policy.md")["lab_policies/lines.py"], page)
+    for answer in (b"Traceback (most recent call last):\n", b'{"actions": [[1.0], [1.0, 2.0]]}\n', b"\xff\n"):
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            link = page["LinesLink"]("127.0.0.1", 1)
+            link._socket = ours
+            theirs.sendall(answer)
+            with pytest.raises(DeviceRefused, match=r"no line of JSON|no array of numbers"):
+                link.ask({}, 5.0)
 
 
 @pytest.mark.thorough
