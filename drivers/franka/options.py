@@ -44,7 +44,7 @@ class FrankaOptions(RobotOptions):
         HAND_RPY, description="how the tool is turned on the flange: roll, pitch, yaw in URDF's order"
     )
     tool_kg: float = Field(HAND_KG, ge=0, le=5, description="mass of the end effector that is set in Desk")
-    load_kg: float = Field(0.0, ge=0, le=5, description="of a load beside the end effector set in Desk")
+    load_kg: float = Field(0.0, ge=0, le=5, description="of a load beside the end effector set in Desk; 0: none")
     load_com_m: Point = Field((0.0, 0.0, 0.0), description="its centre of mass, from the flange")
     collision_torque_nm: float = Field(20.0, ge=1, le=100, description="above it, in any joint, the robot stops itself")
     collision_force_n: float = Field(30.0, ge=1, le=150, description="above it, along any axis, the robot stops itself")

@@ -135,8 +135,7 @@ class FrankaLink:
                 SILENT,
             )
             robot.set_collision_behavior(given.collision_torque_nm, given.collision_force_n)
-            if given.load_kg:
-                robot.set_load(given.load_kg, list(given.load_com_m), [0.0] * 9)
+            self._set_load(robot)
             self._robot = robot
             self._bound(robot)
             self._fastest = np.minimum(self._limits.velocity, robot.joint_velocity_limit.get())
@@ -156,6 +155,11 @@ class FrankaLink:
         jerks_of_it = (robot.translation_jerk_limit, robot.rotation_jerk_limit)
         for limit, most in zip((*of_the_tool, *jerks_of_it), (*ACCELERATION, *JERK), strict=True):
             limit.set(min(limit.max, most))
+
+    def _set_load(self, robot: Any) -> None:
+        """As the cell says; of none, where the robot has one still: it may be another campaign's."""
+        if self._options.load_kg or robot.state.m_load:
+            robot.set_load(self._options.load_kg, list(self._options.load_com_m), [0.0] * 9)
 
     def _compare_tool(self, state: Any) -> None:
         given = self._options

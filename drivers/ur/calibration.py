@@ -12,14 +12,24 @@ import math
 import socket
 import struct
 
+import numpy as np
+
 from labctl.clock import SECOND, MonotonicClock
+from labctl.drivers.common import kinematics
 from labctl.drivers.common.measured_chain import MeasuredChain
+from labctl.drivers.common.robot_tables import RobotModel, Tool, with_tool
+from labctl.errors import DeviceRefused
 
 PRIMARY_PORT = 30001
 HEAD, PART = struct.Struct(">iB"), struct.Struct(">IB")  # of a message, of a part of one: length with this head, type
 ROBOT_STATE, KINEMATICS = 16, 5
 INFO = struct.Struct(">6I24dI")
 MOST_BYTES = 1 << 16  # of one message; a longer one is no primary interface
+OTHER_M = 0.03  # further than a calibration moves a flange
+NOT_CALIBRATED = (
+    "the robot says nothing of its own kinematics on port 30001 (a firewall, or the interface is switched off): poses "
+    "go through the published table of its model, and steps of the tool are off by what was measured of this robot"
+)
 
 
 def read_calibration(host: str, timeout_s: float = 2.0) -> MeasuredChain | None:
@@ -63,3 +73,15 @@ def calibration_in(message: bytes) -> MeasuredChain | None:
             return MeasuredChain(theta, a, d, alpha)
         message = message[size:]
     return None
+
+
+def check_model(found: MeasuredChain, robot_model: RobotModel, model: str) -> None:
+    """Raises DeviceRefused for a robot that is none of this model; model: what the cell calls it."""
+    bare, home = with_tool(robot_model, Tool((0.0, 0.0, 0.0))).chain, robot_model.home[None, :]
+    at = kinematics.positions(bare, home)[:, 0]
+    far = float(np.linalg.norm(found.flange(home)[0][0] - at))
+    if far > OTHER_M:
+        raise DeviceRefused(
+            f"the robot's kinematics have its flange {far:.3f} m from where a {robot_model.name}'s is: "
+            f'is it one? The cell says model = "{model}"'
+        )

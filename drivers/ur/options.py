@@ -26,7 +26,10 @@ class UrOptions(RobotOptions):
     model: Model = Field("ur5e", description="which robot")
     servo: Servo = Field("joint", description="servoJ, servoL or speedL")
     payload_kg: float = Field(0.0, ge=0, le=5, description="gripper with coupling; 0 leaves what is set at the pendant")
-    payload_cog_m: Point = Field((0.0, 0.0, 0.05), description="its centre of gravity, from the flange")
+    payload_cog_m: Point = Field(
+        (0.0, 0.0, 0.05),
+        description="its centre of gravity, from the flange; [0, 0, 0] leaves the one that is set at the pendant",
+    )
     # Of the smoothing that servoJ adds to setpoints that are smooth already; Universal Robots' own default is 0.1.
     lookahead_s: float = Field(0.05, ge=0.03, le=0.2, description="of servoJ and servoL")
     gain: float = Field(300.0, ge=100, le=2000, description="of servoJ and servoL")

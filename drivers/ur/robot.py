@@ -27,14 +27,14 @@ from labctl.drivers.common.about import library, tool_in_words
 from labctl.drivers.common.limits import limits_of, tool_twist
 from labctl.drivers.common.measured_chain import MeasuredChain
 from labctl.drivers.common.options import check_place
-from labctl.drivers.common.robot_tables import URS, RobotModel, Tool, with_tool
+from labctl.drivers.common.robot_tables import URS, RobotModel, with_tool
 from labctl.drivers.common.servo.servoed_robot import ServoedRobot
 from labctl.drivers.common.state_timeout import Silence
 from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.common.tool_model import ToolModel
-from labctl.drivers.ur.calibration import read_calibration
+from labctl.drivers.ur.calibration import NOT_CALIBRATED, check_model, read_calibration
 from labctl.drivers.ur.dashboard import AtThePendant, Switches, switches
 from labctl.drivers.ur.options import UrOptions
 from labctl.drivers.ur.pose import from_ur, to_ur
@@ -49,26 +49,19 @@ from labctl.drivers.ur.words import (
     PROTECTIVE,
     RECOVERY,
     RUNNING,
+    VARIABLES,
     has,
     what_is_wrong,
     what_slows,
 )
-from labctl.errors import DeviceLost, DeviceRefused, InputError
+from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 from labctl.plain import RobotAbout
 from labctl.realtime import PRIORITY, allowed, urgent
 
 CB3_HZ, E_SERIES_HZ = 125.0, 500.0
-VARIABLES = ["timestamp", "actual_q", "actual_qd", "target_q", "target_moment", "actual_TCP_pose"]
-VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status_bits"]
-VARIABLES += ["speed_scaling", "target_speed_fraction", "actual_TCP_force"]
 # The force the tool meets, base frame, as the controller estimates or (e-Series) measures it.
 WRENCH = {**{f"wrench.f{axis}": "N" for axis in "xyz"}, **{f"wrench.t{axis}": "N.m" for axis in "xyz"}}
 SCALED_NS = 200 * MILLISECOND  # slowed for so long by its safety limits, and not by one corner of its way
-OTHER_M = 0.03  # further than a calibration moves a flange
-NOT_CALIBRATED = (
-    "the robot says nothing of its own kinematics on port 30001 (a firewall, or the interface is switched off): poses "
-    "go through the published table of its model, and steps of the tool are off by what was measured of this robot"
-)
 PROBE_S = 0.5
 POLL_NS = MILLISECOND // 4
 TRIES = 3
@@ -88,7 +81,8 @@ class UrLink:
         self._robot_model, self._options, self._host = robot_model, options, options.host
         self.measured: MeasuredChain | None = None
         self.law: Law | None = None
-        self.coast_s = 0.0
+        # a speed is held until the watchdog ends the program, which is a hold of its own
+        self.coast_s = 1.0 / options.watchdog_hz if options.servo == "velocity" else 0.0
         self.news: Sequence[str] = ()
         self._model = ToolModel(robot_model)
         self._limits = limits_of(robot_model, robot.limits, None)
@@ -109,7 +103,7 @@ class UrLink:
         self._serial: str | None = None
         self._silence = Silence()
         self._silence_ns = round(options.silence_s * SECOND)
-        self._doing = ""  # servo or speed: what a halt has to end
+        self._doing, self._unstopped = "", False  # servo or speed: what a halt has to end; one that was not taken
         self._settling, self._by_joints = 0.0, False
 
     def open(self, states: States) -> None:
@@ -155,14 +149,7 @@ class UrLink:
         if found is None:
             self.news = (NOT_CALIBRATED,)
         else:
-            bare = with_tool(self._robot_model, Tool((0.0, 0.0, 0.0))).chain
-            at = kinematics.positions(bare, self._robot_model.home[None, :])[:, 0]
-            far = float(np.linalg.norm(found.flange(self._robot_model.home[None, :])[0][0] - at))
-            if far > OTHER_M:
-                raise DeviceRefused(
-                    f"the robot's kinematics have its flange {far:.3f} m from where a {self._robot_model.name}'s is: "
-                    f'is it one? The cell says model = "{self._options.model}"'
-                )
+            check_model(found, self._robot_model, self._options.model)
         return found
 
     def _ask(self, call: Callable[[], Any]) -> Any:
@@ -236,12 +223,21 @@ class UrLink:
             flags |= rtde_control.RTDEControlInterface.FLAG_UPPER_RANGE_REGISTERS
         control = self._ask(lambda: rtde_control.RTDEControlInterface(self._host, 1 / self._period_s, flags))
         tool = to_ur((*given.tool().xyz, *kinematics.tool_quaternion(self._robot_model.chain)))
-        self._ask(lambda: control.setTcp(tool))
-        if given.payload_kg:
-            self._ask(lambda: control.setPayload(given.payload_kg, list(given.payload_cog_m)))
-        self._ask(lambda: control.setWatchdog(given.watchdog_hz))
-        self._control, self._doing = control, ""
+        try:
+            self._take("tool centre point", lambda: control.setTcp(tool))
+            if given.payload_kg:
+                self._take("payload", lambda: control.setPayload(given.payload_kg, list(given.payload_cog_m)))
+            self._take("watchdog", lambda: control.setWatchdog(given.watchdog_hz))
+        except DeviceError:
+            _end(control.stopScript)
+            _end(control.disconnect)
+            raise
+        self._control, self._doing, self._unstopped = control, "", False
         self._kicked_ns = self._clock.now_ns()
+
+    def _take(self, what: str, call: Callable[[], Any]) -> None:
+        if self._ask(call) is False:
+            raise DeviceRefused(f"the robot's program did not take its {what}: acknowledge to send it once more")
 
     def _detach(self) -> None:
         control, self._control = self._control, None
@@ -257,7 +253,7 @@ class UrLink:
     def _do(self, done: Any, doing: str) -> None:
         if done is False:
             raise DeviceRefused("the robot's program does not run")
-        self._doing, self._kicked_ns = doing, self._clock.now_ns()
+        self._doing, self._unstopped, self._kicked_ns = doing, False, self._clock.now_ns()
 
     def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
         self._settling, self._by_joints = 0.0, by_joints
@@ -299,7 +295,10 @@ class UrLink:
         return True
 
     def keep_alive(self) -> None:
-        """Tell the watchdog on the robot that somebody is there."""
+        """Tell the watchdog on the robot that somebody is there; of one that did not take its stop, that nobody is."""
+        if self._unstopped:
+            self.halt()
+            return
         now = self._clock.now_ns()
         if self._control is not None and now - self._kicked_ns >= self._kick_ns:
             self._kicked_ns = now
@@ -307,11 +306,12 @@ class UrLink:
                 self._ask(self._control.kickWatchdog)
 
     def halt(self) -> None:
-        control, doing, self._doing = self._control, self._doing, ""
+        control, doing, self._doing, self._unstopped = self._control, self._doing, "", False
         if control is None or not doing:
             return
         stop = {"servo": control.servoStop, "speed": control.speedStop}[doing]
-        self._ask(lambda: stop(STOP_RAD_S2))
+        if self._ask(lambda: stop(STOP_RAD_S2)) is False and self._receive.getRuntimeState() == PLAYING:
+            self._doing, self._unstopped = doing, True
 
     def recover(self) -> bool:
         """One step towards a running robot with our program on it."""

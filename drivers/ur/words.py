@@ -7,6 +7,10 @@ from __future__ import annotations
 
 from labctl.devices import RobotStatus
 
+# What a robot is asked to send of its state
+VARIABLES = ["timestamp", "actual_q", "actual_qd", "target_q", "target_moment", "actual_TCP_pose"]
+VARIABLES += ["robot_mode", "safety_status_bits", "runtime_state", "robot_status_bits"]
+VARIABLES += ["speed_scaling", "target_speed_fraction", "actual_TCP_force"]
 POWER_OFF, IDLE, RUNNING = 3, 5, 7  # robot modes
 PLAYING = 2  # runtime state
 FULL = 0.995  # of a speed: less is slowed

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
+from support.robots.cells import cell_named
 
-from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
+from labctl.drivers.common.robot_tables import FR3, HAND_KG, HAND_M, HAND_RPY, Tool
+from labctl.drivers.franka.options import FrankaOptions
 from labctl.drivers.franka.tool import unlike
 
 HAND = Tool((0.0, 0.0, HAND_M), HAND_RPY)
@@ -52,3 +56,19 @@ def test_each_part_that_differs_is_named_alone(found: Tool, kg: float, key: str)
 
 def test_what_is_written_in_single_precision_and_rounded_by_hand_is_the_same_tool() -> None:
     assert unlike(_set(Tool((0.0003, 0.0, 0.1030), (0.0, 0.0, -0.785))), 0.7, HAND, HAND_KG) == ""
+
+
+@pytest.mark.parametrize(
+    ("has", "given", "sent"),
+    [(0.0, 0.0, []), (0.5, 0.0, [0.0]), (0.0, 0.5, [0.5]), (0.5, 0.5, [0.5])],
+)
+def test_a_load_of_before_is_taken_away_where_the_cell_has_none(has: float, given: float, sent: list[float]) -> None:
+    """The load of another campaign stayed, and the record said that there was none."""
+    pytest.importorskip("franky")
+    from labctl.drivers.franka.robot import FrankaLink
+
+    options = FrankaOptions.read({"host": "127.0.0.1", "load_kg": given}, "franka")
+    link, asked = FrankaLink(FR3, options, cell_named("emulated_fr3").robot), list[float]()
+    robot = SimpleNamespace(state=SimpleNamespace(m_load=has), set_load=lambda kg, *_: asked.append(kg))
+    link._set_load(robot)
+    assert asked == sent

@@ -14,6 +14,7 @@ from support.robots.interleaved import after_the_first_read
 from labctl.clock import MILLISECOND
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.robot_tables import UR5E
+from labctl.drivers.common.servo.following import Following
 from labctl.drivers.common.states import DEVICE, States
 from labctl.drivers.ur.options import UrOptions
 from labctl.drivers.ur.words import IDLE, PLAYING, POWER_OFF, RUNNING
@@ -190,3 +191,77 @@ def test_a_robot_that_is_slowed_anew_at_that_moment_has_not_been_slow_for_long(b
     bench.read()
     with after_the_first_read(bench.link, "_scaled_ns", lambda: setattr(bench.link, "_scaled_ns", 0)):
         assert bench.link.health().mode == "idle"
+
+
+def _refuses_one_call(asked: list[str], refused: str) -> Any:
+    """ur_rtde's control interface, of which one call is answered with False: not done."""
+
+    class Control:
+        FLAG_UPLOAD_SCRIPT, FLAG_UPPER_RANGE_REGISTERS = 1, 8
+
+        def __init__(self, *_: Any) -> None: ...
+
+        def __getattr__(self, name: str) -> Any:
+            return lambda *_: (asked.append(name), name != refused)[1]
+
+    return Control
+
+
+@pytest.mark.parametrize(
+    ("refused", "what"),
+    [("setTcp", "tool centre point"), ("setPayload", "payload"), ("setWatchdog", "watchdog"), ("", "")],
+)
+def test_a_program_without_its_tool_payload_or_watchdog_leads_no_robot(
+    monkeypatch: pytest.MonkeyPatch, refused: str, what: str
+) -> None:
+    """Each answers False where it was not done; the robot counted as ready, its watchdog not set."""
+    bench, asked = Bench(payload_kg=1.0), list[str]()
+    bench.link._control, bench.link._version = None, (5, 11, 0, 0)
+    control = SimpleNamespace(RTDEControlInterface=_refuses_one_call(asked, refused))
+    monkeypatch.setattr("labctl.drivers.ur.robot.rtde_control", control)
+    bench.values.runtime = 1
+    bench.read()
+    if not refused:
+        bench.link._attach()
+        assert asked == ["setTcp", "setPayload", "setWatchdog"] and bench.link._control is not None
+        return
+    with pytest.raises(DeviceRefused, match=f"the robot's program did not take its {what}"):
+        bench.link._attach()
+    assert asked[-2:] == ["stopScript", "disconnect"] and bench.link._control is None
+    assert "program is not on the robot" in bench.link.health().reason
+
+
+def test_a_stop_that_a_running_program_did_not_take_is_given_again_and_its_watchdog_hears_nobody(bench: Bench) -> None:
+    asked, taken = list[str](), iter([False, False, True])
+    bench.link._control = SimpleNamespace(
+        speedStop=lambda _: (asked.append("stop"), next(taken))[1],
+        servoStop=None,
+        kickWatchdog=lambda: asked.append("kick"),
+    )
+    bench.link._doing, bench.link._kicked_ns = "speed", bench.t_ns
+    bench.link.halt()
+    for _ in range(20):
+        bench.t_ns += 10 * MILLISECOND
+        bench.link.keep_alive()
+    assert asked[:4] == ["stop", "stop", "stop", "kick"] and asked.count("stop") == 3
+
+
+def test_a_stop_that_no_program_was_there_to_take_is_not_given_again(bench: Bench) -> None:
+    asked = list[str]()
+    bench.link._control = SimpleNamespace(servoStop=lambda _: (asked.append("stop"), False)[1], speedStop=None)
+    bench.link._doing, bench.values.runtime = "servo", 1
+    bench.link.halt()
+    bench.link.keep_alive()
+    assert asked == ["stop"]
+
+
+@pytest.mark.parametrize(("servo", "wrong"), [("velocity", False), ("joint", True), ("cartesian", True)])
+def test_a_robot_that_is_led_by_speeds_goes_on_at_the_last_one_while_labctl_pauses(servo: str, wrong: bool) -> None:
+    """It is held until the watchdog: after a pause of 0.12 s the episode ended as of a robot that does not follow."""
+    following = Following(coast_s=Bench(servo=servo).link.coast_s)
+    q, speed, now_s = UR5E.home.copy(), 1.5 * np.eye(6)[0], 0.0
+    for pause_s in (*[0.008] * 50, 0.12):
+        now_s += pause_s
+        q = q + pause_s * speed
+        following.give(now_s, now_s, q if pause_s < 0.1 else q - 0.112 * speed, speed)
+    assert bool(following.wrong(q)) is wrong
