@@ -49,8 +49,13 @@ def percent(value: Number | None, digits: int = 1) -> str:
 
 
 def confidence(alpha: float) -> str:
-    """The level of an interval at 1 - alpha in percent, with the digits that it takes: "95", "97.5", "99.9"."""
-    return f"{100 * (1 - alpha):.6g}"
+    """The level of an interval at 1 - alpha in percent, with the digits that it takes: "95", "97.5", "99.9"; "100" is
+    never said of one below.
+    """
+    level, digits = 100 * (1 - alpha), MOST_DIGITS
+    while level < 100 and float(f"{level:.{digits}g}") == 100:
+        digits += 1
+    return f"{level:.{digits}g}"
 
 
 def count(value: Number | None) -> str:
@@ -73,15 +78,29 @@ def estimate(value: Number | None, bounds: Bounds, *, digits: int = 1, scale: fl
     return text if span == MISSING else f"{text} {span}"
 
 
-def ratio(value: float | None, ends: Sequence[float] | None, *, turned: bool = False) -> str:
-    """exp of a log ratio and its interval, `0.85 [0.76, 0.96]`; turned: of the second over the first."""
+def ratio(
+    value: float | None, ends: Sequence[float] | None, *, turned: bool = False, against: Sequence[float] = (1.0,)
+) -> str:
+    """exp of a log ratio and its interval, `0.85 [0.76, 0.96]`; turned: of the second over the first. against: as
+    `factor_digits` has it.
+    """
     if value is None:
         return MISSING
-    sign, digits = -1 if turned else 1, 2
+    sign = -1 if turned else 1
     factors = sorted(math.exp(sign * end) for end in ends or ())
-    while digits < MOST_DIGITS and any(end != 1 and float(f"{end:.{digits}f}") == 1 for end in factors):
-        digits += 1  # an interval without 1 in it is never printed as one that ends there
-    return estimate(math.exp(sign * value), factors or None, digits=digits)
+    return estimate(math.exp(sign * value), factors or None, digits=factor_digits(factors, against))
+
+
+def factor_digits(ends: Sequence[float], against: Sequence[float] = (1.0,)) -> int:
+    """The decimals of a ratio whose interval has these ends: so many that none is printed as what it is held against
+    (1; the ends of a margin) where it lies beside that.
+    """
+    digits = 2
+    while digits < MOST_DIGITS and any(
+        end != limit and f"{end:.{digits}f}" == f"{limit:.{digits}f}" for end in ends for limit in against
+    ):
+        digits += 1
+    return digits
 
 
 def p_value(p: float | None, error: float | None, least: float = 0.0) -> str:

@@ -21,7 +21,7 @@ SUCCEEDED = (
     "Succeeded: episodes that did all of the task, of those judged, with the exact interval (over whole sets of blocks "
     "where blocks belong together). "
 )
-SCORE = "Score: mean over episodes, interval by whole blocks. "
+SCORE = "Score: mean over episodes, interval by whole blocks (whole sets where blocks belong together). "
 RANK = "Rank: intervals hold for all arms at once. Arms that share a letter were not told apart."
 
 
@@ -57,9 +57,11 @@ def main_table(result: EpisodesResult) -> Table:
     return Table(tuple(column for column, _, _ in shown), rows, note)
 
 
-def void_table(result: EpisodesResult, after_go: Mapping[str, int]) -> Table | None:
+def void_table(
+    result: EpisodesResult, after_go: Mapping[str, int], judged: Mapping[str, int] | None = None
+) -> Table | None:
     """The main numbers again, with every void after go counted as an episode without success or score; None without
-    any. after_go: how many of each arm.
+    any. after_go: how many of each arm; judged: how many of those are of tasks that succeed or do not, None: all.
     """
     if not any(after_go.values()):
         return None
@@ -70,8 +72,10 @@ def void_table(result: EpisodesResult, after_go: Mapping[str, int]) -> Table | N
         cells = []
         for key, _ in measures:
             value, scale, digits = arm[key], *((100.0, 1) if key == "rate" else (1.0, 3))
-            counted = arm["judged"] if key == "rate" else arm["episodes"]
-            share = counted / max(1, counted + voids)
+            counted, more = arm["episodes"], voids
+            if key == "rate":
+                counted, more = arm["judged"], (after_go if judged is None else judged).get(arm["arm"], 0)
+            share = counted / max(1, counted + more)
             known = [None, None] if value is None else [scale * value, scale * value * share]
             cells += [numerals.number(one, digits) for one in known]
         rows.append((arm["arm"], numerals.count(voids), *cells))

@@ -71,7 +71,7 @@ def _won(arm: str, pairs: Sequence[PairOfEpisodes], result: EpisodesResult) -> C
     return Claim(
         "resolved",
         f"{arm} {scored}: {by} (paired within blocks; {_held(result)}; "
-        f"{largest}Holm-adjusted {p_equals(worst['p_holm'], worst['p_holm_error'])}).{_few(pairs)}",
+        f"{largest}Holm-adjusted {p_equals(worst['p_holm'], worst['p_holm_error'])}).{_few(pairs, result['alpha'])}",
     )
 
 
@@ -87,7 +87,7 @@ def _mixed(pair: PairOfEpisodes, result: EpisodesResult) -> Claim:
         f"Holm-adjusted {p_equals(pair['p_holm'], pair['p_holm_error'])}), "
         f"but {why}, so they are not ranked."
     )
-    return Claim("unranked", text + _few([pair]))
+    return Claim("unranked", text + _few([pair], result["alpha"]))
 
 
 def _holds_none(pair: PairOfEpisodes) -> bool:
@@ -104,9 +104,15 @@ def _open(pairs: Sequence[PairOfEpisodes], all_pairs: int, result: EpisodesResul
     sentence = "; ".join(one) if one else f"{len(pairs)} of {all_pairs} pairs, each with its interval below"
     question = "This is an open question" if len(pairs) == 1 else "These are open questions"
     text = f"Not resolved at this N: {sentence}. {question}: the data do not rank the arms."
-    return Claim("unresolved", text + _few(pairs))
+    return Claim("unresolved", text + _few(pairs, result["alpha"]))
 
 
-def _few(pairs: Sequence[PairOfEpisodes]) -> str:
-    least = min(pair["blocks"] for pair in pairs)
-    return f" This rests on as few as {least} blocks of both." if least < FEW_BLOCKS else ""
+def _few(pairs: Sequence[PairOfEpisodes], alpha: float) -> str:
+    """That a claim rests on few units: sets where blocks belong together, else blocks."""
+    fewest = min(pairs, key=lambda pair: pair["units"])
+    least, noun = fewest["units"], "sets of blocks" if fewest["units"] < fewest["blocks"] else "blocks"
+    if least >= FEW_BLOCKS:
+        return ""
+    smallest = 2.0 ** (1 - least)  # of exchanges of both labels within each unit
+    floor = f", which give no p below {smallest:.2g}" if smallest > alpha else ""
+    return f" This rests on as few as {least} {noun} of both{floor}."

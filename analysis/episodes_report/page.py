@@ -21,10 +21,10 @@ from labctl.analysis.episodes_report import (
     stages_section,
 )
 from labctl.analysis.episodes_table.result import EpisodesResult
-from labctl.analysis.report import diagrams, figures, headlines, lab_tables, page_words, wording
+from labctl.analysis.report import again, diagrams, figures, headlines, lab_tables, page_words, wording
 from labctl.analysis.report import page as page_of_operations
 from labctl.analysis.report.lab_facts import Lab
-from labctl.analysis.report.page import Page, Paths, badges, clips_of, meta, verify_with, videos_of, write_folder
+from labctl.analysis.report.page import Page, Paths, badges, clips_of, meta, videos_of, write_folder
 from labctl.analysis.report.report_folder import SCHEMA, check_folder
 from labctl.analysis.report.sections import lab_sections
 from labctl.analysis.report.sections.supplementary_sections import Section, all_figures
@@ -41,15 +41,17 @@ def build_report(
     lab: Lab | None = None,
     files: Mapping[str, bytes] | None = None,
     made_by: str = "",
+    draws: tuple[int, int] | tuple[()] = (),
 ) -> Paths:
     """Write the report of `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     lab: what only a campaign knows, None for a bare table; files: the content of what it names (its clips);
-    made_by: the version that computes. Raises `ReportError` if `out` is a file or holds anything that no report wrote.
+    made_by: the version that computes; draws: how many bootstrap samples and label swaps. Raises `ReportError` if
+    `out` is a file or holds anything that no report wrote.
     """
     out = Path(out).resolve()
     check_folder(out)
-    page, drawn = build_page(result, title=title, lab=lab, files=files, made_by=made_by)
+    page, drawn = build_page(result, title=title, lab=lab, files=files, made_by=made_by, draws=draws)
     body = {"schema": SCHEMA, "title": title, "analysed_by": made_by or None, "result": result, "lab": lab}
     record = json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     return write_folder(out, page, drawn, record, {**(files or {}), **lab_sections.files(lab or {})})
@@ -77,6 +79,7 @@ def build_page(
     lab: Lab | None = None,
     files: Mapping[str, bytes] | None = None,
     made_by: str = "",
+    draws: tuple[int, int] | tuple[()] = (),
 ) -> tuple[Page, list[figures.Figure]]:
     """Everything the HTML and the Markdown print; and the figures to be saved."""
     order, facts = claims.ordered(result), lab or Lab()
@@ -106,7 +109,7 @@ def build_page(
         "has_lab": lab is not None,
         "flow": diagrams.flow(facts, order) if facts.get("flow") else None,
         "flow_table": lab_tables.flow_table(order, facts),
-        "void_table": arms_section.void_table(result, facts.get("voids_after_go") or {}),
+        "void_table": arms_section.void_table(result, facts.get("voids_after_go") or {}, facts.get("voids_judged")),
         "answer_table": lab_tables.answer_table(facts),
         "reference": reference,
         "curves": [],
@@ -126,7 +129,7 @@ def build_page(
         "notes": list(facts.get("notes") or []),
         "provenance_table": lab_tables.provenance_table(lab, analysis, made_by),
         "sessions": lab_tables.session_lines(facts),
-        "verify": verify_with(facts, f"labctl analyze TABLE.csv --seed {result['seed']}", "episodes"),
+        "verify": again.of_episodes(result, facts, *draws),
         "methods": notes.NOTES,
         "episode_table": lab_tables.episode_table(facts),
         "clips": clips_of(facts, files or {}, order),

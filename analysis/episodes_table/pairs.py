@@ -131,6 +131,7 @@ def _row(cohort: Cohort, pair: Pair, plan: Plan) -> PairOfEpisodes:
         "stop_block": watched.stop_block if watched else None,
         "sequence": _sequence(watched) if watched else None,
         "verdict": None,
+        "units": len(by_unit(cohort, measure)),
     }
 
 

@@ -97,8 +97,9 @@ class Sequence(TypedDict):
 
 
 class PairOfEpisodes(TypedDict):
-    """Two arms in the `blocks` that have both. Intervals are at 1 - alpha each, but `adjusted_ci`, of the difference in
-    the measure at Holm's level: a verdict "better" rests on that one.
+    """Two arms in the `blocks` that have both, which are so many independent `units`: sets of blocks, or blocks.
+    Intervals are at 1 - alpha each, but `adjusted_ci`, of the difference in the measure at Holm's level: a verdict
+    "better" rests on that one.
     """
 
     a: str
@@ -118,6 +119,7 @@ class PairOfEpisodes(TypedDict):
     stop_block: int | None
     sequence: Sequence | None
     verdict: str | None
+    units: int
 
 
 class Strength(TypedDict):

@@ -25,9 +25,7 @@ def claims(result: AnalysisResult) -> list[Claim]:
     """What is said of the first page's orders: which hold over evenings and people like those that were met, which do
     not, and what cannot be known; none where no random factor was registered.
     """
-    found = result.get("anew")
-    if found is None:
-        return []
+    found = [one for one in result.get("anew") or () if one["factors"]]  # of the others nothing was asked
     pairs = {(pair["a"], pair["b"]): pair for pair in result["pairs"]}
     ahead = {key for key, pair in pairs.items() if winner(pair) is not None}
     beyond, within, silent = ([one for one in found if _kind(one) == kind] for kind in ("beyond", "within", "silent"))
@@ -37,8 +35,9 @@ def claims(result: AnalysisResult) -> list[Claim]:
     if lost := [one for one in within if (one["a"], one["b"]) in ahead]:
         text = f"An order above is of these evenings and people alone: {'; '.join(map(_one, lost))}, which holds 1."
         out.append(Claim("unresolved", text))
-    for why, names in _by_why(silent).items():
-        out.append(Claim("untested", f"Nothing is known of further evenings of {names}: {why}."))
+    for name in LEVELS:
+        for why, names in _by_why([one for one in silent if _main(one) == name]).items():
+            out.append(Claim("untested", f"Nothing is known of further {LEVELS[name]} of {names}: {why}."))
     for why, names in _by_why([one for one in found if one["ci"] is not None and _why(one)]).items():
         out.append(Claim("untested", f"Of further {why}: what is said of {names} is of these."))
     return out
@@ -46,7 +45,7 @@ def claims(result: AnalysisResult) -> list[Claim]:
 
 def table(result: AnalysisResult) -> Table | None:
     """A row for each pair and factor; None where no random factor was registered."""
-    found = result.get("anew")
+    found = [one for one in result.get("anew") or () if one["factors"]]
     if not found:
         return None
     columns = (
@@ -75,6 +74,11 @@ def table(result: AnalysisResult) -> Table | None:
         "itself. Who teleoperates matters to the reference alone, and so to its pairs."
     )
     return Table(columns, rows, note)
+
+
+def _main(one: Anew) -> str:
+    """The factor that the interval stands or falls with: sessions, where they were asked for."""
+    return next(name for name in LEVELS if name in one["factors"])
 
 
 def _kind(one: Anew) -> str:

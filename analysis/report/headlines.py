@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from labctl.analysis.episode_facts import LinkedPairs
-from labctl.analysis.numerals import MISSING, count, interval, listing, number
+from labctl.analysis.numerals import MISSING, count, factor_digits, interval, listing, number
 from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.tables import Table
 from labctl.analysis.report.wording import Claim
@@ -60,7 +60,8 @@ def _linked(linked: LinkedPairs | None) -> list[Claim]:
         if "takes less time" not in str(pair["verdict"]):
             open_pairs.append(names)
             continue
-        ratio = f"{number(pair['ratio'], 2)} {interval(pair['interval'], digits=2)}"
+        digits = factor_digits(pair["interval"] or ())
+        ratio = f"{number(pair['ratio'], digits)} {interval(pair['interval'], digits=digits)}"
         text = f"Of {names}, {pair['verdict']}: RMST ratio {ratio} through {listing(pair['anchors'])}."
         found.append(Claim("resolved", text))
     if open_pairs:

@@ -317,6 +317,7 @@ class Lab(TypedDict, total=False):
     void_as_failure: list[MovedOfStaged]
     disputed: Disputed
     voids_after_go: Mapping[str, int]
+    voids_judged: Mapping[str, int]
     stops: Stops | None
     failures: Mapping[str, Mapping[str, int]]
     look: str | None

@@ -9,7 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from labctl.analysis.numerals import interval, listing, number, p_equals, p_value, percent, ratio
+from labctl.analysis.numerals import (
+    MOST_DIGITS,
+    factor_digits,
+    interval,
+    listing,
+    number,
+    p_equals,
+    p_value,
+    percent,
+    ratio,
+)
 from labctl.analysis.report.tables import Column, Table
 from labctl.analysis.report.wording import Claim, few, margin_words, standing, verdict_words, winner
 from labctl.analysis.survival.result import AnalysisResult, Margin, MarginVerdict, PairResult
@@ -65,7 +75,7 @@ def table(result: AnalysisResult) -> Table | None:
             f"{pair['a']} – {pair['b']}",
             found["claim"] if found["arm"] is None else f"{found['arm']} {found['claim']}",
             ratio(pair["log_rmst_ratio"], None),
-            interval([math.exp(end) for end in found["ci"]] if found["ci"] else None, digits=2),
+            _interval(found),
             _level(found),
             _ends(found),
             p_value(found["p"], found["p_error"]),
@@ -89,7 +99,8 @@ def table(result: AnalysisResult) -> Table | None:
 
 
 def _margin(margin: Margin) -> str:
-    low, high = number(1 / margin["rmst_ratio"], 2), number(margin["rmst_ratio"], 2)
+    digits = _digits(margin["rmst_ratio"])
+    low, high = number(1 / margin["rmst_ratio"], digits), number(margin["rmst_ratio"], digits)
     return f"a ratio from {low} to {high}" if margin["non_inferior_to"] is None else f"a ratio below {high}"
 
 
@@ -100,7 +111,8 @@ def _listed(asked: Sequence[MarginPair]) -> str:
         names = f"{first} and {second}" if found["arm"] is None else first
         if found["unable"] is not None:
             return f"{names} ({UNABLE[found['unable']]})"
-        effect = ratio(pair["log_rmst_ratio"], found["ci"], turned=turned)
+        limits = [1 / end for end in _limits(found)] if turned else _limits(found)
+        effect = ratio(pair["log_rmst_ratio"], found["ci"], turned=turned, against=[1.0, *limits])
         text = f"{effect} of {first} over {second}, {_level(found)} % interval"
         return f"{names} ({text}; Holm-adjusted {p_equals(found['p_holm'], found['p_holm_error'])})"
 
@@ -112,8 +124,24 @@ def _level(found: MarginVerdict) -> str:
 
 
 def _ends(found: MarginVerdict) -> str:
-    low, high = (None if end is None else number(math.exp(end), 2) for end in found["margin"])
+    digits = _digits(max(max(end, 1 / end) for end in _limits(found)))
+    low, high = (None if end is None else number(math.exp(end), digits) for end in found["margin"])
     return f"above {low}" if high is None else f"below {high}" if low is None else f"{low} to {high}"
+
+
+def _limits(found: MarginVerdict) -> list[float]:
+    """The margin's ends that are asked about, as ratios."""
+    return [math.exp(end) for end in found["margin"] if end is not None]
+
+
+def _digits(margin: float) -> int:
+    """The decimals, 2 or more, that a margin is printed with as it was registered."""
+    return next((n for n in range(2, MOST_DIGITS) if math.isclose(round(margin, n), margin)), MOST_DIGITS)
+
+
+def _interval(found: MarginVerdict) -> str:
+    ends = [math.exp(end) for end in found["ci"] or () if end is not None]
+    return interval(ends or None, digits=factor_digits(ends, [1.0, *_limits(found)]))
 
 
 def _apart(pair: PairResult) -> bool:

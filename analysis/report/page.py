@@ -16,6 +16,7 @@ from typing import ParamSpec, TypedDict, TypeVar
 from urllib.parse import quote
 
 from labctl.analysis.report import (
+    again,
     anew_words,
     diagrams,
     figures,
@@ -136,21 +137,23 @@ def build_report(
     counting: Counting | None = None,
     beside: Executor | None = None,
     made_by: str = "",
+    perm: int | None = None,
 ) -> Paths:
     """Write the report of an analysis `result` into folder `out`, all of it or nothing; the same input, the same bytes.
 
     `table_rows` are the rows of the operations table behind `result`; `lab` is what only a campaign knows, None for
     a bare table; `files` gives the content of the files it names (its clips), and is asked once all is drawn, or
     while `beside` draws; `supplement` is what stands beside the headline numbers, of the same table; `counting` what
-    counts as what, and every other way; `beside` draws the figures; `made_by` is the version that computes. An earlier
-    report at `out` is replaced. Raises `ReportError` if `out` is a file or holds anything that no report wrote, and
-    `TableError` on a row that breaks a rule of the table.
+    counts as what, and every other way; `beside` draws the figures; `made_by` is the version that computes, `perm` how
+    many label swaps were tried. An earlier report at `out` is replaced. Raises `ReportError` if `out` is a file or
+    holds anything that no report wrote, and `TableError` on a row that breaks a rule of the table.
     """
     out = Path(out).resolve()
     check_folder(out)
     more = {"lab": lab, "supplement": supplement, "counting": counting}
     files = cache(files)
-    page, drawn = build_page(result, table_rows, title=title, files=files, beside=beside, made_by=made_by, **more)
+    given = {"files": files, "beside": beside, "made_by": made_by, "perm": perm}
+    page, drawn = build_page(result, table_rows, title=title, **given, **more)
     body = {"schema": SCHEMA, "title": title, "analysed_by": made_by or None, "result": result, **more}
     text = json.dumps(body, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
     return write_folder(out, page, drawn, text, {**files(), **lab_sections.files(lab or {})})
@@ -198,6 +201,7 @@ def build_page(
     counting: Counting | None = None,
     beside: Executor | None = None,
     made_by: str = "",
+    perm: int | None = None,
 ) -> tuple[Page, list[figures.Figure]]:
     """Everything the HTML and the Markdown print, as text, tables and drawings; and the figures to be saved."""
     order = tables.arm_order(result)
@@ -286,7 +290,7 @@ def build_page(
             lab, lab_tables.analysis_line(result["schema"], result["seed"], result["tau"]), made_by
         ),
         "sessions": lab_tables.session_lines(facts),
-        "verify": verify_with(facts, f"labctl analyze TABLE.csv --seed {result.get('seed')}", "operations"),
+        "verify": again.of_operations(result, facts, perm),
         "methods": page_words.NOTES,
         "episode_table": lab_tables.episode_table(facts),
         "clips": clips_of(facts, made, order),
@@ -358,20 +362,6 @@ def badges(lab: Lab) -> list[dict[str, str]]:
         why = wording.provisional(lab.get("provisional_why") or [])
         found.append({"kind": "provisional", "label": "PROVISIONAL", "text": why})
     return found
-
-
-def verify_with(lab: Lab, command: str, table: str) -> list[tuple[str, str]]:
-    """Alternating text and command. command: what makes the statistics again; table: which of the two it takes."""
-    again = (f"The statistics alone can be had again from the {table} table with ", command)
-    if not lab:
-        return [again, (": the same table and seed give the same numbers.", "")]
-    name, head = lab.get("campaign") or "CAMPAIGN", lab.get("head")
-    return [
-        ("", f"labctl verify {name}" + (f" --head {head}" if head else "")),
-        (" hashes the journal’s chain, the commitment and every recording again and names what does not hold. ", ""),
-        again,
-        (".", ""),
-    ]
 
 
 def videos_of(paths: Sequence[str]) -> list[tuple[str, str]]:

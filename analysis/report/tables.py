@@ -68,8 +68,12 @@ def per_robot_hour(result: AnalysisResult, arm: str) -> float | None:
     return None if whole is None else whole / len(values)
 
 
+CRASHED = "crashed"
+
+
 def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
-    """arm -> bucket -> n, buckets "lost", "safety stop", "timed out" and "other"; the lab's counts, else the rows'."""
+    """arm -> bucket -> n, buckets "lost", "safety stop", "timed out", "crashed" (what drove the arm) and
+    "other"; the lab's counts, else the rows'."""
     found: dict[str, dict[str, int]] = {}
     if lab and (causes_of := lab.get("failures")):
         for arm, causes in causes_of.items():
@@ -83,11 +87,12 @@ def failures(rows: Sequence[Row], lab: Lab | None) -> dict[str, dict[str, int]]:
         if kind == "success" or is_yes(row.get("void")):
             continue
         if kind == "ghost":
-            bucket = "safety stop" if _bucket(cause) == "safety stop" else "lost"
+            bucket = own if (own := _bucket(cause)) in ("safety stop", CRASHED) else "lost"
         elif cause == WRONG_END:
             continue
         else:
-            bucket = "timed out" if not cause or _bucket(cause) == "timed out" else "other"
+            own = _bucket(cause) if cause else "timed out"
+            bucket = own if own in ("timed out", CRASHED) else "other"
         tally[bucket] = tally.get(bucket, 0) + 1
     return found
 
@@ -98,6 +103,10 @@ def _bucket(cause: str) -> str:
         return "safety stop"
     if word in ("timed out", "timeout", "budget", "censored"):
         return "timed out"
+    if word == "controller lost":
+        return CRASHED
+    if word in ("arm lost", "camera lost", "process lost", "recorder lost"):  # no item was
+        return "other"
     return "lost" if "lost" in word or "drop" in word or word == "ghost" else "other"
 
 
@@ -112,7 +121,7 @@ def main_table(result: AnalysisResult, rows: Sequence[Row], lab: Lab | None) -> 
     """One row per arm: the numbers a lab lead asks for first."""
     reference, causes = result.get("reference"), failures(rows, lab)
     buckets = ["lost", "safety stop", "timed out"]
-    buckets += ["other"] if any(n.get("other") for n in causes.values()) else []
+    buckets += [bucket for bucket in (CRASHED, "other") if any(n.get(bucket) for n in causes.values())]
     spent = any(arm.get("seconds_per_item") is not None for arm in result.get("arms") or [])
     full = any(arm.get("succeeded") is not None for arm in result.get("arms") or [])
     columns = [ARM, Column("Items moved / staged"), Column("Items per robot-hour")]

@@ -271,7 +271,7 @@ def stops(found: Stops | None, result: AnalysisResult) -> str | None:
         if listed
         else f"The protocol counts no stop by hand against an arm; {n} stop{'' if one else 's'} ({causes})"
     )
-    return f"{rule} {'counts as an end' if one else 'count as ends'} by the operator. {_repeated(result, again)}"
+    return f"{rule} {'counts as an end' if one else 'count as ends'} by the operator.{_repeated(result, again)}"
 
 
 def _repeated(result: AnalysisResult, again: Repeated) -> str:
@@ -283,7 +283,14 @@ def _repeated(result: AnalysisResult, again: Repeated) -> str:
         for (a, b), words in before.items()
         if after[a, b] != words
     ]
-    return f"With every stop counted {listing(changed) if changed else 'each verdict stands'}."
+    if changed:
+        return f" With every stop counted {listing(changed)}."
+    return " With every stop counted each verdict stands." if tested(result) else ""
+
+
+def tested(result: AnalysisResult) -> bool:
+    """Whether any pair was: otherwise there is no verdict that could stand."""
+    return any(pair.get("p_holm") is not None for pair in result.get("pairs") or ())
 
 
 def disputed(found: Disputed | None) -> str | None:

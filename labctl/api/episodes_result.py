@@ -66,8 +66,9 @@ class ArmOfEpisodes:
 
 @dataclass(frozen=True)
 class PairOfEpisodes:
-    """Two arms in the `blocks` that have both. Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2;
-    adjusted_ci: of the difference in the measure, at the level of Holm's step over its family.
+    """Two arms in the `blocks` that have both, which are so many independent `units`: sets of blocks, or blocks.
+    Differences are of `a` less `b`; win: P(a > b) + P(tie) / 2; adjusted_ci: of the difference in the measure, at the
+    level of Holm's step over its family.
     """
 
     __pydantic_config__ = STRICT
@@ -75,6 +76,7 @@ class PairOfEpisodes:
     a: str
     b: str
     blocks: int
+    units: int
     verdict: str | None
     score_difference: float | None
     score_ci: Interval | None

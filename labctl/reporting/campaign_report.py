@@ -28,7 +28,7 @@ from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed
 from labctl.reporting.file_drawer import drawer_facts
 from labctl.reporting.from_traces import Early, add_measured
-from labctl.reporting.interim_look import judged_at, look_notes
+from labctl.reporting.interim_look import OFF_PLAN, judged_at, look_notes
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import operations, recorded, that_count
@@ -255,7 +255,7 @@ def _lab(
     lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
     lab.setdefault("notes", []).extend(trained_line(*one) for one in trained)
     deviations = lab.setdefault("deviations", [])
-    if look and look.startswith("not a planned look"):
+    if look and look.startswith(OFF_PLAN):
         deviations.insert(0, look)
     deviations += changes_of_policies(record, arms)
     deviations += [f"episode {name}: its recording is lost and left out: {why}" for name, why in lost.items()]

@@ -6,7 +6,7 @@ May not: estimate anything, or be asked before unblinding (every part is by arm)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
@@ -215,13 +215,17 @@ def _flow_by_arm(record: Record, arms: Sequence[str]) -> dict[str, dict[str, int
     return found
 
 
-def voids_left_out(record: Record, counts: Sequence[Row]) -> Counter[str]:
+def voids_left_out(record: Record, counts: Sequence[Row], measures: Collection[str] | None = None) -> Counter[str]:
     """By arm how many episodes were voided after go and are not in the rows of the report: those that are count as no
-    success already, as the protocol has it.
+    success already, as the protocol has it. measures: only of tasks that are counted by one of these.
     """
-    there = {row["episode"] for row in counts}
+    there, opened, trials = {row["episode"] for row in counts}, record.state.opened, record.state.trials
     voids = [e for e in record.episodes.values() if e.void and e.void.after_go and e.id not in there]
-    return Counter(record.arms[episode.trial] for episode in voids)
+    return Counter(
+        record.arms[episode.trial]
+        for episode in voids
+        if measures is None or task_of(opened, trials[episode.trial].condition).measure in measures
+    )
 
 
 def voids_as_failures(records: Sequence[Record], arms: Sequence[str], counts: Sequence[Row]) -> list[MovedOfStaged]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labctl.analysis.monte_carlo import MOST
+from labctl.analysis.numerals import confidence
 from labctl.config.interim_analyses import Looks, looks_after
 from labctl.config.protocol_schema import Protocol
 from labctl.core.events import LOOK_SAID_STOP, Kind
@@ -28,6 +29,9 @@ from labctl.store.verifying.verify import refuse_unless_as_opened
 
 if TYPE_CHECKING:
     from labctl.analysis.planning import spending
+
+OFF_PLAN = "not a planned look"
+"""How `spending.standing` begins to speak of what no look was planned for."""
 
 
 def take_look(folder: Path, *, who: str) -> LookTaken:
@@ -93,11 +97,18 @@ def look_notes(record: Record, look: str | None, alpha: float) -> list[str]:
     """
     if look is None:
         return []
-    held = (
-        f"Directions are claimed by intervals at the level of this look, {100 * (1 - alpha):.4g} %: repeated "
-        "confidence intervals (Jennison & Turnbull 2000, ch. 9), which hold at whichever planned look a campaign ends. "
-        "Those of 95 % beside them are of one look."
-    )
+    if look.startswith(OFF_PLAN):
+        held = (
+            f"Directions are claimed by intervals at the strictest planned level, {confidence(alpha)} %. Repeated "
+            "confidence intervals (Jennison & Turnbull 2000, ch. 9) hold at planned looks, and this is none."
+        )
+    else:
+        held = (
+            f"Directions are claimed by intervals at the level of this look, {confidence(alpha)} %: repeated "
+            "confidence intervals (Jennison & Turnbull 2000, ch. 9), which hold at whichever planned look a campaign "
+            "ends."
+        )
+    held += " Those of 95 % beside them are of one look."
     taken = [f"Taken blind before the end: {in_words(one)}." for one in record.looks]
     return [f"{look[0].upper()}{look[1:]}.", held, *taken]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.record import Record
-from labctl.core.task import ITEMS
+from labctl.core.task import ITEMS, SCORE
 from labctl.messages.edits import delay_s
 from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
 from labctl.reporting.facts import voids_left_out
@@ -37,7 +37,8 @@ def report_episodes(table: EpisodesTable, out: Path, plan: Plan) -> Path:
     from labctl.analysis.report.report_folder import check_folder
 
     check_folder(out.resolve())
-    return build_report(analyze(table, plan), out, title=Path(table.where).stem, made_by=analysed_by()).html
+    given = {"title": Path(table.where).stem, "made_by": analysed_by(), "draws": (plan.boot, plan.perm)}
+    return build_report(analyze(table, plan), out, **given).html
 
 
 def report_tasks(
@@ -64,6 +65,7 @@ def report_tasks(
         lab=lab,
         files={**files, **pictures},
         made_by=analysed_by(),
+        draws=(plan.boot, plan.perm),
     ).html
 
 
@@ -139,3 +141,5 @@ def _of_tasks(lab: Lab, record: Record, rows: Sequence[Row]) -> None:
         lab.pop("labels", None)
         lab.pop("disputed", None)
     lab["voids_after_go"] = dict(voids_left_out(record, rows))
+    judged = {task["measure"] for task in record.state.opened.get("tasks", ())} - {SCORE}
+    lab["voids_judged"] = dict(voids_left_out(record, rows, judged))

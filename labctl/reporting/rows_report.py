@@ -131,5 +131,5 @@ def write_report(
     more = supplement(table, result, perm=plan["perm"], design=plan["design"])
     say("4/4 figures and pages are written")
     given = {"supplement": more, "counting": other_ways, "beside": beside, "made_by": analysed_by()}
-    report = build_report(result, rows, out, files=files, title=title, lab=lab, **given)
+    report = build_report(result, rows, out, files=files, title=title, lab=lab, perm=plan["perm"], **given)
     return report.html

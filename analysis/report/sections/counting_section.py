@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from labctl.analysis.numerals import MISSING, count, p_value
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table, arm_order, measure
-from labctl.analysis.report.wording import verdict_words
+from labctl.analysis.report.wording import tested, verdict_words
 from labctl.analysis.survival.result import AnalysisResult, ArmResult, Counting, PairResult, Repeat, Tipping
 
 WHAT: Mapping[str, str] = {
@@ -72,7 +72,9 @@ def _otherwise(counting: Counting, result: AnalysisResult) -> str:
                 changed.append(
                     f"with {way(again)}, the verdict of {pair['a']} and {pair['b']} is “{then}”, not “{before}”"
                 )
-    return f"Otherwise: {'; '.join(changed)}." if changed else "Counted any other way each verdict stands."
+    if changed:
+        return f"Otherwise: {'; '.join(changed)}."
+    return "Counted any other way each verdict stands." if tested(result) else ""
 
 
 def _tipped(counting: Counting) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from labctl.analysis.episode_facts import AnchorDrift, LinkedPair, LinkedPairs
-from labctl.analysis.numerals import interval, listing, number
+from labctl.analysis.numerals import factor_digits, interval, listing, number
 from labctl.analysis.report.figures import records_csv
 from labctl.analysis.report.pair_tables import computed
 from labctl.analysis.report.sections.supplementary_sections import Section
@@ -80,7 +80,7 @@ def _pairs(found: LinkedPairs) -> Table:
         "of logarithms over anchors, then over objects with equal weights); below 1: a took less time per item. "
         "Intervals and p by t on the log ratio, with clustered jackknife errors of arms and anchors and degrees of "
         "freedom after Satterthwaite; with two anchors or more, by how much these changed each for itself is part of "
-        f"the error. Holm over these pairs, held to {number(found['alpha'], 2)}: labels cannot be swapped between "
+        f"the error. Holm over these pairs, held to {found['alpha']:g}: labels cannot be swapped between "
         "campaigns. Without anchors: the naive ratio, which takes the difference between two campaigns for one of "
         "arms; it is here to be seen and claims nothing. All digits: figures/linked.csv."
     )
@@ -133,8 +133,8 @@ def _drifts(found: LinkedPairs) -> list[tuple[Sequence[str], AnchorDrift]]:
 
 
 def _ratio(one: LinkedPair | AnchorDrift) -> str:
-    span = interval(one["interval"], digits=2)
-    return f"{number(one['ratio'], 2)} {span}"
+    digits = factor_digits(one["interval"] or ())
+    return f"{number(one['ratio'], digits)} {interval(one['interval'], digits=digits)}"
 
 
 def _ends(bounds: Sequence[float] | None) -> dict[str, float | None]:

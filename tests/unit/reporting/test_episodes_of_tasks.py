@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from support.runs.run_bench import Bench
@@ -14,8 +15,9 @@ from labctl.analysis.episodes_table.table import table_from_rows
 from labctl.clock import SECOND
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
+from labctl.core.task import SCORE, SUCCESS
 from labctl.reporting.episodes_table import as_counted, columns_of, episodes, with_preferences, with_tasks
-from labctl.reporting.facts import by_episodes
+from labctl.reporting.facts import by_episodes, voids_left_out
 from labctl.reporting.measured_report import episode_rows
 from labctl.reporting.operations_table import operations
 from labctl.store.campaign import Campaign
@@ -65,6 +67,24 @@ def test_stages_are_points_reached_of_points_possible_with_their_times(tmp_path)
 def test_a_score_is_what_the_assessor_gave_and_no_success(tmp_path):
     row, _ = row_of(tmp_path, "score", {"score": 0.35})
     assert (row["success"], row["score"], row["time_s"]) == (None, 0.35, None)
+
+
+def test_voids_after_go_are_counted_apart_by_what_their_task_is_judged_by() -> None:
+    """Three voids of arm a, two of them of a task that an assessor scores; one of b before go, which is none."""
+    conditions = [{"id": name, "task": name} for name in ("put", "fold")]
+    tasks = [{"name": "put", "measure": SUCCESS}, {"name": "fold", "measure": SCORE}]
+    plain = {"stages": [], "rubric": [], "instruction": "", "budget_s": 60.0, "failure_tags": [], "items_staged": 1}
+    at = {"t1": "put", "t2": "fold", "t3": "fold", "t4": "put"}
+    voids = [SimpleNamespace(id=trial, trial=trial, void=SimpleNamespace(after_go=trial != "t4")) for trial in at]
+    state = SimpleNamespace(
+        opened={"conditions": conditions, "tasks": [{**plain, **task} for task in tasks]},
+        trials={trial: SimpleNamespace(condition=condition) for trial, condition in at.items()},
+    )
+    arms = {trial: "b" if trial == "t4" else "a" for trial in at}
+    record: Any = SimpleNamespace(episodes={void.id: void for void in voids}, arms=arms, state=state)
+    assert dict(voids_left_out(record, [])) == {"a": 3}
+    assert dict(voids_left_out(record, [], {SUCCESS})) == {"a": 1}
+    assert dict(voids_left_out(record, [{"episode": "t1"}], {SUCCESS})) == {}
 
 
 def test_an_outcome_that_counts_as_no_success_gives_no_stages_and_no_score(tmp_path):

@@ -15,12 +15,15 @@ from support.runs.campaigns import events_of, make_campaign, policy
 from support.runs.scored_blocks import Times, score_blocks
 
 import labctl.core.design
+from labctl.analysis.numerals import confidence
+from labctl.analysis.planning.spending import looks, standing
 from labctl.cli import call
 from labctl.clock import ManualClock
 from labctl.core.design import Schedule, draw
 from labctl.core.events import LOOK_SAID_STOP, Kind
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError
+from labctl.reporting.interim_look import look_notes
 from labctl.store.campaign import Campaign
 
 LOOKS = "[analysis.looks]\nfractions = [0.3, 0.5, 1.0]\n"
@@ -200,8 +203,22 @@ def test_the_report_says_which_looks_were_taken_and_claims_by_intervals_of_their
         0.00305, abs=5e-5
     )  # the level at half the blocks: planning/test_spending.py
     page = (tmp_path / "report/report.html").read_text("utf-8")
-    assert "Look 2 of 3, after 20 of 40 blocks" in page and "99.7 %" in page
+    assert "Look 2 of 3, after 20 of 40 blocks" in page
+    assert f"at the level of this look, {confidence(told['lab']['alpha'])} %: repeated confidence" in page
     assert "Taken blind before the end: look 2 of 3, by the first 20 blocks, says stop." in page
+
+
+def test_off_the_plan_it_says_so_and_no_level_is_100(tmp_path: Path) -> None:
+    folder = campaign(tmp_path)
+    with Campaign.open(folder) as opened:
+        record = opened.record()
+    planned = looks([10, 20, 30, 40], 0.05)
+    level, words = standing(planned, 25)
+    said, held, *_ = look_notes(record, words, level)
+    assert said.startswith("Not a planned look: 25 of 40") and "this look" not in held
+    assert "at the strictest planned level, 99.99" in held and "and this is none" in held
+    level, words = standing(planned, 10)
+    assert "at the level of this look, 99.99" in look_notes(record, words, level)[1]
 
 
 @pytest.mark.parametrize(

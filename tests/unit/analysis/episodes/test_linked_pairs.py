@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
+from labctl.analysis.report import headlines
 from labctl.analysis.report.sections.linked_section import files, section
 from labctl.analysis.survival.verdicts import holm
 from labctl.errors import LinkError
@@ -54,6 +55,16 @@ def test_every_new_arm_meets_every_other_and_holm_counts_them() -> None:
     assert {key: pair["p_holm"] for key, pair in pairs.items()} == holm({key: p["p"] for key, p in pairs.items()})
     assert pairs["a1", "b"]["verdict"] == "a1 takes less time" and pairs["a1", "b"]["ratio"] < 0.6
     assert pairs["a2", "b"]["verdict"] == "not resolved at this N"
+
+
+def test_what_its_section_says_is_the_level_and_never_an_end_at_1() -> None:
+    found = compared() | {"alpha": 0.005}
+    found["pairs"][0] |= {"ratio": 0.8, "interval": (0.64, 0.997), "verdict": "a1 takes less time"}
+    shown = section(found)
+    assert shown is not None and "held to 0.005:" in shown.tables[0][1].note
+    assert shown.tables[0][1].rows[0][3] == "0.800 [0.640, 0.997]"
+    claim = headlines.claims({"linked": found}, {})[0]
+    assert "RMST ratio 0.800 [0.640, 0.997] through" in claim.text
 
 
 def test_a_name_in_both_that_was_not_fixed_as_an_anchor_is_two_arms() -> None:

@@ -58,6 +58,19 @@ def silent(b: str, unable: str, levels: int) -> Anew:
     return {"a": "human", "b": b, "log_rmst_ratio": 0.1, "ci": None, "df": None, "factors": {"session": factor}}
 
 
+def test_of_a_pair_that_nothing_was_asked_of_nothing_is_said() -> None:
+    few: RandomFactor = {"levels": 1, "se": None, "further_ci": None, "unable": "few"}
+    of_human = silent("x", "few", 1) | {"factors": {"operator": few}}
+    told = [of_human, silent("y", "few", 1) | {"a": "x", "factors": {}}]
+    claims = [claim.text for claim in anew_words.claims({"pairs": [], "anew": told})]  # type: ignore[typeddict-item]
+    assert claims == [
+        "Nothing is known of further teleoperators of human – x: teleoperators, 1 met, an interval takes 4 or more."
+    ]
+    shown = anew_words.table({"pairs": [], "anew": told})  # type: ignore[typeddict-item]
+    assert shown is not None and [row[0] for row in shown.rows] == ["human – x"]
+    assert anew_words.table({"pairs": [], "anew": told[1:]}) is None  # type: ignore[typeddict-item]
+
+
 def test_each_pair_that_nothing_is_known_of_has_its_own_reason() -> None:
     told = [silent("x", "few", 3), silent("y", "confounded", 5), silent("z", "few", 3)]
     claims = [claim.text for claim in anew_words.claims({"pairs": [], "anew": told})]  # type: ignore[typeddict-item]

@@ -13,7 +13,7 @@ from labctl.analysis.binary.paired import mcnemar
 from labctl.analysis.blocks.anytime import paired_monitor
 from labctl.analysis.blocks.means import Draws, mean_over_units
 from labctl.analysis.blocks.swaps import sign_flip_p
-from labctl.analysis.episodes_report import arms_section
+from labctl.analysis.episodes_report import arms_section, claims
 from labctl.analysis.episodes_table import words
 from labctl.analysis.episodes_table.analyze import analyze, block_row
 from labctl.analysis.episodes_table.cohort import Plan, cohort_of
@@ -143,6 +143,11 @@ def test_an_arm_says_of_how_many_judged_episodes_its_successes_are() -> None:
     voids = arms_section.void_table(result, {"y": 3})
     assert voids is not None
     assert {row[0]: row[2:4] for row in voids.rows} == {"x": ("0.0", "0.0"), "y": ("40.0", "25.0")}, "2 of 5, of 8"
+    only = arms_section.void_table(result, {"y": 3}, {"y": 1})
+    assert only is not None
+    assert {row[0]: row[1:] for row in only.rows}["y"] == ("3", "40.0", "33.3", "0.500", "0.312"), (
+        "two judge no success"
+    )
 
 
 def test_where_every_episode_is_judged_the_table_has_no_further_column() -> None:
@@ -163,6 +168,10 @@ def test_blocks_of_a_set_count_as_one_unit() -> None:
     assert alone["pairs"][0]["p"]["score"] == pytest.approx(2 / 2**12)
     assert together["pairs"][0]["p"]["score"] == pytest.approx(2 / 2**3)
     assert "12 blocks in 3 sets" in " ".join(together["warnings"])
+    assert [found["pairs"][0]["units"] for found in (alone, together)] == [12, 3]
+    (on_blocks,), (on_sets,) = claims.claims(alone), claims.claims(together)
+    assert "as few as" not in on_blocks.text
+    assert on_sets.text.endswith(" This rests on as few as 3 sets of blocks of both, which give no p below 0.25.")
 
 
 def test_a_set_is_looked_at_once_at_its_last_block() -> None:
@@ -287,7 +296,7 @@ def test_the_same_seed_gives_the_same_bytes_and_every_key_is_there() -> None:
     keys = "arm episodes successes rate rate_ci score score_ci rank rank_ci letters stages rmst rmst_ci hrt hrt_ci"
     assert list(result["arms"][0]) == [*keys.split(), "curve", "judged"]
     keys = "a b blocks score_difference score_ci success_difference success_ci win win_ci p p_error p_holm p_holm_error"
-    assert list(result["pairs"][0]) == [*keys.split(), "adjusted_ci", "stop_block", "sequence", "verdict"]
+    assert list(result["pairs"][0]) == [*keys.split(), "adjusted_ci", "stop_block", "sequence", "verdict", "units"]
 
 
 @pytest.mark.parametrize(

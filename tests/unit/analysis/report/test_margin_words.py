@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ WORDS = re.compile(
 )
 # What is said of other things than of two arms: by module, the words before and after.
 OF_OTHERS = {
+    "again.py": ["--non-inferior-to"],
     "linked_section.py": ["Anchors that moved alike"],
     "page.py": ["as fast as it happened"],
 }
@@ -46,11 +48,16 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(figures, "hrt_figure", lambda *_: None)
 
 
+LIMIT = math.log(1.25)
 NEAR, FAR = [-0.1, 0.14], [-0.3, 0.34]
 
 
 def asked(ci: list[float] | None, p: float | None, *, arm: str | None = None, level: float = 0.9, **more: Any) -> Any:
-    told = {"claim": "equivalent" if arm is None else "non-inferior", "arm": arm, "margin": [-0.223, 0.223]}
+    told = {
+        "claim": "equivalent" if arm is None else "non-inferior",
+        "arm": arm,
+        "margin": [-LIMIT, LIMIT],
+    }
     shown = p is not None and p <= 0.05
     told |= {"level": level, "ci": ci, "p": p, "p_error": 0.0, "p_holm": p, "p_holm_error": 0.0}
     return {**told, "shown": shown, "unable": None, **more}
@@ -98,13 +105,31 @@ def test_both_kinds_of_pairs_are_a_sentence_each() -> None:
 
 
 def test_non_inferiority_is_of_one_arm_whichever_way_the_pair_stands() -> None:
-    one = asked(NEAR, 0.01, arm="b", margin=[-0.223, None])
+    one = asked(NEAR, 0.01, arm="b", margin=[-LIMIT, None])
     (text,) = said(result(pair("a", "b", one), to="a"))
     assert text.startswith("Shown to be non-inferior to a in time per item, within the margin that the protocol")
     assert "a ratio below 1.25: b (0.98 [0.87, 1.11] of b over a, 90 % interval" in text
     found = margin_words.table(result(pair("a", "b", one), to="a"))
     assert found is not None
     assert found.rows[0][:6] == ("a – b", "b non-inferior", "1.02", "[0.90, 1.15]", "90", "above 0.80")
+
+
+@pytest.mark.parametrize(
+    ("ratio", "low", "high"), [(1.2, "0.83", "1.20"), (1.125, "0.889", "1.125"), (1.004, "0.996", "1.004")]
+)
+def test_a_margin_is_printed_as_it_was_registered(ratio: float, low: str, high: str) -> None:
+    of = asked(NEAR, 0.2, margin=[-math.log(ratio), math.log(ratio)])
+    found = {**result(pair("a", "b", of)), "margin": {"rmst_ratio": ratio, "non_inferior_to": None}}
+    assert f"a ratio from {low} to {high}" in said(found)[0]
+    table = margin_words.table(found)
+    assert table is not None and table.rows[0][5] == f"{low} to {high}"
+
+
+def test_an_interval_that_ends_beyond_the_margin_is_not_printed_as_one_that_ends_at_it() -> None:
+    found = result(pair("a", "b", asked([-0.1, math.log(1.254)], 0.06)))
+    table = margin_words.table(found)
+    assert table is not None and table.rows[0][3] == "[0.905, 1.254]"
+    assert "[0.905, 1.254] of a over b" in said(found)[0]
 
 
 def test_arms_that_differ_by_less_than_the_margin_are_said_to_do_both() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from labctl.analysis.report import figures, markdown, page, success_curves, wording
-from labctl.analysis.report.sections import stop_sections
+from labctl.analysis.report.sections import counting_section, stop_sections
 
 HERE = Path(__file__).parents[1]
 COUNTED = ["danger", "contact"]
@@ -57,6 +57,19 @@ def test_one_sentence_says_how_many_of_which_cause_do_not_count_and_that_each_ve
         "The protocol counts a stop by hand against an arm where its cause is danger or contact; 3 stops of another "
         "cause (mistaken key 3) count as ends by the operator. With every stop counted each verdict stands."
     )
+
+
+def test_without_a_tested_pair_no_verdict_is_said_to_stand(case):
+    for pairs in ([], [pair | {"p_holm": None, "verdict": None, "leads": None} for pair in case["result"]["pairs"]]):
+        result = case["result"] | {"pairs": pairs}
+        text = caution(stops(result, *SPARED), result)
+        assert text.endswith("1 stop of another cause (mistaken key 1) counts as an end by the operator.")
+        again = {"episodes": {"human": 1}, "arms": [], "pairs": pairs}
+        again |= {"key": "crash", "value": "ended"}
+        affected = {key: {"human": 1} if key == "crash" else {} for key in counting_section.WHAT}
+        counting = {"counts": {"crash": "failure"}, "declared": False, "affected": affected}
+        said = counting_section.sentence(counting | {"repeated": [again], "tipping": []}, result)
+        assert said.startswith("Declared by no protocol") and "stands" not in said
 
 
 def test_each_verdict_that_changes_is_named_with_both(case):

@@ -229,7 +229,17 @@ def test_an_open_pair_names_the_episodes_at_the_objects_it_was_tested_on():
 
 
 @pytest.mark.parametrize(
-    ("alpha", "text"), [(0.05, "95"), (0.1, "90"), (0.01, "99"), (0.025, "97.5"), (0.001, "99.9"), (0.005, "99.5")]
+    ("alpha", "text"),
+    [
+        (0.05, "95"),
+        (0.1, "90"),
+        (0.01, "99"),
+        (0.025, "97.5"),
+        (0.001, "99.9"),
+        (0.005, "99.5"),
+        (1.1e-6, "99.9999"),
+        (3e-9, "99.9999997"),
+    ],
 )
 def test_the_level_of_an_interval_is_never_rounded_to_another(alpha, text):
     assert numerals.confidence(alpha) == text

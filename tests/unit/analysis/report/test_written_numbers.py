@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.analysis import numerals
+from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.report.tables import failures
 
 
@@ -50,4 +51,12 @@ def test_only_what_ran_into_its_budget_is_called_timed_out() -> None:
         "wrong_end",
     )
     rows = [{"arm": "a", "kind": "censored", "cause": cause} for cause in causes]
-    assert failures(rows, None) == {"a": {"timed out": 2, "other": 6}}
+    assert failures(rows, None) == {"a": {"timed out": 2, "other": 5, "crashed": 1}}
+
+
+def test_a_crash_of_what_drives_the_arm_is_no_item_lost() -> None:
+    rows = [{"arm": "a", "kind": "ghost", "cause": cause} for cause in ("controller_lost", "lost", "safety_stop", "")]
+    by_cause = {"lost": 2, "safety stop": 1, "crashed": 1}
+    assert failures(rows, None) == {"a": by_cause}
+    lab: Lab = {"failures": {"a": {"controller_lost": 1, "process_lost": 1, "item lost": 2}}}
+    assert failures([], lab) == {"a": {"crashed": 1, "other": 1, "lost": 2}}
