@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ from labctl.errors import InputError, LabctlError, StateError
 from labctl.joint.checking import verify_joint
 from labctl.joint.making import drawn
 from labctl.joint.seal_host import SealHost, writing
-from labctl.joint.state import ClockBody, HeadBody, JointKind
+from labctl.joint.state import BlockBody, ClockBody, HeadBody, JointKind
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import read_plan
 
@@ -211,6 +212,34 @@ def test_unblinding_early_takes_a_reason_and_opens_what_was_committed(joined: La
     slots, nonce = asked(joined, lambda host: host.opening("a", 1))  # pyright: ignore[reportGeneralTypeIssues]
     assert len(slots) == 4 and len(nonce) == 64
     assert verify_joint(joined.made.folder, []).problems == []
+
+
+def test_a_cell_that_closed_and_is_gone_then_makes_no_unblinding_early(joined: Labs) -> None:
+    asked(joined, lambda host: host.close("a", 1, head(2), "frozen"))
+    asked(joined, lambda host: host.close("b", 1, head(2, "b"), "closed"))
+    with pytest.raises(StateError, match="not over: a cell that is not frozen"):
+        asked(joined, lambda host: host.unblind(who="lee", reason=""))
+    asked(joined, lambda host: host.gone("b", who="lee", reason="the lab is closed"))
+    assert asked(joined, lambda host: host.unblind(who="lee", reason="")) is False
+
+
+def test_of_blocks_that_stand_together_none_is_free_once_one_is_begun(joined: Labs) -> None:
+    """What is said to be free is what is dealt."""
+
+    def free(host: SealHost) -> tuple[set[int], set[int]]:
+        (mine,) = host.state.parts_of("b")
+        set_of = {number: min(mine.blocks) for number in mine.blocks}
+        blocks = {n: BlockBody(**{**b, "together": set_of.get(n, n)}) for n, b in host.state.blocks.items()}
+        host.state = replace(host.state, blocks=blocks)
+        return host.free_blocks(), set(host.dealt_anew())
+
+    asked(joined, lambda host: host.gone("b", who="lee", reason="broken"))
+    whole = asked(joined, free)
+    asked(joined, lambda host: host.back("b", who="lee", reason="repaired"))
+    give(joined, "b", order(joined, "b")[0], 2)
+    asked(joined, lambda host: host.gone("b", who="lee", reason="broken"))
+    assert whole == ({*whole[0]}, whole[0]) and len(whole[0]) == 2  # pyright: ignore[reportIndexIssue]
+    assert asked(joined, free) == (set(), set())
 
 
 @settings(
