@@ -5,9 +5,7 @@ May not: check or convert anything. A cell file is checked by `labctl.config`, a
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NotRequired, TypeAlias, TypedDict
 
 # How long a question to a controller may go unanswered before it ends the episode, where nothing else is said.
@@ -19,18 +17,6 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 def count(n: float, noun: str, many: str = "") -> str:
     """1 trial, 2 trials, 1.5 evenings; many: the plural where it is not made by an s."""
     return f"{n:g} {noun}" if n == 1 else f"{n if isinstance(n, int) else f'{n:g}'} {many or f'{noun}s'}"
-
-
-def csv_lines(rows: Iterable[Sequence[str]]) -> str:
-    """Rows as the text of a CSV. A carriage return in a value is within quotation marks as a line feed is: else it
-    would end the row for whoever reads it.
-    """
-    found: list[str] = []
-    for row in rows:
-        text = io.StringIO(newline="")
-        csv.writer(text, lineterminator="\r\n").writerow(row)  # it quotes what holds one of the two
-        found.append(text.getvalue().removesuffix("\r\n") + "\n")
-    return "".join(found)
 
 
 class Hand(TypedDict):

@@ -17,8 +17,8 @@ from labctl.analysis.episodes_table.values import is_printable, text
 from labctl.analysis.reading import contents
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
+from labctl.analysis.writing import csv_lines
 from labctl.errors import TableError
-from labctl.plain import csv_lines
 
 Row = dict[str, Value]
 Document = Mapping[str, Plain]

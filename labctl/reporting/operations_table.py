@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 from labctl.analysis.episodes.estimand import Estimand, counted
 from labctl.analysis.episodes_table.columns import STAGE_TIME
+from labctl.analysis.writing import csv_lines
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import STOPPED_BY_HAND, EndReason
 from labctl.core.outcome import Outcome
 from labctl.core.record import Episode, Record
 from labctl.core.trial import Trial
 from labctl.errors import InputError, MissingExtra
-from labctl.plain import csv_lines
 from labctl.reporting.label_streams import tallied
 from labctl.store.atomic_files import replace_file
 
