@@ -1,7 +1,7 @@
 """`eval_info.json` of lerobot-eval as an episodes table: one file a policy, its episodes numbered.
 
-May not: call two episodes a pair that had other seeds; where the file has none, their number stands for it and that is
-said.
+May not: call two episodes a pair that had other seeds; where a file has none, the episodes of all are taken by their
+number and that is said.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ def from_lerobot(paths: Sequence[Path], arms: Sequence[str] = ()) -> Imported:
     rows: list[Row] = []
     lines: list[str] = []
     first: dict[tuple[str, str], Path] = {}
-    seeded = True
-    for path, arm in zip(paths, names, strict=True):
-        found, own = _episodes(mapped(read_json(path), "the document", str(path)), str(path))
-        seeded &= own
+    documents = [mapped(read_json(path), "the document", str(path)) for path in paths]
+    seeded = all([_seeded(document, str(path)) for document, path in zip(documents, paths, strict=True)])
+    for path, arm, document in zip(paths, names, documents, strict=True):
+        found = _episodes(document, str(path), seeded)
         for at, row in found:
             block = str(row["block"])
             if (arm, block) in first:
@@ -54,14 +54,24 @@ def _where(path: Path, here: Path) -> str:
     return "in this file" if path == here else f"in {path}"
 
 
-def _episodes(document: Document, where: str) -> tuple[list[tuple[str, Row]], bool]:
-    """The rows, each with its place in the document, and whether their blocks are by seed."""
+def _seeded(document: Document, where: str) -> bool:
+    """Whether each of its episodes has a seed."""
+    if "per_task" in document or "per_episode" not in document:
+        return False
+    return all(
+        isinstance(seed := mapped(e, f"per_episode[{i}]", where).get("seed"), int) and not isinstance(seed, bool)
+        for i, e in enumerate(listed(document["per_episode"], "per_episode", where))
+    )
+
+
+def _episodes(document: Document, where: str, seeded: bool) -> list[tuple[str, Row]]:
+    """The rows, each with its place in the document. seeded: blocks are by seed, which every episode has."""
     if "per_task" in document:
         tasks = [
             mapped(task, f"per_task[{i}]", where)
             for i, task in enumerate(listed(document["per_task"], "per_task", where))
         ]
-        return [row for i, task in enumerate(tasks) for row in _of_task(task, f"per_task[{i}]", where)], False
+        return [row for i, task in enumerate(tasks) for row in _of_task(task, f"per_task[{i}]", where)]
     if "per_episode" not in document:
         held = ", ".join(sorted(document)) or "nothing"
         raise TableError(where, f"has neither per_task nor per_episode but {held}; give lerobot-eval's eval_info.json")
@@ -69,14 +79,13 @@ def _episodes(document: Document, where: str) -> tuple[list[tuple[str, Row]], bo
         mapped(e, f"per_episode[{i}]", where)
         for i, e in enumerate(listed(document["per_episode"], "per_episode", where))
     ]
-    seeded = all(isinstance(e.get("seed"), int) and not isinstance(e["seed"], bool) for e in episodes)
     rows: list[tuple[str, Row]] = []
     for i, episode in enumerate(episodes):
         at = f"per_episode[{i}]"
         number = word(episode.get("episode_ix"))
         block = f"seed {episode['seed']}" if seeded else f"episode {number or i}"
         rows.append((at, {"block": block, "success": _success(episode.get("success"), f"{at}.success", where)}))
-    return rows, seeded
+    return rows
 
 
 def _of_task(task: Document, at: str, where: str) -> list[tuple[str, Row]]:

@@ -5,8 +5,6 @@ May not: know a source; each has a module of its own (`from_*.py`). Writes no fi
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -19,6 +17,7 @@ from labctl.analysis.episodes_table.values import is_printable, text
 from labctl.analysis.reading import contents
 from labctl.analysis.results import Plain
 from labctl.analysis.table import Value
+from labctl.analysis.writing import csv_lines
 from labctl.errors import TableError
 
 Row = dict[str, Value]
@@ -50,18 +49,17 @@ class Imported:
         return table_from_lines(zip(self.lines, self.rows, strict=True), self.source)
 
     def columns(self) -> list[str]:
-        """The columns that have anything in them, in the order of the interface; stage times last."""
+        """The columns that have anything in them, in the order of the interface; stage times last, also of a stage that
+        nobody reached or nobody timed.
+        """
         known = [*REQUIRED, *MEASURES, *OPTIONAL]
         timed = sorted({c for row in self.rows for c in row if STAGE_TIME.match(c)}, key=lambda c: int(c.split("_")[1]))
-        return [c for c in (*known, *timed) if c in REQUIRED or any(text(row.get(c)) for row in self.rows)]
+        return [*(c for c in known if c in REQUIRED or any(text(row.get(c)) for row in self.rows)), *timed]
 
     def csv(self) -> str:
         """The table as CSV."""
-        columns, out = self.columns(), io.StringIO(newline="")
-        writer = csv.writer(out, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows([text(row.get(column)) for column in columns] for row in self.rows)
-        return out.getvalue()
+        columns = self.columns()
+        return csv_lines([columns, *([text(row.get(column)) for column in columns] for row in self.rows)])
 
 
 def read_json(path: Path) -> Plain:

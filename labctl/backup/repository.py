@@ -1,7 +1,7 @@
 """A folder of backups: bytes by their digest, and snapshots that name them. A file that did not change is kept once.
 
     labctl-backup.json          what this folder is
-    objects/ab/ab12…            the bytes of files, each by the sha256 of what is in it
+    objects/ab/ab12…            the bytes of files, each by the sha256 of what is in it; *.damaged: what was, no more
     snapshots/TIME.json         a snapshot: every file of the lab and the chain's head of every campaign
 
 May not: know what a lab is. Everything in it is its owner's alone: a lab's seals are in it, as they are in the lab.
@@ -9,6 +9,7 @@ May not: know what a lab is. Everything in it is its owner's alone: a lab's seal
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -29,6 +30,8 @@ FORMAT = "labctl.backups/1"
 SNAPSHOT = "labctl.snapshot/1"
 OBJECTS, SNAPSHOTS = "objects", "snapshots"
 FOLDER_MODE, FILE_MODE = 0o700, 0o600
+DAMAGED = ".damaged"
+"""Behind the digest of an object that `--check` set aside."""
 DIGEST_LINE = 65
 """Bytes of the last line of a snapshot, its sha256 in hex."""
 PIECE = 1 << 20
@@ -162,9 +165,10 @@ class Repository:
         replace_file(path, text + hashlib.sha256(text).hexdigest().encode() + b"\n", mode=FILE_MODE)
         return snapshot.taken
 
-    def has(self, sha256: str) -> bool:
-        """Whether the bytes with this digest are here."""
-        return self.object(sha256).is_file()
+    def has(self, sha256: str, size: int) -> bool:
+        """Whether the bytes with this digest are here, so many of them: what is in them only `problems` says."""
+        path = self.object(sha256)
+        return path.is_file() and path.stat().st_size == size
 
     def object(self, sha256: str) -> Path:
         """Where the bytes with this digest are."""
@@ -189,7 +193,7 @@ class Repository:
                 size = part.stat().st_size
             else:
                 sha256, size = copied(path, part)
-            new = not self.has(sha256)
+            new = not self.has(sha256, size)
             if new:
                 with file_errors(str(part)):
                     part.chmod(FILE_MODE)
@@ -215,8 +219,8 @@ class Repository:
             raise BrokenRecord(f"{kept.path}: its bytes in the backup are not what they were ({path.name[:16]}…)")
 
     def problems(self, say: Callable[[str], None] = lambda line: None) -> tuple[int, list[str]]:
-        """Read every kept file of every snapshot again: how many there are, and what is wrong. say: called with "k/n
-        files".
+        """Read every kept file of every snapshot again: how many there are, and what is wrong. One whose bytes are not
+        what they were is set aside, so that the next backup writes it again. say: called with "k/n files".
         """
         found: list[str] = []
         files: dict[str, FileKept] = {}
@@ -229,10 +233,24 @@ class Repository:
             try:
                 for _ in self.pieces(one):
                     pass
-            except (BrokenRecord, StorageError) as error:
-                found.append(str(error))
+            except BrokenRecord as error:
+                found.append(f"{error}{self._set_aside(one.sha256)}")
+            except StorageError as error:
+                unread = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EIO
+                found.append(f"{error}{self._set_aside(one.sha256) if unread else ''}")
             say(f"{number}/{count(len(files), 'file')}")
         return len(files), found
+
+    def _set_aside(self, sha256: str) -> str:
+        """Move damaged bytes out of the way of sound ones, and say what follows."""
+        path = self.object(sha256)
+        try:
+            if path.is_file():
+                path.replace(path.with_name(f"{sha256}{DAMAGED}"))
+                sync_folder(path.parent)
+        except (OSError, StorageError) as error:
+            return f"; it cannot be set aside ({error}), so no backup mends it"
+        return "; the next backup writes it again if the lab still has it"
 
 
 def copied(path: Path, to: Path) -> tuple[str, int]:

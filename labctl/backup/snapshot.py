@@ -19,7 +19,7 @@ from labctl.backup.as_of_journal import began_since, campaign_of, leave_out
 from labctl.backup.repository import FileKept, FolderKept, HeadKept, Repository, Snapshot
 from labctl.clock import Anchor
 from labctl.core.trial import fold
-from labctl.errors import Busy, LabctlError, StorageError, in_words
+from labctl.errors import BrokenRecord, Busy, LabctlError, StorageError, in_words
 from labctl.plain import count
 from labctl.store.atomic_files import file_errors
 from labctl.store.chain_heads import HEADS
@@ -45,12 +45,15 @@ There: TypeAlias = "tuple[list[Path], list[Path], list[str]]"
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A snapshot that has been taken: its name, its content, and how much of it is new here."""
+    """A snapshot that has been taken: its name, its content, and how much of it is new here. passed_over: newer ones
+    that cannot be read, a line each: what they had was read in the lab again.
+    """
 
     name: str
     snapshot: Snapshot
     new_files: int
     new_bytes: int
+    passed_over: Sequence[str] = ()
 
 
 def take_snapshot(
@@ -62,14 +65,14 @@ def take_snapshot(
     there: There | None = None,
 ) -> Taken:
     """Keep all of a lab folder but locks, links and environments. A file of the size and time that it had in the newest
-    snapshot is not read again. say: called with "k/n files"; there: what `what_is_there` has just found. Whoever calls
-    holds the lock of the folder of backups.
+    snapshot that can be read is not read again. say: called with "k/n files"; there: what `what_is_there` has just
+    found. Whoever calls holds the lock of the folder of backups.
 
     Raises StorageError; the lab is left as it is either way.
     """
     repository.clear()
     names = repository.names()
-    before = {one.path: one for one in repository.snapshot(names[-1]).files} if names else {}
+    before, passed_over = _newest_whole(repository, names)
     made = _Taking(lab, repository, before)
     paths = made.look(there or what_is_there(lab))
     for number, path in enumerate(paths, 1):
@@ -85,7 +88,20 @@ def take_snapshot(
         left_out=sorted(made.left_out),
         damaged=made.damaged,
     )
-    return Taken(repository.keep(snapshot), snapshot, made.new_files, made.new_bytes)
+    return Taken(repository.keep(snapshot), snapshot, made.new_files, made.new_bytes, passed_over)
+
+
+def _newest_whole(repository: Repository, names: Sequence[str]) -> tuple[dict[str, FileKept], list[str]]:
+    """The files of the newest snapshot that can be read, by path, and what is wrong with those that are newer. Nothing
+    is lost without: it says what need not be read again.
+    """
+    passed_over: list[str] = []
+    for name in reversed(names):
+        try:
+            return {one.path: one for one in repository.snapshot(name).files}, passed_over
+        except (BrokenRecord, StorageError) as error:
+            passed_over.append(str(error))
+    return {}, passed_over
 
 
 class _Taking:
@@ -130,7 +146,7 @@ class _Taking:
     def _kept_before(self, name: str, path: Path, about: os.stat_result) -> FileKept | None:
         """What the newest snapshot has of a file that is as it was then."""
         known = self._before.get(name)
-        if known is None or known.changed_ns != about.st_mtime_ns or not self._repository.has(known.sha256):
+        if known is None or known.changed_ns != about.st_mtime_ns or not self._repository.has(known.sha256, known.size):
             return None
         as_it_was = not log_size(path) if known.database else known.size == about.st_size
         return replace(known, mode=stat.S_IMODE(about.st_mode)) if as_it_was else None

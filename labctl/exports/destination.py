@@ -29,6 +29,8 @@ def check_destination(path: Path, campaign: Path, *, force: bool) -> None:
     Raises InputError with what to do.
     """
     here = path.resolve()
+    if path.name in ("", ".."):  # the folder that one is in cannot be replaced from within
+        raise InputError(f"--out {path} is the folder itself in which it would be replaced; name a folder in it")
     if here.is_relative_to(campaign.resolve()):
         raise InputError(f"--out {path} lies in the campaign's own folder, which exports never touch; choose another")
     if not _is_there(path):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar, overload
 
 from labctl.config.cell_schema import SecondRobot
@@ -18,6 +18,7 @@ from labctl.core.record import Record
 from labctl.core.trial import TO_UNBLINDED, Trial
 from labctl.errors import InputError, StateError
 from labctl.plain import Json
+from labctl.reporting.episodes_table import places_of
 from labctl.reporting.operations_table import Row, filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import strangers
@@ -44,8 +45,9 @@ class Chosen:
 class Selection:
     """What one export holds. `rows` may say more than `episodes`: with --for-arm the other arms' are there, masked.
 
-    `trials`: by the episode's name in `rows`, masked or not. `masked`: before unblinding, so nothing that depends on
-    the arm may be shown. `about` is where it all comes from.
+    `trials`: by the episode's name in `rows`, masked or not; `places`: so too, its place in its block among all that
+    count, chosen or not. `masked`: before unblinding, so nothing that depends on the arm may be shown. `about` is where
+    it all comes from.
     """
 
     rows: list[Row]
@@ -54,6 +56,7 @@ class Selection:
     about: dict[str, Json]
     trials: Mapping[str, Trial]
     _names: Mapping[str, str]
+    places: Mapping[str, int] = field(default_factory=dict[str, int])
 
     def shows(self, spec: StreamSpec) -> bool:
         """Whether a stream may be exported."""
@@ -102,13 +105,16 @@ def select(campaign: Campaign, where: Sequence[str] = (), for_arm: str | None = 
     episodes = _chosen(kept, record, outcomes)
     owners = {episode.id: trial for trial, episode in record.scored}
     of_rows = [owners.get(row["episode"]) for row in kept]
+    place = places_of(rows, record.state.trials)
+    at = [place[row["episode"]] for row in kept]
     if for_arm is not None and unblinding is not None:
         kept = _mask_rows(kept, names, for_arm, unblinding["secret_hex"])
         episodes = [chosen for chosen in episodes if chosen.arm == for_arm]
     if not kept:
         raise InputError(f"no episode of {name} has {' and '.join(where)}; nothing was written")
     trials = {row["episode"]: trial for row, trial in zip(kept, of_rows, strict=True) if trial is not None}
-    selection = Selection(kept, episodes, unblinding is None, {}, trials, names)
+    places = {row["episode"]: number for row, number in zip(kept, at, strict=True)}
+    selection = Selection(kept, episodes, unblinding is None, {}, trials, names, places)
     about = {**_about(campaign, where, for_arm), "masked": unblinding is None}
     selection.about.update(selection.hide(about))
     return selection

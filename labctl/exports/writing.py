@@ -113,7 +113,8 @@ def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
     from labctl.reporting import episodes_table
 
     opened, ends = campaign.opened, {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
-    rows = episodes_table.episodes(selection.rows, ends, selection.hide(opened.get("instruction", "")))
+    said = selection.hide(opened.get("instruction", ""))
+    rows = episodes_table.episodes(selection.rows, ends, said, selection.places)
     rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, selection.trials))
     rows = episodes_table.with_preferences(rows, campaign.record(), selection.hide)
     return [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]

@@ -154,9 +154,13 @@ class SealHost:
         self.log(JointKind.BACK, {"cell": cell, "reason": _said(reason)}, who=who)
 
     def free_blocks(self) -> set[int]:
-        """Blocks that nobody has begun, of cells that are declared gone."""
+        """Blocks that can be given: of cells that are declared gone, where nobody has begun one of those that stand
+        together.
+        """
         theirs = {n for part in self.state.parts.values() if part.cell in self.state.gone for n in part.blocks}
-        return theirs - self.state.begun()
+        begun, blocks = self.state.begun(), self.state.blocks
+        stay = {blocks[n]["together"] for n in blocks if n in begun or n not in theirs}
+        return {n for n in theirs if blocks[n]["together"] not in stay}
 
     def dealt_anew(self) -> dict[int, str]:
         """To which cell each free block goes by the rule that dealt the blocks, as balanced as can be: number -> cell.
@@ -187,7 +191,10 @@ class SealHost:
         for number, cell in to.items():
             self._known(cell)
             if number not in free:
-                raise StateError(f"block {number} is begun, or its cell is not declared gone: it stays where it is")
+                raise StateError(
+                    f"block {number}, or one that it stands together with, is begun, or its cell is not declared gone: "
+                    "it stays where it is"
+                )
             if cell in self.state.gone:
                 raise StateError(f"cell {cell} is declared gone; it is given nothing")
         parts: list[PartBody] = []
@@ -197,7 +204,7 @@ class SealHost:
             nonce = part_nonce(self._secret, cell, number)
             parts.append(PartBody(cell=cell, part=number, blocks=blocks, commitment=part_commitment(slots, nonce)))
         if not parts:
-            raise StateError("no block is free to be given: of cells that are gone there is none that nobody has begun")
+            raise StateError("no block is free to be given: of cells that are gone every set is begun")
         self.log(JointKind.MOVED, {"reason": _said(reason), "parts": parts}, who=who)
         return parts
 
@@ -208,7 +215,9 @@ class SealHost:
         if self.state.unblinded:
             raise StateError(f"joint campaign {self.folder.name} is unblinded already")
         left = [part for part in self.state.open_parts() if part.blocks]
-        early = bool(left) or any(part.phase != "frozen" for part in self.state.parts.values() if part.phase)
+        early = bool(left) or any(
+            part.phase not in ("", "frozen") for part in self.state.parts.values() if part.cell not in self.state.gone
+        )
         if early and not reason:
             named = ", ".join(part.name for part in left) or "a cell that is not frozen"
             raise StateError(

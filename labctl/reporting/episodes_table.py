@@ -6,7 +6,7 @@ May not: read a record, or name an arm: it regroups the rows of the operations t
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED, STAGE_TIME
@@ -27,13 +27,32 @@ OF_CONDITION = ("task", "base", "split", "family", "difficulty", "stress")
 """Columns that a condition of a campaign with tasks gives."""
 
 
-def episodes(rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: str) -> list[Row]:
+def places_of(rows: Iterable[Row], trials: Mapping[str, Trial]) -> dict[str, int]:
+    """The place of each episode in its block in order of running, from 1, of those that count: the rows of voids stand
+    behind all others. rows: of the operations table, all that count, unmasked; trials: by their id.
+    """
+    own: defaultdict[int, set[str]] = defaultdict(set)
+    rows = list(rows)
+    for row in rows:
+        own[row["block"]].add(row["trial"])
+    place = {
+        name: number
+        for names in own.values()
+        for number, name in enumerate(sorted(names, key=lambda one: trials[one].position), 1)
+    }
+    return {row["episode"]: place[row["trial"]] for row in rows}
+
+
+def episodes(
+    rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: str, places: Mapping[str, int] | None = None
+) -> list[Row]:
     """The rows of the operations table by episode, in their order, with every column of the interface, None where the
     campaign does not say; `arm` is there only if it is in `rows`.
 
     `success` 1 where every item staged was moved; `time_s` then of the last one, else of the end, in s since go.
     `position` is the place in its block by the schedule. Of two episodes of one trial, one void and counted, the void
-    one is marked. end_reasons: why the motion of an episode ended, where that may be said.
+    one is marked. end_reasons: why the motion of an episode ended, where that may be said; places: `places_of`, without
+    which the rows have to be all that count, in order of running.
     """
     by_episode: dict[str, list[Row]] = {}
     for row in rows:
@@ -54,7 +73,7 @@ def episodes(rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: s
             "success": int(done),
             "score": min(1.0, moved / staged) if staged else None,
             "time_s": _finished(own) if done else first["end_s"],
-            "position": None if again else place[first["block"]],
+            "position": None if again else (place[first["block"]] if places is None else places[name]),
             "instruction": instruction or None,
             "moved": moved,
             "staged": staged,

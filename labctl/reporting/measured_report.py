@@ -14,7 +14,7 @@ from labctl.core.event_bodies import CampaignOpened
 from labctl.core.record import Record
 from labctl.core.task import ITEMS, SCORE
 from labctl.messages.edits import delay_s
-from labctl.reporting.episodes_table import as_counted, episodes, with_preferences, with_tasks
+from labctl.reporting.episodes_table import as_counted, episodes, places_of, with_preferences, with_tasks
 from labctl.reporting.facts import voids_left_out
 from labctl.reporting.operations_table import Row
 from labctl.software import analysed_by
@@ -130,7 +130,8 @@ def episode_rows(record: Record, rows: Sequence[Row]) -> list[Row]:
     """The episodes table of an unblinded campaign, from the rows of the operations table that count."""
     ends = {episode.id: str(trial.ended) for trial, episode in record.scored}
     trials = as_counted(rows, {episode.id: trial for trial, episode in record.scored})
-    return with_preferences(with_tasks(episodes(rows, ends, ""), record.state.opened, trials), record, str)
+    made = episodes(rows, ends, "", places_of(rows, record.state.trials))
+    return with_preferences(with_tasks(made, record.state.opened, trials), record, str)
 
 
 def _of_tasks(lab: Lab, record: Record, rows: Sequence[Row]) -> None:

@@ -5,13 +5,14 @@ May not: estimate anything, name an arm before unblinding, or leave a half-writt
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from labctl.analysis.episodes.estimand import Estimand, counted
+from labctl.analysis.episodes_table.columns import STAGE_TIME
+from labctl.analysis.writing import csv_lines
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import STOPPED_BY_HAND, EndReason
 from labctl.core.outcome import Outcome
@@ -314,11 +315,7 @@ def write_table(rows: Sequence[Row], path: Path, columns: Sequence[str] | None =
 
 def csv_text(columns: Sequence[str], rows: Sequence[Mapping[str, Value]]) -> str:
     """Rows as the text of a CSV, empty for None."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows([_text(row[column]) for column in columns] for row in rows)
-    return text.getvalue()
+    return csv_lines([columns, *([_text(row[column]) for column in columns] for row in rows)])
 
 
 def _workbook(columns: Sequence[str], rows: Sequence[Row]) -> bytes:
@@ -368,10 +365,14 @@ def parquet_bytes(rows: Sequence[Row], columns: Sequence[str] | None = None) -> 
         raise MissingExtra("parquet", "writing Parquet") from error
     numbers = {"time_s": pyarrow.float64(), "end_s": pyarrow.float64(), "budget_s": pyarrow.float64()}
     numbers |= {"score": pyarrow.float64(), **dict.fromkeys(WHOLE, pyarrow.int64())}
+    columns = columns or _columns(rows)
+    if "kind" not in columns:  # of episodes, whose stage is how many were reached and no word
+        numbers |= dict.fromkeys(("stage", "steps"), pyarrow.int64())
+        numbers |= {column: pyarrow.float64() for column in columns if STAGE_TIME.match(column)}
     buffer = io.BytesIO()
     arrays = {
         column: pyarrow.array([row[column] for row in rows], numbers.get(column, pyarrow.string()))
-        for column in columns or _columns(rows)
+        for column in columns
     }
     pyarrow.parquet.write_table(pyarrow.table(arrays), buffer)
     return buffer.getvalue()

@@ -14,13 +14,13 @@ import click
 
 from labctl.cli.options import PATH, example, json_option, lab_option, print_json, progress
 from labctl.clock import MonotonicClock
-from labctl.errors import InputError
+from labctl.errors import BrokenRecord, InputError
 from labctl.extras import require
 from labctl.plain import count
 from labctl.store.lab_folder import find_lab
 
 if TYPE_CHECKING:
-    from labctl.backup.repository import Repository
+    from labctl.backup.repository import Repository, Snapshot
 
 BACKUP = example(
     "labctl backup /mnt/disk/our-lab          # again tomorrow: only what is new is written",
@@ -51,8 +51,7 @@ def backup(backups: Path, listing: bool, check: bool, lab: Path | None, as_json:
     if listing and check:
         raise InputError("--list and --check are two questions; ask one of them")
     if listing:
-        _print_list(Repository(backups), as_json)
-        return 0
+        return _print_list(Repository(backups), as_json)
     if check:
         return _print_check(Repository(backups), as_json)
     _take(backups, lab, as_json)
@@ -71,6 +70,8 @@ def _take(backups: Path, lab: Path | None, as_json: bool) -> None:
     with Lock(backups / ".lock", "backup", what=f"{backups}"), progress("backing up", quiet=True) as say:
         taken = take_snapshot(folder, repository, MonotonicClock().anchor(), say, there=there)
     found = taken.snapshot
+    for line in taken.passed_over:
+        click.echo(f"an earlier snapshot cannot be read, and this one was taken without it: {line}", err=True)
     if as_json:
         print_json(
             {
@@ -97,10 +98,17 @@ def _take(backups: Path, lab: Path | None, as_json: bool) -> None:
     click.echo(f"restore it with: labctl restore {shlex.quote(str(backups))} NEW-FOLDER")
 
 
-def _print_list(repository: Repository, as_json: bool) -> None:
+def _print_list(repository: Repository, as_json: bool) -> int:
     from labctl.exports.destination import size
 
-    found = [repository.snapshot(name) for name in repository.names()]
+    found: list[Snapshot] = []
+    code = 0
+    for name in repository.names():
+        try:
+            found.append(repository.snapshot(name))
+        except BrokenRecord as error:
+            code = int(error.exit_code)
+            click.echo(f"{name}  damaged: {error}", err=True)
     rows = [
         {
             "snapshot": one.taken,
@@ -113,13 +121,14 @@ def _print_list(repository: Repository, as_json: bool) -> None:
     ]
     if as_json:
         print_json({"schema": "labctl.backups/1", "backups": str(repository.folder), "snapshots": rows})
-        return
+        return code
     for one in found:
         whole = sum(file.size for file in one.files)
         campaigns = ", ".join(f"{head.campaign} {head.seq}" for head in one.heads) or "no campaign"
         click.echo(f"{one.taken}  {one.lab}  {count(len(one.files), 'file')}, {size(whole)}  {campaigns}")
-    if not found:
+    if not found and not code:
         click.echo("no snapshot yet")
+    return code
 
 
 def _print_check(repository: Repository, as_json: bool) -> int:

@@ -1,5 +1,5 @@
-"""Uploads what a campaign's folder has and its media store has not, verifies it, and has that in the journal. Done
-again it sends nothing.
+"""Uploads what a campaign's folder has and its media store has not (also no more), verifies it, and has that in the
+journal. Done again it sends nothing.
 
 May not: send a file that is not the one that was sealed, or before it may leave; write over an object; hold a campaign
 while it sends.
@@ -110,6 +110,7 @@ def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say:
     """
     found = held(events_that_hold(folder))
     files, waits = pending(found, table)
+    files += _lost(folder, found, store, table, say)
     done = Uploaded(folder.name, table.url, waits=waits)
     verified: list[tuple[StoredFile, str]] = []
     try:
@@ -132,6 +133,17 @@ def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say:
     new = sum((entry["sha256"], table.url) not in found.stored for entry, _ in verified)
     done.stored = sum(place == table.url for _, place in found.stored) + (0 if done.later else new)
     return done
+
+
+def _lost(folder: Path, found: Held, store: MediaStore, table: MediaTable, say: Say) -> list[MediaFile]:
+    """The files that are here and whose journalled copy the store has no more: as of a disk that was replaced."""
+    copies = {file.sha256: file for file in found.files if _kept(found, file, table) and (folder / file.file).is_file()}
+    lost: list[MediaFile] = []
+    for number, (sha256, file) in enumerate(sorted(copies.items()), 1):
+        say(f"asking for {number}/{len(copies)}")
+        if store.find(sha256, found.stored[sha256, table.url].version) is None and found.may_leave(file, table.after):
+            lost.append(file)
+    return lost
 
 
 def _verified(folder: Path, file: MediaFile, store: MediaStore, table: MediaTable) -> tuple[StoredFile, str]:
@@ -184,5 +196,7 @@ def _journal(folder: Path, table: MediaTable, verified: Sequence[tuple[StoredFil
 
 
 def _new(entry: StoredFile, have: Copy | None) -> bool:
-    """Whether the journal has no such copy yet, or one that is locked for less long."""
-    return have is None or (entry.get("until") or "") > (have.until or "")
+    """Whether the journal has no such copy yet, another version, or one that is locked for less long."""
+    if have is None or (entry.get("until") or "") > (have.until or ""):
+        return True
+    return entry.get("version") != have.version

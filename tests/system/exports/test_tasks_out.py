@@ -80,6 +80,11 @@ def test_an_export_for_one_arm_has_the_tasks_of_all_and_names_no_other_arm(folde
     for mine, whole in zip(tables["zebra"], tables["all"], strict=True):
         assert {key: mine[key] for key in measured} == {key: whole[key] for key in measured}
     assert call(["analyze", str(tmp_path / "zebra.csv"), "--json"]) == 0
+    alone = tmp_path / "alone.csv"
+    assert call(["export", str(folder), "--to", "episodes", "--out", str(alone), "--where", "arm=zebra"]) == 0
+    places = {row["episode"]: row["position"] for row in tables["all"] if row["arm"] == "zebra"}
+    assert {row["episode"]: row["position"] for row in csv.DictReader(alone.read_text("utf-8").splitlines())} == places
+    assert set(places.values()) == {"1", "2"}, "what was chosen ran in the places in which it ran"
 
 
 @pytest.mark.thorough

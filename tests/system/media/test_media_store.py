@@ -52,6 +52,25 @@ def test_every_file_is_stored_once_by_its_digest_and_journalled_after_its_bytes_
     assert not found.problems and any("here and in a media store" in note for note in found.notes)
 
 
+def test_what_the_store_has_lost_is_sent_again_while_it_is_here(recordings: Recordings, tmp_path: Path) -> None:
+    """As after a disk was replaced by an empty one; where nothing is here any more there is nothing to send."""
+    folder = open_lab(recordings, tmp_path / "lab")
+    table, store = folder_store(folder, tmp_path / "store")
+    first = uploaded(folder, table)
+    for path in objects(tmp_path / "store"):
+        path.unlink()
+    assert len(ask(folder, store, table).problems) == len(media_of(folder).files)
+    again = uploaded(folder, table)
+    assert (again.sent, again.sent_bytes, again.stored) == (first.sent, first.sent_bytes, first.stored)
+    assert not again.broken and not ask(folder, store, table).problems
+    assert uploaded(folder, table).sent == 0
+    trim(folder, store, table, NOW, who="p01")
+    for path in objects(tmp_path / "store"):
+        path.unlink()
+    here = [file for file in media_of(folder).files if (folder / file.file).is_file()]
+    assert uploaded(folder, table).sent == len(here) < first.sent
+
+
 def test_no_object_s_name_place_or_order_says_trial_camera_or_arm(recordings: Recordings, tmp_path: Path) -> None:
     folder = blind_lab(recordings, tmp_path / "lab")
     table, _ = folder_store(folder, tmp_path / "store")

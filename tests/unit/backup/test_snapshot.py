@@ -11,10 +11,11 @@ import pytest
 
 from labctl.backup import snapshot
 from labctl.backup.repository import Repository
+from labctl.backup.restoring import restore
 from labctl.backup.snapshot import take_snapshot
 from labctl.cli import call
 from labctl.clock import ManualClock
-from labctl.errors import Busy, StorageError
+from labctl.errors import BrokenRecord, Busy, StorageError
 from labctl.store.database_backend import copy_database
 
 
@@ -106,3 +107,54 @@ def test_a_folder_that_cannot_be_read_is_named_and_nothing_is_made(
     assert call(["backup", str(tmp_path / "backups"), "--lab", str(lab)]) == 69
     assert capsys.readouterr().err.startswith(f"error: {campaign}: not allowed here; ")
     assert not (tmp_path / "backups").exists()
+
+
+def test_bytes_that_rotted_in_the_backup_are_written_again_after_they_were_found(lab: Path, tmp_path: Path) -> None:
+    """Also where the lab's file is as it was, and for every snapshot that names them."""
+    (lab / "video").write_bytes(b"a video")
+    repository, now = Repository.made(tmp_path / "backups", of=lab), ManualClock(0).anchor()
+    (kept,) = [one for one in take_snapshot(lab, repository, now).snapshot.files if one.path == "video"]
+    repository.object(kept.sha256).write_bytes(b"a wideo")
+    _, found = repository.problems()
+    assert len(found) == 1 and found[0].startswith("video: its bytes in the backup are not what they were")
+    assert found[0].endswith("the next backup writes it again if the lab still has it")
+    assert not repository.has(kept.sha256, kept.size)
+    assert take_snapshot(lab, repository, now).new_files == 1
+    assert repository.problems() == (2, [])
+    for number, name in enumerate(repository.names()):
+        made = restore(repository, tmp_path / f"again-{number}", name)
+        assert (made.folder / "video").read_bytes() == b"a video"
+
+
+def test_a_file_of_the_backup_that_was_cut_short_is_written_again_unasked(lab: Path, tmp_path: Path) -> None:
+    (lab / "video").write_bytes(b"a video")
+    repository, now = Repository.made(tmp_path / "backups", of=lab), ManualClock(0).anchor()
+    (kept,) = [one for one in take_snapshot(lab, repository, now).snapshot.files if one.path == "video"]
+    repository.object(kept.sha256).write_bytes(b"a vi")
+    assert take_snapshot(lab, repository, now).new_files == 1
+    assert repository.problems() == (2, [])
+
+
+def test_a_snapshot_that_is_damaged_ends_no_later_backup_and_hides_no_other(
+    lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = ["backup", str(tmp_path / "backups"), "--lab", str(lab)]
+    assert call(order) == 0 and call(order) == 0
+    repository = Repository(tmp_path / "backups")
+    first, second = repository.names()
+    path = repository.folder / "snapshots" / f"{second}.json"
+    path.write_bytes(path.read_bytes()[:-100])
+    capsys.readouterr()
+    assert call(order) == 0
+    told = capsys.readouterr()
+    assert "none new" in told.out, "the one before it still says what need not be read again"
+    assert f"an earlier snapshot cannot be read, and this one was taken without it: {path}: it is not" in told.err
+    *_, third = repository.names()
+    assert call([*order[:2], "--list"]) == int(BrokenRecord("").exit_code)
+    told = capsys.readouterr()
+    assert [line.split()[0] for line in told.out.splitlines()] == [first, third]
+    assert told.err.startswith(f"{second}  damaged: ")
+    assert call(["restore", str(repository.folder), str(tmp_path / "again")]) == 0
+    for name in (first, third):
+        (repository.folder / "snapshots" / f"{name}.json").write_text("")
+    assert take_snapshot(lab, repository, ManualClock(0).anchor()).passed_over

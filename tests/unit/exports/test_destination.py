@@ -145,3 +145,13 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 
 def test_sizes_are_for_people() -> None:
     assert [size(n) for n in (0, 999, 1500, 2_340_000, 7 * 10**9)] == ["0 B", "999 B", "1.5 kB", "2.3 MB", "7.0 GB"]
+
+
+@pytest.mark.parametrize("path", [".", "..", "../.."])
+def test_the_folder_one_is_in_is_refused_before_anything_is_written(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "a/b")
+    with pytest.raises(InputError, match="is the folder itself in which it would be replaced; name a folder in it"):
+        check_destination(Path(path), tmp_path / "campaign", force=True)

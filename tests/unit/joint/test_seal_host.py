@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -211,6 +212,38 @@ def test_unblinding_early_takes_a_reason_and_opens_what_was_committed(joined: La
     slots, nonce = asked(joined, lambda host: host.opening("a", 1))  # pyright: ignore[reportGeneralTypeIssues]
     assert len(slots) == 4 and len(nonce) == 64
     assert verify_joint(joined.made.folder, []).problems == []
+
+
+def test_a_cell_that_closed_and_is_gone_then_makes_no_unblinding_early(joined: Labs) -> None:
+    asked(joined, lambda host: host.close("a", 1, head(2), "frozen"))
+    asked(joined, lambda host: host.close("b", 1, head(2, "b"), "closed"))
+    with pytest.raises(StateError, match="not over: a cell that is not frozen"):
+        asked(joined, lambda host: host.unblind(who="lee", reason=""))
+    asked(joined, lambda host: host.gone("b", who="lee", reason="the lab is closed"))
+    assert asked(joined, lambda host: host.unblind(who="lee", reason="")) is False
+
+
+def test_of_blocks_that_stand_together_none_is_free_once_one_is_begun(joined: Labs) -> None:
+    """What is said to be free is what is dealt."""
+
+    found: list[tuple[set[int], set[int]]] = []
+
+    def look(host: SealHost) -> None:
+        (mine,) = host.state.parts_of("b")
+        blocks = dict(host.state.blocks)
+        for number in mine.blocks:
+            blocks[number] = {**blocks[number], "together": -1}
+        host.state = replace(host.state, blocks=blocks)
+        found.append((host.free_blocks(), set(host.dealt_anew())))
+
+    asked(joined, lambda host: host.gone("b", who="lee", reason="broken"))
+    asked(joined, look)
+    asked(joined, lambda host: host.back("b", who="lee", reason="repaired"))
+    give(joined, "b", order(joined, "b")[0], 2)
+    asked(joined, lambda host: host.gone("b", who="lee", reason="broken"))
+    asked(joined, look)
+    (free, dealt), after = found
+    assert free == dealt and len(free) == 2 and after == (set(), set())
 
 
 @settings(

@@ -6,7 +6,8 @@ import pytest
 
 from labctl.analysis.episodes_table.columns import MEASURES, OPTIONAL, REQUIRED
 from labctl.analysis.episodes_table.table import table_from_rows
-from labctl.reporting.episodes_table import columns_of, episodes
+from labctl.core.trial import Trial
+from labctl.reporting.episodes_table import columns_of, episodes, places_of
 from labctl.reporting.operations_table import Row
 
 
@@ -41,6 +42,19 @@ def test_a_void_that_counts_stands_beside_the_episode_of_its_trial() -> None:
     found = episodes([*ROWS, row("e9", "x", "censored", 5.0, trial="t-e1", end_s=5.0)], {}, "")
     assert [(r["void"], r["position"]) for r in found] == [(0, 1), (0, 2), (0, 1), (1, None)]
     assert table_from_rows(found).voids == {"x": 1}
+
+
+def test_a_place_is_that_of_the_schedule_wherever_the_rows_stand_and_whichever_are_left() -> None:
+    """A void that counts stands behind the scored ones, also where it ran first and was not run again."""
+    rows = [row("e2", "y", "success", 20.0), row("e3", "x", "ghost", None, block=2), row("e1", "x", "censored", 5.0)]
+    trials = {
+        name: Trial(name, block, at, "c", "", max_voids=3)
+        for name, block, at in (("t-e1", 1, 0), ("t-e2", 1, 1), ("t-e3", 2, 1))
+    }
+    places = places_of(rows, trials)
+    found = {r["episode"]: r["position"] for r in episodes(rows, {}, "", places)}
+    assert found == {"e1": 1, "e2": 2, "e3": 1}
+    assert [r["position"] for r in episodes(rows[:1], {}, "", places)] == [2]
 
 
 def test_before_unblinding_there_is_no_arm() -> None:

@@ -7,10 +7,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pyarrow.parquet
+import pytest
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
 
 from labctl.analysis.episodes.estimand import Estimand, counted
+from labctl.analysis.episodes_table.reading import read_episodes
+from labctl.analysis.episodes_table.stages import stage_count
 from labctl.analysis.episodes_table.table import table_from_rows
 from labctl.clock import SECOND
 from labctl.core.record import Record
@@ -19,7 +23,7 @@ from labctl.core.task import SCORE, SUCCESS
 from labctl.reporting.episodes_table import as_counted, columns_of, episodes, with_preferences, with_tasks
 from labctl.reporting.facts import by_episodes, voids_left_out
 from labctl.reporting.measured_report import episode_rows
-from labctl.reporting.operations_table import operations
+from labctl.reporting.operations_table import operations, write_table
 from labctl.store.campaign import Campaign
 
 
@@ -62,6 +66,21 @@ def test_stages_are_points_reached_of_points_possible_with_their_times(tmp_path)
     assert (row["success"], row["score"], row["stage"], row["time_s"]) == (0, 0.25, 1, 30.0)
     assert (row["stage_1_s"], row["stage_2_s"]) == (1.0, None)
     assert columns_of([row])[-2:] == ["stage_1_s", "stage_2_s"]
+
+
+@pytest.mark.parametrize(("keys", "times"), [(1, (1.0, None)), (0, (None, None))])
+def test_a_parquet_table_has_the_stages_as_numbers_also_where_none_was_reached(tmp_path, keys, times):
+    row, _ = row_of(tmp_path, "stages", {"reached_s": [1.0][:keys]}, keys=keys)
+    write_table([row], tmp_path / "episodes.parquet", columns_of([row]))
+    table = pyarrow.parquet.read_table(tmp_path / "episodes.parquet")
+    (found,) = table.to_pylist()
+    assert (found["stage"], found["steps"], found["stage_1_s"], found["stage_2_s"]) == (keys, None, *times)
+    types = {name: str(table.schema.field(name).type) for name in ("stage", "steps", "stage_1_s", "stage_2_s")}
+    assert types == {"stage": "int64", "steps": "int64", "stage_1_s": "double", "stage_2_s": "double"}
+    if "arm" not in found:
+        table = table.append_column("arm", pyarrow.array(["a"]))
+        pyarrow.parquet.write_table(table, tmp_path / "episodes.parquet")
+    assert stage_count(read_episodes(tmp_path / "episodes.parquet")) == 2
 
 
 def test_a_score_is_what_the_assessor_gave_and_no_success(tmp_path):

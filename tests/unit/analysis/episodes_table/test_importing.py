@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from support.foreign_results import EPISODES, LOG, SESSIONS
 
 from labctl import cli
 from labctl.analysis.episodes_table.reading import read_episodes
+from labctl.analysis.episodes_table.stages import stage_count
 
 pytestmark = pytest.mark.usefixtures("no_collector")
 
@@ -151,6 +153,37 @@ def test_lerobots_runs_are_paired_by_seed_or_by_number_and_called_as_their_folde
     done = run("lerobot", eval_info(tmp_path, "x", {"per_task": tasks}), "--arm", "mine", "--out", tmp_path / "u.csv")
     assert done.output.startswith("episodes of one number are taken as a block: that holds if all runs had one --seed")
     assert read_episodes(tmp_path / "u.csv").blocks[2] == "libero/1 episode 0"
+
+
+def test_lerobots_runs_of_which_one_has_no_seeds_are_paired_by_number_all(tmp_path: Path) -> None:
+    seeds = {"act": [100, 101], "pi0": [None, None]}
+    runs = [
+        eval_info(
+            tmp_path, name, {"per_episode": [{"episode_ix": i, "success": True, "seed": s} for i, s in enumerate(own)]}
+        )
+        for name, own in seeds.items()
+    ]
+    done = run("lerobot", *runs, "--out", tmp_path / "t.csv")
+    assert done.output.startswith("episodes of one number are taken as a block: that holds if all runs had one --seed")
+    table = read_episodes(tmp_path / "t.csv")
+    assert table.blocks == ("episode 0", "episode 1") and table.grid("success").tolist() == [[1, 1], [1, 1]]
+
+
+@pytest.mark.parametrize("times", ["1.0,,3.0", "1.0,,"])
+def test_a_stage_without_a_time_stays_a_column_and_what_is_written_is_read_again(tmp_path: Path, times: str) -> None:
+    (tmp_path / "s.csv").write_text(f"block,arm,success,stage_1_s,stage_2_s,stage_3_s\n1,a,0,{times}\n1,b,0,2.0,,\n")
+    assert run("csv", tmp_path / "s.csv", "--out", tmp_path / "t.csv").exit_code == 0
+    assert stage_count(read_episodes(tmp_path / "t.csv")) == 3
+
+
+@pytest.mark.parametrize("said", ["put\rit away", "put\nit away", "put\r\nit away"])
+def test_a_text_of_several_lines_is_written_so_that_it_is_read_again(tmp_path: Path, said: str) -> None:
+    (tmp_path / "s.csv").write_bytes(f'block,arm,success,instruction\n1,a,1,"{said}"\n1,b,0,x\n'.encode())
+    assert run("csv", tmp_path / "s.csv", "--out", tmp_path / "t.csv").exit_code == 0
+    read_episodes(tmp_path / "t.csv")
+    with (tmp_path / "t.csv").open(newline="") as file:
+        assert [row["instruction"] for row in csv.DictReader(file)] == [said, "x"]
+    assert (tmp_path / "t.csv").read_bytes().endswith(b",x\n")
 
 
 def test_inspect_robots_trials_are_episodes_and_an_error_is_no_failure(tmp_path: Path) -> None:
