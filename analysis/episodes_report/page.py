@@ -91,6 +91,12 @@ def build_page(
     asked = asked_section.section(facts.get("asked"), files or {})
     of_lab = lab_sections.sections(facts, {}, looks)
     sections = [*sections_of(result, looks), *(one for one in (late, asked) if one), *of_lab]
+    asked_of: again.Asked = {
+        "reference": reference,
+        "tau": result["tau"],
+        "alpha": result["alpha"],
+        "seed": result["seed"],
+    }
     analysis = lab_tables.analysis_line(result["schema"], result["seed"], result["tau"])
     page: Page = {
         "of_operations": False,
@@ -129,7 +135,7 @@ def build_page(
         "notes": list(facts.get("notes") or []),
         "provenance_table": lab_tables.provenance_table(lab, analysis, made_by),
         "sessions": lab_tables.session_lines(facts),
-        "verify": again.of_episodes(result, facts, *draws),
+        "verify": again.of_episodes(asked_of, facts, *draws),
         "methods": notes.NOTES,
         "episode_table": lab_tables.episode_table(facts),
         "clips": clips_of(facts, files or {}, order),

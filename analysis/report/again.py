@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import TypedDict
 
-from labctl.analysis.episodes_table.result import EpisodesResult
 from labctl.analysis.family import STATISTICS
 from labctl.analysis.report.lab_facts import Lab
 from labctl.analysis.survival.curves import KAPLAN_MEIER
@@ -22,6 +22,17 @@ BY_SCHEDULE = (
     ": the same numbers, but for p-values and what rests on them (verdicts, letters, the level of intervals that hold "
     "at once). This report exchanged labels as the schedule could have drawn them, which a table does not hold."
 )
+
+
+class Asked(TypedDict):
+    """What the result of either table says that it was asked for; None where an older one does not."""
+
+    reference: str | None
+    tau: float | None
+    alpha: float | None
+    seed: int | None
+
+
 FACTORS = ("session", "operator")
 
 
@@ -36,28 +47,34 @@ def of_operations(result: AnalysisResult, lab: Lab, perm: int | None = None) -> 
         ("--non-inferior-to", margin and margin["non_inferior_to"]),
         ("--random", ",".join(name for name in FACTORS if name in by) or None),
     ]
+    of: Asked = {
+        "reference": result.get("reference"),
+        "tau": result.get("tau"),
+        "alpha": result.get("alpha"),
+        "seed": result.get("seed"),
+    }
     by_schedule = any(pair.get("relabelled_by") == BY_DESIGN for pair in result.get("pairs") or ())
     table = "operations table, by the same labels," if lab else "operations table"
-    return _said(lab, table, _command(result, result.get("boot"), perm, asked), by_schedule=by_schedule)
+    return _said(lab, table, _command(of, result.get("boot"), perm, asked), by_schedule=by_schedule)
 
 
-def of_episodes(result: EpisodesResult, lab: Lab, boot: int | None = None, perm: int | None = None) -> Said:
+def of_episodes(asked: Asked, lab: Lab, boot: int | None = None, perm: int | None = None) -> Said:
     """The same of a table of episodes. boot, perm: of its plan."""
-    return _said(lab, "episodes table", _command(result, boot, perm, ()), by_schedule=False)
+    return _said(lab, "episodes table", _command(asked, boot, perm, ()), by_schedule=False)
 
 
 def _command(
-    result: AnalysisResult | EpisodesResult,
+    of: Asked,
     boot: int | None,
     perm: int | None,
     further: Sequence[tuple[str, str | None]],
 ) -> str:
     """What was asked for, as typed in a shell; what `labctl analyze` takes for granted is left out."""
-    tau, alpha, seed = result.get("tau"), result.get("alpha"), result.get("seed")
+    tau, alpha, seed = of["tau"], of["alpha"], of["seed"]
     asked = [
-        ("--reference", result.get("reference")),
+        ("--reference", of["reference"]),
         ("--tau", None if tau is None else _exact(tau)),
-        ("--alpha", None if alpha in (None, ALPHA) else _exact(alpha)),
+        ("--alpha", None if alpha is None or alpha == ALPHA else _exact(alpha)),
         *further,
         ("--boot", None if boot is None else str(boot)),
         ("--perm", None if perm is None else str(perm)),

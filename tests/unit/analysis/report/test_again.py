@@ -75,7 +75,8 @@ def test_and_of_an_episodes_table(tmp_path: Path, capsys: pytest.CaptureFixture[
     read = reading.read_either(path, extra=False)
     plan = Plan("b its own", 40.0, 49, 49, 2, 0.1)
     then = of_episodes.analyze(read, plan)
-    said = again.of_episodes(then, {}, plan.boot, plan.perm)
+    asked = again.Asked(reference=then["reference"], tau=then["tau"], alpha=then["alpha"], seed=then["seed"])
+    said = again.of_episodes(asked, {}, plan.boot, plan.perm)
     assert otherwise(then, typed(said, path, capsys)) == ["/analysed_by"]
 
 
