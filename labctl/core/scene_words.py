@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from labctl.messages.body_parts import MatchBody, MoveBody
 
-FINE, SCENE_DIFFERS = "as its reference", "scene differs"
+FINE, SCENE_DIFFERS, UNLIKE = "as its reference", "scene differs", "unlike its reference"
 CAMERA_MOVED, NOT_RECOGNISED = "camera moved", "not recognised"
 LEAST_PX = 0.25  # a part of a movement smaller than this is not worth a word
 LEAST_DEG = 0.05
 PART = 1e-4  # of the picture: a smaller change is noise
+LIKE = 0.9  # structural similarity: a picture below it loses points whatever else is found
 
 
 def moved(body: MatchBody) -> MoveBody:
@@ -31,12 +32,14 @@ def camera_moved(body: MoveBody, limit_px: float) -> bool:
 
 
 def verdict(body: MatchBody, limit_px: float) -> str:
-    """One of FINE, SCENE_DIFFERS, CAMERA_MOVED, NOT_RECOGNISED, for the body of a match."""
+    """One of FINE, SCENE_DIFFERS, UNLIKE, CAMERA_MOVED, NOT_RECOGNISED, for the body of a match."""
     if body["note"]:
         return NOT_RECOGNISED
     if camera_moved(body, limit_px):
         return CAMERA_MOVED
-    return SCENE_DIFFERS if body["changed"] > PART else FINE
+    if body["changed"] > PART:
+        return SCENE_DIFFERS
+    return UNLIKE if body.get("ssim", 1.0) < LIKE else FINE
 
 
 def movement(body: MoveBody) -> str:
@@ -61,6 +64,11 @@ def change(body: MatchBody, size: tuple[int, int]) -> str:
     if body["note"]:
         return movement(body)
     regions = body["regions"]
+    if not regions and (alike := body.get("ssim", 1.0)) < LIKE:
+        said = (
+            f"no place stands out, but the whole is unlike its reference (similarity {alike:.2f}, {LIKE:.2f} is alike)"
+        )
+        return f"{said}: blurred, dirty or noisy, or much of the scene is another"
     if not regions:
         return "nothing in the scene changed"
     where = place(regions[0]["box"], size)

@@ -8,10 +8,12 @@ picture's pixels.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy import ndimage
 
 from labctl.scene.pose import Pose, moved_back
 
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
 POSE_WIDTH, CHANGE_WIDTH, LIGHT_WIDTH = 320, 640, 40  # pixels across that are enough for each of the three looks
 DIFFERS = 14.0  # grey levels; noise raises it
 DIFFERS_SIGMA = 5.0
-BURNT = 250  # grey levels: a channel this bright says nothing
+BURNT = 250  # grey levels: a channel this bright says only that it is at least so bright
+FAR = 60.0  # grey levels: what is burnt out in one picture alone and brighter by more has changed, however bright it is
 STILL_PX = 0.2  # less than this at a picture's edge is not moved back
+FOLLOW = 0.6  # of the points: so many at least are taken to follow the light
+PIECE, LARGE = 0.01, 0.05  # of the picture: of each piece that does not follow the light, and of all of them
+EDGE = 0.1  # logarithm of a gain, across an edge
 FEWEST_LIT = 0.02  # of the picture, to tell its light from
 DARKEST, BRIGHTEST = 0.25, 4.0  # of the reference's light; beyond, pictures are not compared
 
@@ -102,24 +108,74 @@ def light_between(reference: np.ndarray, live: np.ndarray, pose: Pose | None, us
     lit = (after[0] >= 0) & (before.max(0) < BURNT) & (after.max(0) < BURNT) & sampled(usable, before.shape[1:])
     if lit.mean() < FEWEST_LIT:
         return None
-    ratio = np.log((before[:, lit] + 1.0) / (after[:, lit] + 1.0))
-    terms = _surface(*lit.shape)[lit.ravel()]
-    found = np.column_stack([_robust(terms, channel) for channel in ratio])
+    ratio = np.log((before[:, lit] + 1.0) / (after[:, lit] + 1.0)).T
+    found = _light_terms(lit, ratio)
     gain = float(np.exp(np.median(ratio)))
     return Light(found) if DARKEST <= 1.0 / gain <= BRIGHTEST else None
 
 
-def _robust(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A fit that what does not follow it (a thing put there or taken away) does not bend."""
-    weight = np.ones(len(values))
-    found, ridge = np.zeros(terms.shape[1]), 1e-6 * np.eye(terms.shape[1])
-    for _ in range(6):
-        weighted = terms * (weight**2)[:, None]
-        found = np.linalg.solve(weighted.T @ terms + ridge, weighted.T @ values)
-        left = values - terms @ found
-        spread = 1.4826 * float(np.median(np.abs(left))) + 0.005
-        weight = 1.0 - np.clip(left / (4.0 * spread), -1.0, 1.0) ** 2
+def _light_terms(lit: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    """The light's terms (6, 3), fitted to the logarithms of its gain (n, 3) where `lit`.
+
+    A fit that is started from all points takes something large for light; one that is started from those that agree
+    takes a lamp's pool of light, which no such surface follows, for a change. Light has no edge: the second is taken
+    where what stands out of it is large and has one.
+    """
+    terms = _surface(*lit.shape)[lit.ravel()]
+    usual, agreed = (_robust(terms, ratio, start) for start in (None, _of_most(terms, ratio)))
+    return agreed if _has_an_edge(lit, ratio - terms @ agreed) else usual
+
+
+def _of_most(terms: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """What most points follow in all channels: from the medians on, each fit is to those nearest to the last one."""
+    found, ridge = np.zeros((terms.shape[1], values.shape[1])), 1e-6 * np.eye(terms.shape[1])
+    found[0] = np.median(values, axis=0)
+    most = math.ceil(FOLLOW * len(values))
+    for _ in range(8):
+        near = np.argsort(np.abs(values - terms @ found).max(axis=1), kind="stable")[:most]
+        found = np.linalg.solve(terms[near].T @ terms[near] + ridge, terms[near].T @ values[near])
     return found
+
+
+def _robust(terms: np.ndarray, values: np.ndarray, start: np.ndarray | None) -> np.ndarray:
+    """A fit that what does not follow it (a thing put there or taken away) does not bend, unless it is large and the
+    fit is started from all points (start None).
+    """
+    ridge = 1e-6 * np.eye(terms.shape[1])
+    found = np.zeros((terms.shape[1], values.shape[1]))
+    for channel, each in enumerate(values.T):
+        weight = np.ones(len(each)) if start is None else _weight(each - terms @ start[:, channel])
+        for _ in range(6):
+            weighted = terms * (weight**2)[:, None]
+            found[:, channel] = np.linalg.solve(weighted.T @ terms + ridge, weighted.T @ each)
+            weight = _weight(each - terms @ found[:, channel])
+    return found
+
+
+def _weight(left: np.ndarray) -> np.ndarray:
+    return 1.0 - np.clip(left / (4.0 * _spread(left)), -1.0, 1.0) ** 2
+
+
+def _spread(left: np.ndarray) -> float:
+    return 1.4826 * float(np.median(np.abs(left))) + 0.005
+
+
+def _has_an_edge(lit: np.ndarray, left: np.ndarray) -> bool:
+    """Whether what is left of a fit (n, 3), where `lit`, stands out in large pieces from what is around them."""
+    off = np.zeros(lit.shape, bool)
+    off[lit] = np.any([np.abs(each) > 4.0 * _spread(each) for each in left.T], axis=0)
+    labels, count = ndimage.label(off, np.ones((3, 3)))
+    sizes = np.bincount(labels.ravel(), minlength=count + 1)
+    large = np.flatnonzero(sizes >= PIECE * lit.size)
+    off = np.isin(labels, large[large > 0])
+    if off.sum() < LARGE * lit.sum():
+        return False
+    inner, outer = off & ndimage.binary_dilation(~off, iterations=2), ndimage.binary_dilation(off, iterations=2) & ~off
+    values = np.zeros((*lit.shape, left.shape[1]))
+    values[lit] = np.abs(left)
+    if not (outer & lit).any() or not (inner & lit).any():
+        return False
+    return bool((np.median(values[inner & lit], axis=0) - np.median(values[outer & lit], axis=0)).max() > EDGE)
 
 
 def differences(
@@ -130,10 +186,13 @@ def differences(
     size = before.shape[1:]
     width = live.shape[1]
     back = placed_back(after, pose, factor(width, POSE_WIDTH) / factor(width, CHANGE_WIDTH))
-    compared = (back[0] >= 0) & (before.max(0) < BURNT) & (back.max(0) < BURNT) & sampled(usable, size)
-    compared = _extreme(np.minimum, compared[None], 2)[0]
     lit = np.clip(back * light.at(*size) + 0.5, 0, 255).astype(np.uint8)
-    plain = np.abs(before.astype(np.int16) - lit).max(0)
+    burnt = before >= BURNT, back >= BURNT
+    darker = before.astype(np.int16) - lit  # than the reference
+    far = ((burnt[0] & ~burnt[1] & (darker > FAR)) | (burnt[1] & ~burnt[0] & (-darker > FAR))).any(0)
+    compared = (back[0] >= 0) & (far | ~(burnt[0] | burnt[1]).any(0)) & sampled(usable, size)
+    compared = _extreme(np.minimum, compared[None], 2)[0]
+    plain = np.abs(darker).max(0)
     spread = 1.4826 * float(np.median(plain[compared])) if compared.any() else 0.0
     counts = max(DIFFERS, DIFFERS_SIGMA * spread)
     differs = np.where(compared, plain / counts, 0.0)

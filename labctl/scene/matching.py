@@ -18,6 +18,7 @@ from typing import Protocol
 import numpy as np
 from scipy import ndimage
 
+from labctl.core.scene_words import LIKE
 from labctl.extras import wanted_for
 from labctl.messages.body_parts import MatchBody, MoveBody
 from labctl.scene.change import POSE_WIDTH, differences, factor, grey, light_between, placed_back, sampled
@@ -180,7 +181,7 @@ def _likeness(similarity: _Similarity, before: np.ndarray, lit: np.ndarray, seen
 
 def _score(changed: float, moved: float, ssim: float) -> float:
     """See the module. changed: share of the picture; moved: share of its width."""
-    lost = 10.0 * math.log2(1.0 + changed / 1e-4) + 2000.0 * moved + 100.0 * max(0.0, 0.9 - ssim)
+    lost = 10.0 * math.log2(1.0 + changed / 1e-4) + 2000.0 * moved + 100.0 * max(0.0, LIKE - ssim)
     return max(0.0, 100.0 - lost)
 
 

@@ -21,7 +21,7 @@ from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.recorded.projection import capture_ns
 from labctl.core.recorded.skew import clock_line
-from labctl.core.task import task_of
+from labctl.core.task import condition_of, task_of
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
 from labctl.core.trial_table import Void
@@ -80,6 +80,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         first_ns, last_ns = _span(entries, open_to_all)
         facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
         latency_s = of_both_pictures({camera.name: camera.latency_s for camera in campaign.cell.camera})
+        thing, layout = _staged(campaign, trial)
         return EpisodeView(
             title=f"{episode} {trial.condition}"
             + (f" {facts['arm']}" if "arm" in facts else "")
@@ -92,8 +93,8 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             timelines=_timelines(entries, own, specs, streams, first_ns, last_ns),
             facts={**facts, **_moments(own, start_ns)},
             robot=robot_model(campaign.cell.robot.driver, campaign.cell.robot.options, shipped=strangers(folder)),
-            totes=_totes(campaign, trial),
-            item_size_m=_item_size(campaign, trial),
+            totes=_totes(campaign, layout),
+            item_size_m=_item_size(campaign, thing),
             photos=_photos(folder, events, own),
             masked=masked,
             second=_second(campaign),
@@ -278,13 +279,17 @@ def robot_model(driver: str, options: Mapping[str, Json], *, shipped: bool = Fal
     return {"franka": "fr3"}.get(name, name.removeprefix("sim_"))
 
 
-def _totes(campaign: Campaign, trial: Trial) -> dict[str, tuple[Sequence[float], Sequence[float], bool]]:
+def _staged(campaign: Campaign, trial: Trial) -> tuple[str, str]:
+    """Which object a trial's condition has, and in which layout: a condition of the long form has a name of its own."""
+    entry = condition_of(campaign.opened, trial.condition)
+    return entry["object"], entry["layout"]
+
+
+def _totes(campaign: Campaign, layout: str) -> dict[str, tuple[Sequence[float], Sequence[float], bool]]:
     """{name: (centre of the floor, inner size, whether items go there)}."""
-    layout = trial.condition.partition("/")[2]
     target = next((one.tote_side for one in campaign.fixture.layout if one.name == layout), None)
     return {tote.name: (tote.centre_m, tote.size_m, tote.name == target) for tote in campaign.fixture.tote}
 
 
-def _item_size(campaign: Campaign, trial: Trial) -> Sequence[float] | None:
-    wanted = trial.condition.partition("/")[0]
+def _item_size(campaign: Campaign, wanted: str) -> Sequence[float] | None:
     return next((thing.item_size_m for thing in campaign.fixture.object if thing.name == wanted), None)

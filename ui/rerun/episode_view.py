@@ -17,6 +17,7 @@ from labctl.streams import units_of
 
 STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
 SENSOR = "sensor/"
+NO_HAND = ("q.", "dq.", "tau.", "tcp.", "device_s")  # columns of a state that are no hand's begin so
 STAGES = ("requested", "limited", "sent")
 
 
@@ -145,9 +146,13 @@ def joints_of(view: EpisodeView) -> tuple[str, ...]:
 
 
 def hand_of(view: EpisodeView) -> tuple[str, ...]:
-    """The axes of the robot's hand, as its recorded actions name them: "gripper", where nothing else was declared."""
-    action = view.streams.get(ACTION) or view.streams.get(STATE)
+    """The axes of the robot's hand, as its recorded actions name them, or, where those are not to be seen, its states:
+    "gripper", where nothing else was declared.
+    """
+    action, state = view.streams.get(ACTION), view.streams.get(STATE)
     names = [c.partition(".")[2] for c in action.columns if c.startswith("sent.")] if action else []
+    if action is None and state is not None:
+        names = [c for c in state.columns if not c.startswith(NO_HAND)]
     return tuple(name for name in names if name not in joints_of(view)) or ("gripper",)
 
 
@@ -159,5 +164,10 @@ def measured(view: EpisodeView, what: str) -> np.ndarray:
 
 
 def short_names(names: Sequence[str]) -> list[str]:
-    """Joint names as a legend has room for: fr3_joint1 -> joint1, shoulder_pan_joint -> shoulder_pan."""
-    return [name.split("_")[-1] if name.split("_")[-1][-1].isdigit() else name.removesuffix("_joint") for name in names]
+    """Joint names as a legend has room for: fr3_joint1 -> joint1, shoulder_pan_joint -> shoulder_pan; whole, where two
+    would be one.
+    """
+    found = [
+        name.split("_")[-1] if name.split("_")[-1][-1:].isdigit() else name.removesuffix("_joint") for name in names
+    ]
+    return found if len(set(found)) == len(found) else list(names)

@@ -60,6 +60,7 @@ class LiveView:
         self._logged: dict[str, str] = {}
         self._totes = cell.totes
         log_cell(self._to, cell.totes)
+        self._named: list[str] = []
         self._joints = self._load("" if cell.drives else cell.robot)
         self._to.log("world/items", rr.Boxes3D.from_fields(fill_mode=rr.components.FillMode.Solid), static=True)
         self._to.log("world/tcp", rr.Points3D.from_fields(colors=[(255, 110, 60)], radii=[0.009]), static=True)
@@ -72,10 +73,14 @@ class LiveView:
         description = description_of(robot, FINGERS)
         found = log_robot(self._to, description) if description and description.stem == f"arm_{robot}" else []
         turning = [joint for joint in found if joint.joint_type == "revolute"]
-        names = [joint.name.removesuffix("_joint").split("fr3_")[-1] for joint in turning] or list(STATES)
-        colours = list(JOINTS[: len(names)])
-        self._to.log("joints/q", rr.SeriesLines(names=names, colors=colours, widths=[1.5] * len(names)), static=True)
+        self._name([joint.name.removesuffix("_joint").split("fr3_")[-1] for joint in turning] or list(STATES))
         return found
+
+    def _name(self, names: list[str]) -> None:
+        """The legend of the arm's curves."""
+        self._named = names
+        colours = [JOINTS[i % len(JOINTS)] for i in range(len(names))]
+        self._to.log("joints/q", rr.SeriesLines(names=names, colors=colours, widths=[1.5] * len(names)), static=True)
 
     def draw(self, messages: Iterable[Message], now_ns: int) -> None:
         """Draw what has arrived. Anything that is not understood is left out."""
@@ -102,7 +107,12 @@ class LiveView:
         self._aim(seen)
         q = np.asarray(seen["q"], dtype=float)
         if body.get("axes"):
-            q = q[[told_in(unit) for _, unit in body["axes"][: len(q)]]]
+            told = [told_in(unit) for _, unit in body["axes"][: len(q)]]
+            own = [axis for axis, kept in zip(body["axes"], told, strict=False) if kept]
+            names = [name if unit == "rad" else f"{name}, {unit}" for name, unit in own]
+            if not self._joints and names != self._named:
+                self._name(names)
+            q = q[told]
         self._to.log("joints/q", rr.Scalars(q))
         hand = np.asarray(seen["gripper"], dtype=float)
         self._to.log("gripper", rr.Scalars(1000 * hand if self._opens else hand))

@@ -35,6 +35,7 @@ def choose(rows: Sequence[EpisodeEntry]) -> list[Choice]:
     that never went (duration_s None) are passed over. Of equals the earliest is taken.
 
     typical: nearest to the arm's median of items moved, then to its median duration. worst: fewest moved, then longest.
+    Where its tasks are not all counted in items, shares are compared: the score, or moved of staged.
     stop: the earliest that the robot's safety ended; without one, an interlock; without one, the operator.
     """
     went = [(row, took_s) for row in rows if (took_s := row.get("duration_s")) is not None]
@@ -47,21 +48,32 @@ def choose(rows: Sequence[EpisodeEntry]) -> list[Choice]:
 
 
 def _typical(arm: str, own: Sequence[Went]) -> Choice:
-    moved, took = median(_done(row) for row, _ in own), median(took_s for _, took_s in own)
-    one = min(own, key=lambda one: (abs(_done(one[0]) - moved), abs(one[1] - took)))
-    middle = f"the medians of its {len(own)} episodes are {moved:g} and {took:.1f} s"
-    return Choice(arm, "typical", one[0]["episode"], f"{_outcome_in_words(one)}; {middle}")
+    done = _done(own)
+    moved, took = median(done), median(took_s for _, took_s in own)
+    nearest = min(range(len(own)), key=lambda i: (abs(done[i] - moved), abs(own[i][1] - took)))
+    share, form = ("a share done of ", ".2f") if _mixed(own) else ("", "g")
+    middle = f"the medians of its {len(own)} episodes are {share}{moved:{form}} and {took:.1f} s"
+    return Choice(arm, "typical", own[nearest][0]["episode"], f"{_outcome_in_words(own[nearest])}; {middle}")
 
 
 def _worst(arm: str, own: Sequence[Went]) -> Choice:
-    one = min(own, key=lambda one: (_done(one[0]), -one[1]))
-    least = "of the lowest score" if "score" in one[0] else "of the fewest moved"
+    done = _done(own)
+    one = own[min(range(len(own)), key=lambda i: (done[i], -own[i][1]))]
+    least = "of the fewest moved" if "score" not in one[0] else "of the lowest score"
+    least = "of the smallest share done" if _mixed(own) else least
     return Choice(arm, "worst", one[0]["episode"], f"{_outcome_in_words(one)}; {least} the longest")
 
 
-def _done(row: EpisodeEntry) -> float:
-    """What it did: items moved, or the score of a task that is not counted in items."""
-    return row["score"] or 0.0 if "score" in row else row["moved"]
+def _mixed(own: Sequence[Went]) -> bool:
+    """Whether some of an arm's tasks are counted in items and others are not: numbers of the two are not compared."""
+    return len({"score" in row for row, _ in own}) > 1
+
+
+def _done(own: Sequence[Went]) -> list[float]:
+    """What each did: items moved, or the score of a task that is not counted in items; of both kinds the share."""
+    mixed = _mixed(own)
+    items = [row["moved"] / max(1, row["staged"] if mixed else 1) for row, _ in own]
+    return [row["score"] or 0.0 if "score" in row else moved for (row, _), moved in zip(own, items, strict=True)]
 
 
 def _stop(arm: str, own: Sequence[Went]) -> list[Choice]:

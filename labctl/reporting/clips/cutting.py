@@ -19,7 +19,7 @@ import numpy as np
 from labctl.analysis.report.lab_facts import Clip, EpisodeEntry
 from labctl.clock import SECOND
 from labctl.core.record import Episode, Record
-from labctl.core.recorded.projection import previous_index
+from labctl.core.recorded.projection import capture_ns, previous_index
 from labctl.core.trial import Phase
 from labctl.errors import StateError, Unreachable
 from labctl.reporting.clips.choice import ClipKind, choose
@@ -159,10 +159,10 @@ def planned(
 
 def _sources(campaign: Campaign, store: TraceStore, episode: Episode) -> Iterator[tuple[str, Source]]:
     """The episode's videos, each with its camera, in the cell's order; none from the first on that is out of reach."""
-    for camera in (camera.name for camera in campaign.cell.camera):
-        entry = episode.videos.get(camera)
+    for camera in campaign.cell.camera:
+        entry = episode.videos.get(camera.name)
         if entry and entry["frames"]:
-            spec = next(spec for spec in store.streams(episode.id) if spec.name == f"camera/{camera}")
+            spec = next(spec for spec in store.streams(episode.id) if spec.name == f"camera/{camera.name}")
             _, values = store.read(episode.id, spec.name)
             column = {name: values[:, i] for i, name in enumerate(spec.columns)}
             if len(values):
@@ -170,7 +170,7 @@ def _sources(campaign: Campaign, store: TraceStore, episode: Episode) -> Iterato
                     path = local_file(campaign.folder, entry)
                 except Unreachable:  # said on the page of episodes
                     return
-                yield camera, Source(path, column["pts_us"], column["host_ns"])
+                yield camera.name, Source(path, column["pts_us"], capture_ns(column["host_ns"], camera.latency_s))
 
 
 def best_part(kind: ClipKind, go_ns: int, end_ns: int, filmed: Iterable[tuple[str, Source]]) -> Part | None:

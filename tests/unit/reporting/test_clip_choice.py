@@ -7,6 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor, Future
 from pathlib import Path
 from statistics import median
+from types import SimpleNamespace
 from typing import Any
 
 import av
@@ -16,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.clock import SECOND
+from labctl.reporting.clips import cutting
 from labctl.reporting.clips.choice import choose
 from labctl.reporting.clips.cutting import LONGEST_S, RATE_HZ, Cutting, Planned, Source, best_part, cut, window
 from labctl.store.video import VideoWriter
@@ -70,6 +72,19 @@ def test_nothing_is_nearer_than_the_typical_nor_worse_than_the_worst(episodes: l
     assert abs(found["typical"]["moved"] - middle) == min(abs(r["moved"] - middle) for r in rows)
     fewest = min(r["moved"] for r in rows)
     assert found["worst"]["duration_s"] == max(r["duration_s"] for r in rows if r["moved"] == fewest)
+
+
+def test_items_of_one_task_and_the_scores_of_another_are_compared_by_their_shares():
+    """A drawer opened to 0.9 was the arm's worst beside 5 of 8 items, and the median of both was 3."""
+    rows = [{**row(f"e-items{moved}", moved, 60.0), "staged": 8} for moved in (5, 6, 7)]
+    rows += [{**row(f"e-drawer{i}", 0, 20.0), "score": score} for i, score in enumerate((0.9, 1.0, 1.0))]
+    said = {choice.kind: (choice.episode, choice.why) for choice in choose(rows)}
+    typical = "7 of 8 moved in 60.0 s; the medians of its 6 episodes are a share done of 0.89 and 40.0 s"
+    assert said["typical"] == ("e-items7", typical)
+    assert said["worst"] == ("e-items5", "5 of 8 moved in 60.0 s; of the smallest share done the longest")
+    alike = {choice.kind: choice.why for choice in choose(rows[3:])}
+    assert alike["typical"] == "score 1.00 in 20.0 s; the medians of its 3 episodes are 1 and 20.0 s"
+    assert alike["worst"] == "score 0.90 in 20.0 s; of the lowest score the longest"
 
 
 def test_no_episode_no_clip():
@@ -152,6 +167,24 @@ def test_the_same_video_gives_the_same_bytes(source: Source):
             memory.bytes(size)
         made.add(cut(source, 2 * SECOND, 8 * SECOND, 1))
     assert len(made) == 1
+
+
+def test_a_clip_is_cut_by_when_its_pictures_were_taken(tmp_path: Path):
+    """By when they were received: it showed the scene of a camera's latency before go."""
+    names = ("host_ns", "pts_us")
+    index = np.array([[10 * SECOND, 0], [11 * SECOND, 1_000_000]])
+    store: Any = SimpleNamespace(
+        streams=lambda _: [SimpleNamespace(name="camera/wrist", columns=names)],
+        read=lambda *_: (index[:, 0], index),
+    )
+    campaign: Any = SimpleNamespace(
+        folder=tmp_path, cell=SimpleNamespace(camera=[SimpleNamespace(name="wrist", latency_s=0.3)])
+    )
+    (tmp_path / "v.mp4").touch()
+    episode: Any = SimpleNamespace(id="e-1", videos={"wrist": {"frames": 2, "file": "v.mp4"}})
+    (camera, source), *others = cutting._sources(campaign, store, episode)
+    assert camera == "wrist" and not others
+    assert source.t_ns.tolist() == [9_700_000_000, 10_700_000_000] and source.pts_us.tolist() == [0, 1_000_000]
 
 
 class Beside(Executor):

@@ -12,7 +12,7 @@ from labctl.core.timeline import Mark
 from labctl.errors import MissingExtra, StorageError
 from labctl.store.video import VideoWriter
 from labctl.ui.rerun.episode import save_episode, save_side_by_side
-from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Second, Stream, Video
+from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Second, Stream, Video, hand_of, short_names
 
 pytest.importorskip("rerun")
 
@@ -238,3 +238,26 @@ def test_a_camera_that_says_where_it_stands_is_drawn_there(episode, tmp_path, fr
     assert all(word in said for word in ("Pinhole:image_from_camera", "Transform3D:translation", "AssetVideo:blob"))
     assert "\n/cameras/wrist " not in text
     assert times(tmp_path / "e.rrd")[entity] == [n * 100_000_000 + 333 for n in range(5)]
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_a_hand_that_is_no_gripper_is_drawn_masked_too(masked, tmp_path):
+    """Its columns are public, but its names were taken from the actions, which a masked view has not."""
+    t_ns = GO + np.arange(N) * 10_000_000
+    state = ("q.a", "q.b", "tcp.x", "device_s", "suction", "thumb")
+    sent = tuple(f"{stage}.{axis}" for stage in STAGES for axis in ("a", "b", "suction", "thumb"))
+    streams = {"arm/state": Stream(state, t_ns, np.full((N, 6), 0.25))}
+    if not masked:
+        streams["arm/action"] = Stream((*sent, "delay_s"), t_ns, np.zeros((N, 13)))
+    view = EpisodeView("e-1", GO, streams, masked=masked)
+    assert hand_of(view) == ("suction", "thumb")
+    save_episode(tmp_path / "e.rrd", view)
+    assert "suction" in contents(tmp_path / "e.rrd")
+
+
+def test_no_two_joints_have_one_name():
+    """The actions of two joints were drawn as one curve."""
+    assert short_names(["fr3_joint1", "fr3_joint2"]) == ["joint1", "joint2"]
+    assert short_names(["shoulder_pan_joint", "wrist_1_joint"]) == ["shoulder_pan", "wrist_1"]
+    for names in (["left_joint1", "right_joint1"], ["shoulder_1", "elbow_1", "wrist_1"]):
+        assert short_names(names) == names

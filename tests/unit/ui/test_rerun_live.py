@@ -140,3 +140,12 @@ def test_the_speeds_of_a_base_are_not_drawn_nor_where_its_robot_stands(drawn):
     told = repr(said["/joints/q"])
     assert "1.0" in told and "9.0" not in told and "8.0" not in told
     assert not [entity for entity in said if entity.startswith("/world/joints")]
+
+
+def test_a_robot_without_a_description_has_its_own_axes_in_the_legend_with_their_units(drawn):
+    """The metres of a rail were the curve "joint1", the first joint "joint2", and the last had no name."""
+    axes = [["rail", "m"], *[[f"joint{i}", "rad"] for i in range(1, 8)], ["suction", "1"]]
+    message = observation(SECOND, axes=axes)
+    message.arrays["q"] = np.append([0.39], message.arrays["q"])
+    told = repr(drawn(message, message, cell=replace(CELL, robot="rail"))["/joints/q"])
+    assert "['rail, m', 'joint1', 'joint2'" in told and "'joint7']" in told

@@ -4,12 +4,15 @@ arms apart while the campaign is blinded.
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from labctl.core import timeline
 from labctl.core.events import Kind
 from labctl.store.traces import TraceStore
+from labctl.testing.given import FIXTURE
 from labctl.viewing import episode as viewing
 from labctl.viewing.episode import look_at, robot_model
 
@@ -65,3 +68,17 @@ def test_a_gap_in_a_stream_that_tells_arms_apart_is_not_in_a_masked_view(
 )
 def test_the_model_is_found(driver, options, model):
     assert robot_model(driver, options) == model
+
+
+def test_a_condition_with_a_name_of_its_own_has_its_objects_size_and_its_layouts_target():
+    """Both were read out of the name, which is "object/layout" in the short form alone: no tote was the target, and
+    every item a cube of 3 cm.
+    """
+    short = look_at(OLD, EPISODE, masked=True)
+    entry = {"id": "fold a towel", "object": "towels", "layout": "layout-1"}
+    campaign: Any = SimpleNamespace(opened={"conditions": [entry]}, fixture=FIXTURE)
+    trial: Any = SimpleNamespace(condition="fold a towel")
+    thing, layout = viewing._staged(campaign, trial)
+    assert viewing._item_size(campaign, thing) == short.item_size_m is not None
+    assert viewing._totes(campaign, layout) == short.totes
+    assert [target for *_, target in short.totes.values()].count(True) == 1
