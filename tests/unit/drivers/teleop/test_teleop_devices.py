@@ -91,11 +91,15 @@ def test_a_keyboard_in_a_terminal_moves_while_keys_repeat_and_ends_with_the_term
     master, slave = pty.openpty()
     keyboard = Keyboard(Path(os.ttyname(slave)), CLOCK)
     keyboard.open()
+    assert not read_until(keyboard.poll, lambda r: True).engaged, "nobody has typed"
     os.write(master, b"w")
-    assert read_until(keyboard.poll, lambda r: r.axes[0] == 1.0).axes[1:].any() == np.False_
-    assert read_until(keyboard.poll, lambda r: not r.axes.any()).engaged, "the key no longer repeats"
-    os.write(master, b"g")
-    assert read_until(keyboard.poll, lambda r: r.grip == 0.0).grip == 0.0
+    found = read_until(keyboard.poll, lambda r: r.axes[0] == 1.0)
+    assert found.engaged and found.grip is None and not found.axes[1:].any()
+    assert not read_until(keyboard.poll, lambda r: not r.axes.any()).engaged, "the key no longer repeats"
+    for grip in (0.0, 1.0):
+        os.write(master, b"g")
+        assert read_until(keyboard.poll, lambda r, grip=grip: r.grip == grip).engaged
+        assert read_until(keyboard.poll, lambda r: r.grip is None) is not None
     os.write(master, b"\r")
     assert read_until(keyboard.poll, lambda r: r.done).done
     os.close(slave)
