@@ -201,6 +201,17 @@ def test_a_person_is_a_controller_whose_hand_becomes_speeds(hand):
     assert chunk.gripper == pytest.approx([0.04] * 5), "as it is: the hand's own says open, and always did"
 
 
+def test_a_word_that_the_task_is_done_is_heard_though_another_reading_came_before_the_next_question(hand):
+    person, _ = hand
+    person.infer(seen())
+    person._poller._see(Reading(CLOCK.now_ns(), axes=np.zeros(6), done=True))
+    until(lambda: not person._poller.newest().done)
+    assert [person.infer(seen()).done for _ in range(2)] == [True, False]
+    person._poller._see(Reading(CLOCK.now_ns(), axes=np.zeros(6), done=True))
+    person.reset(0)
+    assert not person.infer(seen()).done, "it was said of the episode before"
+
+
 def test_a_frozen_device_is_rest_and_an_unplugged_one_ends_the_episode(hand):
     person, device = hand
     device.axes, device.engaged = np.ones(6), True
