@@ -30,11 +30,9 @@ from labctl.messages.motion import (
 from labctl.messages.processes import Shutdown, Suspended
 from labctl.messages.recording import Close, Open
 from labctl.messages.typed import read
-from labctl.nodes.lead import Lead
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
-from labctl.nodes.robot_streams import LEASE_SPEC, action_spec
-from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
-from labctl.nodes.tracing import FROM_RECORDER, TraceSender
+from labctl.nodes.targets import Lead, Targets, integrated_joints, integrated_poses
+from labctl.nodes.tracing import FROM_RECORDER, LEASE_SPEC, TraceSender, action_spec
 from labctl.plain import Json, RobotAbout
 from labctl.realtime import VISIT_NS
 
