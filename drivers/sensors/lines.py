@@ -58,6 +58,7 @@ class LineSensor(SerialRows):
         self._period_ns = round(SECOND / options.rate_hz)
         self._silence_ns = round(options.silence_s * SECOND)
         self._last, self._left = "", b""
+        self._begun = False  # the line that was under way when it was opened is over
 
     def connect(self, now_ns: int) -> None:
         """Open the line and wait for the first that fits. Raises DeviceLost when none comes."""
@@ -73,7 +74,7 @@ class LineSensor(SerialRows):
             text = f"{port} cannot be opened ({error}); check the address, or the adapter and who may use it"
             raise DeviceLost(text) from error
         self._forget()
-        self._last, self._left = "", b""
+        self._last, self._left, self._begun = "", b"", self._question is not None
         self._begin(lambda: self._serve(line), "lines")
         while not self._rows and not self._lost:
             self._clock.sleep_until(self._clock.now_ns() + SECOND // 100)
@@ -87,10 +88,14 @@ class LineSensor(SerialRows):
         kept_ns = 0
         try:
             if self._question is not None:
+                line.reset_input_buffer()
                 line.write(self._question)
             while not self._end.is_set():
                 now = self._clock.now_ns()
-                for text in self._lines(line):
+                begun, texts = self._begun, self._lines(line)
+                if self._begun and not begun:
+                    fitted_ns = now
+                for text in texts:
                     row = self._read(text)
                     now, self._last = self._clock.now_ns(), text
                     if row is None:
@@ -109,10 +114,29 @@ class LineSensor(SerialRows):
             self._lost = f"the sensor on {self._options.port} is gone ({error})"
 
     def _lines(self, line: serial.Serial) -> list[str]:
-        """The lines that have come whole; waits READ_S at most, and for one byte only."""
-        self._left += line.read(line.in_waiting or 1)
-        *whole, self._left = re.split(rb"[\r\n]+", self._left[-LONGEST:])
+        """The lines that have come whole; waits READ_S at most, and for one byte only. Of one that speaks by itself
+        the first is none of them: it was under way when the line was opened, and its tail may look like a value.
+        """
+        came = self._came(line)
+        self._left = (self._left + came)[-LONGEST:]
+        if b"\r" not in came and b"\n" not in came:
+            return []
+        *whole, self._left = re.split(rb"[\r\n]+", self._left)
+        if not self._begun:
+            self._begun, whole = True, whole[1:]
         return [text for one in whole if (text := one.decode("utf-8", "replace").strip())]
+
+    def _came(self, line: serial.Serial) -> bytes:
+        if not self._options.port.startswith("socket://"):
+            return line.read(line.in_waiting or 1)
+        first = line.read(1)  # of a socket pyserial says that one byte waits, however many do
+        if not first:
+            return first
+        line.timeout = 0
+        try:
+            return first + line.read(LONGEST)
+        finally:
+            line.timeout = READ_S
 
     def _unfit(self) -> str:
         silence = f"for {self._options.silence_s:g} s"

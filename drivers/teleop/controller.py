@@ -56,7 +56,8 @@ class Teleop:
         self._device, self._what, self._caps, self._axes, self._opening_m = device, what, caps, axes, opening_m
         self._others = others
         self._rest = Rest(caps.deadband)
-        self._poller = Poller(device, what, self._clock, self._rest.see)
+        self._poller = Poller(device, what, self._clock, self._see)
+        self._done = False  # said since the last answer
         self._asked_ns = 0
         self._grip = self._new_grip()
         self._q: np.ndarray | None = None  # of a robot of more axes: where those that a leader does not lead stay
@@ -92,6 +93,7 @@ class Teleop:
 
     def reset(self, seed: int) -> None:
         """A new episode: the clutch takes hold anew, and of the gripper."""
+        self._done = False
         self._gate = Gate(self._caps, quiet=self._device.quiet)
         silent, self._grip, self._q = self._grip.silent, self._new_grip(), None
         if silent:  # a button that is pressed with the clutch, before go, counts
@@ -111,7 +113,7 @@ class Teleop:
         """What the hand asks for now. Raises DeviceLost."""
         reading, now_ns = self._newest(), self._clock.now_ns()
         hand = self._hand(reading, observation, now_ns)
-        done = bool(reading and reading.done)
+        done, self._done = self._done or bool(reading and reading.done), False
         if self._device.leader:
             dt_s = min(max((now_ns - self._asked_ns) / SECOND, LEADER_S[0]), LEADER_S[1])
             self._asked_ns = now_ns
@@ -142,6 +144,11 @@ class Teleop:
         if other := of_another_robot(reading, q):
             raise DeviceLost(f"{self._what}: {other}; correct [teleop.options]")
         return reading, q
+
+    def _see(self, reading: Reading) -> None:
+        """Every reading, also one between two questions: a key is pressed in one of them."""
+        self._rest.see(reading)
+        self._done = self._done or reading.done
 
     def _newest(self) -> Reading | None:
         reading = self._poller.newest()

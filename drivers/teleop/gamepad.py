@@ -86,8 +86,8 @@ class Gamepad:
             raise DeviceLost("it was unplugged")
         at = {name: max(pad.get_axis(number) / FULL, -1.0) for name, number in STICKS.items()}
         down = {name: bool(pad.get_button(number)) for name, number in BUTTONS.items()}
-        if down["rightshoulder"]:
-            self._grip = 1.0 if down["a"] else 0.0 if down["b"] else self._grip
+        pressed = 1.0 if down["a"] else 0.0 if down["b"] else self._grip
+        self._grip = pressed if down["rightshoulder"] else None  # a press of the next hold is a first one again
         lift = at["righttrigger"] - at["lefttrigger"]
         twist = np.array([-at["lefty"], -at["leftx"], lift, 0.0, at["righty"], -at["rightx"]])
         parts = {WORDS[name]: value for name, value in at.items()}

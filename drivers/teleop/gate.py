@@ -5,6 +5,7 @@ May not: read a device or a clock, or let anything through from a hand that has 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -18,6 +19,8 @@ from labctl.plain import Hand, count
 
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 LEAD_S = 0.5  # of a leader's cap: twice what the way from a target to the measured joints takes
+REST_S = 0.25  # of the robot's own speed: so far ahead of it a leader's target stays that is let go
+SPEED_NS = SECOND // 10  # the robot's speed is looked at over so long
 JUMP_RAD = 0.35  # a leader's joint that turns farther between two readings was knocked or misread
 
 
@@ -66,6 +69,7 @@ class Gate:
         self._last: np.ndarray | None = None
         self._asked: np.ndarray | None = None  # the last target, due at _asked_ns
         self._asked_ns = 0
+        self._way: deque[tuple[int, np.ndarray]] = deque()  # of the robot, lately
         self.why = "waiting for the clutch"
 
     def ready(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> bool:
@@ -150,7 +154,8 @@ class Gate:
 
     def joints(self, reading: Reading | None, q: np.ndarray, dt_s: float, now_ns: int) -> np.ndarray:
         """(dof,) rad: where to be dt_s from now: after the leader, from where the robot was when the clutch took hold;
-        for a hand that has let go, the last target. q: the joints as measured.
+        for a hand that has let go, the last target, no farther ahead than the robot goes in `REST_S`. q: the joints as
+        measured.
 
         The target goes on from the last one, not from the joints: those lag behind it by what the way to the robot
         takes, and a target tied to them is as slow as that. It leads them by no more than `LEAD_S` of the cap.
@@ -158,8 +163,11 @@ class Gate:
         lead, due_ns = self._caps.joint_rad_s * LEAD_S, now_ns + round(dt_s * SECOND)
         if self._asked is None or np.abs(self._asked - q).max() > lead:
             self._asked = np.array(q, dtype=float)
+        held, speed = self._since_ns is not None, self._speed(q, now_ns)
         held_s = self._engaged_s(reading, now_ns)
         if held_s is None or reading is None or reading.joints is None:
+            if held:  # a robot that was held back does not go on to where the leader was
+                self._asked = np.clip(self._asked, q - speed * REST_S, q + speed * REST_S)
             self._asked_ns = due_ns
             return self._asked
         if self._last is not None and np.abs(reading.joints - self._last).max() > JUMP_RAD:
@@ -174,6 +182,14 @@ class Gate:
         target = self._asked + np.clip(reading.joints + self._offset - self._asked, -most, most)
         self._asked, self._asked_ns = np.clip(target, q - lead, q + lead), due_ns
         return self._asked
+
+    def _speed(self, q: np.ndarray, now_ns: int) -> np.ndarray:
+        """How fast the robot's joints go, (dof,) rad/s."""
+        self._way.append((now_ns, np.array(q, dtype=float)))
+        while len(self._way) > 2 and now_ns - self._way[1][0] >= SPEED_NS:
+            self._way.popleft()
+        (from_ns, start), (_, here) = self._way[0], self._way[-1]
+        return np.abs(here - start) * SECOND / max(now_ns - from_ns, 1)
 
 
 def of_another_robot(reading: Reading | None, q: np.ndarray) -> str:

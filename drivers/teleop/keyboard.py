@@ -50,7 +50,8 @@ class Keyboard:
         self._file = -1
         self._before: Any = None
         self._held: dict[str, int] = {}
-        self._grip = 1.0
+        self._grip: float | None = None
+        self._open = 1.0  # where G left it; `_grip` is what this hold of the keys has asked for
 
     def open(self) -> None:
         if self._terminal is None:
@@ -61,7 +62,7 @@ class Keyboard:
             tty.setcbreak(self._file)
         except (OSError, termios.error) as error:
             raise DeviceLost(f"{self._terminal} is no terminal that can be read ({error})") from error
-        self._held, self._grip = {}, 1.0
+        self._held, self._open, self._grip = {}, 1.0, None
 
     def poll(self) -> Reading | None:
         try:
@@ -73,18 +74,20 @@ class Keyboard:
             raise DeviceLost("its terminal was closed")
         now_ns, done = self._clock.now_ns(), False
         for key in (typed or "").lower():
-            if key in MOVES:
+            if key in MOVES or key == GRIP:
                 self._held[key] = now_ns
-            elif key == GRIP:
-                self._grip = 1.0 - self._grip
+            if key == GRIP:
+                self._open = self._grip = 1.0 - self._open
             done = done or key in DONE
         axes = np.zeros(6)
-        for key, at_ns in self._held.items():
-            if now_ns - at_ns < HELD_NS:
+        held = [key for key, at_ns in self._held.items() if now_ns - at_ns < HELD_NS]
+        for key in held:
+            if key in MOVES:
                 axis, way = MOVES[key]
                 axes[axis] += way
-        # The terminal being read is the dead-man: without a key the axes are zero.
-        return Reading(now_ns, axes=axes, engaged=True, grip=self._grip, done=done)
+        if not held:
+            self._grip = None
+        return Reading(now_ns, axes=axes, engaged=bool(held), grip=self._grip, done=done)
 
     def close(self) -> None:
         if self._file >= 0:

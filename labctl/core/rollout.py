@@ -190,7 +190,7 @@ class Rollout:
         found = [hold.text for hold in holds]
         if not self.opened:
             found.append("the recorder has not opened this episode yet")
-        if self.hand is not None and self.hand["waits"] and not self.ready:
+        if self.hand is not None and self.hand["waits"]:  # also of one that had hold once and let go
             found.append(f"by hand ({self.hand['device']}): {self.hand['waits']}")
         return found
 

@@ -31,31 +31,16 @@ from labctl.messages.processes import Shutdown, Suspended
 from labctl.messages.recording import Close, Open
 from labctl.messages.typed import read
 from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
-from labctl.nodes.targets import Targets, integrated_joints, integrated_poses
-from labctl.nodes.tracing import FROM_RECORDER, TraceSender
+from labctl.nodes.targets import Lead, Targets, integrated_joints, integrated_poses
+from labctl.nodes.tracing import FROM_RECORDER, LEASE_SPEC, TraceSender, action_spec
 from labctl.plain import Json, RobotAbout
 from labctl.realtime import VISIT_NS
-from labctl.streams import StreamSpec
 
-# Each renewal: how long after the one before, and what was left of the lease. A policy that loads the machine shows.
-LEASE_SPEC = StreamSpec(LEASES, ("since_last_s", "left_s"), "s", 10.0, arm_dependent=True)
 LEAVE_NS = SECOND
 REST_RAD_S = 0.01
 RECOVER_NS = 30 * SECOND  # powering a robot on and releasing its brakes takes so long
 STALL_TICKS = 10  # after a longer pause of this process the time that passed is not caught up
 BAD_MODES = ("safety_stop", "fault", "lost")
-
-
-def action_spec(robot: Robot) -> StreamSpec:
-    """The stream of setpoints: each joint and the gripper as requested, limited and sent, and how late it was sent."""
-    axes = axes_of(robot)
-    parts = [axis.name for axis in axes]
-    columns = tuple(f"{stage}.{part}" for stage in ("requested", "limited", "sent") for part in parts)
-    columns = (*columns, "delay_s")
-    # Not measured at the robot but asked of it: all of its shape is the policy's.
-    plain = getattr(robot, "axes", None) is None
-    unit = "rad, m, s" if plain else " ".join([*3 * [axis.unit for axis in axes], "s"])
-    return StreamSpec(ACTION, columns, unit, robot.control_hz, private_columns=columns)
 
 
 class RobotNode:
@@ -79,6 +64,7 @@ class RobotNode:
         self._axes = None if declared is None else [[axis.name, axis.unit] for axis in declared]
         self._twist = list(twist_of(axes_of(robot)))
         self._targets = Targets(robot.dof, self._hand, self._twist)
+        self._lead = Lead(robot.dof, self._twist)
         # a sample waits at most for its collection and its chunk: together one chunk's length
         self._collect_ns = chunk_ns // 4
         self.sender = TraceSender(
@@ -223,8 +209,9 @@ class RobotNode:
         self._targets.drive(t_ns, joined, target.dt_ns)
 
     def _joints(self, target: Target, t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads. Actions
-        of the tool ask no speed of a base, nor do steps: added to a measured speed they would hold it on.
+        """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads, as
+        far as the robot keeps up (`Lead`). Actions of the tool ask no speed of a base, nor do steps: added to a
+        measured speed they would hold it on.
         """
         space = target.space
         if space == "joint_position":
@@ -232,8 +219,12 @@ class RobotNode:
         if space == "tcp_pose":
             return self._led(values, self._held[: self._robot.dof])
         begin_ns = int(t_ns[0]) - target.dt_ns
-        path = self._targets
-        start = (path.sample(np.array([begin_ns]))[0] if len(path.t_ns) else self._held)[: self._robot.dof]
+        if len(self._targets.t_ns):
+            leads = self._targets.sample(np.array([begin_ns]))[0, : self._robot.dof]
+            start = self._lead.bounded(leads, begin_ns, int(t_ns[0]))
+        else:
+            self._lead.clear(self._grid_ns)
+            start = self._held[: self._robot.dof]
         if space == "joint_velocity":
             return integrated_joints(t_ns, values, target.dt_ns, start, self._twist)
         poses = integrated_poses(t_ns, values, target.dt_ns, self._robot.to_pose(start))
@@ -343,6 +334,7 @@ class RobotNode:
         if not len(actions.t_ns):
             return
         self._held = actions.sent[-1]
+        self._lead.see(actions)
         if self.sender.episode is not None:
             row = np.column_stack([actions.requested, actions.limited, actions.sent, actions.delay_s])
             self.sender.add(Batch(ACTION, actions.t_ns, row))

@@ -11,9 +11,11 @@ from typing import Protocol
 
 import numpy as np
 
+from labctl.axes import axes_of
 from labctl.bus import Message, Step
 from labctl.clock import SECOND
-from labctl.devices import Batch
+from labctl.core.rollout import ACTION, LEASES
+from labctl.devices import Batch, Robot
 from labctl.messages.body_parts import ChunkGap, SentEntry
 from labctl.messages.recording import Ack, Chunk, Declare, End, Resend
 from labctl.nodes.phase_table import on
@@ -185,3 +187,21 @@ def resend(node: Producer, sent: Resend, now_ns: int, step: Step) -> None:
 
 # What the recorder sends to a producer without phases.
 FROM_RECORDER = (on(Ack, acknowledged), on(Resend, resend))
+
+
+# -- what the robot's node records beside what the robot measures: its leases, and its setpoints
+
+# Each renewal: how long after the one before, and what was left of the lease. A policy that loads the machine shows.
+LEASE_SPEC = StreamSpec(LEASES, ("since_last_s", "left_s"), "s", 10.0, arm_dependent=True)
+
+
+def action_spec(robot: Robot) -> StreamSpec:
+    """The stream of setpoints: each joint and the gripper as requested, limited and sent, and how late it was sent."""
+    axes = axes_of(robot)
+    parts = [axis.name for axis in axes]
+    columns = tuple(f"{stage}.{part}" for stage in ("requested", "limited", "sent") for part in parts)
+    columns = (*columns, "delay_s")
+    # Not measured at the robot but asked of it: all of its shape is the policy's.
+    plain = getattr(robot, "axes", None) is None
+    unit = "rad, m, s" if plain else " ".join([*3 * [axis.unit for axis in axes], "s"])
+    return StreamSpec(ACTION, columns, unit, robot.control_hz, private_columns=columns)

@@ -11,7 +11,7 @@ import pytest
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.states import state_specs
 from labctl.nodes.policy_stream import POLICY
-from labctl.nodes.robot import LEASE_SPEC
+from labctl.nodes.tracing import LEASE_SPEC
 from labctl.nodes.video_recorder import index_spec
 from labctl.streams import StreamSpec, spec_of
 

@@ -9,7 +9,7 @@ from support.robots.emulators import leave_out_without_client
 from labctl.devices import StreamSpec, load
 from labctl.exports.units import column_units
 from labctl.nodes.policy_stream import POLICY
-from labctl.nodes.robot import action_spec
+from labctl.nodes.tracing import action_spec
 from labctl.nodes.video_recorder import index_spec
 from labctl.testing.given import FIXTURE
 

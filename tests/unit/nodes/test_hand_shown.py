@@ -27,6 +27,8 @@ def test_a_hand_is_shown_from_commit_to_the_end_and_is_not_journalled(tmp_path: 
         bench.wait(SECOND)
         assert bench.shown()["hand"] == HAND, "before the start"
         assert len(bench.events()) == before
+        ready = {"episode": episode, "hand": {**HAND, "waits": ""}}
+        bench.hear(Message("run", "hand", ready, sender="controller"))
         bench.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
         assert bench.command("start")["ok"]
         bench.wait(4 * SECOND)

@@ -134,6 +134,21 @@ def test_a_persons_device_that_is_not_ready_is_said_and_waited_for(bench):
     assert bench.command("start")["ok"] and bench.state() == State.RUNNING
 
 
+def test_a_person_who_lets_go_before_the_start_is_asked_again(bench):
+    bench.begin()
+    episode = bench.commit()
+    bench.hear(Message("run", "hello", sender="controller"), opened(bench))
+    bench.hear(Message("run", "ready", {"episode": episode}, sender="controller"))
+    fine = {"device": "gamepad", "engaged": False, "fresh": True, "ramp": 0.0, "gap_rad": None, "limit_rad": 0.6}
+    for waits in ("hold the clutch", ""):
+        told = {"episode": episode, "hand": {**fine, "waits": waits}}
+        bench.hear(Message("run", "hand", told, sender="controller"))
+        assert bench.command("start")["ok"]
+        bench.wait(4 * SECOND)
+        assert bool(bench.events(Kind.EPISODE_STARTED)) == (not waits)
+        assert (bench.shown().get("withheld") or "") == (f"by hand (gamepad): {waits}" if waits else "")
+
+
 def test_an_end_takes_the_lease_back_and_stops_the_arm(bench):
     bench.running()
     bench.sent.clear()

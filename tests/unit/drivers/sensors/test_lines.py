@@ -147,3 +147,43 @@ def test_a_sensor_of_which_no_line_fits_is_lost_however_much_it_says() -> None:
     sensor._clock = line.clock  # pyright: ignore[reportAttributeAccessIssue]
     sensor._serve(line)  # pyright: ignore[reportArgumentType]
     assert "no line of /dev/null fits for 2 s" in sensor._lost
+
+
+class Says:
+    """A line, or a socket as pyserial opens one, that has said so much by now."""
+
+    in_waiting = 1
+    timeout: float | None = 0.1
+
+    def __init__(self, *parts: bytes) -> None:
+        self.parts, self.reads = list(parts), 0
+
+    def read(self, count: int) -> bytes:
+        self.reads += 1
+        if not self.parts:
+            return b""
+        part, rest = self.parts[0][:count], self.parts[0][count:]
+        self.parts[:1] = [rest] if rest else []
+        return part
+
+
+def said(line: Says, sensor: LineSensor) -> list[str]:
+    found: list[str] = []
+    while line.parts:
+        found += sensor._lines(line)  # pyright: ignore[reportArgumentType]
+    return found
+
+
+def test_the_tail_of_a_line_that_was_under_way_when_it_was_opened_is_no_value() -> None:
+    sensor = LineSensor(options(columns=["mass"], units=["kg"]))
+    assert said(Says(b"5.20 kg\r\n125.20 kg\r\n125.2"), sensor) == ["125.20 kg"]
+    asked = LineSensor(options(columns=["mass"], units=["kg"], ask="S"))
+    asked._begun = True
+    assert said(Says(b"125.20 kg\r\n"), asked) == ["125.20 kg"], "what was asked is answered whole"
+
+
+def test_what_waits_at_a_socket_is_read_at_once() -> None:
+    sensor = LineSensor(options(port="socket://127.0.0.1:9", columns=["x*512"], units=["1"]))
+    line = Says(b"\n" + b" ".join([b"123.4"] * 512) + b"\r\n")
+    assert len(said(line, sensor)) == 1
+    assert line.reads == 2 and line.timeout == 0.1

@@ -105,6 +105,8 @@ def test_a_and_b_open_and_close_while_the_clutch_is_held(pad: VirtualPad, device
         assert read(device).grip == grip
         pad.press(button, False)
         assert read(device).grip == grip
+    pad.press("rightshoulder", False)
+    assert read(device).grip is None, "the next press is a first one again, and counts at once"
 
 
 def test_a_trigger_that_has_sent_nothing_is_no_wish_until_it_was_pressed_and_let_go(

@@ -6,11 +6,12 @@ On an emulator, through the vendor's client: thorough. All of them, and figures:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
-from support.robots.cells import cell_named
+from support.robots.cells import cell_named, changed
 from support.robots.emulators import Emulators
 from support.robots.hand_to_robot import Drive, followed, push, sweep
 
@@ -60,6 +61,37 @@ def test_a_leader_that_is_let_go_in_motion_brings_the_arm_to_rest_and_not_back(r
     assert at[way.t_s <= 0.6][-1] > 0.3
     rested = at[way.t_s >= 0.6 + 0.25]
     assert np.ptp(rested) < 1e-3, "and stands a quarter of a second later"
+
+
+HELD_BACK = {
+    "the tool": ({"tool_speed_m_s": 0.1}, Caps(linear_m_s=0.2), 1),
+    "the joints": ({"velocity_rad_s": [0.2] * 7}, Caps(), 1),
+    "a turn": ({"velocity_rad_s": [0.4] * 7}, Caps(), 5),
+}
+
+
+def rest_after(limits: dict[str, Any], caps: Caps, wish: Callable[[float], dict[str, Any]], *, leader: bool) -> float:
+    """How long after its clutch was let go, 2 s on, an arm stands that its limits hold back, s."""
+    rig = RobotRig("sim_fr3", {}, changed(cell_named("sim_fr3"), {"robot": {"limits": limits}}), live=False)
+    rig.connect()
+    drive = Drive(rig, caps, lambda t_s: {**wish(t_s), "engaged": t_s < 2.0}, leader=leader)
+    way = drive.go(4.0)
+    drive.end()
+    rig.robot.close()
+    to = way.q[-1] - way.q[way.t_s < 2.0][-1]
+    ahead = (way.q[way.t_s > 2.0] - way.q[-1]) * np.sign(to)
+    assert ahead.max() < 2e-3, "it goes on to where it rests, and not back"
+    return float(way.t_s[np.flatnonzero(np.abs(way.q - way.q[-1]).max(axis=1) > 1e-3)[-1]] - 2.0)
+
+
+@pytest.mark.parametrize("what", HELD_BACK)
+def test_a_stick_that_is_let_go_brings_an_arm_to_rest_that_its_limits_hold_back(what: str) -> None:
+    limits, caps, axis = HELD_BACK[what]
+    assert rest_after(limits, caps, lambda t_s: {"axes": np.eye(6)[axis] * (t_s > 0)}, leader=False) < 0.4
+
+
+def test_a_leader_that_is_let_go_brings_an_arm_to_rest_that_its_limits_hold_back(rig: RobotRig) -> None:
+    assert rest_after({"velocity_rad_s": [0.2] * 7}, CAPS, sweep(rig, 0.8, 3.0), leader=True) < 0.5
 
 
 @pytest.mark.thorough

@@ -91,11 +91,15 @@ def test_a_keyboard_in_a_terminal_moves_while_keys_repeat_and_ends_with_the_term
     master, slave = pty.openpty()
     keyboard = Keyboard(Path(os.ttyname(slave)), CLOCK)
     keyboard.open()
+    assert not read_until(keyboard.poll, lambda r: True).engaged, "nobody has typed"
     os.write(master, b"w")
-    assert read_until(keyboard.poll, lambda r: r.axes[0] == 1.0).axes[1:].any() == np.False_
-    assert read_until(keyboard.poll, lambda r: not r.axes.any()).engaged, "the key no longer repeats"
-    os.write(master, b"g")
-    assert read_until(keyboard.poll, lambda r: r.grip == 0.0).grip == 0.0
+    found = read_until(keyboard.poll, lambda r: r.axes[0] == 1.0)
+    assert found.engaged and found.grip is None and not found.axes[1:].any()
+    assert not read_until(keyboard.poll, lambda r: not r.axes.any()).engaged, "the key no longer repeats"
+    for grip in (0.0, 1.0):
+        os.write(master, b"g")
+        assert read_until(keyboard.poll, lambda r, grip=grip: r.grip == grip).engaged
+        assert read_until(keyboard.poll, lambda r: r.grip is None) is not None
     os.write(master, b"\r")
     assert read_until(keyboard.poll, lambda r: r.done).done
     os.close(slave)
@@ -195,6 +199,17 @@ def test_a_person_is_a_controller_whose_hand_becomes_speeds(hand):
         pass
     assert chunk.space == "tcp_velocity" and chunk.values[0, 0] == pytest.approx(0.15)
     assert chunk.gripper == pytest.approx([0.04] * 5), "as it is: the hand's own says open, and always did"
+
+
+def test_a_word_that_the_task_is_done_is_heard_though_another_reading_came_before_the_next_question(hand):
+    person, _ = hand
+    person.infer(seen())
+    person._poller._see(Reading(CLOCK.now_ns(), axes=np.zeros(6), done=True))
+    until(lambda: not person._poller.newest().done)
+    assert [person.infer(seen()).done for _ in range(2)] == [True, False]
+    person._poller._see(Reading(CLOCK.now_ns(), axes=np.zeros(6), done=True))
+    person.reset(0)
+    assert not person.infer(seen()).done, "it was said of the episode before"
 
 
 def test_a_frozen_device_is_rest_and_an_unplugged_one_ends_the_episode(hand):
