@@ -40,6 +40,7 @@ def _prefix(code: str, where: str) -> str:
 
 
 COUNTS = ("successes", "trials")
+GIVEN = ("rate", "ci_wilson", "ci_exact")  # what `rates` says of a group; no column to group by is called so
 AXIS, CATEGORY = "axis", "category"
 Group = tuple[str, ...]
 
@@ -51,7 +52,12 @@ def rates(path: str | Path, by: Sequence[str]) -> list[dict[str, Any]]:
     (Clopper–Pearson), as fractions; null where a group has no trials. Where the table has a column `axis` and none
     called `category`, `category` is derived from the axis codes. Raises `TableError` with `file:line`.
     """
-    return [{**dict(zip(by, key, strict=True)), **rate(*counts)} for key, counts in pool(path, by).items()]
+    pooled = pool(path, by)
+    for name in by:
+        if name in GIVEN:
+            said = f"grouping by {name!r} would hide each group behind its result of that name; rename the column"
+            raise TableError(f"{path}:1", said)
+    return [{**dict(zip(by, key, strict=True)), **rate(*counts)} for key, counts in pooled.items()]
 
 
 def pool(path: str | Path, by: Sequence[str]) -> dict[Group, tuple[int, int]]:

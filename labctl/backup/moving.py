@@ -26,7 +26,7 @@ from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_f
 from labctl.store.chain_heads import head_text
 from labctl.store.footage import file_digest
 from labctl.store.journal import events_of
-from labctl.store.lab_folder import JOURNAL, MARK, MOVED, campaigns
+from labctl.store.lab_folder import JOURNAL, MARK, MOVED, campaigns, refuse_moved
 from labctl.store.locks import LOCKS, Lock, campaign_lock
 from labctl.store.verifying.verify import Verification
 
@@ -91,8 +91,9 @@ def move(lab: Path, to: Path, anchor: Anchor, say: Say = lambda line: None) -> M
 
 def move_by_snapshot(lab: Path, backups: Path, anchor: Anchor, say: Say = lambda line: None) -> tuple[Taken, Moved]:
     """Keep a last snapshot in a folder of backups, read every kept file of it again, and mark the lab as moved: it is
-    restored on another computer. Raises as `move`.
+    restored on another computer. Raises as `move`, and StateError for one that was moved already: its mark says where.
     """
+    refuse_moved(lab)
     with still(lab, "lab move"):
         repository = Repository.made(backups, of=lab)
         heads = _heads(lab)

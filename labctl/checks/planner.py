@@ -16,6 +16,7 @@ import urllib.request
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from urllib.parse import urlsplit
 
 import numpy as np
 
@@ -85,9 +86,16 @@ class Planner:
 def planner_of(text: str) -> Planner:
     """MODEL=URL as typed. Raises InputError."""
     model, _, url = text.partition("=")
-    if not model.strip() or not re.match(r"^https?://[^\s/]+", url):
+    if not model.strip() or not re.match(r"^https?://[^\s/]+", url) or not _splits(url):
         raise InputError(f"--planner {text!r} must be MODEL=URL, such as qwen2.5-vl=http://127.0.0.1:8000/v1")
     return Planner(model.strip(), url.strip())
+
+
+def _splits(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:  # a [ without its ]
+        return False
 
 
 def _picture(image: np.ndarray) -> str:

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from labctl.checks.computer import Check
 from labctl.clock import MILLISECOND, MonotonicClock
-from labctl.errors import InputError, LabctlError, MissingExtra, StateError, how_to_install
-from labctl.store.lab_folder import find_lab, settings_of
+from labctl.errors import LabctlError, MissingExtra, how_to_install
+from labctl.store.lab_folder import lab_if_any, settings_of
 from labctl.store.server.connecting import FORM, Server, place
 
 NAME = "store server"
@@ -19,13 +19,8 @@ NAME = "store server"
 
 def check_store(lab: Path | None) -> list[Check]:
     """One line for [store] url, none without it or without a lab. Raises InputError for a lab.toml that is wrong."""
-    try:
-        folder = find_lab(lab)
-    except (InputError, StateError):
-        if lab is not None:
-            raise
-        return []
-    table = settings_of(folder).store
+    folder = lab_if_any(lab)
+    table = settings_of(folder).store if folder is not None else None
     if table is None:
         return []
     where, clock = place(table.url), MonotonicClock()

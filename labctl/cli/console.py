@@ -23,7 +23,7 @@ import click
 
 from labctl.cli.options import LABCTL, campaign_argument, example, has_terminal, lab_option, need_terminal, who_option
 from labctl.clock import SECOND, MonotonicClock
-from labctl.errors import InputError, MissingExtra, StateError
+from labctl.errors import InputError, LabctlError, MissingExtra, StateError
 from labctl.loopback import LOOPBACK
 from labctl.people.acting import acting
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, lab_settings
@@ -71,8 +71,17 @@ def console(
     open_console(folder, acting(who, folder), read_only=read_only)
 
 
-def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> bool:
-    """Let a person choose among the campaigns of a lab; False when there is only one, or none."""
+def choose(
+    lab: Path | None,
+    who: str | None,
+    *,
+    read_only: bool = False,
+    unready: bool = False,
+    hand_terminal: str | None = None,
+) -> bool:
+    """Let a person choose among the campaigns of a lab; False when there is only one, or none. One that cannot be
+    opened is said, and is not among them. unready, hand_terminal: of a run that is begun, as `run_with_console` has it.
+    """
     from labctl.reporting.campaign_report import report_campaign
     from labctl.runtime.attach import is_running
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
@@ -84,8 +93,12 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
         return False
     entries = []
     for folder in folders:
-        with verified(folder, JOURNAL_ALONE, unverified=True) as shown:
-            found, last = standing(shown.campaign.state), shown.campaign.events()[-1]
+        try:
+            with verified(folder, JOURNAL_ALONE, unverified=True) as shown:
+                found, last = standing(shown.campaign.state), shown.campaign.events()[-1]
+        except LabctlError as error:
+            click.echo(f"{folder.name}: {error}", err=True)
+            continue
         if shown.broken:
             found["phase"] += ", does not hold"
         happened = f"{last.kind} {local(last.wall)}"
@@ -104,7 +117,7 @@ def choose(lab: Path | None, who: str | None, *, read_only: bool = False) -> boo
     if chosen[1] == "attach" or read_only:
         open_console(folder, acting(who, folder), read_only=read_only)
     else:
-        run_with_console(folder, acting(who, folder))
+        run_with_console(folder, acting(who, folder), unready=unready, hand_terminal=hand_terminal)
     return True
 
 

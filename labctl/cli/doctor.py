@@ -15,7 +15,7 @@ import click
 from labctl.cli.options import PATH, example, file_argument, json_option, lab_option, print_json
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
-from labctl.store.lab_folder import MARK, find_lab, read_cell, settings_of
+from labctl.store.lab_folder import MARK, find_lab, lab_if_any, read_cell, settings_of
 
 if TYPE_CHECKING:
     from labctl.checks.computer import Check
@@ -61,7 +61,7 @@ def doctor(
 ) -> int:
     """Look at this machine: packages, disk, clock, realtime limits; with a cell file, also the drivers it names,
     whether its teleoperation device can be read and what its cameras' encoding costs; with a protocol, also whether its
-    policies answer, and how fast.
+    policies answer, and how fast. The disk is the lab's; the current folder's where there is no lab.
 
     Exit code 1 if the cell could not run. Nothing moves.
     """
@@ -81,7 +81,8 @@ def doctor(
     from labctl.checks.doctor import check_cell
     from labctl.checks.store_server import check_store
 
-    checks = [*software(Path.cwd()), *check_store(lab), *(check_cell(cell, Path.cwd()) if cell else ())]
+    folder = lab_if_any(lab) or Path.cwd()  # whose disk it is that a campaign would be recorded on
+    checks = [*software(folder), *check_store(lab), *(check_cell(cell, folder) if cell else ())]
     if cell is not None and protocol is not None:
         from labctl.checks.policy_check import check_protocol
 

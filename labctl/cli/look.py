@@ -25,7 +25,7 @@ from labctl.cli.options import (
     progress,
     unverified_option,
 )
-from labctl.errors import InputError
+from labctl.errors import InputError, LabctlError
 from labctl.store.atomic_files import file_errors, replace_file
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ def status(
     unverified: bool,
     lab: Path | None,
     as_json: bool,
-) -> None:
+) -> int:
     """Where a campaign stands: phase, progress, the trial whose turn it is, holds. Without CAMPAIGN, all of the lab's.
 
     --hours: reset, staging, arming, running, scoring and holds by reason, per block and operator, and per trial. Arms
     and outcomes are not shown: whoever reads this may still have to be blind. The journal is verified first, the
-    recordings are not.
+    recordings are not. One of the lab's that cannot be opened is said, and the exit code is that of it alone.
     """
     from labctl.reporting.judgements import second_assessor
     from labctl.reporting.times.hours import hours
@@ -85,23 +85,31 @@ def status(
     if spans is not None and "://" not in spans and Path(spans).suffix.lower() != ".json":
         raise InputError(f"--spans {spans}: a file of spans ends in .json")
     found: list[dict[str, Any]] = []
+    left = 0
     for folder in folders:
-        with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
-            entry = {**standing(shown.campaign.state), **({"unverified": shown.broken} if shown.broken else {})}
-            if as_json and (second := second_assessor(shown.campaign.record())):
-                entry["second_assessor"] = second
-            if with_hours or page is not None:
-                entry["hours"] = hours(shown.campaign.record())
-            if page is not None:
-                lines = timeline(shown.campaign.record())
-                write_page(entry["hours"], page, broken=entry.get("unverified", ""), lines=lines)
-            if spans is not None:
-                _give_spans(shown.campaign.record(), spans)
-            found.append(entry)
+        try:
+            with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
+                entry = {**standing(shown.campaign.state), **({"unverified": shown.broken} if shown.broken else {})}
+                if as_json and (second := second_assessor(shown.campaign.record())):
+                    entry["second_assessor"] = second
+                if with_hours or page is not None:
+                    entry["hours"] = hours(shown.campaign.record())
+                if page is not None:
+                    lines = timeline(shown.campaign.record())
+                    write_page(entry["hours"], page, broken=entry.get("unverified", ""), lines=lines)
+                if spans is not None:
+                    _give_spans(shown.campaign.record(), spans)
+                found.append(entry)
+        except LabctlError as error:
+            if campaign:
+                raise
+            said = _as_named(folder) or error
+            left = max(left, int(said.exit_code))
+            click.echo(f"{folder.name}: {said}", err=True)
     if as_json:
         print_json({"schema": "labctl.status/2", "campaigns": found, **({"page": str(page)} if page else {})})
-        return
-    if not found:
+        return left
+    if not found and not left:
         click.echo("no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
     for number, entry in enumerate(found):
         if number:
@@ -113,6 +121,18 @@ def status(
         click.echo(f"wrote {page}")
     if spans is not None:
         click.echo(f"{'sent to' if '://' in spans else 'wrote'} {spans}")
+    return left
+
+
+def _as_named(folder: Path) -> LabctlError | None:
+    """Why a campaign cannot be shown, as the verb says it of that campaign alone."""
+    from labctl.store.verifying.verified import JOURNAL_ALONE, verified
+
+    try:
+        with verified(folder, JOURNAL_ALONE):
+            return None
+    except LabctlError as error:
+        return error
 
 
 def _refuse_other_page(page: Path) -> None:

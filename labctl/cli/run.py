@@ -79,7 +79,7 @@ def run(
     if campaign is None and not headless:
         from labctl.cli.console import choose
 
-        if choose(lab, who):
+        if choose(lab, who, unready=unready, hand_terminal=hand_terminal):
             return
     folder = campaign_folder(campaign, lab)
     if not headless:

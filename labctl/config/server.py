@@ -16,6 +16,7 @@ SCHEME = "postgresql+psycopg://"
 _USER = re.compile(r"(.*)@")  # what stands before the host, in the part after the scheme and before "?"
 _PLAIN = re.compile(r"[A-Za-z0-9._-]*")  # a name of a login; a colon, plain or encoded, begins a password
 _PARAMETER = re.compile(r"[a-z_]+=[^&]*")
+_UNREADABLE = re.compile(r"%(?![0-9A-Fa-f]{2})|%00|\[[^]]*$")  # libpq has more to refuse: `Server` says that
 _SECRETS = ("password", "sslpassword")
 
 
@@ -26,6 +27,8 @@ def check_url(url: str) -> str:
     rest = url.removeprefix(SCHEME)
     if not rest or re.search(r"\s", rest):
         raise ValueError(f"the address names no server: {SCHEME}USER@HOST:PORT/DATABASE, or {SCHEME}?service=NAME")
+    if _UNREADABLE.search(rest):
+        raise ValueError("the address has a % that begins no code (%2F), or a [ without its ]; libpq cannot read it")
     place, _, after = rest.partition("?")
     user, parameters = _USER.match(place), [one for one in after.split("&") if one]
     plain = all(_PARAMETER.fullmatch(one) and one.partition("=")[0] not in _SECRETS for one in parameters)

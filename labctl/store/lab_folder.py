@@ -70,6 +70,18 @@ def find_lab(given: Path | None = None, *, start: Path | None = None) -> Path:
     return folder
 
 
+def lab_if_any(given: Path | None) -> Path | None:
+    """The lab folder as `find_lab` has it; None where none is named and none is here or above. Raises as it does for
+    one that is named, by --lab or by $LABCTL_LAB: a slip is not passed over.
+    """
+    try:
+        return find_lab(given)
+    except InputError:
+        if given is not None or os.environ.get("LABCTL_LAB"):
+            raise
+        return None
+
+
 def refuse_moved(folder: Path) -> None:
     """Raises StateError where a lab was that has been moved: what lies there still must not go on."""
     for place in (folder, *folder.parents):

@@ -87,15 +87,16 @@ def site(
     read, digest = _kit(kit)
     folder = find_lab(lab)
     person = acting(who, folder)
-    checks = [*check_objects(read, objects), *check_cell(cell, Path.cwd()), check_reference(read, first, own)]
+    checks = [*check_objects(read, objects), *check_cell(cell, folder), check_reference(read, first, own)]
     passed = runnable(checks)
+    files = {"cell": cell, "objects": objects, "first": first, "own": own}
     body = {
         "kit": read.kit.name,
         "kit_sha256": digest,
         "cell": cell.name,
         "passed": passed,
         "failed": [check.name for check in checks if check.level == "fail"],
-        "files": {path.name: _digest(path) for path in (cell, objects, first, own)},
+        "files": {f"{role}: {path.name}": _digest(path) for role, path in files.items()},  # tables are named alike
     }
     write_down(folder, Kind.SITE, body, who=person)
     if as_json:

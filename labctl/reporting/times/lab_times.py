@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from labctl.errors import InputError, LabctlError, StateError
+from labctl.errors import LabctlError, StateError
 from labctl.plain import count
 from labctl.reporting.times.hours import DOING, hours
-from labctl.store.lab_folder import campaign_folder, campaigns, find_lab
+from labctl.store.lab_folder import campaign_folder, campaigns, lab_if_any
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
 
 
@@ -41,10 +41,11 @@ class LabTimes:
 
 
 def lab_times(lab: Path | None, named: Sequence[str] = ()) -> LabTimes | None:
-    """Of the named campaigns, else of every campaign of the lab whose cell is real; None without any, or without a lab.
+    """Of the named campaigns, else of every campaign of the lab whose cell is real; None without any, or where no lab
+    is named and none is here.
 
-    Raises StateError for named campaigns of which no whole block is scored, InputError for one that is not there,
-    BrokenRecord for one whose record does not hold.
+    Raises StateError for named campaigns of which no whole block is scored, InputError for one that is not there, or
+    a lab, BrokenRecord for one whose record does not hold.
     """
     if named:
         found = _times(campaign_folder(name, lab) for name in named)
@@ -53,11 +54,8 @@ def lab_times(lab: Path | None, named: Sequence[str] = ()) -> LabTimes | None:
                 f"no whole block of {', '.join(named)} is scored yet; name another campaign, or no --times-of"
             )
         return found
-    try:
-        folders = campaigns(find_lab(lab))
-    except InputError:
-        return None
-    return _times(folder for folder in folders if _real_and_whole(folder))
+    home = lab_if_any(lab)
+    return None if home is None else _times(folder for folder in campaigns(home) if _real_and_whole(folder))
 
 
 def _real_and_whole(folder: Path) -> bool:

@@ -81,9 +81,13 @@ def send(data: bytes, url: str, environment: Mapping[str, str] = os.environ) -> 
     """Give a document to a collector (OTLP over HTTP, port 4318 by custom). Raises InputError for what is no address
     or no header, Unreachable where it does not take it.
     """
-    parts = urlsplit(url)
+    wrong = InputError(f"{url} is no address of a collector; give http://HOST:4318, or a file")
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # a [ without its ]
+        raise wrong from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise InputError(f"{url} is no address of a collector; give http://HOST:4318, or a file")
+        raise wrong
     whole = url if parts.path not in ("", "/") else url.rstrip("/") + PATH
     asked = urllib.request.Request(whole, data, {**_headers(environment), "Content-Type": "application/json"})
     try:

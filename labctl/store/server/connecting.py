@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, LiteralString, TypeVar
 
 from labctl.config.server import SCHEME
-from labctl.errors import BrokenRecord, StateError, StorageError
+from labctl.errors import BrokenRecord, InputError, StateError, StorageError
 from labctl.extras import wanted_for
 
 if TYPE_CHECKING:
@@ -55,7 +55,8 @@ def place(url: str) -> str:
 class Server:
     """One connection. Whatever is asked under `within` is answered within `timeout_s`, or the connection is shut.
 
-    Raises StorageError for a server that is away, refuses or stops answering, MissingExtra without psycopg.
+    Raises StorageError for a server that is away, refuses or stops answering, InputError for a URL that names none,
+    MissingExtra without psycopg.
     """
 
     def __init__(self, url: str, timeout_s: float, *, reading: bool = False, bare: bool = False) -> None:
@@ -66,7 +67,7 @@ class Server:
         logging.getLogger("psycopg").addHandler(logging.NullHandler())  # what it has to say is in the error
         self.where, self._timeout_s = place(url), timeout_s
         settings = "-c timezone=UTC -c client_encoding=UTF8" + (" -c default_transaction_read_only=on" * reading)
-        with server_errors(self.where):
+        with server_errors(self.where), _address_errors(self.where):
             self._connection: Connection[tuple[Value, ...]] = psycopg.connect(
                 "postgresql://" + url.removeprefix(SCHEME),
                 autocommit=True,
@@ -178,6 +179,22 @@ def server_errors(where: str) -> Generator[None, None, None]:
             said = _QUOTED.sub("…", text)  # names of hosts and logins: `where` has them, and a bug's report hides that
             raise StorageError(f"{where}: {_away(text)} ({said})") from error
         raise
+
+
+@contextmanager
+def _address_errors(where: str) -> Generator[None, None, None]:
+    """Around connecting alone: what libpq, or the look-up of a host, cannot read as an address is the user's. A bug in
+    SQL is a ProgrammingError too.
+    """
+    import psycopg
+
+    try:
+        yield
+    except (psycopg.ProgrammingError, ValueError) as error:
+        if isinstance(error, psycopg.ProgrammingError) and error.sqlstate is not None:
+            raise
+        said = _QUOTED.sub("…", (str(error).strip().splitlines() or [type(error).__name__])[0])
+        raise InputError(f"{where}: this address cannot be read ({said}); correct it in lab.toml, or --url") from error
 
 
 def _away(text: str) -> str:

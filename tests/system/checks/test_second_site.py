@@ -161,8 +161,10 @@ def test_a_site_whose_rig_is_like_the_firsts_passes_in_words_as_json_and_in_the_
     assert "over towels, wooden spoons" in of_person(found)["text"]
     last = qualifications(sent.site.lab)[-1]
     assert last.kind == Kind.SITE and last.body["failed"] == [] and last.who == "ann"
-    digest = hashlib.sha256(own.read_bytes()).hexdigest()
-    assert last.body["files"][own.name] == digest, "what it was judged by"
+    assert {name.partition(":")[0] for name in last.body["files"]} == {"cell", "objects", "first", "own"}
+    for role, table in (("first", sent.table), ("own", own)):
+        digest = hashlib.sha256(table.read_bytes()).hexdigest()
+        assert last.body["files"][f"{role}: {table.name}"] == digest, "what it was judged by, though named alike"
     assert last.body["kit_sha256"] == hashlib.sha256(sent.file.read_bytes()).hexdigest()
     assert "sim_fr3.toml by kit two-totes-1 passes" in done("qualify", "list", "--lab", sent.site.lab)
 

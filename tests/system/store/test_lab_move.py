@@ -195,3 +195,16 @@ def test_a_lab_goes_to_another_computer_by_a_last_snapshot(
     assert call(["restore", str(tmp_path / "b"), str(tmp_path / "new")]) == 0
     (folder,) = (tmp_path / "new/campaigns").iterdir()
     assert verify_campaign(folder).head.split() == said["heads"][folder.name].split(":")
+
+
+@pytest.mark.parametrize("first", [["new"], ["--by", "first"]])
+def test_a_lab_that_was_moved_is_not_moved_by_a_snapshot_too_and_its_mark_stays(
+    lab: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, first: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert call(["lab", "move", *first, "--lab", str(lab)]) == 0
+    mark = (lab / MOVED).read_bytes()
+    capsys.readouterr()
+    assert call(["lab", "move", "--by", str(tmp_path / "b"), "--lab", str(lab)]) == 1
+    assert "this lab was moved to" in capsys.readouterr().err
+    assert (lab / MOVED).read_bytes() == mark and not (tmp_path / "b").exists()

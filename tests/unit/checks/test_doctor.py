@@ -22,6 +22,7 @@ from labctl.checks.computer import (
     check_sessions,
     runnable,
 )
+from labctl.cli import call
 from labctl.clock import ManualClock
 from labctl.errors import how_to_install
 from labctl.store.lab_folder import read_cell
@@ -114,6 +115,25 @@ def test_too_little_disk_fails(tmp_path: Path):
 @pytest.mark.parametrize(("levels", "expected"), [(("ok", "warn"), True), (("ok", "fail"), False)])
 def test_only_a_failed_check_stops_a_cell(levels: tuple[computer.Level, ...], expected: bool):
     assert runnable(Check("x", level, "") for level in levels) is expected
+
+
+def test_the_disk_that_is_looked_at_is_the_labs_and_not_that_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    lab, elsewhere = tmp_path / "lab", tmp_path / "elsewhere"
+    for folder in (lab, elsewhere):
+        folder.mkdir()
+    (lab / "lab.toml").touch()
+    monkeypatch.delenv("LABCTL_LAB", raising=False)
+    monkeypatch.chdir(elsewhere)
+    cell = tmp_path / "none.toml"
+    for given, where in ((["--lab", str(lab)], lab), ([], elsewhere)):
+        call(["doctor", str(cell), *given])
+        assert f"GB free under {where}\n" in capsys.readouterr().out
+    assert call(["doctor", "--lab", str(elsewhere)]) == 2
+    monkeypatch.setenv("LABCTL_LAB", str(lab))
+    call(["doctor"])
+    assert f"GB free under {lab}\n" in capsys.readouterr().out
 
 
 def test_the_simulated_cell_could_run(tmp_path: Path):

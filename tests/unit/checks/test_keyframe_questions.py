@@ -114,7 +114,7 @@ def test_an_endpoint_that_is_none_is_told_in_one_line():
     with socket.socket() as mute, pytest.raises(DeviceLost, match="does not answer"):
         mute.bind(("127.0.0.1", 0))  # so that nobody else gets the port, and nobody listens there
         Planner(MODEL, f"http://127.0.0.1:{mute.getsockname()[1]}/v1").answer(question, PICTURE)
-    for text in ("qwen", "=http://127.0.0.1:1/v1", "qwen=file:///etc/passwd"):
+    for text in ("qwen", "=http://127.0.0.1:1/v1", "qwen=file:///etc/passwd", "qwen=http://[::1"):
         with pytest.raises(InputError, match="must be MODEL=URL"):
             planner_of(text)
 

@@ -39,6 +39,15 @@ def test_a_server_that_does_not_answer_is_a_warning_in_one_line(tmp_path: Path) 
     assert check.remedy == "runs go on without it; then: labctl database copy"
 
 
+@pytest.mark.parametrize("place", ["cell1@db/labctl?foo=bar", "cell1@db/labctl?sslmode=a=b", "cell1@db..lab/labctl"])
+def test_an_address_that_cannot_be_read_is_a_warning_in_one_line(tmp_path: Path, place: str) -> None:
+    pytest.importorskip("psycopg")
+    (tmp_path / "lab.toml").write_text(f'[store]\nurl = "postgresql+psycopg://{place}"\n')
+    (check,) = check_store(tmp_path)
+    assert check.level == "warn" and "this address cannot be read" in check.text
+    assert "foo" not in check.text.partition("(")[2]
+
+
 @pytest.mark.parametrize("error", [MissingExtra("postgres", "a store"), StorageError("no password that it takes")])
 def test_whatever_is_wrong_with_it_is_said_and_no_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception

@@ -61,6 +61,33 @@ def test_whoever_only_looks_begins_no_run_from_the_list(lab: Path, monkeypatch: 
         labctl.cli.console.choose(lab, "zed", read_only=True)
 
 
+def test_the_list_leaves_out_what_cannot_be_opened_and_begins_a_run_as_it_was_asked_for(
+    lab: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(lab / "campaigns" / "old", lab / "campaigns" / "older", dirs_exist_ok=True)
+    (lab / "campaigns" / "empty").mkdir()
+    (lab / "campaigns" / "empty" / "journal.db").touch()
+    monkeypatch.setattr(labctl.cli.console, "has_terminal", lambda: True)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setattr(labctl.ui.console.campaigns.Campaigns, "run", lambda _: ("old", "resume"))
+    begun: list[dict[str, object]] = []
+    monkeypatch.setattr(labctl.cli.console, "run_with_console", lambda *_, **given: begun.append(given))
+    assert labctl.cli.console.choose(lab, "zed", unready=True, hand_terminal="/dev/pts/7")
+    assert begun == [{"unready": True, "hand_terminal": "/dev/pts/7"}]
+    assert capsys.readouterr().err.startswith("empty: ")
+
+
+def test_one_campaign_that_cannot_be_opened_does_not_hide_the_lab(
+    lab: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (lab / "campaigns" / "empty").mkdir(exist_ok=True)
+    (lab / "campaigns" / "empty" / "journal.db").write_bytes(b"")
+    assert labctl.cli.call(["status", "empty", "--lab", str(lab)]) == 65
+    assert labctl.cli.call(["status", "--lab", str(lab)]) == 65
+    told = capsys.readouterr()
+    assert "old: " in told.out and "\nempty: " in told.err
+
+
 def test_a_server_that_hands_a_screen_on_by_pipes_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not has_terminal()
     monkeypatch.setenv("TEXTUAL_DRIVER", "textual.drivers.web_driver:WebDriver")  # what textual-serve sets

@@ -69,6 +69,7 @@ def test_a_success_rate_is_planned_of_a_protocol_with_tasks_too(
     of (4 x 16 + 3 x 30) / 7 = 22 s.
     """
     at = protocol_of_tasks(tmp_path)
+    (tmp_path / "lab.toml").touch()
     code, out, _ = typed(*words, "--protocol", str(at), "--lab", str(tmp_path), "--json", capsys=capsys)
     found = json.loads(out)
     by = found.get("by_trials") or found["by_pairs"]

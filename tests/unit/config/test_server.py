@@ -55,3 +55,10 @@ def test_a_url_with_a_password_is_refused_and_not_repeated(url: str) -> None:
 def test_what_is_no_server_is_refused_with_what_one_looks_like(url: str) -> None:
     with pytest.raises(InputError, match=r"lab.toml:2: store.url: .*postgresql\+psycopg://USER@HOST"):
         parse_lab(f'[store]\nurl = "{url}"\n', "lab.toml")
+
+
+@pytest.mark.parametrize("place", ["cell1@db%lab/labctl", "[::1/labctl", "cell1@db/labctl?host=%2", "db%00/labctl"])
+def test_an_address_that_libpq_cannot_read_is_refused_with_the_file(place: str) -> None:
+    with pytest.raises(InputError, match=r"lab.toml:2: store.url: the address has a %.* or a \[") as refused:
+        parse_lab(f'[store]\nurl = "postgresql+psycopg://{place}"\n', "lab.toml")
+    assert place not in str(refused.value)

@@ -38,9 +38,21 @@ def test_named_campaigns_give_their_own_times_and_are_named(lab: Path):
     assert "measured over 2 trials of first: " in found.source
 
 
-def test_a_simulated_pace_is_taken_only_when_it_is_named(lab: Path, tmp_path: Path):
+def test_a_simulated_pace_is_taken_only_when_it_is_named(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     assert lab_times(lab) is None
-    assert lab_times(tmp_path) is None, "no lab, no times"
+    monkeypatch.delenv("LABCTL_LAB", raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert lab_times(None) is None, "no lab, no times"
+
+
+def test_a_lab_that_is_named_and_is_none_is_no_guess_without_a_word(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.call(["plan", str(lab / "protocols/p.toml"), "--lab", str(tmp_path / "slip")]) == 2
+    assert "slip, which holds no lab.toml" in capsys.readouterr().err
+    monkeypatch.setenv("LABCTL_LAB", str(tmp_path / "slip"))
+    assert cli.call(["power", "--half-width", "0.05", "--budget-s", "30"]) == 2
+    assert "$LABCTL_LAB is " in capsys.readouterr().err
 
 
 def test_what_has_no_whole_block_and_what_is_not_there_are_refused(lab: Path):

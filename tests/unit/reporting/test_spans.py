@@ -125,3 +125,9 @@ def test_what_is_no_header_is_refused_and_not_repeated(wrong: str) -> None:
     with pytest.raises(InputError, match=r"OTEL_EXPORTER_OTLP_HEADERS: its part 2 is no header") as found:
         send(b"{}", "http://127.0.0.1:9", {"OTEL_EXPORTER_OTLP_HEADERS": f"x=1,{wrong}"})
     assert "secret" not in str(found.value) and "\n" not in str(found.value)
+
+
+@pytest.mark.parametrize("url", ["http://[::1", "http://a]b:4318", "ftp://collector"])
+def test_what_is_no_address_of_a_collector_is_refused_in_a_line(url: str) -> None:
+    with pytest.raises(InputError, match="is no address of a collector"):
+        send(b"{}", url, {})

@@ -105,3 +105,13 @@ def test_unknown_groups_list_the_known_ones(tmp_path: Path):
         rates(write(tmp_path, "arm,successes,trials\n"), ["arm"])
     with pytest.raises(TableError, match="no column 'category'"):
         rates(write(tmp_path, "arm,successes,trials\na,1,2\n"), ["category"])
+
+
+@pytest.mark.parametrize("column", ["rate", "ci_wilson", "ci_exact"])
+def test_a_group_is_not_hidden_by_a_result_of_its_columns_name(tmp_path: Path, column: str):
+    table = write(tmp_path, f"arm,{column},successes,trials\na,5hz,3,5\nb,10hz,4,5\n")
+    with pytest.raises(TableError, match=f":1: grouping by '{column}' .*rename the column"):
+        rates(table, ["arm", column])
+    assert [row["rate"] for row in rates(table, ["arm"])] == [0.6, 0.8], "beside the grouping it hides nothing"
+    with pytest.raises(TableError, match="no column 'rate'"):
+        rates(write(tmp_path, "arm,successes,trials\na,3,5\n"), ["rate"])
