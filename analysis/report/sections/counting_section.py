@@ -16,7 +16,7 @@ from labctl.analysis.survival.result import AnalysisResult, ArmResult, Counting,
 WHAT: Mapping[str, str] = {
     "help": "an episode that a person helped",
     "voids": "a void after go",
-    "early_ends": "an end by the operator or for futility",
+    "early_ends": "an end by the operator, for futility or by an interlock",
     "crash": "an arm’s own crash",
 }
 AS: Mapping[tuple[str, str], str] = {
@@ -24,7 +24,7 @@ AS: Mapping[tuple[str, str], str] = {
     ("help", "no_success"): "as no success",
     ("voids", "left_out"): "as nothing, and is run again",
     ("voids", "no_success"): "as no success",
-    ("early_ends", "by_reason"): "as open: for futility to the budget, by the operator until then",
+    ("early_ends", "by_reason"): "as open: by the operator until then, else to the budget",
     ("early_ends", "carried"): "as open to the budget",
     ("early_ends", "observed"): "as open until then",
     ("crash", "failure"): "as a failed operation",

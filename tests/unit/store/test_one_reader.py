@@ -160,6 +160,7 @@ LISTED: dict[str, dict[str, str]] = {
         "_salted: open": "digests of a campaign that `publish` has verified",
     },
     # what does not hold is what may have to be reported; nothing of a result is in it
+    "labctl/cli/contract/schema.py": {"schema: read_bytes": "the file that it would replace"},
     "labctl/checks/bugreport.py": {
         "write_bugreport: Campaign.open": "the skeleton of a journal, whether it holds or not",
         "write_bugreport: read_bytes": "logs",
