@@ -164,13 +164,17 @@ def _has_an_edge(lit: np.ndarray, left: np.ndarray) -> bool:
     """Whether what is left of a fit (n, 3), where `lit`, stands out in large pieces from what is around them."""
     off = np.zeros(lit.shape, bool)
     off[lit] = np.any([np.abs(each) > 4.0 * _spread(each) for each in left.T], axis=0)
-    labels, count = ndimage.label(off, np.ones((3, 3)))
-    sizes = np.bincount(labels.ravel(), minlength=count + 1)
+    labels = np.zeros(off.shape, np.int32)
+    ndimage.label(off, np.ones((3, 3)), output=labels)
+    sizes = np.bincount(labels.ravel())
     large = np.flatnonzero(sizes >= PIECE * lit.size)
-    off = np.isin(labels, large[large > 0])
+    off = np.array(np.isin(labels, large[large > 0]), bool)
     if off.sum() < LARGE * lit.sum():
         return False
-    inner, outer = off & ndimage.binary_dilation(~off, iterations=2), ndimage.binary_dilation(off, iterations=2) & ~off
+    inner, outer = np.zeros_like(off), np.zeros_like(off)
+    ndimage.binary_dilation(~off, iterations=2, output=inner)
+    ndimage.binary_dilation(off, iterations=2, output=outer)
+    inner, outer = inner & off, outer & ~off
     values = np.zeros((*lit.shape, left.shape[1]))
     values[lit] = np.abs(left)
     if not (outer & lit).any() or not (inner & lit).any():
