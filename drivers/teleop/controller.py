@@ -17,7 +17,7 @@ import numpy as np
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.config.cell_schema import Caps, Cell
 from labctl.devices import ActionChunk, Kind, Observation, Pace, declared_axes, load
-from labctl.drivers.teleop.gate import Device, Gate, Reading, axis_map, mapped, of_another_robot
+from labctl.drivers.teleop.gate import HOLD, Device, Gate, Reading, axis_map, mapped, of_another_robot
 from labctl.drivers.teleop.other_axes import HandGrip, OpeningGrip, OtherAxes, other_axes
 from labctl.drivers.teleop.polling import Poller
 from labctl.drivers.teleop.rest import Rest
@@ -79,7 +79,9 @@ class Teleop:
 
     def ready(self, observation: Observation) -> bool:
         """Whether the clutch is held and a leader stands near the arm now. Raises DeviceLost."""
-        return self._gate.ready(*self._led(observation), self._clock.now_ns())
+        ready = self._gate.ready(*self._led(observation), self._clock.now_ns())
+        self._had_hold = self._had_hold or ready
+        return ready
 
     def closed(self, wait_s: float) -> bool:
         """Waits so long; whether it was closed."""
@@ -93,7 +95,7 @@ class Teleop:
 
     def reset(self, seed: int) -> None:
         """A new episode: the clutch takes hold anew, and of the gripper."""
-        self._done = False
+        self._done, self._answers, self._had_hold = False, False, False
         self._gate = Gate(self._caps, quiet=self._device.quiet)
         silent, self._grip, self._q = self._grip.silent, self._new_grip(), None
         if silent:  # a button that is pressed with the clutch, before go, counts
@@ -113,7 +115,8 @@ class Teleop:
         """What the hand asks for now. Raises DeviceLost."""
         reading, now_ns = self._newest(), self._clock.now_ns()
         hand = self._hand(reading, observation, now_ns)
-        done, self._done = self._done or bool(reading and reading.done), False
+        kept, self._done, self._answers = self._done and self._answers, False, True  # before go it said nothing
+        done = kept or bool(reading and reading.done)
         if self._device.leader:
             dt_s = min(max((now_ns - self._asked_ns) / SECOND, LEADER_S[0]), LEADER_S[1])
             self._asked_ns = now_ns
@@ -130,13 +133,18 @@ class Teleop:
         return ActionChunk(space, led, _rows(hand, ACTIONS), DT_S, ACTIONS, done=done)
 
     def hand(self, q: np.ndarray) -> Hand:
-        """What the person at the device has to see: the device, and `Gate.told`. Raises nothing; from any thread."""
+        """What the person at the device has to see: the device, and `Gate.told`. Raises nothing; from any thread. Of a
+        device whose clutch is not held for long (`momentary`, a keyboard) it is enough that it had hold once.
+        """
         try:
             reading, lost = self._newest(), ""
         except DeviceLost as error:
             reading, lost = None, str(error)
         hand = self._gate.read(reading, self._turning(q), self._clock.now_ns(), self._what)
-        return {**hand, "waits": lost or hand["waits"]}
+        waits = hand["waits"]
+        if waits == HOLD and self._had_hold and getattr(self._device, "momentary", False):
+            waits = ""
+        return {**hand, "waits": lost or waits}
 
     def _led(self, observation: Observation) -> tuple[Reading | None, np.ndarray]:
         """The newest reading and the joints that a leader leads. Raises DeviceLost, also for a leader of others."""

@@ -17,6 +17,7 @@ from labctl.config.cell_schema import Caps
 from labctl.errors import InputError
 from labctl.plain import Hand, count
 
+HOLD = "hold the clutch"
 AXES = ("x", "y", "z", "rx", "ry", "rz")
 LEAD_S = 0.5  # of a leader's cap: twice what the way from a target to the measured joints takes
 REST_S = 0.25  # of the robot's own speed: so far ahead of it a leader's target stays that is let go
@@ -89,7 +90,7 @@ class Gate:
         """Why this reading moves nothing; "" when the hand has hold of the robot."""
         if reading is None or self._stale(reading, now_ns):
             return "no fresh input from the device"
-        return reading.waits or ("" if reading.engaged else "hold the clutch")
+        return reading.waits or ("" if reading.engaged else HOLD)
 
     def _missing(self, reading: Reading | None, q: np.ndarray, now_ns: int) -> str:
         if other := of_another_robot(reading, q):

@@ -2,8 +2,8 @@
 
 May not: need a window system; it reads the terminal named in the cell, which nobody else may be reading.
 
-A terminal sends no key-up. A key is held while it keeps repeating: the hand has let go when nothing came for 0.25 s,
-and until a key's repeat begins it counts for that long. So a keyboard is for practice and trouble, not for a reference.
+A terminal sends no key-up. A key moves the arm while it keeps repeating, and for 0.25 s: the hand has let go when
+nothing came for 0.7 s, in which a key's repeat begins. So a keyboard is for practice and trouble, not for a reference.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from labctl.drivers.teleop.options import KeyboardOptions
 from labctl.errors import DeviceLost
 
 HELD_NS = 250_000_000
+ENGAGED_NS = 700_000_000  # a key's repeat begins after so long at most: until then the hand has not let go
 WAIT_S = 0.02
 MOVES = {
     "w": (0, 1.0),
@@ -43,6 +44,7 @@ class Keyboard:
 
     leader = False
     quiet = False
+    momentary = True  # whoever starts the trial at the console types no key here meanwhile
 
     def __init__(self, terminal: Path | None, clock: Clock) -> None:
         self._terminal = terminal
@@ -80,14 +82,14 @@ class Keyboard:
                 self._open = self._grip = 1.0 - self._open
             done = done or key in DONE
         axes = np.zeros(6)
-        held = [key for key, at_ns in self._held.items() if now_ns - at_ns < HELD_NS]
-        for key in held:
-            if key in MOVES:
+        for key, at_ns in self._held.items():
+            if key in MOVES and now_ns - at_ns < HELD_NS:
                 axis, way = MOVES[key]
                 axes[axis] += way
+        held = any(now_ns - at_ns < ENGAGED_NS for at_ns in self._held.values())
         if not held:
             self._grip = None
-        return Reading(now_ns, axes=axes, engaged=bool(held), grip=self._grip, done=done)
+        return Reading(now_ns, axes=axes, engaged=held, grip=self._grip, done=done)
 
     def close(self) -> None:
         if self._file >= 0:
