@@ -5,7 +5,9 @@ May not: need numpy, which whoever reads a campaign does not wait for.
 
 from __future__ import annotations
 
-CARRIED = ("futility", "interlock")
+INTERLOCK = "interlock"
+OBSERVED = "interlock_observed"  # one that counts until it ended: no person ended it
+CARRIED = ("futility", INTERLOCK)
 """Ends that say nothing of the time that was left: what was open is carried to the budget."""
 BY_A_PERSON = ("operator", "futility")
 EARLY = ("operator", *CARRIED)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from labctl.analysis.early_ends import CARRIED, EARLY
+from labctl.analysis.early_ends import CARRIED, EARLY, INTERLOCK, OBSERVED
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.table import Row, Value
@@ -113,7 +113,7 @@ def _counted(own: Sequence[Given], how: Estimand) -> Sequence[Given | Made]:
     if kind == "censored" and cause == "operator" and how.early_ends == "carried":
         changed["cause"] = "futility"
     if kind == "censored" and cause in CARRIED and how.early_ends == "observed":
-        changed["cause"] = "operator"
+        changed["cause"] = OBSERVED if cause == INTERLOCK else "operator"
     return [*own[:-1], {**last, **changed}] if changed else own
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from labctl.analysis.numerals import (
     MOST_DIGITS,
+    confidence,
     factor_digits,
     interval,
     listing,
@@ -120,7 +121,8 @@ def _listed(asked: Sequence[MarginPair]) -> str:
 
 
 def _level(found: MarginVerdict) -> str:
-    return percent(found["level"]).removesuffix(".0")
+    shown = percent(found["level"]).removesuffix(".0")
+    return shown if shown != "100" else confidence(1 - found["level"])
 
 
 def _ends(found: MarginVerdict) -> str:

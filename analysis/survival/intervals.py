@@ -74,7 +74,8 @@ def bootstrap_t(
     rank = math.floor((len(t) + 1) * (1 - level) / 2 + 1e-9)
     if rank < 1 or not (abs(t[rank - 1]) <= MOST_T and abs(t[-rank]) <= MOST_T):
         return None
-    return scale.back(centre - float(t[-rank]) * spread), scale.back(centre - float(t[rank - 1]) * spread)
+    low, high = scale.back(centre - float(t[-rank]) * spread), scale.back(centre - float(t[rank - 1]) * spread)
+    return None if rounding_alone(high - low, value) else (low, high)
 
 
 def widest(*found: Interval | None) -> Interval | None:

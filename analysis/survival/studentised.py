@@ -90,7 +90,8 @@ def hourly_difference(pair: Pair, sum_a: Floats, sum_b: Floats, *, few: bool = F
     both, a_then_b, b_then_a, time = (sum_a[:, :, i] for i in (5, 6, 7, 8))
     shared = both - rate_b * a_then_b - rate_a * b_then_a + rate_a * rate_b * time
     variance = own - 2 * shared / (sec_a * sec_b)
-    variance = np.where(variance > NOTHING * own, variance, np.where(np.isnan(variance), np.nan, 0.0))
+    least = NOTHING * np.maximum(own, np.abs(both) / (sec_a * sec_b))
+    variance = np.where(variance > least, variance, np.where(np.isnan(variance), np.nan, 0.0))
     if few and _all_paired(pair):
         variance = variance * (pair.of_a / np.maximum(pair.of_a - 1, 1))
     objects = len(pair.objects)

@@ -9,14 +9,13 @@ May not: know what a lab is. Everything in it is its owner's alone: a lab's seal
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,6 +23,7 @@ from labctl.errors import BrokenRecord, InputError, StorageError
 from labctl.plain import Json, count
 from labctl.store.atomic_files import file_errors, replace_file, sync_folder
 from labctl.store.database_backend import copy_database
+from labctl.store.footage import file_digest
 
 MARK = "labctl-backup.json"
 FORMAT = "labctl.backups/1"
@@ -220,7 +220,8 @@ class Repository:
 
     def problems(self, say: Callable[[str], None] = lambda line: None) -> tuple[int, list[str]]:
         """Read every kept file of every snapshot again: how many there are, and what is wrong. One whose bytes are not
-        what they were is set aside, so that the next backup writes it again. say: called with "k/n files".
+        what they were, twice, is set aside, so that the next backup writes it again; one that is read as it was after
+        all comes back. say: called with "k/n files".
         """
         found: list[str] = []
         files: dict[str, FileKept] = {}
@@ -230,16 +231,36 @@ class Repository:
             except BrokenRecord as error:
                 found.append(str(error))
         for number, one in enumerate(files.values(), 1):
+            self._come_back(one)
             try:
-                for _ in self.pieces(one):
-                    pass
-            except BrokenRecord as error:
-                found.append(f"{error}{self._set_aside(one.sha256)}")
-            except StorageError as error:
-                unread = isinstance(error.__cause__, OSError) and error.__cause__.errno == errno.EIO
-                found.append(f"{error}{self._set_aside(one.sha256) if unread else ''}")
+                if self._damaged(one) and (damage := self._damaged(one)):
+                    found.append(f"{damage}{self._set_aside(one.sha256)}")
+            except StorageError as error:  # a disk that cannot be read now says nothing of its bytes
+                found.append(str(error))
             say(f"{number}/{count(len(files), 'file')}")
         return len(files), found
+
+    def _damaged(self, one: FileKept) -> str:
+        """What is wrong with the bytes of a kept file, read from the disk; "" where nothing is. Raises StorageError."""
+        path = self.object(one.sha256)
+        if path.is_file() and hasattr(os, "posix_fadvise"):
+            with file_errors(str(path)), path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+        try:
+            for _ in self.pieces(one):
+                pass
+        except BrokenRecord as error:
+            return str(error)
+        return ""
+
+    def _come_back(self, one: FileKept) -> None:
+        """Bytes that were set aside and are what they were take their place again, where nothing else has it."""
+        path = self.object(one.sha256)
+        aside = path.with_name(f"{one.sha256}{DAMAGED}")
+        with suppress(OSError):
+            if not path.exists() and aside.is_file() and file_digest(aside) == one.sha256:
+                aside.replace(path)
+                sync_folder(path.parent)
 
     def _set_aside(self, sha256: str) -> str:
         """Move damaged bytes out of the way of sound ones, and say what follows."""

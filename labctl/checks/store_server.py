@@ -10,16 +10,26 @@ from pathlib import Path
 
 from labctl.checks.computer import Check
 from labctl.clock import MILLISECOND, MonotonicClock
-from labctl.errors import LabctlError, MissingExtra, how_to_install
+from labctl.errors import LabctlError, MissingExtra, StateError, how_to_install
 from labctl.store.lab_folder import lab_if_any, settings_of
 from labctl.store.server.connecting import FORM, Server, place
 
 NAME = "store server"
 
 
+def lab_here(lab: Path | None) -> Path | None:
+    """As `lab_if_any`; None also in a folder from which a lab was moved, where none is named."""
+    try:
+        return lab_if_any(lab)
+    except StateError:
+        if lab is not None:
+            raise
+        return None
+
+
 def check_store(lab: Path | None) -> list[Check]:
     """One line for [store] url, none without it or without a lab. Raises InputError for a lab.toml that is wrong."""
-    folder = lab_if_any(lab)
+    folder = lab_here(lab)
     table = settings_of(folder).store if folder is not None else None
     if table is None:
         return []

@@ -91,19 +91,22 @@ def choose(
     folders = campaigns(find_lab(lab))
     if len(folders) < 2 or not (sys.stdout.isatty() and has_terminal()):
         return False
-    entries = []
+    entries, last_error = [], None
     for folder in folders:
         try:
             with verified(folder, JOURNAL_ALONE, unverified=True) as shown:
                 found, last = standing(shown.campaign.state), shown.campaign.events()[-1]
         except LabctlError as error:
             click.echo(f"{folder.name}: {error}", err=True)
+            last_error = error
             continue
         if shown.broken:
             found["phase"] += ", does not hold"
         happened = f"{last.kind} {local(last.wall)}"
         counts = (found["finished"], found["trials"])
         entries.append(module.Entry(folder.name, found["phase"], *counts, is_running(folder), happened))
+    if not entries and last_error is not None:
+        raise last_error
     by_name = {folder.name: folder for folder in folders}
     reports = find_lab(lab) / "reports"
 

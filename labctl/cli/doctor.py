@@ -15,7 +15,7 @@ import click
 from labctl.cli.options import PATH, example, file_argument, json_option, lab_option, print_json
 from labctl.clock import MonotonicClock
 from labctl.errors import InputError
-from labctl.store.lab_folder import MARK, find_lab, lab_if_any, read_cell, settings_of
+from labctl.store.lab_folder import MARK, find_lab, read_cell, settings_of
 
 if TYPE_CHECKING:
     from labctl.checks.computer import Check
@@ -79,9 +79,9 @@ def doctor(
         raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
     from labctl.checks.computer import runnable, software
     from labctl.checks.doctor import check_cell
-    from labctl.checks.store_server import check_store
+    from labctl.checks.store_server import check_store, lab_here
 
-    folder = lab_if_any(lab) or Path.cwd()  # whose disk it is that a campaign would be recorded on
+    folder = lab_here(lab) or Path.cwd()  # whose disk it is that a campaign would be recorded on
     checks = [*software(folder), *check_store(lab), *(check_cell(cell, folder) if cell else ())]
     if cell is not None and protocol is not None:
         from labctl.checks.policy_check import check_protocol

@@ -375,7 +375,7 @@ def new_lab(folder: Path, robots: Sequence[str] = (), cards: Sequence[str] = ())
     try:
         for path in folders:
             for up in reversed([up for up in (path, *path.parents) if not up.exists()]):
-                up.mkdir()
+                up.mkdir(exist_ok=True)
                 made.append(up)
         for name, text in texts.items():
             with (folder / name).open("x", encoding="utf-8") as file:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from labctl.errors import LabctlError, StateError
+from labctl.errors import InputError, LabctlError, StateError
 from labctl.plain import count
 from labctl.reporting.times.hours import DOING, hours
 from labctl.store.lab_folder import campaign_folder, campaigns, lab_if_any
@@ -54,8 +54,13 @@ def lab_times(lab: Path | None, named: Sequence[str] = ()) -> LabTimes | None:
                 f"no whole block of {', '.join(named)} is scored yet; name another campaign, or no --times-of"
             )
         return found
-    home = lab_if_any(lab)
-    return None if home is None else _times(folder for folder in campaigns(home) if _real_and_whole(folder))
+    if (home := lab_if_any(lab)) is None:
+        return None
+    try:
+        folders = campaigns(home)
+    except InputError:  # a folder that may not be looked into: times are stated then, or a guess
+        return None
+    return _times(folder for folder in folders if _real_and_whole(folder))
 
 
 def _real_and_whole(folder: Path) -> bool:

@@ -7,7 +7,7 @@ while it sends.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -110,7 +110,8 @@ def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say:
     """
     found = held(events_that_hold(folder))
     files, waits = pending(found, table)
-    files += _lost(folder, found, store, table, say)
+    lost = _lost(folder, found, store, table, say)
+    files += lost
     done = Uploaded(folder.name, table.url, waits=waits)
     verified: list[tuple[StoredFile, str]] = []
     try:
@@ -129,7 +130,7 @@ def upload(folder: Path, store: MediaStore, table: MediaTable, *, who: str, say:
             except BrokenRecord as error:
                 done.broken.append(str(error))
     finally:
-        done.later = _journal(folder, table, verified, who)
+        done.later = _journal(folder, table, verified, who, {file.sha256 for file in lost})
     new = sum((entry["sha256"], table.url) not in found.stored for entry, _ in verified)
     done.stored = sum(place == table.url for _, place in found.stored) + (0 if done.later else new)
     return done
@@ -176,8 +177,12 @@ def _lock(file: MediaFile, store: MediaStore, table: MediaTable, kept: Object) -
     return again
 
 
-def _journal(folder: Path, table: MediaTable, verified: Sequence[tuple[StoredFile, str]], who: str) -> str:
-    """Have verified copies in the journal; why not, where somebody else writes into it now."""
+def _journal(
+    folder: Path, table: MediaTable, verified: Sequence[tuple[StoredFile, str]], who: str, lost: Collection[str] = ()
+) -> str:
+    """Have verified copies in the journal; why not, where somebody else writes into it now. lost: the digests of files
+    whose copy of before is there no more.
+    """
     if not verified:
         return ""
     try:
@@ -185,7 +190,9 @@ def _journal(folder: Path, table: MediaTable, verified: Sequence[tuple[StoredFil
             have = held(campaign.events()).stored
             for how in ("read_back", "server_checksum"):
                 own = [
-                    entry for entry, by in verified if by == how and _new(entry, have.get((entry["sha256"], table.url)))
+                    entry
+                    for entry, by in verified
+                    if by == how and (entry["sha256"] in lost or _new(entry, have.get((entry["sha256"], table.url))))
                 ]
                 for at in range(0, len(own), FILES):
                     body: MediaStored = {"place": table.url, "checked": how, "files": own[at : at + FILES]}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from labctl.backup import snapshot
-from labctl.backup.repository import Repository
+from labctl.backup.repository import FileKept, Repository
 from labctl.backup.restoring import restore
 from labctl.backup.snapshot import take_snapshot
 from labctl.cli import call
@@ -133,6 +133,29 @@ def test_a_file_of_the_backup_that_was_cut_short_is_written_again_unasked(lab: P
     repository.object(kept.sha256).write_bytes(b"a vi")
     assert take_snapshot(lab, repository, now).new_files == 1
     assert repository.problems() == (2, [])
+
+
+def test_one_failed_read_sets_no_sound_bytes_aside_and_what_was_set_aside_comes_back(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lab may have them no more."""
+    (lab / "video").write_bytes(b"a video")
+    repository, now = Repository.made(tmp_path / "backups", of=lab), ManualClock(0).anchor()
+    (kept,) = [one for one in take_snapshot(lab, repository, now).snapshot.files if one.path == "video"]
+    true, path = Repository.pieces, repository.object(kept.sha256)
+    failures: list[Exception] = [BrokenRecord("video: misread")]
+
+    def pieces(self: Repository, one: FileKept) -> Iterator[bytes]:
+        if one == kept and failures:
+            raise failures.pop()
+        return true(self, one)
+
+    monkeypatch.setattr(Repository, "pieces", pieces)
+    assert repository.problems() == (2, []) and path.is_file()
+    failures.append(StorageError("video: Input/output error"))
+    assert repository.problems() == (2, ["video: Input/output error"]) and path.is_file()
+    path.rename(path.with_name(f"{kept.sha256}.damaged"))
+    assert repository.problems() == (2, []) and path.is_file()
 
 
 def test_a_snapshot_that_is_damaged_ends_no_later_backup_and_hides_no_other(

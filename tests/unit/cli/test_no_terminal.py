@@ -16,7 +16,7 @@ import labctl.ui.console.campaigns
 from labctl.cli import call
 from labctl.cli.console import run_with_console
 from labctl.cli.options import has_terminal
-from labctl.errors import InputError, StateError
+from labctl.errors import InputError, LabctlError, StateError
 from labctl.runtime import campaign_run
 
 OLD = Path(__file__).resolve().parents[2] / "campaigns" / "at_88dea84" / "lab"
@@ -75,6 +75,11 @@ def test_the_list_leaves_out_what_cannot_be_opened_and_begins_a_run_as_it_was_as
     assert labctl.cli.console.choose(lab, "zed", unready=True, hand_terminal="/dev/pts/7")
     assert begun == [{"unready": True, "hand_terminal": "/dev/pts/7"}]
     assert capsys.readouterr().err.startswith("empty: ")
+    for name in ("old", "older"):
+        shutil.rmtree(lab / "campaigns" / name)
+    shutil.copytree(lab / "campaigns" / "empty", lab / "campaigns" / "void")
+    with pytest.raises(LabctlError):
+        labctl.cli.console.choose(lab, "zed")
 
 
 def test_one_campaign_that_cannot_be_opened_does_not_hide_the_lab(

@@ -43,6 +43,11 @@ def test_a_simulated_pace_is_taken_only_when_it_is_named(lab: Path, tmp_path: Pa
     monkeypatch.delenv("LABCTL_LAB", raising=False)
     monkeypatch.chdir(tmp_path)
     assert lab_times(None) is None, "no lab, no times"
+    other = tmp_path / "other"
+    (other / "campaigns" / "loop").mkdir(parents=True)
+    (other / "lab.toml").touch()
+    (other / "campaigns" / "loop" / "journal.db").symlink_to("journal.db")
+    assert lab_times(other) is None, "a folder that cannot be looked into refuses no plan"
 
 
 def test_a_lab_that_is_named_and_is_none_is_no_guess_without_a_word(

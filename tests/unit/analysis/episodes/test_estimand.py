@@ -48,7 +48,7 @@ NO_SUCCESS = ("censored", 30.0, "no_success", 0)
         (VOID_CRASH, {"crash": "failure"}, NO_SUCCESS),
         (VOID_CRASH, {"crash": "void", "voids": "no_success"}, ("censored", 9.0, "controller_lost", 1)),
         (STUCK, {"early_ends": "observed"}, ("censored", 9.0, "operator", 0)),
-        (LIMITED, {"early_ends": "observed"}, ("censored", 9.0, "operator", 0)),
+        (LIMITED, {"early_ends": "observed"}, ("censored", 9.0, "interlock_observed", 0)),
         (LIMITED, {"early_ends": "carried"}, ("censored", 9.0, "interlock", 0)),
         (row("e", "censored", 9.0, "operator"), {"early_ends": "carried"}, ("censored", 9.0, "futility", 0)),
     ],
@@ -83,6 +83,8 @@ def test_an_end_by_an_interlock_is_repeated_as_observed_since_it_is_carried_to_t
     assert affected(rows)["early_ends"] == {"a": {"e"}}
     (one,) = alternatives(rows, AS_IT_STANDS)
     assert (one.key, one.value, one.episodes) == ("early_ends", "observed", {"a": 1})
+    (cell, _) = analyze(table_from_rows(one.rows), **PLAN)["cells"]
+    assert cell["ended_early"] == 0, "no person ended it"
 
 
 def campaign(helped: int) -> list[dict[str, Any]]:

@@ -42,3 +42,18 @@ def test_a_block_that_lacks_an_object_does_not_part_the_others() -> None:
 def test_objects_that_share_no_block_are_drawn_by_themselves() -> None:
     apart = width(cup=NAMES, bowl=[f"c{i:02}" for i in range(12)])
     assert apart < 0.85 * width(cup=NAMES, bowl=NAMES)
+
+
+def test_draws_that_leave_no_width_are_no_interval() -> None:
+    """Two blocks, an object in one of them: of what is drawn without the other nothing is left to spread."""
+    times = {("x", "p", "1"): 12, ("x", "q", "1"): 15, ("x", "q", "2"): 22}
+    times |= {("y", "p", "1"): 18, ("y", "q", "1"): 21, ("y", "q", "2"): 14}
+    rows = [
+        {"arm": arm, "object": obj, "block": block, "episode": f"{arm}{obj}{block}", "budget_s": 60.0}
+        | {"kind": "success", "time_s": float(t + 3 * i), "op_index": i}
+        for (arm, obj, block), t in times.items()
+        for i in range(2)
+    ]
+    cells = cells_of(table_from_rows(rows))
+    found = auc([cells["x", o] for o in "pq"], [cells["y", o] for o in "pq"], 60 * NS, 0, 999)
+    assert found.interval is None or found.interval[1] - found.interval[0] > 0.5  # it was [.6875, .6875]

@@ -10,11 +10,13 @@ import pytest
 from support.statistics.claims import unequal_spreads
 from support.statistics.cohorts import NS
 
+from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.planning.distributions import Distribution, simulate
 from labctl.analysis.survival.curves import rmst_influence
 from labctl.analysis.survival.kernel import Given, moments, pair_values
 from labctl.analysis.survival.ks import Pair, pair_of
 from labctl.analysis.survival.studentised import both_roles, hourly_difference, in_errors, log_ratio_errors, two_roles
+from labctl.analysis.table import table_from_rows
 
 TAU_NS = 60 * NS
 
@@ -85,3 +87,16 @@ def _part(pair: Pair, kept: np.ndarray):
     rows = kept[pooled.episode]
     number = np.cumsum(kept) - 1
     return Durations(pooled.time_ns[rows], pooled.event[rows], number[pooled.episode[rows]], int(kept.sum()))
+
+
+def test_equal_episodes_leave_no_spread_of_items_per_hour() -> None:
+    """Rounding of what the two arms share left an interval of 1e-5 items per hour, and a verdict with it."""
+    rows = [
+        {"episode": f"{arm}{block}", "arm": arm, "object": "o", "items_staged": 3, "end_s": round(31.7 * by, 6)}
+        | {"budget_s": 100.0, "block": str(block), "kind": "success", "time_s": round(10.1 * by, 6), "op_index": i}
+        for block in range(8)
+        for arm, by in (("x", 1), ("y", 1.37))
+        for i in range(3)
+    ]
+    (pair,) = analyze(table_from_rows(rows), reference=None, boot=199, perm=99, seed=0)["pairs"]
+    assert pair["uph_difference"] == pytest.approx(92.01225, abs=1e-4) and pair["uph_difference_ci"] is None
