@@ -167,6 +167,7 @@ class Lead:
             late = [over * min(1.0, (to_ns - at_ns) / (to_ns - from_ns)) for from_ns, to_ns, over in self._taken]
             self._lag = requested[newest] - sent[newest] - sum(late, np.zeros(self._dof))
         keep = self._t_ns >= actions.t_ns[newest] - 2 * LOOK_NS
+        keep[-1:] = True  # of a slow robot too there is a speed
         self._t_ns = np.concatenate([self._t_ns[keep], actions.t_ns[known]])
         self._sent = np.concatenate([self._sent[keep], sent[known]])
         self._look()
