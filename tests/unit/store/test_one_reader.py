@@ -182,6 +182,7 @@ LISTED: dict[str, dict[str, str]] = {
         "take: open": "a copy that was just made, for its digest",
         "copied: open": "a file of the lab, copied",
         "pieces: open": "a copy, held against its digest",
+        "_damaged: open": "the same, so that it is read from the disk",
     },
     "labctl/backup/restoring.py": {"_write: open": "it writes"},
     "labctl/backup/snapshot.py": {
