@@ -257,7 +257,7 @@ class Repository:
         """Bytes that were set aside and are what they were take their place again, where nothing else has it."""
         path = self.object(one.sha256)
         aside = path.with_name(f"{one.sha256}{DAMAGED}")
-        with suppress(OSError):
+        with suppress(OSError):  # then they stay aside, and are named as not there
             if not path.exists() and aside.is_file() and file_digest(aside) == one.sha256:
                 aside.replace(path)
                 sync_folder(path.parent)

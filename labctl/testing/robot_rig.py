@@ -26,9 +26,8 @@ STILL_S, STILL = 0.2, 1e-4  # of the robot's own time; rad/s or m/s of an axis t
 STEP_SHARE = 1.1  # of a speed that a robot pulled to a target by a law may pass for a moment
 UNTOLD_M_S = 0.5
 TRIES = 10  # of a way that a busy machine may starve
-BEYOND_M = (
-    0.05  # so far outside of the cell's box a real robot is sent, by a driver that keeps no box it would go there
-)
+BEYOND_M = 0.05
+"""So far outside of the cell's box a real robot is sent at most: with a driver that keeps no box it goes there."""
 UNITS = {"velocity": "rad_s", "acceleration": "rad_s2"}
 
 

@@ -167,9 +167,7 @@ def test_a_key_that_does_something_already_is_taken_by_no_other_act(name):
     assert fault({**others, name: "z"}) is None, "what is bound to what it was"
 
 
-@pytest.mark.parametrize(
-    ("key", "does"), [("escape", "goes back"), ("ctrl+s", "a form's OK"), ("ctrl+p", "by its name")]
-)
+@pytest.mark.parametrize(("key", "does"), [("escape", "goes back"), ("ctrl+s", "form's OK"), ("ctrl+p", "by its name")])
 def test_keys_of_the_screens_themselves_are_taken_by_no_act(key, does):
     found = fault({"note": f"z,{key}"})
     assert found is not None and found[0] == "note" and f"note has {key}: that key " in found[1] and does in found[1]
