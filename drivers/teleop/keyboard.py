@@ -36,7 +36,10 @@ MOVES = {
     "e": (5, -1.0),
 }
 GRIP, DONE = "g", "\r\n"
-NOBODY_NAMED = "no terminal is named for it: terminal in [teleop.options], or labctl run --hand-terminal /dev/pts/N"
+NOBODY_NAMED = (
+    "no terminal is named for it: terminal in [teleop.options] of the cell (of a second hand: in "
+    "[second_teleop.options]), or, of a first hand alone, labctl run --hand-terminal /dev/pts/N"
+)
 
 
 class Keyboard:

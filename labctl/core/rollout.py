@@ -310,6 +310,15 @@ class Rollout:
         waiting = [name for name in self.cameras if name not in self.videos and name not in self.lost]
         return self.closed is not None and not waiting and not self.dying
 
+    def newly_unseen(self, stream: str, why: str) -> bool:
+        """A stream gives nothing any more (why), or gives again (""): is this the first time that it is said?"""
+        if not why:
+            self.unseen.pop(stream, None)
+            return False
+        new = stream not in self.unseen
+        self.unseen[stream] = why
+        return new
+
     def missing(self, camera: str) -> int:
         """How many frames of a camera (its node's name) are known to be missing so far."""
         stream = stream_of(camera)

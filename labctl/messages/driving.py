@@ -85,6 +85,14 @@ class TouchByDevice(Typed, kind="touch", sender="controller", to="run"):
 
 
 @dataclass(frozen=True, slots=True)
+class HandLost(Typed, kind="hand_lost", sender="controller", to="run"):
+    """In a policy's episode: the device for taking over is gone, and why. Nobody can take this one over any more."""
+
+    episode: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class HandState(Typed, kind="hand", sender="controller", to="run"):
     """Of a person's trial, or in a practice: how the hand's device is (`devices.ByHand.hand`), five times a second
     ([0014](decisions/0014-a-persons-hand-is-shown.md))."""

@@ -150,7 +150,7 @@ class ControllerNode:
         hand = self._hand
         if hand is None:
             return False
-        before = hand.driving
+        before, had = hand.driving, not hand.lost
         asked = None if self._play is None else self._play.hand(now_ns)
         chunk = hand.look(Observation(seen_ns, self._buffer.measured()), now_ns, asked)
         if hand.driving != before:
@@ -158,6 +158,8 @@ class ControllerNode:
             step.out.append(driving.TouchByDevice(self._episode, phase, now_ns).to("run"))
             self._play, self._overtaken = None, self._asked is not None
             self._next_ns = None if hand.driving or self._overtaken else now_ns
+        if had and hand.lost:
+            step.out.append(driving.HandLost(self._episode, hand.lost).to("run"))
         if chunk is not None:
             play = Play(chunk, seen_ns, now_ns, self._epoch, self._episode)
             step.out += play.targets(now_ns, self._buffer.measured())

@@ -49,7 +49,9 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeVideo:
-    """A video of a row: its source as the page names it, and the time in it at which go was, s."""
+    """A video of a row: its source as the page names it, and the time in it at which go was, s; below 0 where its
+    first picture is of later than go.
+    """
 
     camera: str
     source: str

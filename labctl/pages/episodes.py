@@ -199,4 +199,4 @@ def _shown_videos(
                 campaign.note(f"no video of some episodes: {error}")
                 yield STORED
                 continue
-        yield EpisodeVideo(reel.camera, source, round(max(0.0, -reel.zero_s), 6))
+        yield EpisodeVideo(reel.camera, source, round(-reel.zero_s, 6))

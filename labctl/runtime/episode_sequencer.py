@@ -183,17 +183,16 @@ class EpisodeSequencer:
             self._log(Kind.INTERVENTION_ENDED, {"number": rollout.driven, "note": "", **common})
             rollout.driven = None
 
+    def _hand_lost(self, sent: driving.HandLost, now_ns: int, step: Step) -> None:
+        """The policy goes on; whoever stands by with the device must know that it takes nothing over any more."""
+        text = f"the take-over device is gone ({sent.reason}): nobody can take this episode over"
+        self._log(Kind.NOTE, {"text": text})
+        self._writer.say(f"{self._named}: {text}; the stop key stops it")
+
     def _camera(self, sent: CameraState, now_ns: int, step: Step) -> None:
         """A camera has stopped giving pictures, or gives them again. Before start the interlocks decide about that."""
         rollout, name, lost = self._current, sent.name, sent.lost
-        if name not in rollout.cameras:
-            return
-        if not lost:
-            rollout.unseen.pop(stream_of(name), None)
-            return
-        new = stream_of(name) not in rollout.unseen
-        rollout.unseen[stream_of(name)] = lost
-        if rollout.moving and new:
+        if name in rollout.cameras and rollout.newly_unseen(stream_of(name), lost) and rollout.moving:
             self._camera_gone(name, lost, now_ns, step)
 
     def _camera_gone(self, name: str, why: str, now_ns: int, step: Step) -> None:
@@ -388,6 +387,7 @@ MESSAGES = by_kind(
         On(driving.HandState, _ALL, EpisodeSequencer._hand),
         On(driving.Done, MOVING, EpisodeSequencer._done),
         On(driving.TouchByDevice, frozenset({Phase.RUNNING}), EpisodeSequencer._take_over),
+        On(driving.HandLost, frozenset({Phase.RUNNING}), EpisodeSequencer._hand_lost),
         On(driving.Switched, frozenset({Phase.RUNNING}), EpisodeSequencer._switched),
         On(FrameGap, _ALL, EpisodeSequencer._gap),
         On(CameraState, _ALL, EpisodeSequencer._camera),

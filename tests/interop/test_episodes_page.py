@@ -5,6 +5,7 @@ Opt-in: needs Chromium. pytest -m interop tests/interop/test_episodes_page.py
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,36 @@ def test_every_video_plays_from_its_go_at_the_speed_that_the_page_says(tmp_path:
         page.value("document.querySelector('#find').dispatchEvent(new Event('input'))")
         assert page.value("document.querySelector('#count').textContent") == "1 of 2 episodes"
         assert {url.split(":")[0] for url in page.requests} <= {"file", "data"} and page.errors == []
+
+
+def test_a_video_that_begins_after_go_waits_beside_the_others_for_its_time(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path, [HUMAN, policy("a", skill="swift")], cameras=True, budget=20.0).folder
+    run_campaign(folder, lambda line: None, manual=True)
+    unblind(folder)
+    page_file = tmp_path / "page.html"
+    write_page([folder], page_file)
+    text = page_file.read_text(encoding="utf-8")
+    page_file.write_text(re.sub('data-go="[^"]+"', 'data-go="-2.0"', text, count=1), encoding="utf-8")
+    first, second = (f"document.querySelectorAll('video')[{number}]" for number in (0, 1))
+    with browsing(1280, 900) as page:
+        page.open(page_file.as_uri())
+        wait_for("the films", lambda: [film[0] for film in page.value(FILMS) or []] == [4] * 4)
+        wait_for(
+            "its time",
+            lambda: page.value(f"{first}.closest('figure').querySelector('output').textContent")[:3] == "2.0",
+        )
+        page.value("document.querySelector('#play').click()")
+        wait_for("another plays", lambda: page.value(f"{second}.currentTime - {second}.dataset.go") > 0.2)
+        assert page.value(f"{first}.paused"), "it has no picture of this moment"
+        apart = f"{first}.currentTime + 2 - ({second}.currentTime - {second}.dataset.go)"
+        wait_for("it plays", lambda: page.value(f"!{first}.paused && {first}.currentTime > 0.3"))
+        assert abs(page.value(apart)) < 0.3 and page.errors == []
+        page.value("document.querySelector('#play').click()")
+        page.rest(0.2)
+        page.value("document.querySelector('#play').click()")
+        page.value("document.querySelector('#play').click()")
+        page.rest(2.5)
+        assert page.value(f"{first}.paused && {second}.paused"), "whoever is told to stop does not start later"
 
 
 def test_cells_of_a_joint_campaign_are_told_apart_and_play_at_one_speed_at_any_width(

@@ -1,11 +1,14 @@
 "use strict";
 // A table to sort and filter; its videos are loaded when they come on the screen, stand at their go, and all run at one
-// speed.
+// speed. One whose pictures begin after go stands at its first and waits for its time.
 const $ = (id) => document.getElementById(id);
 const body = $("episodes").tBodies[0];
 const rows = [...body.rows];
 const videos = [...document.querySelectorAll("video")];
 const rate = () => Number($("rate").value);
+const go = (video) => Number(video.dataset.go); // below 0: so much before its first picture
+const toGo = (video) => { video.currentTime = Math.max(0, go(video)) + 0.0005; video.playbackRate = rate(); };
+const late = new Map(); // those that wait for their first picture
 let onScreen = new Set();
 
 // -- one speed
@@ -17,7 +20,7 @@ function pace() {
 }
 
 function clock(video) {
-  const since = video.currentTime - Number(video.dataset.go);
+  const since = video.currentTime - go(video);
   video.closest("figure").querySelector("output").textContent = `${since.toFixed(1)} s · ${$("rate").selectedOptions[0].text}`;
 }
 
@@ -29,7 +32,7 @@ function ready(video) {
 }
 
 for (const video of videos) {
-  video.addEventListener("loadedmetadata", () => { video.currentTime = Number(video.dataset.go) + 0.0005; video.playbackRate = rate(); });
+  video.addEventListener("loadedmetadata", () => toGo(video));
   video.addEventListener("ratechange", () => { if (video.playbackRate !== rate()) video.playbackRate = rate(); });
   for (const kind of ["timeupdate", "seeked"]) video.addEventListener(kind, () => clock(video));
   video.addEventListener("error", () => { video.closest("figure").querySelector("output").textContent = "cannot be played here"; });
@@ -37,25 +40,34 @@ for (const video of videos) {
 
 const watch = new IntersectionObserver((seen) => {
   for (const one of seen) {
-    if (one.isIntersecting) { ready(one.target); onScreen.add(one.target); } else { one.target.pause(); onScreen.delete(one.target); }
+    if (one.isIntersecting) { ready(one.target); onScreen.add(one.target); } else { one.target.pause(); forget(one.target); onScreen.delete(one.target); }
   }
   told();
 }, { rootMargin: "100px" });
 for (const video of videos) watch.observe(video);
 
-const going = () => [...onScreen].some((video) => !video.paused && !video.ended);
+function forget(video) {
+  clearTimeout(late.get(video)?.timer);
+  late.delete(video);
+}
+
+function start(video, wait_s) {
+  forget(video);
+  if (wait_s <= 0) { video.play().catch(() => {}); return; }
+  const from = performance.now(), pace = rate();
+  const timer = setTimeout(() => start(video, 0), 1000 * wait_s / pace);
+  late.set(video, { timer, left: () => wait_s - pace * (performance.now() - from) / 1000 });
+}
+
+const going = () => late.size > 0 || [...onScreen].some((video) => !video.paused && !video.ended);
 const told = () => { $("play").textContent = going() ? "pause" : "play those on the screen"; };
 for (const kind of ["play", "pause", "ended"]) document.addEventListener(kind, told, true);
 
 $("play").addEventListener("click", () => {
-  if (going()) { for (const video of onScreen) video.pause(); return; }
-  for (const video of onScreen) { // together, each from its own go
-    video.currentTime = Number(video.dataset.go) + 0.0005;
-    video.playbackRate = rate();
-    video.play().catch(() => {});
-  }
+  if (going()) { for (const video of onScreen) { video.pause(); forget(video); } told(); return; }
+  for (const video of onScreen) { toGo(video); start(video, -go(video)); } // together, each from its own go
 });
-$("rate").addEventListener("change", () => { pace(); onScreen.forEach(clock); });
+$("rate").addEventListener("change", () => { pace(); onScreen.forEach(clock); for (const [video, one] of [...late]) start(video, one.left()); });
 
 // -- sort and filter
 

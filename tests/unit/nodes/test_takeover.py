@@ -193,8 +193,19 @@ def test_a_device_that_goes_away_gives_the_arm_back(stage):
     stage.stick.gone = True
     assert [m.body["phase"] for m in stage.tick() if m.kind == "touch"] == ["end"]
     assert len(stage.work) == 1 and not stage.told("failed")
+    assert [m.body["reason"] for m in stage.told("hand_lost")] == ["stick is gone"]
     stage.send(Message("controller", "close", {"episode": "e"}))
     assert stage.policy.closed == 1
+
+
+def test_a_device_that_goes_away_while_the_policy_drives_is_told_once(stage):
+    """Whoever stands by with it would squeeze a clutch that nobody reads."""
+    stage.finish()
+    stage.stick.gone = True
+    for _ in range(3):
+        stage.tick()
+    assert [m.body for m in stage.told("hand_lost")] == [{"episode": "e", "reason": "stick is gone"}]
+    assert not stage.told("touch") and not stage.told("failed")
 
 
 def test_without_a_hand_in_the_task_nothing_is_looked_at(monkeypatch):

@@ -11,6 +11,7 @@ from support.runs.run_bench import Bench
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
+from labctl.messages.driving import HandLost
 from labctl.store.campaign import Campaign
 
 
@@ -281,6 +282,15 @@ def test_a_hand_that_is_out_is_an_end_at_once_and_what_it_did_is_said_until_the_
     ]
     assert bench.command("score", items_staged=2, moved=2, lost=0, remaining=0)["ok"]
     assert shown(bench)["unsaid"] == []
+
+
+def test_a_take_over_device_that_is_gone_is_said_and_kept_and_the_episode_goes_on(bench):
+    episode = bench.running()
+    bench.hear(HandLost(episode, "gamepad 0 is gone").to("run"))
+    (note,) = bench.events(Kind.NOTE)
+    assert note.episode == episode and "gamepad 0 is gone" in note.body["text"]
+    assert "nobody can take this episode over" in bench.lines[-1] and not bench.events(Kind.EPISODE_ENDED)
+    assert bench.command("touch", phase="begin")["ok"], "a hand in the scene is still a touch"
 
 
 def test_there_is_no_touch_outside_of_an_episode(bench):
