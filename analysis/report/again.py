@@ -54,6 +54,8 @@ def of_operations(result: AnalysisResult, lab: Lab, perm: int | None = None) -> 
         "seed": result.get("seed"),
     }
     by_schedule = any(pair.get("relabelled_by") == BY_DESIGN for pair in result.get("pairs") or ())
+    if stream := (lab.get("labels") or {}).get("asked"):
+        return [*_verified(lab), *_whole(stream, lab, result, perm)]
     table = "operations table, by the same labels," if lab else "operations table"
     return _said(lab, table, _command(of, result.get("boot"), perm, asked), by_schedule=by_schedule)
 
@@ -91,13 +93,29 @@ def _exact(value: float) -> str:
 
 def _said(lab: Lab, table: str, command: str, *, by_schedule: bool) -> Said:
     same = (BY_SCHEDULE if by_schedule else ": the same table and seed give the same numbers.", "")
-    again = (f"The statistics alone can be had again from the {table} with ", command)
-    if not lab:
-        return [again, same]
-    name, head = lab.get("campaign") or "CAMPAIGN", lab.get("head")
     return [
-        ("", f"labctl verify {name}" + (f" --head {head}" if head else "")),
-        (" hashes the journal’s chain, the commitment and every recording again and names what does not hold. ", ""),
-        again,
+        *(_verified(lab) if lab else ()),
+        (f"The statistics alone can be had again from the {table} with ", command),
         same,
     ]
+
+
+def _verified(lab: Lab) -> Said:
+    head = lab.get("head")
+    return [
+        ("", f"labctl verify {_name(lab)}" + (f" --head {head}" if head else "")),
+        (" hashes the journal’s chain, the commitment and every recording again and names what does not hold. ", ""),
+    ]
+
+
+def _whole(stream: str, lab: Lab, result: AnalysisResult, perm: int | None) -> Said:
+    """Of other labels than the best nobody writes a table: the report itself is made again."""
+    drawn = [("--boot", result.get("boot")), ("--perm", perm), ("--seed", result.get("seed"))]
+    words = [word for name, value in drawn if value is not None for word in (name, str(value))]
+    command = " ".join(["labctl report", shlex.quote(_name(lab)), "--labels", stream, *words, "--out DIR"])
+    text = "No operations table is exported by these labels: the same record gives the same numbers again with "
+    return [(text, command), (".", "")]
+
+
+def _name(lab: Lab) -> str:
+    return lab.get("campaign") or "CAMPAIGN"

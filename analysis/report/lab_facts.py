@@ -180,12 +180,15 @@ class Asked(TypedDict):
 
 
 class Labels(TypedDict):
-    """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything."""
+    """The stream of labels that a report stands on: in words, of how many of the scored episodes it says anything.
+    asked: the stream by its name, where one was asked for and not the best of each episode taken.
+    """
 
     stream: str
     text: str
     episodes: int
     scored: int
+    asked: NotRequired[str]
 
 
 class Spread(TypedDict):

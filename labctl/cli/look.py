@@ -30,6 +30,7 @@ from labctl.store.atomic_files import file_errors, replace_file
 
 if TYPE_CHECKING:
     from labctl.analysis.report.lab_facts import Hours
+    from labctl.cli.contract.forms import Unread
     from labctl.core.record import Record
 
 
@@ -85,6 +86,7 @@ def status(
     if spans is not None and "://" not in spans and Path(spans).suffix.lower() != ".json":
         raise InputError(f"--spans {spans}: a file of spans ends in .json")
     found: list[dict[str, Any]] = []
+    unread: list[Unread] = []
     left = 0
     for folder in folders:
         try:
@@ -105,9 +107,12 @@ def status(
                 raise
             said = _as_named(folder) or error
             left = max(left, int(said.exit_code))
+            unread.append({"name": folder.name, "error": str(said)})
             click.echo(f"{folder.name}: {said}", err=True)
     if as_json:
-        print_json({"schema": "labctl.status/2", "campaigns": found, **({"page": str(page)} if page else {})})
+        print_json(
+            {"schema": "labctl.status/2", "campaigns": found, "unread": unread, **({"page": str(page)} if page else {})}
+        )
         return left
     if not found and not left:
         click.echo("no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")

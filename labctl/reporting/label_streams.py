@@ -77,4 +77,5 @@ def label_facts(labels: str, found: Mapping[str, int]) -> Labels:
         sentence += f"; of {rest} of {found['scored']} episodes none was counted"
     elif rest:
         sentence += f"; {rest} of {found['scored']} episodes have none"
-    return {"stream": labels, "text": sentence, "episodes": found[labels], "scored": found["scored"]}
+    known: Labels = {"stream": labels, "text": sentence, "episodes": found[labels], "scored": found["scored"]}
+    return {**known, "asked": labels}

@@ -87,10 +87,20 @@ class Standing(TypedDict):
     hours: NotRequired[Hours]
 
 
+class Unread(TypedDict):
+    """One of several that is there and cannot be read; the exit code is then as of that one alone."""
+
+    name: str
+    error: str
+
+
 class Status(Document):
-    """`labctl status`: of one campaign or of all of the lab, always a list. page: written by --page."""
+    """`labctl status`: of one campaign or of all of the lab, always a list. page: written by --page. unread: the
+    campaigns of the lab that cannot be opened.
+    """
 
     campaigns: list[Standing]
+    unread: list[Unread]
     page: NotRequired[str]
 
 

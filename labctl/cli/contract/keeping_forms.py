@@ -8,11 +8,13 @@ from __future__ import annotations
 from typing import TypedDict
 
 from labctl.backup.repository import HeadKept
-from labctl.cli.contract.forms import Document
+from labctl.cli.contract.forms import Document, Unread
 
 
 class BackupTaken(Document):
-    """`labctl backup`: files and bytes that are new in this folder of backups, and the campaigns' heads."""
+    """`labctl backup`: files and bytes that are new in this folder of backups, and the campaigns' heads. passed_over:
+    earlier snapshots that cannot be read, and why.
+    """
 
     backups: str
     snapshot: str
@@ -22,6 +24,7 @@ class BackupTaken(Document):
     heads: list[HeadKept]
     left_out: list[str]
     damaged: list[str]
+    passed_over: list[str]
 
 
 class SnapshotListed(TypedDict):
@@ -35,10 +38,11 @@ class SnapshotListed(TypedDict):
 
 
 class Backups(Document):
-    """`labctl backup --list`, oldest first."""
+    """`labctl backup --list`, oldest first. unread: the snapshots that are damaged."""
 
     backups: str
     snapshots: list[SnapshotListed]
+    unread: list[Unread]
 
 
 class BackupsRead(Document):
@@ -75,7 +79,7 @@ class LabMoved(Document):
     """`labctl lab move`, which exits with 1 where a campaign does not hold (its bytes are those of the old place). to:
     the new folder, or the snapshot that is to be restored elsewhere; digest: sha256 over the lines that `sha256sum`
     writes of every file, by path; heads: campaign -> its newest entry, N:HASH, the same before and after; left: what
-    stayed, since it is no file of a lab.
+    stayed, since it is no file of a lab; passed_over: with --by, earlier snapshots that cannot be read, and why.
     """
 
     lab: str
@@ -86,3 +90,4 @@ class LabMoved(Document):
     heads: dict[str, str]
     problems: list[str]
     left: list[str]
+    passed_over: list[str]

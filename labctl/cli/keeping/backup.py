@@ -21,6 +21,7 @@ from labctl.store.lab_folder import find_lab
 
 if TYPE_CHECKING:
     from labctl.backup.repository import Repository, Snapshot
+    from labctl.cli.contract.forms import Unread
 
 BACKUP = example(
     "labctl backup /mnt/disk/our-lab          # again tomorrow: only what is new is written",
@@ -84,6 +85,7 @@ def _take(backups: Path, lab: Path | None, as_json: bool) -> None:
                 "heads": [asdict(head) for head in found.heads],
                 "left_out": found.left_out,
                 "damaged": found.damaged,
+                "passed_over": list(taken.passed_over),
             }
         )
         return
@@ -102,12 +104,14 @@ def _print_list(repository: Repository, as_json: bool) -> int:
     from labctl.exports.destination import size
 
     found: list[Snapshot] = []
+    unread: list[Unread] = []
     code = 0
     for name in repository.names():
         try:
             found.append(repository.snapshot(name))
         except BrokenRecord as error:
             code = int(error.exit_code)
+            unread.append({"name": name, "error": str(error)})
             click.echo(f"{name}  damaged: {error}", err=True)
     rows = [
         {
@@ -120,7 +124,9 @@ def _print_list(repository: Repository, as_json: bool) -> int:
         for one in found
     ]
     if as_json:
-        print_json({"schema": "labctl.backups/1", "backups": str(repository.folder), "snapshots": rows})
+        print_json(
+            {"schema": "labctl.backups/1", "backups": str(repository.folder), "snapshots": rows, "unread": unread}
+        )
         return code
     for one in found:
         whole = sum(file.size for file in one.files)

@@ -6,6 +6,7 @@ May not: move while anything of the lab runs, or delete the old place.
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -48,16 +49,20 @@ def move(to: Path | None, backups: Path | None, lab: Path | None, as_json: bool)
     broken_off = lab is not None and (lab / MOVED).is_file()
     folder = lab.resolve() if lab is not None and broken_off else find_lab(lab)
     anchor = MonotonicClock().anchor()
+    passed_over: Sequence[str] = ()
     with progress("moving", quiet=True) as say:
         if to is not None:
             moved = move(folder, to, anchor, say)
         else:
             assert backups is not None
-            _, moved = move_by_snapshot(folder, backups, anchor, say)
+            taken, moved = move_by_snapshot(folder, backups, anchor, say)
+            passed_over = taken.passed_over
+    for line in passed_over:
+        click.echo(f"an earlier snapshot cannot be read, and this one was taken without it: {line}", err=True)
     problems = moved.problems
     if as_json:
         said = {"files": moved.files, "bytes": moved.size, "digest": moved.digest, "heads": dict(moved.heads)}
-        more = {"problems": problems, "left": list(moved.left)}
+        more = {"problems": problems, "left": list(moved.left), "passed_over": list(passed_over)}
         print_json({"schema": "labctl.lab_moved/1", "lab": str(folder), "to": moved.to, **said, **more})
         return 1 if problems else 0
     click.echo(f"moved to {moved.to}: {count(moved.files, 'file')}, {moved.size / 1e6:.1f} MB; digest {moved.digest}")

@@ -109,8 +109,9 @@ def list_(campaign: str | None, lab: Path | None, as_json: bool) -> int:
 def upload(campaign: str | None, who: str | None, lab: Path | None, as_json: bool) -> int:
     """Send what the store has not, verify it, and have that in the journal; of one campaign or of all.
 
-    An upload that was broken off goes on where it was. Sends nothing twice, nothing that is not as it was sealed, and
-    removes nothing here. What is uploaded while a campaign is run is journalled by the next upload after it.
+    An upload that was broken off goes on where it was. Nothing goes that is not as it was sealed, nothing again but
+    what the store has lost or holds otherwise, and nothing is removed here. What is uploaded while a campaign is run is
+    journalled by the next upload after it.
     """
     from labctl.store.media import uploading
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -177,7 +178,16 @@ def test_a_snapshot_that_is_damaged_ends_no_later_backup_and_hides_no_other(
     told = capsys.readouterr()
     assert [line.split()[0] for line in told.out.splitlines()] == [first, third]
     assert told.err.startswith(f"{second}  damaged: ")
+    assert call([*order[:2], "--list", "--json"]) == int(BrokenRecord("").exit_code)
+    listed = json.loads(capsys.readouterr().out)
+    assert [one["snapshot"] for one in listed["snapshots"]] == [first, third]
+    assert [one["name"] for one in listed["unread"]] == [second] and str(path) in listed["unread"][0]["error"]
     assert call(["restore", str(repository.folder), str(tmp_path / "again")]) == 0
     for name in (first, third):
         (repository.folder / "snapshots" / f"{name}.json").write_text("")
-    assert take_snapshot(lab, repository, ManualClock(0).anchor()).passed_over
+    path = repository.folder / "snapshots" / f"{repository.names()[-1]}.json"
+    path.write_text("")
+    capsys.readouterr()
+    assert call([*order, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["passed_over"]
+    assert len(told) >= 1 and str(path) in told[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import shutil
 import subprocess
 import sys
@@ -91,6 +92,9 @@ def test_one_campaign_that_cannot_be_opened_does_not_hide_the_lab(
     assert labctl.cli.call(["status", "--lab", str(lab)]) == 65
     told = capsys.readouterr()
     assert "old: " in told.out and "\nempty: " in told.err
+    assert labctl.cli.call(["status", "--json", "--lab", str(lab)]) == 65
+    told = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in told["unread"]] == ["empty"] and told["unread"][0]["error"]
 
 
 def test_a_server_that_hands_a_screen_on_by_pipes_is_let_through(monkeypatch: pytest.MonkeyPatch) -> None:

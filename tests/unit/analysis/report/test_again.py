@@ -89,6 +89,20 @@ def test_where_labels_were_exchanged_by_the_schedule_it_says_that_p_may_differ()
     assert "same table and seed" not in text and "labctl verify first" in text
 
 
+def test_of_labels_that_no_table_is_exported_by_the_report_itself_is_made_again() -> None:
+    """`labctl export` writes the best of each episode: by the detector alone its numbers would be others."""
+    found = of_operations.analyze(read_table(TABLE), **PLAIN)
+    by = {"stream": "detector", "text": "the detector's", "episodes": 4, "scored": 4}
+    of_best = again.of_operations(found, {"campaign": "first", "labels": by}, 49)
+    assert any(code.startswith("labctl analyze TABLE.csv") for _, code in of_best)
+    said = again.of_operations(found, {"campaign": "first", "labels": {**by, "asked": "detector"}}, 49)
+    commands = [code for _, code in said if code]
+    assert commands == [
+        "labctl verify first",
+        f"labctl report first --labels detector --boot 49 --perm 49 --seed {found['seed']} --out DIR",
+    ]
+
+
 def test_the_factors_of_an_asked_for_further_evening_are_in_it() -> None:
     found: AnalysisResult = of_operations.analyze(read_table(TABLE), **PLAIN)
     none: dict[str, Any] = {"a": "x", "b": "y", "log_rmst_ratio": None, "ci": None, "df": None}
