@@ -249,7 +249,7 @@ def _apart(arms: Sequence[str], met: np.ndarray, first: Ints, second: Ints, verd
     at_least[first[verdicts != SECOND], second[verdicts != SECOND]] = True
     at_least[second[verdicts != FIRST], first[verdicts != FIRST]] = True
     count, group = connected_components(at_least, directed=True, connection="strong")
-    pieces, _ = connected_components(at_least, directed=False)
+    pieces, piece = connected_components(at_least, directed=False)
     if len(set(group[met])) == 1:
         return words
     for i in np.flatnonzero(met).tolist():
@@ -257,8 +257,15 @@ def _apart(arms: Sequence[str], met: np.ndarray, first: Ints, second: Ints, verd
         if never_lost or never_won:
             what = "lost nor tied: its strength has no upper" if never_lost else "won nor tied: it has no lower"
             words.append(f"{arms[i]} never {what} bound")
-    together = [" and ".join(arms[i] for i in np.flatnonzero((group == g) & met).tolist()) for g in range(count)]
-    named = "; ".join(name for name in together if name)
-    apart = "no comparison links" if pieces - int((~met).sum()) > 1 else "all comparisons between"
-    rest = "" if apart.startswith("no") else " went one way, so that their strengths are apart without bound"
-    return [*words, f"{apart} these groups{rest}: {named}"]
+
+    def named(member: np.ndarray, of: int) -> list[str]:
+        together = (" and ".join(arms[i] for i in np.flatnonzero((member == n) & met).tolist()) for n in range(of))
+        return [name for name in together if name]
+
+    if len(unlinked := named(piece, pieces)) > 1:
+        words.append(f"no comparison links these groups: {'; '.join(unlinked)}")
+    for one in range(pieces):
+        if len(sided := named(np.where(piece == one, group, -1), count)) > 1:
+            apart = "went one way, so that their strengths are apart without bound"
+            words.append(f"all comparisons between these groups {apart}: {'; '.join(sided)}")
+    return words

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
+from urllib.parse import quote
 
 from labctl.core.events import Event
 from labctl.core.record import Episode, Record
@@ -199,4 +200,4 @@ def _shown_videos(
                 campaign.note(f"no video of some episodes: {error}")
                 yield STORED
                 continue
-        yield EpisodeVideo(reel.camera, source, round(-reel.zero_s, 6))
+        yield EpisodeVideo(reel.camera, quote(source), round(-reel.zero_s, 6))

@@ -113,6 +113,10 @@ def test_three_measures_and_their_pairs_are_reviewed_by_keys(folder: Path, tmp_p
         press(page, "2")
         assert "a stage is not reached before the one before it" in words(page, "said")
         at(page, 6.0)
+        to(page, "score")
+        assert page.value("at") == 0, "another episode is seen from its go"
+        to(page, "stages")
+        at(page, 6.0)
         press(page, "2", "Enter")
         assert "W corrects it with a why" in words(page, "said"), "what differs is not confirmed"
         shot(page, "stages_changed")

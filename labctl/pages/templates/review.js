@@ -45,7 +45,7 @@ async function take(trial, { keep = false } = {}) {
   facts();
   if (another && !keep) { show(); chosen = 0; }
   await draw();
-  if (another && !keep) jump(0);
+  if (another && !keep) { seek(0); jump(0); }
   ahead();
 }
 

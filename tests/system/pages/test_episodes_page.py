@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy, unblinded_copy
@@ -57,7 +58,7 @@ def test_a_blinded_campaign_is_masked_and_so_is_an_unblinded_one_when_asked(
 def test_an_unblinded_page_names_arms_and_has_every_video_from_its_go_at_one_speed(
     unblinded: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = tmp_path / "p.html"
+    page = tmp_path / "night #3 %20.html"
     assert call(["episodes", str(unblinded), "--page", str(page)]) == 0
     text = text_of(page)
     assert all(word in text for word in ("zebra-policy", "human", "Outcome", "Seconds"))
@@ -68,7 +69,8 @@ def test_an_unblinded_page_names_arms_and_has_every_video_from_its_go_at_one_spe
         record = campaign.record()
     for film in films:
         source, go_s = re.findall(r'data-src="([^"]+)" data-go="([^"]+)"', film)[0]
-        episode, camera = source.removeprefix("p.videos/").removesuffix(".mp4").rsplit("-", 1)
+        source = unquote(source)  # what a browser makes of the address
+        episode, camera = source.removeprefix("night #3 %20.videos/").removesuffix(".mp4").rsplit("-", 1)
         entry = record.episodes[episode].videos[camera]
         assert (page.parent / source).read_bytes() == (unblinded / entry["file"]).read_bytes(), "as recorded"
         assert float(go_s) == pytest.approx(3.875, abs=0.3), "armed for 4 s, at four pictures a second"
@@ -94,10 +96,12 @@ def test_many_videos_are_shown_where_they_lie(
 ) -> None:
     monkeypatch.setattr(labctl.pages.episodes, "COPIED_BYTES", 1000)
     page = tmp_path / "below" / "p.html"
+    unblinded = copied(unblinded.parents[1], tmp_path / "cell #2?") / "campaigns" / unblinded.name
     assert call(["episodes", str(unblinded), "--page", str(page)]) == 0
     assert not page.with_suffix(".videos").exists() and "are shown from the lab" in text_of(page)
     sources = re.findall(r'data-src="([^"]+)"', text_of(page))
-    assert len(sources) == 4 and all((page.parent / source).resolve().is_file() for source in sources)
+    assert len(sources) == 4 and all((page.parent / unquote(source)).resolve().is_file() for source in sources)
+    assert all("#" not in source and "?" not in source for source in sources)
 
 
 @pytest.mark.thorough

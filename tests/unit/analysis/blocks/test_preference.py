@@ -105,6 +105,15 @@ def test_arms_without_a_link_and_outcomes_that_never_came_are_said() -> None:
     assert any("effect of order has no bound" in words for words in apart.words)
 
 
+def test_arms_that_were_compared_are_not_said_to_be_unlinked_though_one_won_each_time() -> None:
+    """a beat b four times, c and d met each other alone, both ways."""
+    first, second = np.array([0, 1, 0, 1, 2, 3]), np.array([1, 0, 1, 0, 3, 2])
+    words = davidson("abcd", first, second, np.array([FIRST, SECOND, FIRST, SECOND, FIRST, FIRST]), boot=49).words
+    assert "no comparison links these groups: a and b; c and d" in words
+    (one_way,) = (line for line in words if "went one way" in line)
+    assert sorted(one_way.rpartition(": ")[2].split("; ")) == ["a", "b"]
+
+
 def among_ties(verdicts: list[int], *, turned: bool = True) -> Davidson:
     """Two arms, one comparison a verdict, the order `turned` after each."""
     first = np.arange(len(verdicts)) % 2 if turned else np.zeros(len(verdicts), dtype=np.int64)
