@@ -17,7 +17,7 @@ from labctl.analysis.survival.clusters import blocks_of, by_block, connected
 from labctl.analysis.survival.curves import Floats, Ints, curve
 from labctl.analysis.survival.event_order import EventOrder, event_order
 from labctl.analysis.survival.hrt import Estimate
-from labctl.analysis.survival.intervals import bootstrap_t, logit, t_interval
+from labctl.analysis.survival.intervals import bootstrap_t, logit, t_interval, widest
 from labctl.analysis.survival.kernel import Given, Redraw, order_probability
 from labctl.analysis.survival.resample import stream_key
 from labctl.analysis.table import NS
@@ -26,8 +26,9 @@ from labctl.analysis.table import NS
 def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, boot: int) -> Estimate:
     """Macro mean over objects of P(T_arm < T_reference) up to tau; cells of one object at the same place.
 
-    Equal times count one half, and so do two times that are both beyond tau or infinite: nobody was first. Bootstrap-t
-    on the logit scale with the clustered jackknife se, logit-t where that is undefined. Where both sides ran in a block
+    Equal times count one half, and so do two times that are both beyond tau or infinite: nobody was first. The interval
+    has the outer ends of bootstrap-t on the logit scale with the clustered jackknife se and of logit-t: with few blocks
+    either alone is too narrow (docs/statistics-calibration.md). Where both sides ran in a block
     blocks are drawn whole, each with all its objects: standard errors leave that out alike in the data and in every
     replicate, so that it cancels in the studentised interval.
     """
@@ -44,7 +45,7 @@ def auc(arm: Sequence[Cell], reference: Sequence[Cell], tau_ns: int, seed: int, 
     value, se, values, ses = value / n, math.sqrt(variance) / n, values / n, np.sqrt(variances) / n
     twin = t_interval(value, se, min(df), logit())
     studentised = bootstrap_t(value, se, values, ses, logit()) if twin else None
-    return Estimate(value, se, studentised or twin, twin)
+    return Estimate(value, se, widest(studentised, twin), twin)
 
 
 def _pooled_draw(

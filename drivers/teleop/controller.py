@@ -58,6 +58,7 @@ class Teleop:
         self._rest = Rest(caps.deadband)
         self._poller = Poller(device, what, self._clock, self._see)
         self._done = False  # said since the last answer
+        self._answers = self._had_hold = False
         self._asked_ns = 0
         self._grip = self._new_grip()
         self._q: np.ndarray | None = None  # of a robot of more axes: where those that a leader does not lead stay
@@ -94,8 +95,10 @@ class Teleop:
                 raise DeviceLost(f"closed before the hand was ready: {self._gate.why}")
 
     def reset(self, seed: int) -> None:
-        """A new episode: the clutch takes hold anew, and of the gripper."""
-        self._done, self._answers, self._had_hold = False, False, False
+        """A new episode: the clutch takes hold anew, and of the gripper. That it had hold while it was waited for stays
+        known until the hand has been asked.
+        """
+        self._done, self._answers, self._had_hold = False, False, self._had_hold and not self._answers
         self._gate = Gate(self._caps, quiet=self._device.quiet)
         silent, self._grip, self._q = self._grip.silent, self._new_grip(), None
         if silent:  # a button that is pressed with the clutch, before go, counts
@@ -142,8 +145,9 @@ class Teleop:
             reading, lost = None, str(error)
         hand = self._gate.read(reading, self._turning(q), self._clock.now_ns(), self._what)
         waits = hand["waits"]
-        if waits == HOLD and self._had_hold and getattr(self._device, "momentary", False):
-            waits = ""
+        if waits == HOLD:
+            typed = self._had_hold and getattr(self._device, "momentary", False)
+            waits = "" if typed else getattr(self._device, "clutch", HOLD)
         return {**hand, "waits": lost or waits}
 
     def _led(self, observation: Observation) -> tuple[Reading | None, np.ndarray]:

@@ -47,6 +47,7 @@ class Keyboard:
 
     leader = False
     quiet = False
+    clutch = "hold a key: W S A D R F Q E or G"
     momentary = True  # whoever starts the trial at the console types no key here meanwhile
 
     def __init__(self, terminal: Path | None, clock: Clock) -> None:

@@ -240,9 +240,11 @@ def _leave(child: subprocess.Popen[bytes], name: str) -> None:
             child.send_signal(signal.SIGTERM)
             child.wait()
             click.echo(f"ended; go on another time with: labctl run {name}")
-        else:
+            return
+        if (ended := child.poll()) is None:
             click.echo(f"the run goes on; look at it with: labctl console {name}")
-        return
+            return
+        code = ended
     lost = f"the run {_how(code)}; see the campaign's logs/run.log; it goes on with: labctl run {name}"
     click.echo("the run is over" if code == 0 else lost)
 

@@ -170,6 +170,8 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
         clock.sleep_until(clock.now_ns() + SECOND // 5)
     with in_passing(folder) as campaign:
         yield f"the run of {folder.name} has ended: {tally(campaign.state)}; go on with: labctl run {folder.name}"
+        if campaign.state.session is not None:
+            yield f"session {campaign.state.session.id} stays open for those in it; X at the console closes it"
 
 
 def _signal(pid: int, *, now: bool) -> None:

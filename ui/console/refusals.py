@@ -90,6 +90,8 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
             return acts.may_prefer(state, who) and not may_move(state)
         case "acknowledge":
             return bool(state["waiting"]) or any(hold["needs_person"] for hold in state["holds"])
+        case "people":
+            return state["session"] is not None and bool(acts.roles_of(state, who))
     return state["session"] is not None
 
 
@@ -133,6 +135,8 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
             return _prefer(state, who)
         case "acknowledge":
             return "nothing waits for an acknowledgement"
+        case "people" if state["session"] is not None:
+            return f"{who} is not in this session: {acts.STRANGER}"
         case "wait" | "note" | "people" | "leave_session":
             return "no session is open; ENTER on the first screen opens one"
     return "that key does nothing now"

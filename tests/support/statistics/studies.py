@@ -15,6 +15,7 @@ from support.statistics.claims import EVEN, WIDE, positions, unequal_spreads, ve
 from support.statistics.cohorts import DISTRIBUTIONS
 from support.statistics.evenings import Evenings
 from support.statistics.evenings import coverage as further
+from support.statistics.few_blocks import coverage as few
 from support.statistics.interim_looks import DRAWN, stopped, stopped_by_the_test
 from support.statistics.linked_campaigns import told_apart
 from support.statistics.marginals import Paced, biases
@@ -107,6 +108,16 @@ STUDIES: dict[str, Study] = {
         "Share of cohorts whose 95 % intervals hold the truth, by episodes of an arm at each of four objects.",
         10_000,
         _each({f"N = {n}": _told(coverage, ("m1", "m3", "m4"), n) for n in (10, 20, 35)}),
+    ),
+    "few-blocks": Study(
+        "Share of campaigns of few blocks whose 95 % interval of P(T_arm < T_reference) holds the truth.",
+        1_000,
+        _each(
+            {
+                **{f"{n} blocks": _told(few, n) for n in (5, 8, 10, 15, 20)},
+                "5 blocks of 2 objects each": _told(few, 5, objects=2),
+            }
+        ),
     ),
     "type-one": Study(
         "Share of pairs of like arms that each test tells apart at .05.",

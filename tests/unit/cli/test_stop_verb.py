@@ -117,3 +117,21 @@ def test_whoever_leaves_the_console_of_a_killed_run_reads_how_it_goes_on(capsys:
     _leave(cast("subprocess.Popen[bytes]", Killed()), "first")
     said = capsys.readouterr().out
     assert "was killed (SIGKILL)" in said and "it goes on with: labctl run first" in said
+
+
+@pytest.mark.parametrize(("code", "said"), [(None, "the run goes on; look"), (0, "the run is over")])
+def test_whoever_answers_late_whether_the_run_is_to_end_reads_what_has_become_of_it(
+    code: int | None, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It was ended from another shell while the question stood there."""
+
+    class Left:
+        def wait(self, timeout: float) -> int:
+            raise subprocess.TimeoutExpired("run", timeout)
+
+        def poll(self) -> int | None:
+            return code
+
+    monkeypatch.setattr("click.confirm", lambda text: False)
+    _leave(cast("subprocess.Popen[bytes]", Left()), "first")
+    assert said in capsys.readouterr().out

@@ -76,6 +76,25 @@ def test_without_a_session_or_while_the_robot_may_move_the_form_does_not_open(be
     at_console(bench, play)
 
 
+@both_sizes
+def test_whoever_is_not_in_a_session_that_was_left_open_reads_the_way_out_before_a_form(bench: Bench, size):
+    """The next day, under another id: J took the whole form and then refused it."""
+    bench.begin_session()
+    assert everybody(bench, bea=["operator", "setter", "assessor"])["ok"]
+
+    async def play(desk: Desk) -> None:
+        await desk.wait(1)
+        assert "X closes it" in flat(desk.text()) and "you are watching" not in flat(desk.text())
+        await desk.press("j")
+        assert not desk.asked() and "ann is not in this session" in flat(desk.text())
+        await desk.press("x")
+        assert desk.asked()
+        await desk.press("ctrl+s")
+
+    at_console(bench, play, size=size)
+    assert bench.events(Kind.SESSION_CLOSED)[-1].who == "ann"
+
+
 def everybody(bench: Bench, who: str = "ann", **roles: list[str]) -> dict:
     return bench.command("people", who=who, people=[{"id": name, "roles": taken} for name, taken in roles.items()])
 

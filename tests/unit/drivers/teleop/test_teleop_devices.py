@@ -224,6 +224,9 @@ def test_who_types_once_may_start_the_trial_at_another_keyboard(hand):
     assert person.hand(Q)["waits"] == "hold the clutch", "a clutch can be held on"
     device.momentary = True
     assert person.hand(Q)["waits"] == ""
+    person.reset(0)
+    assert person.hand(Q)["waits"] == "", "the controller's node resets after it has warmed"
+    person.infer(seen())
     person.reset(1)
     assert person.hand(Q)["waits"] == "hold the clutch", "of another episode nobody has typed"
 
