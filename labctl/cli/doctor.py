@@ -124,7 +124,7 @@ def _alerts(lab: Path | None, as_json: bool) -> int:
 def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool) -> int:
     """Film the clock page with the cell's cameras. Exit code 1 if one could not be measured."""
     from labctl.checks.clock_page import ClockPage
-    from labctl.checks.latency import SCREEN_NOTE, measure_all, wait_for_page
+    from labctl.checks.latency import measure_all, wait_for_page
     from labctl.config.cell_schema import Setup
     from labctl.runtime.hosting.cell_nodes import stand_in
 
@@ -141,7 +141,7 @@ def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool)
     for one in found:
         spread = f"p95 {1e3 * one.p95_s:.0f} ms, n {one.n}, the page's clock within {one.error_ms:.1f} ms"
         click.echo(f"camera {one.camera}: {1e3 * one.median_s:.0f} ms from screen to receipt (median; {spread})")
-        click.echo(f"    {one.line()}   # into the [[camera]] table of {one.camera}; {SCREEN_NOTE}")
+        click.echo(f"    {one.line()}")
     for text in failed:
         click.echo(text, err=True)
     return 1 if failed else 0
