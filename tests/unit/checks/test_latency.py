@@ -89,7 +89,7 @@ def test_what_was_read_before_the_page_was_loaded_again_does_not_count(
 def test_two_windows_of_the_page_are_told_to_whoever_measures(
     page: ClockPage, screen: Screen, clock: ScreenClock
 ) -> None:
-    with pytest.raises(DeviceLost, match="camera wrist: two windows show this page, .*: close one of them"):
+    with pytest.raises(DeviceLost, match=r"camera wrist: two windows show this page, .*: close one of them"):
         measure("wrist", Reloading(page, clock, after=20, again=True), page, clock)
 
 
