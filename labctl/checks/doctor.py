@@ -15,21 +15,29 @@ from pathlib import Path
 from labctl.checks import contradictions
 from labctl.checks.computer import LEAST_FREE_GB, Check, check_free_disk
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
-from labctl.checks.probing import Probed, probe, probe_hand, probe_sensor
+from labctl.checks.probing import Probed, probe, probe_camera, probe_hand, probe_sensor
 from labctl.config.cell_schema import Cell, Setup, Video
 from labctl.config.options import Contradiction
 from labctl.errors import LabctlError
-from labctl.runtime.hosting.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, stand_in
+from labctl.runtime.hosting.cell_nodes import (
+    NodeSpec,
+    build_node,
+    camera_names,
+    lacks_terminal,
+    load_camera,
+    stand_in,
+)
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 
 FEWEST_VALUES = 0.8  # of a sensor, within a second
+FEWEST_PICTURES = 0.8  # of a camera's rate_hz
 FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
 
 
 def check_cell(path: Path, folder: Path) -> list[Check]:
     """The checks of one cell file: it parses, it does not contradict itself, its disk is free enough, its drivers
-    load, its teleoperation device can be read. Nothing moves.
+    load, its robot, sensors and cameras answer, its teleoperation device can be read. Nothing moves.
     """
     again = shlex.join(["labctl", "doctor", str(path)])
     try:
@@ -53,13 +61,14 @@ def contradicting(found: Iterable[Contradiction]) -> list[Check]:
 
 
 def check_drivers(cell: Cell, folder: Path, again: str) -> list[Check]:
-    """Do the drivers that a cell names load with its options, and does a real or emulated robot answer? again: the
-    command that looks at them once more.
+    """Do the drivers that a cell names load with its options, and do a real or emulated robot and what is beside it
+    answer? again: the command that looks at them once more.
     """
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
         checks[:1] = [check for name, side in _robots(cell) for check in _of(name, _answers(_setup(side), again))]
         checks += check_sensors(_setup(cell), again)
+        checks += check_cameras(_setup(cell), again)
     return checks
 
 
@@ -91,6 +100,30 @@ def check_sensors(setup: Setup, again: str) -> list[Check]:
             text = f"{rate_hz:.0f} values in a second, {table.rate_hz:g} asked for"
             few = rate_hz < FEWEST_VALUES * table.rate_hz
             checks.append(Check(name, "warn" if few else "ok", text, "lower its rate_hz" if few else ""))
+    return checks
+
+
+def check_cameras(setup: Setup, again: str) -> list[Check]:
+    """Does each real camera give pictures, as many as the cell asks for? One after another, as a run opens them. One
+    that is drawn, or plays a recording, is not asked; one whose driver does not load fails by that. again: as
+    `check_drivers` has it.
+    """
+    checks: list[Check] = []
+    for number, table in enumerate(setup.cell.camera):
+        try:
+            real = load_camera(table, setup).kind == "real"
+        except LabctlError:
+            continue
+        if not real:
+            continue
+        found, name = probe_camera(setup, number), f"camera {table.name}"
+        if "problem" in found:
+            checks.append(Check(name, "fail", found["problem"], _then(found.get("remedy", ""), again)))
+        elif (rate_hz := found.get("pictures")) is not None:
+            text = f"{rate_hz:.0f} pictures in a second, {table.rate_hz:g} asked for"
+            few = rate_hz < FEWEST_PICTURES * table.rate_hz
+            remedy = "more light or a fixed exposure, a USB controller of its own, or a lower rate_hz"
+            checks.append(Check(name, "warn" if few else "ok", text, remedy if few else ""))
     return checks
 
 

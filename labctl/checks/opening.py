@@ -25,7 +25,7 @@ ALWAYS_ASKED = "policy_callable"  # needs nothing but this machine
 
 
 def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *, offline: bool) -> int:
-    """How many arms answer: all of them. offline: robot, teleoperation device and policy servers are not asked, their
+    """How many arms answer: all of them. offline: robot, devices and policy servers are not asked, their
     drivers and modules are loaded all the same.
 
     Raises InputError with the first thing that `labctl doctor CELL --protocol PROTOCOL` would fail, and how many there
@@ -41,7 +41,7 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
         (check, where), more = found[0], len(found) - 1
         text = f"{check.name}: {check.text}" + (f"; {check.remedy}" if check.remedy else "")
         others = f" ({more} more: {doctor})" if more else ""
-        away = "" if offline else "; with --offline nothing is asked that is not on this machine"
+        away = "" if offline else "; with --offline no device and no server is asked"
         raise InputError(f"not opened, it could not run: {text}{others}{away}", where=where)
     return len(protocol.arm)
 

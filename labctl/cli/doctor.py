@@ -60,8 +60,9 @@ def doctor(
     as_json: bool,
 ) -> int:
     """Look at this machine: packages, disk, clock, realtime limits; with a cell file, also the drivers it names,
-    whether its teleoperation device can be read and what its cameras' encoding costs; with a protocol, also whether its
-    policies answer, and how fast. The disk is the lab's; the current folder's where there is no lab.
+    whether its teleoperation device can be read and what its cameras' encoding costs, and of a real or emulated one
+    whether robot, sensors and cameras answer; with a protocol, also whether its policies answer, and how fast. The disk
+    is the lab's; the current folder's where there is no lab.
 
     Exit code 1 if the cell could not run. Nothing moves.
     """
