@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from labctl.checks import contradictions
-from labctl.checks.computer import LEAST_FREE_GB, Check, check_free_disk
+from labctl.checks.computer import Check, check_free_disk
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.checks.probing import Probed, probe, probe_camera, probe_hand, probe_sensor
-from labctl.config.cell_schema import Cell, Setup, Video
+from labctl.config.cell_schema import CameraTable, Cell, Setup, Video
 from labctl.config.options import Contradiction
 from labctl.errors import LabctlError
 from labctl.runtime.hosting.cell_nodes import (
@@ -47,8 +47,7 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
         return [Check("cell", "fail", str(error), "correct the cell file")]
     checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]
     checks += contradicting(contradictions.of_cell(cell))
-    if cell.storage.min_free_gb > LEAST_FREE_GB:
-        checks.append(check_free_disk(folder, cell.storage.min_free_gb))
+    checks.append(check_free_disk(folder, cell.storage.min_free_gb))
     checks += check_drivers(cell, folder, again)
     for name, side in _robots(cell):
         checks += _of(name, [*check_capture(side), *check_teleop(side, again)])
@@ -207,15 +206,22 @@ def _loads(node: str, spec: NodeSpec) -> Check:
     return Check(name, "ok", "its driver loads (not connected: nothing moves)")
 
 
+def video_table(camera: CameraTable) -> str:
+    """The table of the cell file that sets how a camera's video is encoded, as people call it."""
+    own = camera.video.preset is not None or camera.video.codec is not None
+    return f"[camera.video] of {camera.name}" if own else "[video]"
+
+
 def check_encoders(cell: Cell, measure: Measure = measure_cost, depth: MeasureDepth = measure_depth) -> list[Check]:
     """What encoding each camera's video and depth take on this machine, and the best setting that it affords."""
     checks: list[Check] = []
     known: dict[str, Check] = {}
     for camera in cell.camera:
         video, size = cell.video_of(camera), (camera.width, camera.height, camera.rate_hz)
-        key = repr((video, size))
+        table = video_table(camera)
+        key = repr((video, size, table))
         if key not in known:
-            known[key] = _encoder(video, size, measure)
+            known[key] = _encoder(video, size, measure, table)
         found = known[key]
         checks.append(Check(f"video {camera.name}", found.level, found.text, found.remedy))
         if records_depth(camera):
@@ -233,14 +239,14 @@ def _depth_encoder(name: str, size: tuple[int, int, float], measure: MeasureDept
     return Check(f"depth {name}", "warn", text, remedy)
 
 
-def _encoder(video: Video, size: tuple[int, int, float], measure: Measure) -> Check:
+def _encoder(video: Video, size: tuple[int, int, float], measure: Measure, table: str) -> Check:
     width, height, rate_hz = size
     what = f"{video.codec} {video.preset} crf {video.crf} at {width} x {height}, {rate_hz:g} Hz"
     try:
         cost = measure(video, *size)
         best = best_affordable(video, *size, measure)
     except LabctlError as error:
-        return Check("video", "fail", str(error), "correct [video] of the cell file, or [camera.video]")
+        return Check("video", "fail", str(error), f"correct {table} in the cell file")
     text = f"{what}: {cost}"
     if cost.affordable(rate_hz):
         if best is not None and best[0].preset != video.preset:
@@ -249,4 +255,4 @@ def _encoder(video: Video, size: tuple[int, int, float], measure: Measure) -> Ch
     if best is None:
         remedy = f"lower rate_hz or the size; one camera should take {MOST_CORES:g} cores at most"
         return Check("video", "warn", text, remedy)
-    return Check("video", "warn", text, f'preset = "{best[0].preset}" in [video]: {best[1]}')
+    return Check("video", "warn", text, f'preset = "{best[0].preset}" in {table}: {best[1]}')

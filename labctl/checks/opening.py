@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labctl.checks.computer import Check, check_free_disk
-from labctl.checks.doctor import check_drivers, check_teleop, loaded_drivers
+from labctl.checks.doctor import check_drivers, check_teleop, loaded_drivers, video_table
 from labctl.checks.encoding_cost import try_encoder
 from labctl.checks.policy_check import judged
 from labctl.config.cell_schema import Cell, Setup
@@ -55,7 +55,7 @@ def _of_cell(cell: Cell, lab: Path, again: str, *, by_hand: bool, offline: bool)
         try:
             try_encoder(cell.video_of(camera), camera.width, camera.height, camera.rate_hz)
         except LabctlError as error:
-            yield Check(f"video {camera.name}", "fail", str(error), "correct [video] of the cell file")
+            yield Check(f"video {camera.name}", "fail", str(error), f"correct {video_table(camera)} in the cell file")
 
 
 def _of_arms(plan: Plan, cell: Cell, *, offline: bool) -> Iterator[tuple[Check, str]]:

@@ -78,12 +78,14 @@ def doctor(
         raise click.UsageError("--camera and --port go with --latency")
     if protocol is not None and cell is None:
         raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
-    from labctl.checks.computer import runnable, software
+    from labctl.checks.computer import FREE_DISK, runnable, software
     from labctl.checks.doctor import check_cell
     from labctl.checks.store_server import check_store, lab_here
 
     folder = lab_here(lab) or Path.cwd()  # whose disk it is that a campaign would be recorded on
-    checks = [*software(folder), *check_store(lab), *(check_cell(cell, folder) if cell else ())]
+    of_cell = check_cell(cell, folder) if cell else []
+    free = all(check.name != FREE_DISK for check in of_cell)  # else the cell's own number counts
+    checks = [*software(folder, free=free), *check_store(lab), *of_cell]
     if cell is not None and protocol is not None:
         from labctl.checks.policy_check import check_protocol
 
