@@ -18,6 +18,7 @@ from typing import Any
 from labctl.clock import MILLISECOND, Clock
 from labctl.errors import InputError
 from labctl.loopback import LOOPBACK, refusal
+from labctl.plain import Json
 
 KEPT = 20_000  # numbers shown last, some five minutes of them
 ASKED = 60  # exchanges of time that are kept; the quickest of them counts
@@ -63,8 +64,8 @@ class ClockPage:
         self._host = clock
         self._lock = threading.Lock()
         self._shown: dict[int, float] = {}  # number -> when it came on the screen, ms of the browser's clock; in order
-        self._load: object = None  # which loading of the page is heard: another one counts anew, by another clock
-        self._former: list[object] = []
+        self._load: Json = None  # which loading of the page is heard: another one counts anew, by another clock
+        self._former: list[Json] = []
         html = importlib.resources.files("labctl").joinpath("templates/clock.html").read_bytes()
         try:
             self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(self, html))
@@ -108,9 +109,10 @@ class ClockPage:
                 del self._shown[next(iter(self._shown))]
         return {"host_ns": now_ns, "say": self.say}
 
-    def _begin(self, load: object) -> None:
+    def _begin(self, load: Json) -> None:
         """Hear another loading of the page, from its first number on."""
-        self._former.append(self._load)
+        if self._load not in self._former:
+            self._former.append(self._load)
         self._load, self.clock, self.two = load, PageClock(), load in self._former
         self.loads += 1
         self._shown.clear()

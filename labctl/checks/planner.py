@@ -27,7 +27,7 @@ from labctl.requesting import answer_of
 ANSWER_S = 60.0
 LARGEST = 1 << 20  # bytes of an answer, of which one text is read
 TOKENS = 16
-# "A robot" and "I think" are words, "A because" and "I is" are letters: none of these stands behind an article.
+# No article stands before these: "A because" is a letter, "A robot" is none.
 BEHIND_A = (
     "and|applies|as|at|because|by|but|describes|fits|for|from|in|is|it|its|looks|matches|no|none|nor|not|nothing"
     "|of|on|or|seems|shows|since|that|the|there|they|this|to|was|were|with|would"
