@@ -18,10 +18,12 @@ from typing import Any
 from labctl.clock import MILLISECOND, Clock
 from labctl.errors import InputError
 from labctl.loopback import LOOPBACK, refusal
+from labctl.plain import Json
 
 KEPT = 20_000  # numbers shown last, some five minutes of them
 ASKED = 60  # exchanges of time that are kept; the quickest of them counts
 LARGEST = 1_000_000  # bytes of what a page may send at once
+TWO = "two windows show this page, and each makes labctl forget the other: close one of them"
 
 
 class PageClock:
@@ -48,16 +50,22 @@ class PageClock:
 
 
 class ClockPage:
-    """`with ClockPage(clock) as page:` serves the page at `page.url`. `say` is shown below the code."""
+    """`with ClockPage(clock) as page:` serves the page at `page.url`. `say` is shown below the code.
+
+    loads: how often numbers began anew, as after each loading; two: the one that is heard now had been given up before.
+    """
 
     def __init__(self, clock: Clock, port: int = 0) -> None:
         """Raises InputError when the port is taken."""
         self.say = ""
+        self.loads = 0
+        self.two = False
         self.clock = PageClock()
         self._host = clock
         self._lock = threading.Lock()
         self._shown: dict[int, float] = {}  # number -> when it came on the screen, ms of the browser's clock; in order
-        self._load: object = None  # which loading of the page is heard: another one counts anew, by another clock
+        self._load: Json = None  # which loading of the page is heard: another one counts anew, by another clock
+        self._former: list[Json] = []
         html = importlib.resources.files("labctl").joinpath("templates/clock.html").read_bytes()
         try:
             self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(self, html))
@@ -89,8 +97,9 @@ class ClockPage:
         now_ns = self._host.now_ns()
         with self._lock:
             if body["load"] != self._load:
-                self._load, self.clock = body["load"], PageClock()
-                self._shown.clear()
+                if not body["shown"]:  # a tab in the background shows none, and would be told of for ever
+                    return {"host_ns": now_ns, "say": self.say}
+                self._begin(body["load"])
             before = body.get("before")
             if before:
                 self.clock.add(float(before["sent"]), int(before["host_ns"]), float(before["received"]))
@@ -99,6 +108,14 @@ class ClockPage:
             while len(self._shown) > KEPT:
                 del self._shown[next(iter(self._shown))]
         return {"host_ns": now_ns, "say": self.say}
+
+    def _begin(self, load: Json) -> None:
+        """Hear another loading of the page, from its first number on."""
+        if self._load not in self._former:
+            self._former.append(self._load)
+        self._load, self.clock, self.two = load, PageClock(), load in self._former
+        self.loads += 1
+        self._shown.clear()
 
     def __enter__(self) -> ClockPage:
         self._thread.start()

@@ -55,7 +55,8 @@ EXTRAS = {
 # An event is committed before its act, so a slow disk makes every act slow. Measured commits: 4 ms median on an SSD.
 SLOW_FSYNC_MS = 50.0
 SYNCS = 20
-LEAST_FREE_GB = 1.0  # for any campaign; a cell may ask for more
+LEAST_FREE_GB = 1.0  # where no cell says how much it asks for
+FREE_DISK = "free disk"
 # A 1 kHz loop needs priority over the desktop; 99 is what Franka's and UR's set-up pages ask for.
 REALTIME_PRIORITY = 99
 AUTOGROUPS = Path("/proc/sys/kernel/sched_autogroup_enabled")
@@ -78,8 +79,10 @@ def runnable(checks: Iterable[Check]) -> bool:
     return all(check.level != "fail" for check in checks)
 
 
-def software(folder: Path, clock: Clock | None = None) -> list[Check]:
-    """The checks that need no cell: Python, packages, extras, the disk under `folder`, the clock, realtime limits."""
+def software(folder: Path, clock: Clock | None = None, *, free: bool = True) -> list[Check]:
+    """The checks that need no cell: Python, packages, extras, the disk under `folder`, the clock, realtime limits.
+    free: also how much of the disk is free, which a cell has its own number for.
+    """
     clock = clock or MonotonicClock()
     return [
         check_python(sys.version_info[:3]),
@@ -87,10 +90,10 @@ def software(folder: Path, clock: Clock | None = None) -> list[Check]:
         *check_extras(),
         check_compiler(),
         check_usage_reports(),
-        check_free_disk(folder, LEAST_FREE_GB),
+        *([check_free_disk(folder, LEAST_FREE_GB, "a cell asks for")] if free else []),
         check_fsync(folder, clock),
         check_clock(clock),
-        check_realtime(resource.getrlimit(resource.RLIMIT_RTPRIO)[1], root=os.geteuid() == 0),
+        check_realtime(*resource.getrlimit(resource.RLIMIT_RTPRIO), root=os.geteuid() == 0),
         *check_sessions(AUTOGROUPS),
     ]
 
@@ -147,13 +150,13 @@ def check_compiler() -> Check:
     return Check("C compiler", "ok", f"{found}: makes the statistics' fast kernel at the first analysis")
 
 
-def check_free_disk(folder: Path, min_free_gb: float) -> Check:
+def check_free_disk(folder: Path, min_free_gb: float, asked: str = "the cell asks for") -> Check:
     """Free disk under `folder` against the least the cell allows, in gigabytes (1e9 bytes)."""
     free_gb = shutil.disk_usage(folder).free / 1e9
     text = f"{free_gb:.1f} GB free under {folder}"
     if free_gb < min_free_gb:
-        return Check("free disk", "fail", f"{text}, the cell asks for {min_free_gb:g}", "free some disk")
-    return Check("free disk", "ok", text)
+        return Check(FREE_DISK, "fail", f"{text}, {asked} {min_free_gb:g}", "free some disk")
+    return Check(FREE_DISK, "ok", text)
 
 
 def check_fsync(folder: Path, clock: Clock) -> Check:
@@ -188,18 +191,23 @@ def check_clock(clock: Clock) -> Check:
     return Check("clock", "ok", f"never goes back, steps of {finest} ns and more, boot {clock.boot[:8]}")
 
 
-def check_realtime(limit: int, *, root: bool) -> Check:
-    """May this user ask for realtime priority (`ulimit -r`)? Simulated cells do not need it."""
+def check_realtime(limit: int, hard: int, *, root: bool) -> Check:
+    """May this user ask for realtime priority (`ulimit -r`)? Simulated cells do not need it. limit: the soft one, which
+    counts; hard: to which it could be raised.
+    """
     if root:
         return Check("realtime", "ok", "any priority allowed: root")
     if limit == resource.RLIM_INFINITY or limit >= REALTIME_PRIORITY:
         return Check("realtime", "ok", f"priority up to {'any' if limit == resource.RLIM_INFINITY else limit} allowed")
-    return Check(
-        "realtime",
-        "warn",
-        f"priority limit is {limit}; a real robot's 1 kHz loop may lose time to other programs",
-        f"add '@realtime - rtprio {REALTIME_PRIORITY}' to /etc/security/limits.conf and yourself to that group",
-    )
+    text = f"priority limit is {limit}; a real robot's 1 kHz loop may lose time to other programs"
+    if hard == resource.RLIM_INFINITY or hard >= REALTIME_PRIORITY:
+        allowed = "the hard limit allows more, and the soft one counts"
+        remedy = f"ulimit -r {REALTIME_PRIORITY} before labctl; for good '-' in place of 'hard' in limits.conf"
+        return Check(
+            "realtime", "warn", f"{text}; {allowed}", f"{remedy}, or LimitRTPRIO={REALTIME_PRIORITY} of a service"
+        )
+    remedy = f"add '@realtime - rtprio {REALTIME_PRIORITY}' to /etc/security/limits.conf and yourself to that group"
+    return Check("realtime", "warn", text, remedy)
 
 
 def check_sessions(autogroups: Path) -> list[Check]:

@@ -16,6 +16,7 @@ from labctl.devices import options_type
 from labctl.plain import Json
 
 INSIDE_M = 0.001  # a driver keeps the tool this far inside the box
+NONE_M = 1e-9  # what sums of decimal numbers are off by
 SAME_ASPECT = 0.02  # 640 x 360 and 1280 x 720 are alike; 848 x 480 is 16:9 but for 0.6 %
 
 
@@ -44,7 +45,7 @@ def of_scene(cell: Cell, fixture: Fixture) -> list[Contradiction]:
     lowest = min(tote.centre_m[2] for tote in fixture.tote)
     flat = min(fixture.object, key=lambda each: each.item_size_m[2])
     middle = lowest + flat.item_size_m[2] / 2
-    if floor > middle + 1e-9:
+    if floor > middle + NONE_M:
         keys = f"robot.limits.box_min_m z = {limits.box_min_m[2]:g} m and item_size_m of {flat.name!r}"
         text = f"{keys}: the fingertips stay {1e3 * (floor - lowest):.0f} mm above the tote's floor"
         text += f", and an item lying there is {1e3 * flat.item_size_m[2]:.0f} mm high"
@@ -58,7 +59,7 @@ def of_scene(cell: Cell, fixture: Fixture) -> list[Contradiction]:
         for axis, low, high, at, size in zip(
             "xy", limits.box_min_m, limits.box_max_m, tote.centre_m, tote.size_m, strict=False
         ):
-            if at - size / 2 < low + back or at + size / 2 > high + ahead:
+            if at - size / 2 < low + back - NONE_M or at + size / 2 > high + ahead + NONE_M:
                 ends = f"{at - size / 2:g} to {at + size / 2:g} m"
                 text = f"robot.limits box {axis} = {low:g} to {high:g} m{more} and tote {tote.name!r}, {axis} = {ends}"
                 remedy = "widen the box where the cell allows it, or move the tote"

@@ -13,23 +13,31 @@ from dataclasses import replace
 from pathlib import Path
 
 from labctl.checks import contradictions
-from labctl.checks.computer import LEAST_FREE_GB, Check, check_free_disk
+from labctl.checks.computer import Check, check_free_disk
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
-from labctl.checks.probing import Probed, probe, probe_hand, probe_sensor
-from labctl.config.cell_schema import Cell, Setup, Video
+from labctl.checks.probing import Probed, probe, probe_camera, probe_hand, probe_sensor
+from labctl.config.cell_schema import CameraTable, Cell, Setup, Video
 from labctl.config.options import Contradiction
 from labctl.errors import LabctlError
-from labctl.runtime.hosting.cell_nodes import NodeSpec, build_node, camera_names, lacks_terminal, stand_in
+from labctl.runtime.hosting.cell_nodes import (
+    NodeSpec,
+    build_node,
+    camera_names,
+    lacks_terminal,
+    load_camera,
+    stand_in,
+)
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import read_cell
 
 FEWEST_VALUES = 0.8  # of a sensor, within a second
+FEWEST_PICTURES = 0.8  # of a camera's rate_hz
 FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
 
 
 def check_cell(path: Path, folder: Path) -> list[Check]:
     """The checks of one cell file: it parses, it does not contradict itself, its disk is free enough, its drivers
-    load, its teleoperation device can be read. Nothing moves.
+    load, its robot, sensors and cameras answer, its teleoperation device can be read. Nothing moves.
     """
     again = shlex.join(["labctl", "doctor", str(path)])
     try:
@@ -39,8 +47,7 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
         return [Check("cell", "fail", str(error), "correct the cell file")]
     checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]
     checks += contradicting(contradictions.of_cell(cell))
-    if cell.storage.min_free_gb > LEAST_FREE_GB:
-        checks.append(check_free_disk(folder, cell.storage.min_free_gb))
+    checks.append(check_free_disk(folder, cell.storage.min_free_gb))
     checks += check_drivers(cell, folder, again)
     for name, side in _robots(cell):
         checks += _of(name, [*check_capture(side), *check_teleop(side, again)])
@@ -53,13 +60,14 @@ def contradicting(found: Iterable[Contradiction]) -> list[Check]:
 
 
 def check_drivers(cell: Cell, folder: Path, again: str) -> list[Check]:
-    """Do the drivers that a cell names load with its options, and does a real or emulated robot answer? again: the
-    command that looks at them once more.
+    """Do the drivers that a cell names load with its options, and do a real or emulated robot and what is beside it
+    answer? again: the command that looks at them once more.
     """
     checks = loaded_drivers(cell, folder)
     if cell.cell.kind in ("real", "emulated") and checks[0].level == "ok":
         checks[:1] = [check for name, side in _robots(cell) for check in _of(name, _answers(_setup(side), again))]
         checks += check_sensors(_setup(cell), again)
+        checks += check_cameras(_setup(cell), again)
     return checks
 
 
@@ -91,6 +99,30 @@ def check_sensors(setup: Setup, again: str) -> list[Check]:
             text = f"{rate_hz:.0f} values in a second, {table.rate_hz:g} asked for"
             few = rate_hz < FEWEST_VALUES * table.rate_hz
             checks.append(Check(name, "warn" if few else "ok", text, "lower its rate_hz" if few else ""))
+    return checks
+
+
+def check_cameras(setup: Setup, again: str) -> list[Check]:
+    """Does each real camera give pictures, as many as the cell asks for? One after another, as a run opens them. One
+    that is drawn, or plays a recording, is not asked; one whose driver does not load fails by that. again: as
+    `check_drivers` has it.
+    """
+    checks: list[Check] = []
+    for number, table in enumerate(setup.cell.camera):
+        try:
+            real = load_camera(table, setup).kind == "real"
+        except LabctlError:
+            continue
+        if not real:
+            continue
+        found, name = probe_camera(setup, number), f"camera {table.name}"
+        if "problem" in found:
+            checks.append(Check(name, "fail", found["problem"], _then(found.get("remedy", ""), again)))
+        elif (rate_hz := found.get("pictures")) is not None:
+            text = f"{rate_hz:.0f} pictures in a second, {table.rate_hz:g} asked for"
+            few = rate_hz < FEWEST_PICTURES * table.rate_hz
+            remedy = "more light or a fixed exposure, a USB controller of its own, or a lower rate_hz"
+            checks.append(Check(name, "warn" if few else "ok", text, remedy if few else ""))
     return checks
 
 
@@ -174,15 +206,22 @@ def _loads(node: str, spec: NodeSpec) -> Check:
     return Check(name, "ok", "its driver loads (not connected: nothing moves)")
 
 
+def video_table(camera: CameraTable) -> str:
+    """The table of the cell file that sets how a camera's video is encoded, as people call it."""
+    own = camera.video.preset is not None or camera.video.codec is not None
+    return f"[camera.video] of {camera.name}" if own else "[video]"
+
+
 def check_encoders(cell: Cell, measure: Measure = measure_cost, depth: MeasureDepth = measure_depth) -> list[Check]:
     """What encoding each camera's video and depth take on this machine, and the best setting that it affords."""
     checks: list[Check] = []
     known: dict[str, Check] = {}
     for camera in cell.camera:
         video, size = cell.video_of(camera), (camera.width, camera.height, camera.rate_hz)
-        key = repr((video, size))
+        table = video_table(camera)
+        key = repr((video, size, table))
         if key not in known:
-            known[key] = _encoder(video, size, measure)
+            known[key] = _encoder(video, size, measure, table)
         found = known[key]
         checks.append(Check(f"video {camera.name}", found.level, found.text, found.remedy))
         if records_depth(camera):
@@ -200,14 +239,14 @@ def _depth_encoder(name: str, size: tuple[int, int, float], measure: MeasureDept
     return Check(f"depth {name}", "warn", text, remedy)
 
 
-def _encoder(video: Video, size: tuple[int, int, float], measure: Measure) -> Check:
+def _encoder(video: Video, size: tuple[int, int, float], measure: Measure, table: str) -> Check:
     width, height, rate_hz = size
     what = f"{video.codec} {video.preset} crf {video.crf} at {width} x {height}, {rate_hz:g} Hz"
     try:
         cost = measure(video, *size)
         best = best_affordable(video, *size, measure)
     except LabctlError as error:
-        return Check("video", "fail", str(error), "correct [video] of the cell file, or [camera.video]")
+        return Check("video", "fail", str(error), f"correct {table} in the cell file")
     text = f"{what}: {cost}"
     if cost.affordable(rate_hz):
         if best is not None and best[0].preset != video.preset:
@@ -216,4 +255,4 @@ def _encoder(video: Video, size: tuple[int, int, float], measure: Measure) -> Ch
     if best is None:
         remedy = f"lower rate_hz or the size; one camera should take {MOST_CORES:g} cores at most"
         return Check("video", "warn", text, remedy)
-    return Check("video", "warn", text, f'preset = "{best[0].preset}" in [video]: {best[1]}')
+    return Check("video", "warn", text, f'preset = "{best[0].preset}" in {table}: {best[1]}')

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from labctl.checks import clock_code
-from labctl.checks.clock_page import ClockPage
+from labctl.checks.clock_page import TWO, ClockPage
 from labctl.clock import MILLISECOND, SECOND, Clock
-from labctl.config.cell_schema import Setup
+from labctl.config.cell_schema import MOST_LATENCY_S, Setup
 from labctl.devices import Camera
 from labctl.errors import DeviceLost, DeviceRefused, InputError, LabctlError
 from labctl.plain import Json
@@ -23,6 +23,7 @@ ENOUGH = 150  # frames in which a code was read
 PATIENCE_S = 30.0  # for that many; and to the first one
 FEWEST = 30
 PAGE_PATIENCE_S = 300.0
+EARLY_S = 0.02  # before it was shown: a refresh of the screen, and what the browser's clock is off
 SCREEN_NOTE = "the screen's own delay is in it: some 10 to 30 ms for most screens"
 
 
@@ -41,8 +42,12 @@ class Latency:
     error_ms: float
 
     def line(self) -> str:
-        """What to put into the camera's table of the cell file."""
-        return f"latency_s = {self.median_s:.3f}"
+        """What to put into the camera's table of the cell file, and what to know of it."""
+        if self.median_s > MOST_LATENCY_S:
+            most = f"a cell file takes a latency_s of {MOST_LATENCY_S:g} at most"
+            return f"{most}; have the camera or its stream buffer less, and measure again"
+        line = f"latency_s = {max(0.0, self.median_s):.3f}"
+        return f"{line}   # into the [[camera]] table of {self.camera}; {SCREEN_NOTE}"
 
     def body(self) -> dict[str, Json]:
         """As plain values."""
@@ -62,10 +67,13 @@ def measure(
 ) -> Latency:
     """Film the page with a camera that is not connected yet; it is closed again. `say` hears how far it is.
 
-    Raises DeviceLost when the camera is not there, or sees no code, or too few.
+    What was read before the page was loaded again is of other numbers, and left out.
+
+    Raises DeviceLost when the camera is not there, or sees no code, or too few, and where two windows show the page.
     """
     read: dict[int, list[int]] = {}  # number -> when frames with it were received
     seen = found = 0
+    loads = page.loads
     try:
         camera.connect(clock.now_ns())
         over_ns = clock.now_ns() + round(patience_s * SECOND)
@@ -74,6 +82,11 @@ def measure(
             if frame is None:
                 clock.sleep_until(clock.now_ns() + 2 * MILLISECOND)
                 continue
+            if page.loads != loads:
+                if page.two:
+                    raise DeviceLost(f"camera {name}: {TWO}")
+                loads = page.loads
+                read, seen, found = {}, 0, 0
             seen += 1
             number = clock_code.read(frame.image)
             if number is not None:
@@ -86,6 +99,9 @@ def measure(
     if len(late) < min(FEWEST, enough):
         raise DeviceLost(advice(name, seen, found, len(late)))
     median, p95 = (float(np.percentile(late, share)) / SECOND for share in (50, 95))
+    if median < -EARLY_S:
+        early = f"its pictures would have come {-1e3 * median:.0f} ms before they were shown"
+        raise DeviceLost(f"camera {name}: {early}; leave the page open as it is, and measure again")
     return Latency(name, len(late), seen, median, p95, page.clock.error_ms)
 
 
@@ -113,11 +129,13 @@ def advice(name: str, seen: int, found: int, known: int) -> str:
 
 
 def wait_for_page(page: ClockPage, clock: Clock, patience_s: float = PAGE_PATIENCE_S) -> None:
-    """Until a browser shows the page. Raises DeviceLost when none does."""
+    """Until a browser shows the page. Raises DeviceLost when none does, or two windows to the end."""
     over_ns = clock.now_ns() + round(patience_s * SECOND)
     while not page.open:
         if clock.now_ns() > over_ns:
-            raise DeviceLost(f"no browser has opened {page.url} within {patience_s:g} s")
+            raise DeviceLost(TWO if page.two else f"no browser has opened {page.url} within {patience_s:g} s")
+        if page.two:
+            page.say = TWO
         clock.sleep_until(clock.now_ns() + SECOND // 20)
 
 

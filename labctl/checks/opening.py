@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labctl.checks.computer import Check, check_free_disk
-from labctl.checks.doctor import check_drivers, check_teleop, loaded_drivers
+from labctl.checks.doctor import check_drivers, check_teleop, loaded_drivers, video_table
 from labctl.checks.encoding_cost import try_encoder
 from labctl.checks.policy_check import judged
 from labctl.config.cell_schema import Cell, Setup
@@ -25,7 +25,7 @@ ALWAYS_ASKED = "policy_callable"  # needs nothing but this machine
 
 
 def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *, offline: bool) -> int:
-    """How many arms answer: all of them. offline: robot, teleoperation device and policy servers are not asked, their
+    """How many arms answer: all of them. offline: robot, devices and policy servers are not asked, their
     drivers and modules are loaded all the same.
 
     Raises InputError with the first thing that `labctl doctor CELL --protocol PROTOCOL` would fail, and how many there
@@ -41,7 +41,7 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
         (check, where), more = found[0], len(found) - 1
         text = f"{check.name}: {check.text}" + (f"; {check.remedy}" if check.remedy else "")
         others = f" ({more} more: {doctor})" if more else ""
-        away = "" if offline else "; with --offline nothing is asked that is not on this machine"
+        away = "" if offline else "; with --offline no device and no server is asked"
         raise InputError(f"not opened, it could not run: {text}{others}{away}", where=where)
     return len(protocol.arm)
 
@@ -55,7 +55,7 @@ def _of_cell(cell: Cell, lab: Path, again: str, *, by_hand: bool, offline: bool)
         try:
             try_encoder(cell.video_of(camera), camera.width, camera.height, camera.rate_hz)
         except LabctlError as error:
-            yield Check(f"video {camera.name}", "fail", str(error), "correct [video] of the cell file")
+            yield Check(f"video {camera.name}", "fail", str(error), f"correct {video_table(camera)} in the cell file")
 
 
 def _of_arms(plan: Plan, cell: Cell, *, offline: bool) -> Iterator[tuple[Check, str]]:

@@ -27,7 +27,15 @@ from labctl.requesting import answer_of
 ANSWER_S = 60.0
 LARGEST = 1 << 20  # bytes of an answer, of which one text is read
 TOKENS = 16
-LETTER = re.compile(r"\b(?:[B-HJ-Z]|[AI](?!['’ ][a-z]))\b")  # by itself, and neither "a robot" nor "I think"
+# No article stands before these: "A because" is a letter, "A robot" is none.
+BEHIND_A = (
+    "and|applies|as|at|because|by|but|describes|fits|for|from|in|is|it|its|looks|matches|no|none|nor|not|nothing"
+    "|of|on|or|seems|shows|since|that|the|there|they|this|to|was|were|with|would"
+)
+LETTER = re.compile(
+    r"(?<!\b[Nn]ot )(?<!\b[Nn]or )(?<!\b[Nn]either )(?<!\bthan )"
+    rf"\b(?:[B-HJ-Z]|A(?!['’][a-z]| (?!(?:{BEHIND_A})\b)[a-z])|I(?!['’][a-z]| (?!(?:because|is|since)\b)[a-z]))\b"
+)
 PATH = "/chat/completions"
 
 
@@ -51,8 +59,8 @@ class Planner:
     def choose(self, prompt: str, options: int, images: Sequence[np.ndarray]) -> int | None:
         """As `answer`, of a question that is put in words already, with so many options."""
         text = self._ask(prompt, images)
-        named = LETTER.search(text)
-        chosen = ord(named[0]) - ord("A") if named else options
+        letter = letter_of(text)
+        chosen = ord(letter) - ord("A") if letter else options
         return chosen if chosen < options else None
 
     def _ask(self, text: str, images: Sequence[np.ndarray]) -> str:
@@ -81,6 +89,12 @@ class Planner:
                 f"model {self.model} at {self.url} did not answer as an OpenAI-compatible endpoint does "
                 "(no text at choices[0].message.content)"
             ) from error
+
+
+def letter_of(text: str) -> str | None:
+    """The first letter that an answer names and does not deny; None for one that names none."""
+    named = LETTER.search(text)
+    return named[0] if named else None
 
 
 def planner_of(text: str) -> Planner:

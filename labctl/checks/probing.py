@@ -1,4 +1,5 @@
-"""Connects to a cell's robot, or opens its teleoperation device, for a second, in a process of its own. Nothing moves.
+"""Connects to a cell's robot, a sensor or a camera, or opens its teleoperation device, for a second, in a process of
+its own. Nothing moves.
 
 May not: follow, stage, stop or recover a robot, hand a person's wish to one, or trust a vendor's library not to crash
 the process it runs in.
@@ -15,12 +16,13 @@ import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND, MonotonicClock
 from labctl.config.cell_schema import Setup
-from labctl.devices import Sensor, load
+from labctl.devices import Camera, Sensor, load
 from labctl.errors import InputError, LabctlError, MissingExtra
 from labctl.nodes.asking import useless
 from labctl.processes import json_answer, leave_with
 
 PATIENCE_S = 20.0
+CAMERA_S = 15.0  # more of it for a camera: until its first picture is there, and to let it go
 LISTEN_NS = SECOND
 HAND_NS = SECOND // 2
 SAYS_NS = 2 * SECOND  # until a device that was opened has said something anew: this computer may be busy with others
@@ -39,13 +41,14 @@ class Probed(TypedDict):
 
 class Felt(TypedDict, total=False):
     """How a device beside the robot is. Of a teleoperation device `waits`, what a person has to do before it may drive,
-    and whether it is `engaged`; of a sensor `values` per second, nothing where it is made of what the robot observes.
-    Or `problem`, with what to do about it as `remedy`.
+    and whether it is `engaged`; of a sensor `values` per second, nothing where it is made of what the robot observes;
+    of a camera `pictures` per second. Or `problem`, with what to do about it as `remedy`.
     """
 
     waits: str
     engaged: bool
     values: float
+    pictures: float
     problem: str
     remedy: str
 
@@ -72,6 +75,14 @@ def probe_sensor(setup: Setup, number: int) -> Felt:
     return json.loads(line) if line else _problem(why, "try the device without labctl")
 
 
+def probe_camera(setup: Setup, number: int) -> Felt:
+    """What one of the cell's cameras gives. A process that dies or hangs is a problem, in words."""
+    cell = setup.cell.model_copy(update={"camera": (setup.cell.camera[number],)})
+    own = setup.model_copy(update={"cell": cell})
+    line, why = _in_a_process("probe_camera_main", own, "camera", PATIENCE_S + CAMERA_S)
+    return json.loads(line) if line else _problem(why, "try the camera without labctl")
+
+
 def _lost(reason: str, remedy: str) -> Probed:
     return {"mode": "lost", "reason": reason, "states": 0.0, "notes": []}
 
@@ -80,13 +91,14 @@ def _problem(reason: str, remedy: str) -> Felt:
     return {"problem": reason, "remedy": remedy}
 
 
-def _in_a_process(entry: str, setup: Setup, what: str) -> tuple[str, str]:
+def _in_a_process(entry: str, setup: Setup, what: str, within_s: float | None = None) -> tuple[str, str]:
     """The one JSON line that an entry below prints in a process of its own, or "" and why there is none."""
-    answer, ended = json_answer(f"labctl.checks.probing:{entry}", setup.model_dump_json(), PATIENCE_S)
+    within_s = PATIENCE_S if within_s is None else within_s
+    answer, ended = json_answer(f"labctl.checks.probing:{entry}", setup.model_dump_json(), within_s)
     if answer:
         return answer, ""
     if ended is None:
-        return "", f"the {what}'s client library did not return within {PATIENCE_S:g} s"
+        return "", f"the {what}'s client library did not return within {within_s:g} s"
     return "", f"the {what}'s client library ended its process ({ended})"
 
 
@@ -103,6 +115,38 @@ def probe_hand_main() -> None:
 def probe_sensor_main() -> None:
     """The same for the first sensor of the cell."""
     _answer(measure, _problem, "[[sensor]]")
+
+
+def probe_camera_main() -> None:
+    """The same for the first camera of the cell."""
+    _answer(film, _problem, "[[camera]]")
+
+
+def film(setup: Setup) -> Felt:
+    """Connect to the first camera of a cell and count its pictures for a second, or for three of its periods. Raises
+    InputError, MissingExtra, DeviceLost, DeviceRefused.
+    """
+    clock, table = MonotonicClock(), setup.cell.camera[0]
+    camera: Camera = load(table.driver, table.given, cell=setup.cell, fixture=setup.fixture)
+    first_ns, pictures = 0, 0
+    try:
+        camera.connect(clock.now_ns())
+        over_ns = clock.now_ns() + max(LISTEN_NS, round(3 * SECOND / table.rate_hz))
+        while clock.now_ns() < over_ns:
+            frame = camera.grab(clock.now_ns())
+            if frame is None:
+                clock.sleep_until(clock.now_ns() + 2 * MILLISECOND)
+                continue
+            if frame.image.shape != (table.height, table.width, 3):
+                height, width = frame.image.shape[:2]
+                text = f"its pictures are {width} x {height}, the cell asks for {table.width} x {table.height}"
+                return _problem(text, "correct [[camera]] of the cell file")
+            first_ns, pictures = first_ns or frame.host_ns, pictures + 1
+        if not pictures:
+            return _problem("it gives no pictures", "check its cable and power")
+        return {"pictures": pictures * SECOND / (clock.now_ns() - first_ns)}
+    finally:
+        camera.close()
 
 
 def measure(setup: Setup) -> Felt:

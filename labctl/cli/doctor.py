@@ -60,8 +60,9 @@ def doctor(
     as_json: bool,
 ) -> int:
     """Look at this machine: packages, disk, clock, realtime limits; with a cell file, also the drivers it names,
-    whether its teleoperation device can be read and what its cameras' encoding costs; with a protocol, also whether its
-    policies answer, and how fast. The disk is the lab's; the current folder's where there is no lab.
+    whether its teleoperation device can be read and what its cameras' encoding costs, and of a real or emulated one
+    whether robot, sensors and cameras answer; with a protocol, also whether its policies answer, and how fast. The disk
+    is the lab's; the current folder's where there is no lab.
 
     Exit code 1 if the cell could not run. Nothing moves.
     """
@@ -77,12 +78,14 @@ def doctor(
         raise click.UsageError("--camera and --port go with --latency")
     if protocol is not None and cell is None:
         raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
-    from labctl.checks.computer import runnable, software
+    from labctl.checks.computer import FREE_DISK, runnable, software
     from labctl.checks.doctor import check_cell
     from labctl.checks.store_server import check_store, lab_here
 
     folder = lab_here(lab) or Path.cwd()  # whose disk it is that a campaign would be recorded on
-    checks = [*software(folder), *check_store(lab), *(check_cell(cell, folder) if cell else ())]
+    of_cell = check_cell(cell, folder) if cell else []
+    free = all(check.name != FREE_DISK for check in of_cell)  # else the cell's own number counts
+    checks = [*software(folder, free=free), *check_store(lab), *of_cell]
     if cell is not None and protocol is not None:
         from labctl.checks.policy_check import check_protocol
 
@@ -124,7 +127,7 @@ def _alerts(lab: Path | None, as_json: bool) -> int:
 def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool) -> int:
     """Film the clock page with the cell's cameras. Exit code 1 if one could not be measured."""
     from labctl.checks.clock_page import ClockPage
-    from labctl.checks.latency import SCREEN_NOTE, measure_all, wait_for_page
+    from labctl.checks.latency import measure_all, wait_for_page
     from labctl.config.cell_schema import Setup
     from labctl.runtime.hosting.cell_nodes import stand_in
 
@@ -141,7 +144,7 @@ def _latency(cell_path: Path | None, only: str | None, port: int, as_json: bool)
     for one in found:
         spread = f"p95 {1e3 * one.p95_s:.0f} ms, n {one.n}, the page's clock within {one.error_ms:.1f} ms"
         click.echo(f"camera {one.camera}: {1e3 * one.median_s:.0f} ms from screen to receipt (median; {spread})")
-        click.echo(f"    {one.line()}   # into the [[camera]] table of {one.camera}; {SCREEN_NOTE}")
+        click.echo(f"    {one.line()}")
     for text in failed:
         click.echo(text, err=True)
     return 1 if failed else 0

@@ -38,7 +38,7 @@ AXIS_CODES = (
     "VSB-NOBJ",
 )
 
-
+MOST_LATENCY_S = 1.0
 CellKind = Literal["real", "sim", "replay", "emulated"]
 
 
@@ -92,7 +92,7 @@ class CameraTable(Table):
     width: Annotated[int, Field(gt=0)]
     height: Annotated[int, Field(gt=0)]
     rate_hz: Positive
-    latency_s: Annotated[float, Field(ge=0, le=1)] = 0.0
+    latency_s: Annotated[float, Field(ge=0, le=MOST_LATENCY_S)] = 0.0
     video: OwnVideo = OwnVideo()
     ignore: Annotated[tuple[Box, ...], Lax] = ()
     tolerance_px: Positive = 2.0

@@ -45,10 +45,12 @@ class RemotePage:
 
 
 class Screen:
-    """Tells the page what it shows, as the page's own script does: from a thread, or whenever `tell` is called."""
+    """Tells the page what it shows, as the page's own script does: from a thread, or whenever `tell` is called. load:
+    which loading of the page it is.
+    """
 
-    def __init__(self, page: ClockPage | RemotePage, clock: Clock = CLOCK) -> None:
-        self._page, self._clock = page, clock
+    def __init__(self, page: ClockPage | RemotePage, clock: Clock = CLOCK, load: int = 1) -> None:
+        self._page, self._clock, self._load = page, clock, load
         self.start_ns = clock.now_ns()
         self._told = 0
         self._before: dict[str, Any] | None = None
@@ -64,7 +66,7 @@ class Screen:
         last = showing(self.start_ns, self._clock.now_ns())
         shown = [[n, self._page_ms(self.start_ns + (n - 1) * REFRESH_NS)] for n in range(self._told + 1, last + 1)]
         sent = self._page_ms(self._clock.now_ns())
-        answer = self._page.answered({"load": 1, "sent": sent, "shown": shown, "before": self._before})
+        answer = self._page.answered({"load": self._load, "sent": sent, "shown": shown, "before": self._before})
         if answer:
             self._told, received = last, self._page_ms(self._clock.now_ns())
             self._before = {"sent": sent, "host_ns": answer["host_ns"], "received": received}

@@ -155,6 +155,20 @@ def test_a_tote_outside_of_the_box_is_named() -> None:
     assert "tote 'right', y = -0.39 to -0.09 m" in line and "y = -0.3 to 0.45 m" in line
 
 
+@pytest.mark.parametrize(("centre", "size", "edge"), [(0.1, 0.4, 0.3), (0.1, 0.4, -0.1)])
+def test_a_tote_that_ends_where_the_box_does_is_not_named(centre: float, size: float, edge: float) -> None:
+    """0.1 + 0.4 / 2 is more than 0.3 by the last bit: "box y = -0.1 to 0.3 m and tote 'left', y = -0.1 to 0.3 m"."""
+    cell, of = read_cell(ROOT / "hw_configs" / "sim_fr3.toml"), fixture()
+    limits, tote = cell.robot.limits, of.tote[0]
+    low, high = [*limits.box_min_m], [*limits.box_max_m]
+    (high if edge > 0 else low)[1] = edge
+    box = limits.model_copy(update={"box_min_m": tuple(low), "box_max_m": tuple(high)})
+    cell = cell.model_copy(update={"robot": cell.robot.model_copy(update={"limits": box})})
+    x, _, z = tote.centre_m
+    placed = tote.model_copy(update={"centre_m": (x, centre, z), "size_m": (tote.size_m[0], size, tote.size_m[2])})
+    assert lines(contradictions.of_scene(cell, of.model_copy(update={"tote": (placed,)}))) == []
+
+
 @pytest.mark.parametrize("name", ["sim_rail", "sim_base"])
 def test_a_tote_outside_of_the_box_is_not_named_where_a_rail_or_a_base_brings_the_arm_to_it(name: str) -> None:
     """The box is the carriage's: `labctl doctor --protocol` told a lab with a rail of two metres to widen it."""

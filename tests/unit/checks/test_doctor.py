@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import labctl.realtime
 from labctl.checks import computer, doctor
 from labctl.checks.computer import (
     Check,
@@ -78,10 +79,20 @@ def test_a_clock_that_goes_back_fails_and_a_coarse_one_warns():
 
 
 def test_realtime_limits_below_what_a_control_loop_asks_for_warn():
-    assert check_realtime(0, root=False).level == "warn"
-    assert check_realtime(99, root=False).level == "ok"
-    assert check_realtime(resource.RLIM_INFINITY, root=False).level == "ok"
-    assert check_realtime(0, root=True).level == "ok", "no limit holds root"
+    assert check_realtime(0, 0, root=False).level == "warn"
+    assert check_realtime(99, 99, root=False).level == "ok"
+    assert check_realtime(*[resource.RLIM_INFINITY] * 2, root=False).level == "ok"
+    assert check_realtime(0, 0, root=True).level == "ok", "no limit holds root"
+
+
+@pytest.mark.parametrize("hard", [99, resource.RLIM_INFINITY])
+def test_of_realtime_limits_the_soft_one_counts(hard: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """With `hard` alone in limits.conf doctor said "ok", and the 1 kHz loop ran as any other program."""
+    monkeypatch.setattr(computer.resource, "getrlimit", lambda _: (0, hard))
+    monkeypatch.setattr(computer.os, "geteuid", lambda: 1000)
+    (check,) = [check for check in computer.software(tmp_path) if check.name == "realtime"]
+    assert check.level == "warn" and "the soft one counts" in check.text and "ulimit -r 99" in check.remedy
+    assert not labctl.realtime.allowed(), "as the loop itself sees it"
 
 
 def test_where_niceness_does_not_count_between_sessions_a_line_says_so_and_what_to_do(tmp_path: Path):
@@ -105,6 +116,23 @@ def test_where_a_package_has_no_wheel_the_line_says_what_it_takes():
     said = how_to_install("ur", (3, 13))
     assert "Python 3.11 or 3.12" in said and "libboost-all-dev" in said and "\n" not in said
     assert how_to_install("mcap", (3, 14)) == "pip install 'labctl[mcap]'"
+
+
+def test_of_the_free_disk_the_cells_own_number_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """0.5 GB free, and a cell that asks for 0.2: `run` would have gone on, and doctor said that it asks for 1."""
+    monkeypatch.setattr(computer.shutil, "disk_usage", lambda _: SimpleNamespace(free=500_000_000))
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "hw_configs" / "sim_fr3.toml").read_text()
+    assert "min_free_gb = 1.0" in text
+    for asked, code in (("0.2", 0), ("0.6", 1)):
+        (tmp_path / "c.toml").write_text(text.replace("min_free_gb = 1.0", f"min_free_gb = {asked}"))
+        assert call(["doctor", "c.toml"]) == code
+        assert [line.split()[0] for line in capsys.readouterr().out.splitlines() if "free disk:" in line] == (
+            ["ok"] if code == 0 else ["FAIL"]
+        )
+    assert call(["doctor"]) == 1 and "a cell asks for 1" in capsys.readouterr().out
 
 
 def test_too_little_disk_fails(tmp_path: Path):

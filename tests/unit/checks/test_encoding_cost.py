@@ -8,7 +8,7 @@ import pytest
 
 from labctl.checks.doctor import check_encoders
 from labctl.checks.encoding_cost import MOST_CORES, SCENES, Cost, best_affordable, measure_cost, measure_depth, scene
-from labctl.config.cell_schema import Video, parse_cell
+from labctl.config.cell_schema import OwnVideo, Video, parse_cell
 from labctl.errors import InputError
 
 ROOT = Path(__file__).parents[3]
@@ -112,6 +112,16 @@ def test_doctor_warns_of_what_two_cameras_cannot_afford_and_names_what_they_can(
     assert check_encoders(cell(), machine(0.9))[0].level == "ok"
     check = check_encoders(cell(), machine(4))[0]
     assert check.level == "warn" and "lower rate_hz" in check.remedy
+
+
+def test_the_preset_to_change_is_named_in_the_table_where_it_stands():
+    """`preset = … in [video]` was said of a camera with one of its own: doing so changed nothing."""
+    made = cell(preset="medium")
+    shoulder, wrist = made.camera
+    wrist = wrist.model_copy(update={"video": OwnVideo(preset="medium")})
+    shared, own = check_encoders(made.model_copy(update={"camera": (shoulder, wrist)}), machine())
+    assert 'preset = "faster" in [video]: ' in shared.remedy
+    assert 'preset = "faster" in [camera.video] of wrist: ' in own.remedy
 
 
 def test_an_encoder_that_is_not_there_fails():

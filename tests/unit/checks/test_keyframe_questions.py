@@ -12,7 +12,7 @@ from support.policies.planner_stand_in import MODEL, stand_in
 
 from labctl.analysis.episodes.answers import Answer, table
 from labctl.checks.keyframes import Hold, Keyframe, holds_of, keyframes
-from labctl.checks.planner import Planner, planner_of
+from labctl.checks.planner import Planner, letter_of, planner_of
 from labctl.checks.questions import RecordedTask, questions
 from labctl.clock import SECOND
 from labctl.errors import DeviceLost, InputError
@@ -103,6 +103,35 @@ def test_a_planner_is_shown_the_picture_and_the_options_and_its_letter_is_read()
             assert Planner(MODEL, server.url).answer(question, PICTURE) == place
         ((text, shape),) = server.asked
         assert shape == (6, 8, 3) and "A. nothing\nB. towels\nC. scissors\nAnswer with one letter" in text
+
+
+@pytest.mark.parametrize(
+    ("said", "letter"),
+    [
+        ("A because nothing was moved", "A"),
+        ("A is right", "A"),
+        ("Answer: A since no item lies there", "A"),
+        ("Option A is right, not B", "A"),
+        ("A nothing", "A"),
+        ("A", "A"),
+        ("**A**", "A"),
+        ("(A) 0", "A"),
+        ("I because eight lie there", "I"),
+        ("I is right", "I"),
+        ("B because one was moved", "B"),
+        ("A hand holds it: B", "B"),
+        ("I think it is C", "C"),
+        ("I am sure it's D", "D"),
+        ("It is not A but B", "B"),
+        ("Neither A nor B", None),
+        ("A robot at work", None),
+        ("I'd say that it cannot be told", None),
+        ("A robot's hand", None),
+    ],
+)
+def test_a_letter_counts_whatever_stands_behind_it_and_a_word_does_not(said: str, letter: str | None):
+    """ "A because …" was no answer, and "Option A is right, not B" was B: the lowest option alone was lost."""
+    assert letter_of(said) == letter
 
 
 def test_an_endpoint_that_is_none_is_told_in_one_line():

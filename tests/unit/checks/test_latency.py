@@ -18,6 +18,7 @@ from labctl.checks.clock_page import KEPT, ClockPage, PageClock
 from labctl.checks.latency import Latency, advice, delays, measure, measure_all, wait_for_page
 from labctl.clock import MILLISECOND, SECOND, ManualClock
 from labctl.config.cell_schema import Setup
+from labctl.devices import Frame
 from labctl.errors import DeviceLost, InputError
 
 ROOT = Path(__file__).parents[3]
@@ -51,7 +52,82 @@ def test_a_known_latency_is_found_to_a_few_milliseconds(
     assert found.median_s == pytest.approx(latency_s, abs=0.005)
     assert found.p95_s - found.median_s <= REFRESH_NS / SECOND / 2 + 0.002
     assert found.n >= 55 and camera.closed
-    assert found.line() == f"latency_s = {found.median_s:.3f}"
+    assert found.line().startswith(f"latency_s = {abs(found.median_s):.3f}   # into the [[camera]] table of wrist; ")
+
+
+class Reloading(ScreenCamera):
+    """After so many frames the page that it films is loaded again; `again`: in a second window, beside the first."""
+
+    def __init__(self, page: ClockPage, clock: ScreenClock, after: int, *, again: bool = False) -> None:
+        assert clock.screen is not None
+        super().__init__(clock.screen.start_ns, 0.05)
+        self._page, self._screens, self._left, self._again = page, clock, after, again
+
+    def grab(self, now_ns: int) -> Frame | None:
+        frame = super().grab(now_ns)
+        self._left -= frame is not None
+        if frame is not None and (self._left == 0 or (self._again and self._left < 0)):
+            other = Screen(self._page, self._screens, load=2)
+            if self._again:
+                other.start_ns = self._start_ns
+                other.tell()
+            else:
+                self._screens.screen = other
+                self._start_ns = other.start_ns
+        return frame
+
+
+def test_what_was_read_before_the_page_was_loaded_again_does_not_count(
+    page: ClockPage, screen: Screen, clock: ScreenClock
+) -> None:
+    """Numbers of the old page were looked up among the new one's: of 50 ms came -1.767 s, for the cell file."""
+    found = measure("wrist", Reloading(page, clock, after=90), page, clock, enough=150)
+    assert found.median_s == pytest.approx(0.05, abs=0.005)
+    assert abs(found.p95_s - 0.05) <= REFRESH_NS / SECOND / 2 + 0.002 and found.n >= 140
+
+
+def test_two_windows_of_the_page_are_told_to_whoever_measures(
+    page: ClockPage, screen: Screen, clock: ScreenClock
+) -> None:
+    with pytest.raises(DeviceLost, match=r"camera wrist: two windows show this page, .*: close one of them"):
+        measure("wrist", Reloading(page, clock, after=20, again=True), page, clock)
+
+
+def test_two_windows_of_the_page_are_told_to_whoever_waits_for_it(page: ClockPage) -> None:
+    """They forget each other's clock again and again: it was said that no browser had opened the page."""
+    clock = ScreenClock(100 * SECOND)
+    one, other = Screen(page, clock), Screen(page, clock, load=2)
+
+    class Both:
+        def tell(self) -> None:
+            one.tell()
+            other.tell()
+
+    clock.screen = Both()  # type: ignore[assignment]
+    with pytest.raises(DeviceLost, match="two windows show this page"):
+        wait_for_page(page, clock, 1.0)
+    assert "close one of them" in page.say, "on the page, at once"
+    clock.screen = other
+    wait_for_page(page, clock, 1.0)
+
+
+def test_a_page_in_the_background_is_not_heard(page: ClockPage, screen: Screen) -> None:
+    """It shows no numbers, and goes on telling so."""
+    told(page, [], load=2)
+    assert page.open
+
+
+def test_a_latency_that_no_cell_file_takes_is_not_told_as_its_line() -> None:
+    """1.4 s of a network camera came as a line that the next reading of the file refused."""
+    line = Latency("front", 150, 180, 1.4, 1.5, 0.2).line()
+    assert line.startswith("a cell file takes a latency_s of 1 at most") and "latency_s =" not in line
+
+
+def test_pictures_that_would_have_come_before_they_were_shown_are_no_latency(
+    page: ClockPage, screen: Screen, clock: ScreenClock
+) -> None:
+    with pytest.raises(DeviceLost, match=r"would have come \d+ ms before they were shown"):
+        measure("wrist", ScreenCamera(screen.start_ns, -0.2), page, clock, enough=60)
 
 
 def test_the_browsers_clock_is_converted_by_the_quickest_exchange() -> None:
