@@ -16,7 +16,10 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+from labctl.user_cache import made_in_cache
 
 FOLDER = Path(__file__).with_name("compiled")
 COMPILERS = ("cc", "gcc", "clang")
@@ -31,14 +34,18 @@ LONGEST_S = 60.0
 
 @functools.cache
 def library(weight: str) -> ctypes.CDLL:
-    """The kernel with weights of the C type `weight`, float or double; made where it is not in `cache_folder` yet."""
+    """The kernel with weights of the C type `weight`, uint8_t or double; made where it is not in `cache_folder` yet,
+    and once more where what lies there cannot be loaded.
+    """
     compiler = compiler_here()
     if compiler is None:
         raise ImportError(f"no C compiler ({', '.join(COMPILERS)}) on this machine")
     path = cache_folder() / f"kernel-{_made_from(compiler, weight)}-{weight}{sysconfig.get_config_var('SHLIB_SUFFIX')}"
     try:
-        if not path.exists():
-            _make(compiler, weight, path)
+        if path.exists():
+            with suppress(OSError):  # a copy of the folder that a full disk ended, say
+                return ctypes.CDLL(str(path))
+        _make(compiler, weight, path)
         return ctypes.CDLL(str(path))
     except OSError as problem:
         raise ImportError(f"the kernel cannot be made or loaded at {path}: {problem}") from problem
@@ -52,14 +59,10 @@ def compiler_here() -> str | None:
 
 def cache_folder() -> Path:
     """Where made libraries lie: `labctl` in the user's cache folder, else one of its own in the temporary one."""
-    home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    folder = Path(home).expanduser() / "labctl"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with suppress(OSError, RuntimeError):
+        folder = made_in_cache()
         if os.access(folder, os.W_OK) and _mine(folder):
             return folder
-    except (OSError, RuntimeError):
-        pass
     return _temporary()
 
 
@@ -110,6 +113,8 @@ def _make(compiler: str, weight: str, path: Path) -> None:
             except subprocess.TimeoutExpired as problem:
                 raise OSError(f"{compiler} took longer than {LONGEST_S:g} s") from problem
             if done.returncode == 0:
+                with made.open("rb") as whole:
+                    os.fsync(whole.fileno())  # its name comes after its bytes: a power cut leaves no half of it
                 made.replace(path)
                 return
             failure = (done.stderr.strip().splitlines() or [str(done.returncode)])[-1]

@@ -19,10 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from labctl.analysis.survival.kernel_build import compiler_here
+from labctl.analysis.survival.kernel_build import cache_folder, compiler_here, library
 from labctl.checks.usage_reports import reporting
 from labctl.clock import MILLISECOND, Clock, MonotonicClock
 from labctl.errors import how_to_install
+from labctl.user_cache import user_cache
 
 CORE = (
     *("click", "jinja2", "markupsafe", "numpy", "pydantic", "pydantic-core"),
@@ -142,12 +143,20 @@ def check_extras(extras: Mapping[str, tuple[str, str]] | None = None) -> list[Ch
 
 
 def check_compiler() -> Check:
-    """Is there a C compiler, with which the statistics make their fast kernel at the first analysis?"""
+    """Which kernel the statistics run: the fast one, made now where it is not kept, or one that any computer has."""
+    name, slow = "C compiler", "`labctl analyze` and reports take some ten times as long"
     found = compiler_here()
     if found is None:
-        text = "not found: `labctl analyze` and reports take some ten times as long"
-        return Check("C compiler", "ok", text, "install one, such as the package gcc")
-    return Check("C compiler", "ok", f"{found}: makes the statistics' fast kernel at the first analysis")
+        return Check(name, "ok", f"not found: {slow}", "install one, such as the package gcc")
+    try:
+        library("uint8_t")
+    except (ImportError, OSError) as error:
+        remedy = "install one with the C library's headers, such as the packages gcc and libc6-dev"
+        return Check(name, "ok", f"{found}: {error}: {slow}", remedy)
+    if (kept := cache_folder()) == user_cache():
+        return Check(name, "ok", f"{found}: made the statistics' fast kernel, kept in {kept}")
+    text = f"{found}: makes the statistics' fast kernel, anew in each process: {user_cache()} is not this user's alone"
+    return Check(name, "ok", text, f"chmod 700 {user_cache()}, if nobody else has a use for it")
 
 
 def check_free_disk(folder: Path, min_free_gb: float, asked: str = "the cell asks for") -> Check:

@@ -21,6 +21,7 @@ from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.socket_folder import socket_folder
 from labctl.store.lab_folder import MARK, find_lab, read_cell
 from labctl.store.locks import LOCKS, cell_lock_in
+from labctl.user_cache import made_in_cache
 
 VERB = "teleop"
 
@@ -97,9 +98,7 @@ def _place(path: Path, lab: Path | None) -> Path:
     except InputError:
         if lab is not None:
             raise
-        mine = Path.home() / ".cache" / "labctl"
-        mine.mkdir(parents=True, exist_ok=True)
-        return mine
+        return made_in_cache()
 
 
 def _condition(fixture: Fixture) -> dict[str, Json]:

@@ -22,6 +22,7 @@ BASE = (
     "rotations",
     "streams",
     "times",
+    "user_cache",
     "version",
 )
 # A driver gets the parsed cell and card, and declares its options as a strict table of the same kind: config is pure.
@@ -134,7 +135,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         *("reporting.times", "store", "store.verifying"),
     ),
     "analysis": ("errors",),
-    "analysis.survival": STATISTICS,
+    "analysis.survival": (*STATISTICS, "user_cache"),
     "analysis.binary": STATISTICS,
     "analysis.blocks": (*STATISTICS, "analysis.binary"),
     "analysis.operations_table": STATISTICS,

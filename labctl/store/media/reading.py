@@ -24,20 +24,20 @@ from labctl.store.lab_folder import lab_settings, lab_with
 from labctl.store.media.held import Held, held
 from labctl.store.media.opening import open_store
 from labctl.store.media.places import Gone, MediaStore
+from labctl.user_cache import made_in_cache, user_cache
 
 if TYPE_CHECKING:  # whoever looks at a campaign does not wait for the schemas
     from labctl.config.media import MediaTable
 
 AWAY_NS = 60 * SECOND
-PRIVATE_FOLDER, PRIVATE = 0o700, 0o600
-CACHE = "labctl/media"
+PRIVATE = 0o600
+CACHE = "media"
 BROKEN_OFF_S = 3600.0  # since its last byte came a file is no longer being fetched
 
 
 def cache_folder() -> Path:
-    """Where fetched videos are kept: below $XDG_CACHE_HOME, else ~/.cache."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / CACHE
+    """Where fetched videos are kept, in what is this user's own."""
+    return user_cache() / CACHE
 
 
 def local_file(folder: Path, entry: FileEntry) -> Path:
@@ -63,7 +63,7 @@ def local_file(folder: Path, entry: FileEntry) -> Path:
         table = _table(folder, entry["file"])
         _refuse_while_away(table.url)
         with file_errors(str(cached.parent)):
-            cached.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+            made_in_cache(CACHE)
         fetch_to(cached, entry, found, table)
     except StorageError as error:
         raise Unreachable(str(error)) from error

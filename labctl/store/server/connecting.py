@@ -41,6 +41,8 @@ _MEANINGS: dict[str, str] = {
     APPEND_ONLY: "the store is append-only",
     ARM_DEPENDENT: "what tells arms apart does not go to the server before unblinding",
 }
+_UNLIKE = "the server does not take what labctl asks; bring its tables up to date: labctl database init"
+_REFUSED = "the server refuses that"
 
 
 class NotAllowed(StorageError):
@@ -163,7 +165,9 @@ class Server:
 
 @contextmanager
 def server_errors(where: str) -> Generator[None, None, None]:
-    """Turn what the server says into one line of labctl's own. A bug in SQL passes through."""
+    """Turn what the server says into one line of labctl's own, whatever it says: what is copied after a verb wrote, or
+    beside a run, ends neither.
+    """
     import psycopg
 
     try:
@@ -178,13 +182,15 @@ def server_errors(where: str) -> Generator[None, None, None]:
         if isinstance(error, psycopg.OperationalError | psycopg.InterfaceError):
             said = _QUOTED.sub("…", text)  # names of hosts and logins: `where` has them, and a bug's report hides that
             raise StorageError(f"{where}: {_away(text)} ({said})") from error
-        raise
+        if state is None:  # psycopg's own: nothing was asked
+            raise
+        raise StorageError(f"{where}: {_UNLIKE if state.startswith('42') else _REFUSED} ({text})") from error
 
 
 @contextmanager
 def _address_errors(where: str) -> Generator[None, None, None]:
-    """Around connecting alone: what libpq, or the look-up of a host, cannot read as an address is the user's. A bug in
-    SQL is a ProgrammingError too.
+    """Around connecting alone: what libpq, or the look-up of a host, cannot read as an address is the user's. What a
+    server refuses may be a ProgrammingError too, with a state.
     """
     import psycopg
 

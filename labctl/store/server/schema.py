@@ -59,6 +59,11 @@ CREATE TABLE IF NOT EXISTS labctl.chunk (
 ALTER TABLE labctl.chunk ALTER payload SET STORAGE EXTERNAL;
 """
 
+# A role is asked for by its row: pg_has_role of a name that was dropped or renamed is an error, and whoever asks about
+# samples asks about the writers of all campaigns. A campaign whose writer is gone is nobody's until the role is back.
+_MINE = """labctl.campaign c JOIN pg_catalog.pg_roles r ON r.rolname = c.writer
+    WHERE pg_has_role(session_user, r.oid, 'MEMBER')"""
+
 # The lock is taken before the head is read: of two hosts that hold one campaign the second sees what the first wrote.
 _GUARDS = f"""
 CREATE OR REPLACE FUNCTION labctl.next_entry() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $$
@@ -85,7 +90,7 @@ CREATE OR REPLACE FUNCTION labctl.refuse() RETURNS trigger LANGUAGE plpgsql SET 
 BEGIN RAISE EXCEPTION '% of % refused', TG_OP, TG_TABLE_NAME USING ERRCODE = '{APPEND_ONLY}'; END $$;
 CREATE OR REPLACE FUNCTION labctl.mine(named text) RETURNS boolean LANGUAGE sql STABLE
 SET search_path = pg_catalog AS $$
-  SELECT EXISTS (SELECT FROM labctl.campaign WHERE campaign = named AND pg_has_role(session_user, writer, 'MEMBER')) $$;
+  SELECT EXISTS (SELECT FROM {_MINE} AND c.campaign = named) $$;
 CREATE OR REPLACE TRIGGER next_entry BEFORE INSERT ON labctl.event FOR EACH ROW EXECUTE FUNCTION labctl.next_entry();
 CREATE OR REPLACE TRIGGER open_stream BEFORE INSERT ON labctl.stream
   FOR EACH ROW EXECUTE FUNCTION labctl.open_stream();
@@ -93,8 +98,8 @@ CREATE OR REPLACE TRIGGER open_stream BEFORE INSERT ON labctl.stream
 
 # Samples are for the cell that recorded them until the campaign is unblinded: motion tells arms apart too, at a closer
 # look, and whoever may look at the server need not be one who may open the campaign's folder.
-_OWN_OR_OPEN = """
-  campaign IN (SELECT c.campaign FROM labctl.campaign c WHERE pg_has_role(session_user, c.writer, 'MEMBER'))
+_OWN_OR_OPEN = f"""
+  campaign IN (SELECT c.campaign FROM {_MINE})
   OR campaign IN (SELECT e.campaign FROM labctl.event e WHERE e.kind = 'CampaignUnblinded')"""
 
 _GUARD = """

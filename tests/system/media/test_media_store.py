@@ -159,6 +159,7 @@ def test_whatever_shows_a_video_that_is_elsewhere_fetches_it_and_compares_its_di
     assert sealed_video(folder, entry) == before
     assert [path.name for path in cache.iterdir()] == [f"{entry['sha256']}.mp4"]
     assert (next(cache.iterdir()).stat().st_mode & 0o777, cache.stat().st_mode & 0o777) == (0o600, 0o700)
+    assert cache.parent.stat().st_mode & 0o777 == 0o700, "where libraries lie as well"
     view = look_at(folder, name)
     assert view.videos[camera].path == cache / f"{entry['sha256']}.mp4"
     write_page([folder], tmp_path / "after.html")

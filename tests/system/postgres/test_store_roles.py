@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.machine.postgres import Postgres, needs_server
+from support.machine.postgres import PASSWORD, Postgres, needs_server
 from support.runs.campaigns import unblind
 from support.runs.recordings import Recordings, copied
 from support.runs.server_copies import PATIENCE_S, own, recorded, sent
@@ -15,7 +15,7 @@ from labctl.cli import call
 from labctl.errors import StateError, StorageError
 from labctl.store.campaign import close_campaign
 from labctl.store.server.comparing import compare
-from labctl.store.server.connecting import Server
+from labctl.store.server.connecting import NotAllowed, Server
 from labctl.store.server.copying import copy_campaign
 from labctl.store.server.fetching import Listed, fetch, listed
 from labctl.store.server.host_record import HostRecord
@@ -103,6 +103,44 @@ def test_a_campaign_of_another_cell_keeps_no_other_of_the_lab_from_being_copied(
     assert "may not do that" in copies["another-cell-s"]["error"] and "another-cell-s: " in told.err
     assert copies["my-own"]["error"] is None and copies["my-own"]["sent_entries"] > 0
     assert HostRecord(mine).key in [one.campaign for one in _listed(server)]
+
+
+@pytest.mark.parametrize("gone", ["DROP ROLE {}", "ALTER ROLE {} RENAME TO {}_before"])
+def test_a_login_that_is_dropped_or_renamed_stops_no_copy_check_or_look_of_other_campaigns(
+    server: Postgres, recordings: Recordings, tmp_path: Path, gone: str
+) -> None:
+    """Each question about samples, whosever they were, ended in a traceback: role "cell3" does not exist."""
+    login = f"cell_{gone[0].lower()}"
+    server.sql(f"CREATE ROLE {login} LOGIN PASSWORD '{PASSWORD}' IN ROLE labctl_writer")
+    theirs = own(recordings, tmp_path, f"left-{login[-1]}")
+    sent(theirs, server, login)
+    close_campaign(theirs, who="tester")
+    open_ = copied(recordings.of(recorded, name=f"open-{login[-1]}"), theirs.with_name(f"open-{login[-1]}"))
+    unblind(open_)
+    server.sql(gone.format(login, login))
+    assert sent(open_, server, "cell2").whole
+    one = "SELECT count(*) FROM labctl.chunk WHERE campaign LIKE '{}@%'"
+    assert int(server.sql(one.format(open_.name), user="viewer")) > 50
+    assert server.sql(one.format(theirs.name), user="viewer") == "0", "still blind, and nobody's"
+    with pytest.raises(NotAllowed, match="may not do that"):
+        copy_campaign(theirs, server.url("cell2"), PATIENCE_S)
+    server.sql(f"CREATE ROLE {login} NOLOGIN")  # as docs/postgresql.md says
+    server.sql(f"GRANT {login} TO cell2")
+    assert sent(theirs, server, "cell2").whole
+
+
+def test_what_the_server_refuses_otherwise_is_a_line_and_tried_again(
+    server: Postgres, recordings: Recordings, tmp_path: Path
+) -> None:
+    """Its tables changed by hand, say: a verb that had written ended in a traceback, and the copy beside a run too."""
+    folder = own(recordings, tmp_path, "tables-changed")
+    server.sql("SET ROLE labctl_owner; ALTER TABLE labctl.chunk RENAME t0_ns TO began_ns")
+    try:
+        with pytest.raises(StorageError, match=r"does not take what labctl asks.*t0_ns"):
+            copy_campaign(folder, server.url("cell1"), PATIENCE_S)
+    finally:
+        server.sql("SET ROLE labctl_owner; ALTER TABLE labctl.chunk RENAME began_ns TO t0_ns")
+    assert sent(folder, server).whole
 
 
 def _listed(server: Postgres) -> list[Listed]:

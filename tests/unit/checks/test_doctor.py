@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import labctl.realtime
+from labctl.analysis.survival import kernel_build
 from labctl.checks import computer, doctor
 from labctl.checks.computer import (
     Check,
@@ -43,12 +44,42 @@ class SteppingClock(ManualClock):
         return self._now_ns
 
 
-def test_the_compiler_that_is_named_is_the_one_with_which_the_statistics_make_their_kernel(tmp_path, monkeypatch):
+@pytest.fixture
+def no_kernel(tmp_path, monkeypatch):
+    """None of this process, nor of an earlier one."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    kernel_build.library.cache_clear()
+    yield
+    kernel_build.library.cache_clear()
+
+
+def test_the_compiler_that_is_named_is_the_one_with_which_the_statistics_make_their_kernel(
+    tmp_path, monkeypatch, no_kernel
+):
     """`$CC` was not looked at: what the analysis could not use was said to make its fast kernel."""
     monkeypatch.setenv("CC", str(tmp_path / "cc"))
     assert "not found" in check_compiler().text
     (tmp_path / "cc").touch(mode=0o755)
     assert check_compiler().text.startswith(f"{tmp_path / 'cc'}: ")
+
+
+def test_a_compiler_that_cannot_make_the_kernel_is_said_to_make_none(tmp_path, monkeypatch, no_kernel):
+    """One without headers was said to make it, and each analysis ran ten times as long without a word."""
+    (tmp_path / "cc").write_text("#!/bin/sh\necho 'stdlib.h: No such file' >&2\nexit 1\n")
+    (tmp_path / "cc").chmod(0o755)
+    monkeypatch.setenv("CC", str(tmp_path / "cc"))
+    said = check_compiler()
+    assert "cc failed: stdlib.h: No such file: `labctl analyze` and reports take some ten times" in said.text
+    assert "headers" in said.remedy
+
+
+@pytest.mark.skipif(kernel_build.compiler_here() is None, reason="no C compiler here")
+def test_a_kernel_that_cannot_be_kept_is_said_to_be_made_each_time(tmp_path, no_kernel):
+    assert check_compiler().text.endswith(f"made the statistics' fast kernel, kept in {tmp_path}/cache/labctl")
+    (tmp_path / "cache/labctl").chmod(0o775)
+    kernel_build.library.cache_clear()
+    said = check_compiler()
+    assert "anew in each process" in said.text and said.remedy.startswith(f"chmod 700 {tmp_path}/cache/labctl")
 
 
 def test_an_old_python_fails():

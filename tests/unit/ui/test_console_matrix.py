@@ -29,6 +29,7 @@ ORDERS = {
     "staged": Kind.SCENE_COMMITTED,
 }  # what ENTER on the first screen writes
 EVENTS = (Kind.TRIAL_STAGING, Kind.SCENE_COMMITTED, Kind.ARM_REVEALED, Kind.EPISODE_STARTED)
+PATIENCE = 20  # looks at a screen that has not changed before a key counts as silent
 MAY_MOVE = ("on its way", "armed", "ready", "running")
 RULES = {"arming_s": 'ask_guess = true\nstages = ["reached", "placed"]\nfailure_tags = ["missed", "dropped"]\narming_s'}
 
@@ -184,6 +185,11 @@ async def tried(desk: Desk, state: str, opener: str, key: str, *, held: bool = F
     desk.link.delivers = not held
     await (desk.type(" ") if key == "space" and text else desk.press(key))
     await desk.draw()
+    await desk.still()
+    for _ in range(PATIENCE):  # beside other work an answer may come after a moment in which nothing changed
+        if desk.drawn() != before.screen or len(desk.bench.events()) != before.events:
+            break
+        await desk.settle()
     await desk.still()
     desk.link.delivers = True
     after, wrong = seen(desk), []

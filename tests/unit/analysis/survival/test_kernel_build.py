@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 
 import pytest
 
+from labctl import user_cache
 from labctl.analysis.survival import kernel_build
 
 
@@ -31,6 +33,17 @@ def test_a_library_is_made_once_and_then_loaded(tmp_path, monkeypatch):
     monkeypatch.setattr(kernel_build, "_make", lambda *of: pytest.fail("it was made again"))
     kernel_build.library("uint8_t")
     assert list((tmp_path / "labctl").iterdir()) == [made]
+
+
+@needs_a_compiler
+@pytest.mark.parametrize("kept", [b"", b"\x7fELF, and no more"])
+def test_a_library_that_was_cut_off_is_made_once_more(tmp_path, kept):
+    """It stayed, and the plain kernel ran from then on, without a word."""
+    name = f"kernel-{kernel_build._made_from(kernel_build.compiler_here(), 'uint8_t')}-uint8_t"
+    made = kernel_build.cache_folder() / (name + sysconfig.get_config_var("SHLIB_SUFFIX"))
+    made.write_bytes(kept)
+    kernel_build.library("uint8_t")
+    assert list((tmp_path / "labctl").iterdir()) == [made] and made.stat().st_size > 10_000
 
 
 @needs_a_compiler
@@ -62,6 +75,19 @@ def test_a_folder_that_others_can_write_to_holds_no_library(tmp_path):
     assert kernel_build.cache_folder() != shared
     shared.chmod(0o700)
     assert kernel_build.cache_folder() == shared
+
+
+@pytest.mark.parametrize("names", [(), ("media",), ("media", "more")])
+def test_whatever_makes_the_cache_folder_first_leaves_it_fit_for_libraries(tmp_path, names):
+    """With umask 002 the cache of videos, or a practice, let the group write to it: each process made a library."""
+    before = os.umask(0o002)
+    try:
+        made = user_cache.made_in_cache(*names)
+    finally:
+        os.umask(before)
+    assert made == tmp_path.joinpath("labctl", *names)
+    assert all(folder.stat().st_mode & 0o777 == 0o700 for folder in (made, tmp_path / "labctl"))
+    assert kernel_build.cache_folder() == tmp_path / "labctl"
 
 
 def test_where_no_cache_folder_is_to_be_had_the_library_goes_with_the_process(tmp_path):
