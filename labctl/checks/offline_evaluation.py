@@ -219,7 +219,7 @@ def _ask(
     arm: Robot,
 ) -> list[dict[str, Any]]:
     """One entry a keyframe that could be seen and compared."""
-    found, anywhere = [], _anywhere(questions)
+    found, anywhere, asked = [], _anywhere(questions), 0
     try:
         policy.load()
         pace = policy.pace
@@ -232,7 +232,7 @@ def _ask(
                 policy.warm(seen[0][1])
             policy.reset(0)
             for mark, one in seen:
-                chunk = policy.infer(one)
+                chunk, asked = policy.infer(one), asked + 1
                 problem = chunk_problem(chunk, cell.joints, cell.hand, len(cell.robots))
                 if problem:
                     raise DeviceError(f"{name}: {problem}")
@@ -250,8 +250,14 @@ def _ask(
                     )
     finally:
         policy.close()
-    if not found:
+    if not asked:
         raise StateError(
             f"{name}: no keyframe could be compared; is a camera that it reads missing from the recording?"
+        )
+    if not found:
+        raise StateError(
+            f"{name}: no keyframe could be compared; of {count(asked, 'answer')} none has an action that is due after "
+            "its question and before the end of the episode (of an answer that counts from the capture, the first is "
+            "past when it comes)"
         )
     return found

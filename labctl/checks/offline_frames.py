@@ -120,24 +120,32 @@ def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, history_s
     ]
 
 
+def executed(chunk: ActionChunk) -> slice:
+    """Which actions of an answer that comes at once a robot executes: of one that counts from the capture the first is
+    due then, and is past (`Play`).
+    """
+    first = 1 if chunk.starts == "capture" else 0
+    return slice(first, first + chunk.execute)
+
+
 def reached(chunk: ActionChunk, q: np.ndarray, tcp: np.ndarray, arm: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Where the executed actions of an answer lead from joints q (dof,) and tool pose tcp (7,) if they are followed
     exactly: poses (n, 7), and how long after the keyframe each is due, ns (n,). arm: has `to_pose`.
     """
-    n, dt_ns = min(chunk.execute, len(chunk.values)), round(chunk.dt_s * SECOND)
-    values = np.asarray(chunk.values, dtype=float)[:n]
-    first = 0 if chunk.starts == "capture" else 1
-    due_ns = (first + np.arange(n, dtype=np.int64)) * dt_ns
-    steps_ns = (1 + np.arange(n, dtype=np.int64)) * dt_ns
+    dt_ns = round(chunk.dt_s * SECOND)
+    values = np.asarray(chunk.values, dtype=float)[executed(chunk)]
+    due_ns = (1 + np.arange(len(values), dtype=np.int64)) * dt_ns
+    if not len(values):
+        return np.empty((0, len(POSE))), due_ns
     if chunk.space == "tcp_pose":
         return values, due_ns
     if chunk.space == "tcp_velocity":
-        return integrated_poses(steps_ns, values, dt_ns, tcp), due_ns
+        return integrated_poses(due_ns, values, dt_ns, tcp), due_ns
     if chunk.space == "tcp_step":
         return _stepped(values, tcp, np.array(chunk.about_m)), due_ns
     joints = {
         "joint_position": lambda: values,
-        "joint_velocity": lambda: integrated_joints(steps_ns, values, dt_ns, q),
+        "joint_velocity": lambda: integrated_joints(due_ns, values, dt_ns, q),
         "joint_step": lambda: q + np.cumsum(values, axis=0),
     }[chunk.space]()
     return np.array([arm.to_pose(one) for one in joints]), due_ns
@@ -161,14 +169,14 @@ def compared(
     """
     poses, due_ns = reached(chunk, np.asarray(seen.arrays["q"]), np.asarray(seen.arrays["tcp"]), arm)
     at_ns = seen.t_ns + due_ns
-    there = np.flatnonzero((at_ns <= end_ns) & (path.at(at_ns) >= 0) & (due_ns > 0))
+    there = np.flatnonzero((at_ns <= end_ns) & (path.at(at_ns) >= 0))
     if not len(there):
         return None
     i = int(there[-1])
     human = int(path.at(at_ns[i : i + 1])[0])
     begun = path.at(np.array([seen.t_ns]))
     return {
-        "policy": np.array([[*poses[i], np.asarray(chunk.gripper, dtype=float)[i]]]),
+        "policy": np.array([[*poses[i], np.asarray(chunk.gripper, dtype=float)[executed(chunk)][i]]]),
         "human": path.poses(np.array([human])),
         "still": path.poses(begun),
     }
