@@ -225,9 +225,8 @@ def _ask(
         pace = policy.pace
         for number, about in enumerate(questions):
             recording, way = about.recording, about.way
-            read = {"instruction": about.instruction, "cameras": pace.cameras, "history_s": pace.history_s}
-            looked = zip(about.moments, observations(recording, way, about.times_ns, **read), strict=True)
-            seen = [(at.mark, one) for at, one in looked if one is not None]
+            looked = observations(recording, way, about.times_ns, instruction=about.instruction, pace=pace)
+            seen = [(at.mark, one) for at, one in zip(about.moments, looked, strict=True) if one is not None]
             if number == 0 and seen:
                 policy.warm(seen[0][1])
             policy.reset(0)
@@ -252,7 +251,8 @@ def _ask(
         policy.close()
     if not asked:
         raise StateError(
-            f"{name}: no keyframe could be compared; is a camera that it reads missing from the recording?"
+            f"{name}: no keyframe could be compared; is a camera that it reads missing from the recording, or slower "
+            "than its max_age_s?"
         )
     if not found:
         raise StateError(

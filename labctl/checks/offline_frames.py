@@ -1,6 +1,6 @@
 """Keyframes of a recorded human episode: what a policy would have seen then, and where the arm was soon after.
 
-May not: ask a policy, resample a picture, or show a keyframe anything that was recorded after it.
+May not: ask a policy, resample a picture, or show a keyframe anything that came after it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 
 from labctl.clock import SECOND
 from labctl.core.recorded.projection import previous_index
-from labctl.devices import ActionChunk, Observation, Picture, Robot
+from labctl.devices import ActionChunk, Observation, Pace, Picture, Robot
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording
 from labctl.exports.selection import Chosen
+from labctl.nodes.observation_buffer import MARGIN_NS
 from labctl.nodes.playing import stepped
 from labctl.nodes.targets import integrated_joints, integrated_poses
 from labctl.store.video import read_frames
@@ -83,12 +84,13 @@ def observations(
     times_ns: np.ndarray,
     *,
     instruction: str,
-    cameras: Sequence[str] = (),
-    history_s: float = 0.0,
+    pace: Pace,
 ) -> list[Observation | None]:
-    """What could be seen at each time: state and pictures taken at or before it; None where something is missing."""
+    """What could be seen at each time: a state taken, and pictures received, at or before it. None where something is
+    missing, or too old for the policy to be asked on (`Pace.max_age_s`).
+    """
     states = path.at(times_ns)
-    pictures = {camera: _pictures(recording, camera, times_ns, history_s) for camera in cameras}
+    pictures = {camera: _pictures(recording, camera, times_ns, pace) for camera in pace.cameras}
     found: list[Observation | None] = []
     for number, (t_ns, i) in enumerate(zip(times_ns.tolist(), states.tolist(), strict=True)):
         images = {camera: taken[number] for camera, taken in pictures.items()}
@@ -100,23 +102,33 @@ def observations(
     return found
 
 
-def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, history_s: float) -> list[tuple[Picture, ...]]:
-    """For each time the camera's pictures of the history before it, the newest last; one at least if there is any."""
+def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, pace: Pace) -> list[tuple[Picture, ...]]:
+    """For each time what an `ObservationBuffer` would hold of a camera, the newest picture last: of what was received
+    by then the pictures of the history before the newest, of before go one at most. None where the newest is too old.
+    """
     filmed = recording.pictures.get(camera)
     if filmed is None:
         return [()] * len(times_ns)
     taken = filmed.taken_ns
-    last = np.searchsorted(taken, times_ns, side="right")
-    first = np.minimum(np.searchsorted(taken, times_ns - round(history_s * SECOND)), np.maximum(last - 1, 0))
-    wanted = {int(filmed.pts_us[i]) for a, b in zip(first, last, strict=True) for i in range(a, b)}
-    images = dict(read_frames(filmed.path, wanted))
+    last = np.searchsorted(filmed.t_ns, times_ns, side="right")
+    newest = np.maximum(last - 1, 0)
+    last[times_ns - taken[newest] > pace.max_age_s * SECOND] = 0
+    first = newest
+    if pace.history_s:
+        from_ns = taken[newest] - round(pace.history_s * SECOND) - MARGIN_NS
+        at_go = int(np.searchsorted(filmed.t_ns, recording.go_ns, side="right")) - 1
+        first = np.minimum(np.maximum(np.searchsorted(taken, from_ns), at_go), newest)
+    places = [filmed.pts_us[a:b].astype(np.int64).tolist() for a, b in zip(first, last, strict=True)]
+    images = dict(read_frames(filmed.path, {place for some in places for place in some}))
     return [
         tuple(
-            Picture(images[int(filmed.pts_us[i])], int(taken[i]))
-            for i in range(a, b)
-            if int(filmed.pts_us[i]) in images
+            Picture(images[place], int(t_ns))
+            for place, t_ns in zip(some, taken[a : a + len(some)], strict=True)
+            if place in images
         )
-        for a, b in zip(first, last, strict=True)
+        if some and some[-1] in images
+        else ()
+        for a, some in zip(first, places, strict=True)
     ]
 
 

@@ -200,7 +200,7 @@ def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
     if not took and not found["problems"]:
         raise Unusable(
             f"campaign {source.name}: of {asked.questions} observations none has the robot's state and a picture of "
-            "every camera that the card reads; give others, or ask for more: --questions"
+            "every camera that the card reads, no older than its max_age_s; give others, or ask for more: --questions"
         )
     found.update(episodes=seen.episodes, asked=len(took))
     if took:
