@@ -47,11 +47,15 @@ class Path:
 
 
 def path_of(recording: Recording) -> Path:
-    """Raises StateError for a recording without the arm's joints and tool."""
+    """Raises StateError for a recording without the arm's tool, or without one opening of a gripper."""
     spec = next((spec for spec in recording.specs if spec.name == STATE), None)
     columns = list(spec.columns) if spec else []
-    if not all(name in columns for name in (*POSE, "gripper")):
-        raise StateError(f"episode {recording.chosen.episode} has no recorded tool pose; it cannot be a reference")
+    missing = [name for name in (*POSE, "gripper") if name not in columns]
+    if missing:
+        raise StateError(
+            f"episode {recording.chosen.episode} cannot be a reference: its stream {STATE} has no {', '.join(missing)}"
+            + (", the opening of a gripper that is the only axis of its robot's hand" if "gripper" in missing else "")
+        )
     t_ns, values = recording.read(STATE)
 
     def of(wanted: Sequence[str]) -> np.ndarray:

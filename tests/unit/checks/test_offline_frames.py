@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
-from labctl.checks.offline_frames import Path, compared, keyframe_times, reached
+from labctl.checks.offline_frames import POSE, Path, compared, keyframe_times, path_of, reached
 from labctl.clock import SECOND
 from labctl.devices import ActionChunk, Observation
+from labctl.errors import StateError
+from labctl.exports.recordings import Recording
 from labctl.nodes.playing import Play
 from labctl.nodes.targets import integrated_poses
 
@@ -122,3 +127,17 @@ def test_an_answer_is_held_against_the_tool_when_its_last_action_is_due():
     cut = compared(stay, seen, path, Arm(), SECOND + SECOND // 5)
     assert cut is not None and cut["human"][0, 0] - cut["policy"][0, 0] == pytest.approx(0.02), "the third is too late"
     assert compared(stay, seen, path, Arm(), SECOND) is None
+
+
+@pytest.mark.parametrize(
+    ("columns", "words"),
+    [
+        ((*POSE, "vacuum"), r"e-1 cannot be a reference: its stream arm/state has no gripper, the opening"),
+        (("gripper", *POSE[:5]), r"its stream arm/state has no tcp\.qz, tcp\.qw$"),
+    ],
+)
+def test_what_a_recording_lacks_to_be_a_reference_is_named(columns, words):
+    spec = SimpleNamespace(name="arm/state", columns=columns)
+    recording = SimpleNamespace(specs=(spec,), chosen=SimpleNamespace(episode="e-1"))
+    with pytest.raises(StateError, match=words):
+        path_of(cast(Recording, recording))
