@@ -18,6 +18,9 @@ from labctl.checks.marked import marked
 from labctl.checks.offline_frames import first_of_each, path_of
 from labctl.checks.planner import Planner
 from labctl.checks.questions import RecordedTask, questions
+from labctl.clock import SECOND
+from labctl.config.cell_schema import CameraTable
+from labctl.core.recorded.projection import previous_index
 from labctl.core.task import task_of
 from labctl.core.trial import Phase
 from labctl.errors import StateError
@@ -27,6 +30,7 @@ from labctl.plain import count
 from labctl.store.campaign import Campaign
 from labctl.store.verifying.verified import protocol_of, verified
 from labctl.store.video import read_frames
+from labctl.streams import of_both_pictures
 
 
 class Asked(TypedDict):
@@ -70,12 +74,13 @@ def ask(
         chosen = _chosen(campaign, selection, episodes)
         answers: list[Answer] = []
         marks: dict[str, int] = {}
+        oldest = oldest_ns(campaign.cell.camera)
         with Recordings(campaign, selection) as recordings:
             for recording in (recordings.of(one) for one in chosen):
                 recorded, at = _recorded_task(campaign, recording)
                 for one in at:
                     marks[one.mark] = marks.get(one.mark, 0) + 1
-                seen = {view: pictures_at(recording, view, at) for view in recording.pictures}
+                seen = {view: pictures_at(recording, view, at, oldest[view]) for view in recording.pictures}
                 for planner in planners:
                     say(f"{planner.model}: {count(len(at), 'keyframe')} of {recording.chosen.episode}")
                     answers += _answers(planner, recording.chosen.episode, recorded, at, seen)
@@ -125,13 +130,27 @@ def _recorded_task(campaign: Campaign, recording: Recording) -> tuple[RecordedTa
     return recorded, found.keyframes
 
 
-def pictures_at(recording: Recording, view: str, at: Sequence[Keyframe]) -> dict[int, np.ndarray]:
-    """By keyframe (ns) the last picture of a camera that was taken at or before it; left out where there is none."""
+def oldest_ns(cameras: Sequence[CameraTable]) -> dict[str, int]:
+    """By camera how old a picture may be to show a moment, ns: a second, or three pictures of a slow camera."""
+    return of_both_pictures({one.name: max(SECOND, round(3 * SECOND / one.rate_hz)) for one in cameras})
+
+
+def pictures_at(
+    recording: Recording, view: str, at: Sequence[Keyframe], oldest: int
+) -> dict[int, tuple[int, np.ndarray]]:
+    """By keyframe (ns) the last picture of a camera that was taken at or before it, and when that was (ns); left out
+    where there is none that is at most `oldest` ns older.
+    """
     filmed = recording.pictures[view]
-    last = np.searchsorted(filmed.taken_ns, [one.t_ns for one in at], side="right") - 1
-    wanted = {one.t_ns: int(filmed.pts_us[i]) for one, i in zip(at, last, strict=True) if i >= 0}
-    images = dict(read_frames(filmed.path, set(wanted.values())))
-    return {t_ns: images[pts_us] for t_ns, pts_us in wanted.items() if pts_us in images}
+    taken = filmed.taken_ns
+    last = previous_index(taken, np.array([one.t_ns for one in at], dtype=np.int64), max_gap_ns=oldest)
+    wanted = {one.t_ns: i for one, i in zip(at, last.tolist(), strict=True) if i >= 0}
+    images = dict(read_frames(filmed.path, {int(filmed.pts_us[i]) for i in wanted.values()}))
+    return {
+        t_ns: (int(taken[i]), images[pts_us])
+        for t_ns, i in wanted.items()
+        if (pts_us := int(filmed.pts_us[i])) in images
+    }
 
 
 def _answers(
@@ -139,14 +158,14 @@ def _answers(
     episode: str,
     recorded: RecordedTask,
     at: Sequence[Keyframe],
-    seen: Mapping[str, Mapping[int, np.ndarray]],
+    seen: Mapping[str, Mapping[int, tuple[int, np.ndarray]]],
 ) -> list[Answer]:
     found = []
     for one in at:
         for question in questions(recorded, one):
             for view, pictures in seen.items():
                 if one.t_ns in pictures:
-                    answer = planner.answer(question, pictures[one.t_ns])
+                    answer = planner.answer(question, pictures[one.t_ns][1])
                     who, options = planner.model, question.options
                     found.append(Answer(who, question.kind, view, one.mark, episode, options, question.right, answer))
     return found

@@ -219,20 +219,19 @@ def _ask(
     arm: Robot,
 ) -> list[dict[str, Any]]:
     """One entry a keyframe that could be seen and compared."""
-    found, anywhere = [], _anywhere(questions)
+    found, anywhere, asked = [], _anywhere(questions), 0
     try:
         policy.load()
         pace = policy.pace
         for number, about in enumerate(questions):
             recording, way = about.recording, about.way
-            read = {"instruction": about.instruction, "cameras": pace.cameras, "history_s": pace.history_s}
-            looked = zip(about.moments, observations(recording, way, about.times_ns, **read), strict=True)
-            seen = [(at.mark, one) for at, one in looked if one is not None]
+            looked = observations(recording, way, about.times_ns, instruction=about.instruction, pace=pace)
+            seen = [(at.mark, one) for at, one in zip(about.moments, looked, strict=True) if one is not None]
             if number == 0 and seen:
                 policy.warm(seen[0][1])
             policy.reset(0)
             for mark, one in seen:
-                chunk = policy.infer(one)
+                chunk, asked = policy.infer(one), asked + 1
                 problem = chunk_problem(chunk, cell.joints, cell.hand, len(cell.robots))
                 if problem:
                     raise DeviceError(f"{name}: {problem}")
@@ -250,8 +249,15 @@ def _ask(
                     )
     finally:
         policy.close()
+    if not asked:
+        raise StateError(
+            f"{name}: no keyframe could be compared; is a camera that it reads missing from the recording, or slower "
+            "than its max_age_s?"
+        )
     if not found:
         raise StateError(
-            f"{name}: no keyframe could be compared; is a camera that it reads missing from the recording?"
+            f"{name}: no keyframe could be compared; of {count(asked, 'answer')} none has an action that is due after "
+            "its question and before the end of the episode (of an answer that counts from the capture, the first is "
+            "past when it comes)"
         )
     return found

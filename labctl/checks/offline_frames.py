@@ -1,6 +1,6 @@
 """Keyframes of a recorded human episode: what a policy would have seen then, and where the arm was soon after.
 
-May not: ask a policy, resample a picture, or show a keyframe anything that was recorded after it.
+May not: ask a policy, resample a picture, or show a keyframe anything that came after it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import numpy as np
 
 from labctl.clock import SECOND
 from labctl.core.recorded.projection import previous_index
-from labctl.devices import ActionChunk, Observation, Picture, Robot
+from labctl.devices import ActionChunk, Observation, Pace, Picture, Robot
 from labctl.errors import StateError
 from labctl.exports.recordings import Recording
 from labctl.exports.selection import Chosen
+from labctl.nodes.observation_buffer import MARGIN_NS
 from labctl.nodes.playing import stepped
 from labctl.nodes.targets import integrated_joints, integrated_poses
 from labctl.store.video import read_frames
@@ -46,11 +47,15 @@ class Path:
 
 
 def path_of(recording: Recording) -> Path:
-    """Raises StateError for a recording without the arm's joints and tool."""
+    """Raises StateError for a recording without the arm's tool, or without one opening of a gripper."""
     spec = next((spec for spec in recording.specs if spec.name == STATE), None)
     columns = list(spec.columns) if spec else []
-    if not all(name in columns for name in (*POSE, "gripper")):
-        raise StateError(f"episode {recording.chosen.episode} has no recorded tool pose; it cannot be a reference")
+    missing = [name for name in (*POSE, "gripper") if name not in columns]
+    if missing:
+        raise StateError(
+            f"episode {recording.chosen.episode} cannot be a reference: its stream {STATE} has no {', '.join(missing)}"
+            + (", the opening of a gripper that is the only axis of its robot's hand" if "gripper" in missing else "")
+        )
     t_ns, values = recording.read(STATE)
 
     def of(wanted: Sequence[str]) -> np.ndarray:
@@ -83,12 +88,13 @@ def observations(
     times_ns: np.ndarray,
     *,
     instruction: str,
-    cameras: Sequence[str] = (),
-    history_s: float = 0.0,
+    pace: Pace,
 ) -> list[Observation | None]:
-    """What could be seen at each time: state and pictures taken at or before it; None where something is missing."""
+    """What could be seen at each time: a state taken, and pictures received, at or before it. None where something is
+    missing, or too old for the policy to be asked on (`Pace.max_age_s`).
+    """
     states = path.at(times_ns)
-    pictures = {camera: _pictures(recording, camera, times_ns, history_s) for camera in cameras}
+    pictures = {camera: _pictures(recording, camera, times_ns, pace) for camera in pace.cameras}
     found: list[Observation | None] = []
     for number, (t_ns, i) in enumerate(zip(times_ns.tolist(), states.tolist(), strict=True)):
         images = {camera: taken[number] for camera, taken in pictures.items()}
@@ -100,44 +106,62 @@ def observations(
     return found
 
 
-def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, history_s: float) -> list[tuple[Picture, ...]]:
-    """For each time the camera's pictures of the history before it, the newest last; one at least if there is any."""
+def _pictures(recording: Recording, camera: str, times_ns: np.ndarray, pace: Pace) -> list[tuple[Picture, ...]]:
+    """For each time what an `ObservationBuffer` would hold of a camera, the newest picture last: of what was received
+    by then the pictures of the history before the newest, of before go one at most. None where the newest is too old.
+    """
     filmed = recording.pictures.get(camera)
     if filmed is None:
         return [()] * len(times_ns)
     taken = filmed.taken_ns
-    last = np.searchsorted(taken, times_ns, side="right")
-    first = np.minimum(np.searchsorted(taken, times_ns - round(history_s * SECOND)), np.maximum(last - 1, 0))
-    wanted = {int(filmed.pts_us[i]) for a, b in zip(first, last, strict=True) for i in range(a, b)}
-    images = dict(read_frames(filmed.path, wanted))
+    last = np.searchsorted(filmed.t_ns, times_ns, side="right")
+    newest = np.maximum(last - 1, 0)
+    last[times_ns - taken[newest] > pace.max_age_s * SECOND] = 0
+    first = newest
+    if pace.history_s:
+        from_ns = taken[newest] - round(pace.history_s * SECOND) - MARGIN_NS
+        at_go = int(np.searchsorted(filmed.t_ns, recording.go_ns, side="right")) - 1
+        first = np.minimum(np.maximum(np.searchsorted(taken, from_ns), at_go), newest)
+    places = [filmed.pts_us[a:b].astype(np.int64).tolist() for a, b in zip(first, last, strict=True)]
+    images = dict(read_frames(filmed.path, {place for some in places for place in some}))
     return [
         tuple(
-            Picture(images[int(filmed.pts_us[i])], int(taken[i]))
-            for i in range(a, b)
-            if int(filmed.pts_us[i]) in images
+            Picture(images[place], int(t_ns))
+            for place, t_ns in zip(some, taken[a : a + len(some)], strict=True)
+            if place in images
         )
-        for a, b in zip(first, last, strict=True)
+        if some and some[-1] in images
+        else ()
+        for a, some in zip(first, places, strict=True)
     ]
+
+
+def executed(chunk: ActionChunk) -> slice:
+    """Which actions of an answer that comes at once a robot executes: of one that counts from the capture the first is
+    due then, and is past (`Play`).
+    """
+    first = 1 if chunk.starts == "capture" else 0
+    return slice(first, first + chunk.execute)
 
 
 def reached(chunk: ActionChunk, q: np.ndarray, tcp: np.ndarray, arm: Robot) -> tuple[np.ndarray, np.ndarray]:
     """Where the executed actions of an answer lead from joints q (dof,) and tool pose tcp (7,) if they are followed
     exactly: poses (n, 7), and how long after the keyframe each is due, ns (n,). arm: has `to_pose`.
     """
-    n, dt_ns = min(chunk.execute, len(chunk.values)), round(chunk.dt_s * SECOND)
-    values = np.asarray(chunk.values, dtype=float)[:n]
-    first = 0 if chunk.starts == "capture" else 1
-    due_ns = (first + np.arange(n, dtype=np.int64)) * dt_ns
-    steps_ns = (1 + np.arange(n, dtype=np.int64)) * dt_ns
+    dt_ns = round(chunk.dt_s * SECOND)
+    values = np.asarray(chunk.values, dtype=float)[executed(chunk)]
+    due_ns = (1 + np.arange(len(values), dtype=np.int64)) * dt_ns
+    if not len(values):
+        return np.empty((0, len(POSE))), due_ns
     if chunk.space == "tcp_pose":
         return values, due_ns
     if chunk.space == "tcp_velocity":
-        return integrated_poses(steps_ns, values, dt_ns, tcp), due_ns
+        return integrated_poses(due_ns, values, dt_ns, tcp), due_ns
     if chunk.space == "tcp_step":
         return _stepped(values, tcp, np.array(chunk.about_m)), due_ns
     joints = {
         "joint_position": lambda: values,
-        "joint_velocity": lambda: integrated_joints(steps_ns, values, dt_ns, q),
+        "joint_velocity": lambda: integrated_joints(due_ns, values, dt_ns, q),
         "joint_step": lambda: q + np.cumsum(values, axis=0),
     }[chunk.space]()
     return np.array([arm.to_pose(one) for one in joints]), due_ns
@@ -161,14 +185,14 @@ def compared(
     """
     poses, due_ns = reached(chunk, np.asarray(seen.arrays["q"]), np.asarray(seen.arrays["tcp"]), arm)
     at_ns = seen.t_ns + due_ns
-    there = np.flatnonzero((at_ns <= end_ns) & (path.at(at_ns) >= 0) & (due_ns > 0))
+    there = np.flatnonzero((at_ns <= end_ns) & (path.at(at_ns) >= 0))
     if not len(there):
         return None
     i = int(there[-1])
     human = int(path.at(at_ns[i : i + 1])[0])
     begun = path.at(np.array([seen.t_ns]))
     return {
-        "policy": np.array([[*poses[i], np.asarray(chunk.gripper, dtype=float)[i]]]),
+        "policy": np.array([[*poses[i], np.asarray(chunk.gripper, dtype=float)[executed(chunk)][i]]]),
         "human": path.poses(np.array([human])),
         "still": path.poses(begun),
     }

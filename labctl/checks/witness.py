@@ -8,12 +8,12 @@ an episode, or write its key anywhere.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from labctl.checks.keyframe_questions import pictures_at
+from labctl.checks.keyframe_questions import oldest_ns, pictures_at
 from labctl.checks.keyframes import APART_S, BESIDE_S, Hold, Keyframe
 from labctl.checks.marked import detected_holds
 from labctl.checks.planner import Planner
@@ -69,7 +69,7 @@ def ask(folder: Path, *, who: str, say: Callable[[str], None] = lambda line: Non
                 review_writer.hear(folder, chosen.trial.id, said, who=who)
                 asked, unknown = asked + 1, unknown + (said["value"] is None)
                 say(f"{model.model}: episode {number} of {len(waiting)}")
-    filmed = "" if asked == len(waiting) else f"; {count(len(waiting) - asked, 'episode')} without pictures"
+    filmed = "" if asked == len(waiting) else f"; {count(len(waiting) - asked, 'episode')} without a picture of the end"
     return f"{model.model} was asked about {count(asked, 'episode')} and could not tell of {unknown}{filmed}"
 
 
@@ -84,28 +84,49 @@ def _model(entry: WitnessEntry) -> Planner:
 def _stated(
     model: Planner, task: Task, instruction: str, recording: Recording, most: int, campaign: Campaign
 ) -> WitnessStated | None:
-    """What the model says of an episode; None where no camera filmed it."""
-    from PIL import Image
-
+    """What the model says of an episode; None where no camera has its end."""
     at = moments(recording.go_ns, recording.end_ns, detected_holds(campaign, recording), most)
-    images: list[np.ndarray] = []
-    sent: dict[str, list[int]] = {}
-    for view in recording.pictures:
-        for t_ns, image in sorted(pictures_at(recording, view, at).items()):
-            small = Image.fromarray(image)
-            small.thumbnail((WIDEST, WIDEST))
-            images.append(np.asarray(small))
-            sent.setdefault(view, []).append(t_ns)
-    if not images:
+    sent, images, ended = _shown(recording, at, oldest_ns(campaign.cell.camera))
+    if not ended:
         return None
     text, options, values = question(task, instruction)
-    shown = "; ".join(
-        f"{count(len(times), 'picture')} of camera {number}" for number, times in enumerate(sent.values(), 1)
-    )
-    put = "\n".join([f"You see {shown}, each in the order of time, to the end of the attempt.", text])
+    put = "\n".join([_seen({view: len(times) for view, times in sent.items()}, ended), text])
     said = model.choose(f"{put}\n{lettered(options)}\nAnswer with one letter.", len(options), images)
     value = None if said is None else values[said]
     return {"model": model.model, "question": text, "options": options, "said": said, "value": value, "pictures": sent}
+
+
+def _shown(
+    recording: Recording, at: Sequence[Keyframe], oldest: Mapping[str, int]
+) -> tuple[dict[str, list[int]], list[np.ndarray], set[str]]:
+    """By camera when each picture that the model is sent was taken, ns, none of them twice; the pictures, in that
+    order; and which cameras have the last moment, the end.
+    """
+    from PIL import Image
+
+    sent: dict[str, list[int]] = {}
+    images: list[np.ndarray] = []
+    ended: set[str] = set()
+    for view in recording.pictures:
+        found = pictures_at(recording, view, at, oldest[view])
+        for taken_ns, image in sorted(dict(found.values()).items()):
+            small = Image.fromarray(image)
+            small.thumbnail((WIDEST, WIDEST))
+            images.append(np.asarray(small))
+            sent.setdefault(view, []).append(taken_ns)
+        if at[-1].t_ns in found:
+            ended.add(view)
+    return sent, images, ended
+
+
+def _seen(counts: Mapping[str, int], ended: Collection[str]) -> str:
+    """What the model is told that it sees: by camera how many pictures, and which of them have the end."""
+    shown = [(view, f"{count(n, 'picture')} of camera {number}") for number, (view, n) in enumerate(counts.items(), 1)]
+    if all(view in ended for view in counts):
+        words = "; ".join(one for _, one in shown)
+        return f"You see {words}, each in the order of time, to the end of the attempt."
+    words = "; ".join(f"{one}, {'to the end' if view in ended else 'not to the end'}" for view, one in shown)
+    return f"You see {words} of the attempt, each in the order of time."
 
 
 def moments(go_ns: int, end_ns: int, holds: Sequence[Hold], most: int) -> list[Keyframe]:

@@ -39,7 +39,7 @@ class WitnessStated(TypedDict):
     """What a vision-language model said of an episode from pictures of its cameras: a witness, whose statement changes
     nothing. said: the option that it chose, None for an answer that names none; value: what that comes to by the
     measure of the task (items moved, stages reached, 1 or 0, the score of an anchor), None where it could not tell;
-    pictures: by camera, when each that it was sent was taken, ns.
+    pictures: by camera, when each that it was sent was taken, ns; until November 2026 the moments that they stood for.
     """
 
     model: str

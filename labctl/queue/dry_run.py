@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from pydantic import BaseModel, JsonValue
 
-from labctl.checks.offline_frames import reached
+from labctl.checks.offline_frames import executed, reached
 from labctl.clock import SECOND, MonotonicClock
 from labctl.config.cell_schema import Cell, Setup
 from labctl.config.policy_card import Card
@@ -200,7 +200,7 @@ def _asked(asked: Question, source: Source, seen: Seen, setup: Setup) -> DryRun:
     if not took and not found["problems"]:
         raise Unusable(
             f"campaign {source.name}: of {asked.questions} observations none has the robot's state and a picture of "
-            "every camera that the card reads; give others, or ask for more: --questions"
+            "every camera that the card reads, no older than its max_age_s; give others, or ask for more: --questions"
         )
     found.update(episodes=seen.episodes, asked=len(took))
     if took:
@@ -225,17 +225,17 @@ def beyond_limits(chunk: ActionChunk, seen: Observation, arm: Robot, cell: Cell)
     poses, _ = reached(chunk, q, tcp, arm)
     low, high = np.array(limits.box_min_m), np.array(limits.box_max_m)
     out = np.maximum(low - poses[:, :3], poses[:, :3] - high).max(initial=0.0)
-    values = np.asarray(chunk.values, float)[: min(chunk.execute, len(chunk.values))]
-    speed = 0.0
+    every = np.asarray(chunk.values, float)
+    values, speed = every[executed(chunk)], 0.0
+    begins = chunk.starts == "capture"  # the first is due at the observation: the way to the next is from there
     if chunk.space in STEPS:
-        of = np.diff(values, axis=0, prepend=q[None, :]) if chunk.space == "joint_position" else values
-        if chunk.starts == "capture" and chunk.space == "joint_position":
-            of = of[1:]  # the first is due at the observation itself
+        start = every[0] if begins else q
+        of = np.diff(values, axis=0, prepend=start[None, :]) if chunk.space == "joint_position" else values
         per_s = of if chunk.space == "joint_velocity" else of / chunk.dt_s
         speed = float((np.abs(per_s) / np.array(limits.velocity_rad_s)).max(initial=0.0))
     elif limits.tool_speed_m_s is not None:
-        way = np.diff(poses[:, :3], axis=0, prepend=tcp[None, :3])
-        way = way[1:] if chunk.starts == "capture" else way
+        start = every[0] if begins and chunk.space == "tcp_pose" else tcp
+        way = np.diff(poses[:, :3], axis=0, prepend=start[None, :3])
         speed = float(np.linalg.norm(way, axis=1).max(initial=0.0) / chunk.dt_s / limits.tool_speed_m_s)
     return {"out_m": float(max(out, 0.0)), "speed": speed}
 

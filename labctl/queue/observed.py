@@ -79,9 +79,7 @@ class Seen:
         for number, (recording, way) in enumerate(usable):
             times = keyframe_times(recording.go_ns, recording.end_ns, max(1, each + (number < more)))
             instruction = task_of(self._campaign.opened, recording.chosen.trial.condition).instruction
-            found = observations(
-                recording, way, times, instruction=instruction, cameras=pace.cameras, history_s=pace.history_s
-            )
+            found = observations(recording, way, times, instruction=instruction, pace=pace)
             yield from (one for one in found if one is not None)
 
     def _usable(self, pace: Pace) -> list[tuple[Recording, Way]]:

@@ -19,6 +19,8 @@ from labctl.cli import call
 from labctl.core.events import Kind
 from labctl.core.record import Record
 from labctl.core.reviewed import queue, unsettled
+from labctl.exports.recordings import Recordings as Exported
+from labctl.exports.selection import select
 from labctl.reporting.judgements import models
 from labctl.store.campaign import Campaign, freeze_campaign, unblind_campaign
 
@@ -87,6 +89,18 @@ def test_a_model_is_sent_pictures_and_the_measures_words_and_no_arm(folder: Path
         assert KEY.encode() not in path.read_bytes(), f"its key stands in {path.name}"
     assert call(["review", str(folder), "--who", "tim", "--witness"]) == 0
     assert len(served.asked) == 6, "who has said something is not asked again"
+
+
+def test_the_journal_has_when_each_picture_was_taken(folder: Path, served: StandIn) -> None:
+    assert call(["review", str(folder), "--who", "tim", "--witness"]) == 0
+    episodes = record_of(folder).episodes
+    with Campaign.open(folder) as campaign:
+        selection = select(campaign)
+        with Exported(campaign, selection) as recordings:
+            for one in selection.episodes:
+                ((said, _),) = episodes[one.episode].witnessed
+                for view, filmed in recordings.of(one).pictures.items():
+                    assert set(said["pictures"][view]) <= set(filmed.taken_ns.tolist())
 
 
 def test_what_a_model_says_is_shown_and_settles_and_disputes_nothing(folder: Path, served: StandIn) -> None:

@@ -69,6 +69,30 @@ def test_only_what_would_be_executed_counts() -> None:
     assert dry_run.beyond_limits(chunk, SEEN, ARM, CELL) == {"out_m": 0.0, "speed": 0.0}
 
 
+def test_from_capture_the_first_action_is_never_executed_and_the_one_after_execute_is() -> None:
+    out, fast = Q.copy(), np.array(LIMITS.velocity_rad_s)
+    out[2] = LIMITS.box_max_m[2] + 0.25
+    past = ActionChunk("joint_position", np.array([out, Q]), np.zeros(2), dt_s=9.0, execute=1, starts="capture")
+    assert dry_run.beyond_limits(past, SEEN, ARM, CELL)["out_m"] == 0.0
+    last = ActionChunk("joint_position", np.array([Q, out]), np.zeros(2), dt_s=9.0, execute=1, starts="capture")
+    assert dry_run.beyond_limits(last, SEEN, ARM, CELL)["out_m"] == pytest.approx(0.25)
+    speeds = np.array([2 * fast, 0 * fast, 0 * fast])
+    assert beyond("joint_velocity", speeds, starts="capture") == {"out_m": 0.0, "speed": 0.0}
+    assert beyond("joint_velocity", speeds[:1], starts="capture") == {"out_m": 0.0, "speed": 0.0}
+
+
+def test_a_tool_is_as_fast_from_capture_as_from_the_reply() -> None:
+    limits = LIMITS.model_copy(update={"tool_speed_m_s": 0.2})
+    cell = CELL.model_copy(update={"robot": CELL.robot.model_copy(update={"limits": limits})})
+    twists = np.zeros((3, 6))
+    twists[:, 0] = [0.9, 0.1, 0.05]
+    poses = np.tile(SEEN.arrays["tcp"], (3, 1))
+    poses[:, 0] += [0.9, 0.91, 0.915]
+    for space, values in (("tcp_velocity", twists), ("tcp_pose", poses)):
+        chunk = ActionChunk(space, values, np.zeros(3), dt_s=0.1, execute=2, starts="capture")
+        assert dry_run.beyond_limits(chunk, SEEN, ARM, cell)["speed"] == pytest.approx(0.5), "0.1 of 0.2 m/s"
+
+
 def found(late: int, out: int, fast: int) -> dry_run.DryRun:
     took = [0.1] * (100 - late) + [0.3] * late
     each = [dry_run.Beyond(out_m=0.1 * (i < out), speed=2.0 * (i >= 100 - fast)) for i in range(100)]
