@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -229,7 +230,7 @@ def _screen(name: str, *, second: bool) -> tuple[str, str]:
 def _pages() -> None:
     """Raises MissingExtra where no page can be served."""
     try:
-        import labctl.pages.server
+        import_module("labctl.pages.server")
     except ModuleNotFoundError as error:
         raise MissingExtra("web", "the review in a browser") from error
 
