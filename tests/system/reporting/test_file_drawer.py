@@ -58,12 +58,12 @@ def test_whoever_opens_a_protocol_once_more_is_told_what_is_there(
     """Typed twice by mistake, it was a second sealed schedule without a word."""
     first = make_campaign(tmp_path, ARMS).folder
     frozen = [str(tmp_path / "protocols" / "p.toml"), "--cell", str(first / "cell.toml"), "--lab", str(tmp_path)]
-    make_campaign(tmp_path, ARMS, name="another")
+    make_campaign(tmp_path, ARMS, name="secret")
     (tmp_path / "protocols" / "p.toml").write_text(first.joinpath("seal", "protocol.toml").read_text())
     capsys.readouterr()
     assert call(["open", *frozen, "--offline"]) == 0
     told = capsys.readouterr().out
-    assert f"opened {first.name}-2" in told and "another" not in told
+    assert f"opened {first.name}-2" in told and "secret" not in told
     assert f"protocol: {first.name} (opened " in told and "open, 0 of 2 trials scored)" in told
     assert call(["open", *frozen, "--offline", "--json"]) == 0
     told = capsys.readouterr()

@@ -122,7 +122,7 @@ def test_where_nobody_moved_anything_the_hrt_figure_is_drawn_without_a_warning(c
     looks = figures.looks([a["arm"] for a in case["arms"]], "human")
     alike = {"hrt": 1.0, "hrt_ci": [1.0, 1.0], "hrt_ci_percentile": None, "hrt_floor": 1.0}
     figure = figures.hrt_figure(case | {"arms": [a | alike for a in case["arms"]]}, looks)
-    assert "100 %" in figure.svg
+    assert "100.0 %" in figure.svg
 
 
 def test_the_hrt_figure_survives_missing_intervals_and_floors(case):
