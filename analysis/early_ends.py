@@ -9,5 +9,7 @@ INTERLOCK = "interlock"
 OBSERVED = "interlock_observed"  # one that counts until it ended: no person ended it
 CARRIED = ("futility", INTERLOCK)
 """Ends that say nothing of the time that was left: what was open is carried to the budget."""
-BY_A_PERSON = ("operator", "futility")
+WITH_THE_RUN = "shutdown"  # Ctrl-C, `labctl stop --now`, a lost terminal: open until then, whatever else is declared
+ENDED_EARLY = ("operator", "futility", WITH_THE_RUN)
+"""Ends whose moment somebody chose, or might have: counted per arm, wherever "ended early" is said."""
 EARLY = ("operator", *CARRIED)

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-from labctl.analysis.early_ends import CARRIED, EARLY, INTERLOCK, OBSERVED
+from labctl.analysis.early_ends import CARRIED, EARLY, INTERLOCK, OBSERVED, WITH_THE_RUN
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for numpy
     from labctl.analysis.table import Row, Value
@@ -94,6 +94,13 @@ def affected(rows: Sequence[Row]) -> dict[str, dict[str, set[str]]]:
         for key in (key for key, here in met.items() if here):
             found[key].setdefault(str(first["arm"]), set()).add(name)
     return found
+
+
+def ended_with_run(rows: Sequence[Row]) -> dict[str, int]:
+    """How many episodes of each arm the end of the run left open, in order of names. rows: as `counted` gives them."""
+    last = [own[-1] for own in _episodes(rows).values() if not _void(own[0])]
+    cut = (row for row in last if row["kind"] == "censored" and row.get("cause") == WITH_THE_RUN)
+    return dict(sorted(Counter(str(row["arm"]) for row in cut).items()))
 
 
 def _counted(own: Sequence[Given], how: Estimand) -> Sequence[Given | Made]:

@@ -7,7 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from labctl.analysis.episodes.estimand import Estimand, affected, alternatives, counted, without_success
+from labctl.analysis.episodes.estimand import (
+    Estimand,
+    affected,
+    alternatives,
+    counted,
+    ended_with_run,
+    without_success,
+)
 from labctl.analysis.survival.result import AnalysisResult, Counting, PairResult, Repeat, Tipping
 from labctl.analysis.survival.verdicts import BETTER
 from labctl.analysis.table import Row
@@ -30,13 +37,15 @@ def repeated(
         again = analyse(other.rows, None)
         arms, pairs = (again["arms"], again["pairs"]) if again else ([], [])
         found.append({"key": other.key, "value": other.value, "episodes": other.episodes, "arms": arms, "pairs": pairs})
-    about = affected(rows)
+    about, primary = affected(rows), counted(rows, how)
+    cut = ended_with_run(primary)
     return {
         "counts": dict(vars(how)),
         "declared": declared,
         "affected": {key: {arm: len(names) for arm, names in sorted(arms.items())} for key, arms in about.items()},
+        **({"ended_with_run": cut} if cut else {}),
         "repeated": found,
-        "tipping": _tipping(counted(rows, how), result, analyse, about),
+        "tipping": _tipping(primary, result, analyse, about),
     }
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from labctl.analysis.early_ends import BY_A_PERSON, CARRIED
+from labctl.analysis.early_ends import CARRIED, ENDED_EARLY
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import NEVER_NS, Durations, Floats, Ints, rmst_with_error
@@ -111,7 +111,7 @@ def truncated(cell: Cell, budget_ns: int) -> Cell:
         moved=np.bincount(episode[keep & ~late & (cell.kind == SUCCESS)], minlength=cell.episodes),
         end_ns=np.where(cell.end_ns == UNKNOWN, UNKNOWN, np.minimum(cell.end_ns, budget_ns)),
         budget_ns=np.full(cell.episodes, budget_ns),
-        ended_early=int((tail & np.array([c in BY_A_PERSON for c in cause])).sum()),
+        ended_early=int((tail & np.array([c in ENDED_EARLY for c in cause])).sum()),
         futile_without_budget=0,
     )
 

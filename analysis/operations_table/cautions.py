@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from labctl.analysis.early_ends import WITH_THE_RUN
 from labctl.analysis.numerals import counted
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.clusters import MOST_TOGETHER, blocks_of, blocks_over_objects, unseen
@@ -138,7 +139,8 @@ def _of_cell(cell: Cell, tau_ns: int) -> list[str]:
     if (cell.budget_ns == UNKNOWN).any():
         out.append("no budget_s; completion and mtbf are taken at tau")
     if cell.ended_early:
-        out.append(f"{counted(cell.ended_early, 'episode')} ended early by a person")
+        who = "by a person or with the run" if WITH_THE_RUN in cell.cause else "by a person"
+        out.append(f"{counted(cell.ended_early, 'episode')} ended early {who}")
     wrong = cell.cause.count(WRONG_END)
     if wrong:
         many = "episodes were" if wrong > 1 else "episode was"

@@ -140,8 +140,9 @@ def hrt_figure(result: AnalysisResult, styles: Mapping[str, Look]) -> Figure | N
             label = f"floor {percent(floor)} %"
             ax.annotate(label, (100 * floor, top), (5, 0), ha="left", va="center", color=MUTED, textcoords=at)
             low.append(100 * floor)
+        ax.set_xlim(0.85 * min(low), 1.15 * max(high))  # before the scale, which warns where all lies at one place
         ax.set_xscale("log")
-        ax.set(xlim=(0.85 * min(low), 1.15 * max(high)), ylim=(-0.5, len(arms) - 0.1), yticks=[])
+        ax.set(ylim=(-0.5, len(arms) - 0.1), yticks=[])
         ticks = [t for t in (1, 2, 5, 10, 20, 50, 100, 200) if 0.85 * min(low) <= t <= 1.15 * max(high)]
         ax.set_xticks(ticks, [str(t) for t in ticks])
         ax.minorticks_off()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from labctl.analysis.early_ends import BY_A_PERSON, CARRIED
+from labctl.analysis.early_ends import CARRIED, ENDED_EARLY
 from labctl.analysis.survival.curves import KAPLAN_MEIER, NEVER_NS, WANG_CHANG, Durations, Ints, marginal
 from labctl.analysis.table import CENSORED, GHOST, SUCCESS, UNKNOWN, Table
 
@@ -69,7 +69,7 @@ def _cell(
     cause = tuple(table.cause[r] for r in taken)
     tail = kind == CENSORED
     futile = np.array([c in CARRIED for c in cause]) & tail
-    early = np.array([c in BY_A_PERSON for c in cause]) & tail
+    early = np.array([c in ENDED_EARLY for c in cause]) & tail
     carried = np.where(futile & (budget[local] != UNKNOWN), np.maximum(time, (budget - walked)[local]), time)
     event = kind != CENSORED
     observed = Durations(np.where(kind == GHOST, NEVER_NS, time), event, local, len(episodes))

@@ -241,11 +241,13 @@ class Tipping(TypedDict):
 
 class Counting(TypedDict):
     """What counts as what: as declared (`declared`: by the protocol), the episodes of each arm that each choice is
-    about, every other way, tipping points.
+    about, every other way, tipping points. ended_with_run: episodes of each arm that the run's own end left open, of
+    which nothing is declared; missing where there are none.
     """
 
     counts: dict[str, str]
     declared: bool
     affected: dict[str, dict[str, int]]
+    ended_with_run: NotRequired[dict[str, int]]
     repeated: list[Repeat]
     tipping: list[Tipping]

@@ -116,6 +116,9 @@ def open_(protocol: Path, cell: Path, offline: bool, who: str | None, lab: Path 
     What could not run is not sealed: options, drivers, modules and cards are tried, and the robot, the devices and each
     policy server are asked, as `labctl doctor` does. Nothing moves. The schedule comes from the operating system's
     entropy and is opened one trial at a time, to the controller only.
+
+    The campaign has the protocol's name. Opened once more, the same protocol makes another campaign, NAME-2, with a
+    schedule of its own; a report of either names both. To go on with one that is there: `labctl run NAME`.
     """
     _open(protocol, cell, who, lab, as_json, offline=offline)
 
@@ -170,6 +173,7 @@ def _open(
     import os
 
     from labctl.checks.opening import refuse_what_cannot_run
+    from labctl.reporting.file_drawer import before
     from labctl.reporting.historical import line_of, looked_up
     from labctl.store.campaign import open_campaign
 
@@ -197,6 +201,9 @@ def _open(
     )
     with _passing_on(opened.folder):
         _say_opened(opened, as_json)
+        if kin := before(home, opened.commitment):
+            text = f"there already of this protocol: {', '.join(kin)}; {opened.name} is another campaign"
+            click.echo(f"{text}, and a report of any of them names all", err=as_json)
 
 
 def _say_opened(opened: Opened, as_json: bool) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +114,11 @@ def review(
         with in_passing(folder) as opened:
             return queue(opened.record())
 
-    if register:
+    if page:
+        _pages()
+    elif not (witness or finish or listing or as_json):
+        need_terminal(*_screen(folder.name, second=second))
+    if register:  # only now: what is refused has entered nobody
         review_writer.register(folder, acting(who, folder))
     if finish:
         result = review_writer.finish(folder, who=acting(who, folder))
@@ -161,7 +166,6 @@ def review(
 
         _serve(routes, port)
         return
-    need_terminal("review", f"labctl review {folder.name} --list, or --page in a browser")
     from labctl.store.pictures import load_photo
     from labctl.ui.review.review import Review
 
@@ -208,7 +212,7 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
 
         _serve(routes, port)
     else:
-        need_terminal("review --second", f"labctl review {folder.name} --second --page in a browser")
+        need_terminal(*_screen(folder.name, second=True))
         from labctl.store.pictures import load_photo
         from labctl.ui.review.second import SecondReview
 
@@ -216,12 +220,26 @@ def _second(folder: Path, who: str, page: bool, port: int | None) -> None:
     click.echo(f"left for {who} to judge: {count(len(load()), 'episode')}")
 
 
-def _serve(routes: Callable[[], Routes], port: int | None) -> None:
-    """A page of an assessor until Ctrl-C; ENTER prints an address for another browser."""
+def _screen(name: str, *, second: bool) -> tuple[str, str]:
+    """What `need_terminal` says of the screen that is drawn."""
+    if second:
+        return "review --second", f"labctl review {name} --second --page in a browser"
+    return "review", f"labctl review {name} --list, or --page in a browser"
+
+
+def _pages() -> None:
+    """Raises MissingExtra where no page can be served."""
     try:
-        from labctl.pages.server import Site, served
+        import_module("labctl.pages.server")
     except ModuleNotFoundError as error:
         raise MissingExtra("web", "the review in a browser") from error
+
+
+def _serve(routes: Callable[[], Routes], port: int | None) -> None:
+    """A page of an assessor until Ctrl-C; ENTER prints an address for another browser."""
+    _pages()
+    from labctl.pages.server import Site, served
+
     site = Site(routes())
     with served(site, port or 0):
         click.echo(f"open {site.invite()}")

@@ -28,7 +28,7 @@ from labctl.cli.options import (
     progress,
 )
 from labctl.clock import MonotonicClock
-from labctl.errors import InputError, LabctlError
+from labctl.errors import BrokenRecord, Exit, InputError, LabctlError
 from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
@@ -43,6 +43,12 @@ EPILOG = example(
     "labctl verify published/two published/two-a published/two-b  # of a joint campaign, together",
 )
 STAMP = example("labctl stamp first", "labctl verify first  # says what the timestamps bind")
+
+
+class Unopened(BrokenRecord):
+    """What is too broken to be opened: `verify` was asked what is wrong, and answers as it does of any other fault."""
+
+    exit_code = Exit.REFUSED
 
 
 @click.command(epilog=EPILOG)
@@ -73,6 +79,21 @@ def verify(
     Of a folder that `labctl publish` wrote, or its archive, it also says what is withheld and what stays unchecked; of
     the published parts of a joint campaign, whether they are one campaign under one seal, and what is missing.
     """
+    try:
+        return _verify(campaigns, head, commitment, certificates, lab, as_json=as_json)
+    except BrokenRecord as error:
+        raise Unopened(str(error)) from error
+
+
+def _verify(
+    campaigns: tuple[str, ...],
+    head: str | None,
+    commitment: str | None,
+    certificates: Path | None,
+    lab: Path | None,
+    *,
+    as_json: bool,
+) -> int:
     from labctl.cli.publishing.cells import are_of_cells, verify_together
     from labctl.cli.publishing.publish import is_published, outside, verify_published
     from labctl.store.chain_heads import NOT_CHECKED, noted

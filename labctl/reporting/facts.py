@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from labctl.analysis.early_ends import ENDED_EARLY
 from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
@@ -31,7 +32,7 @@ from labctl.times import in_line, local, zone_words
 if TYPE_CHECKING:
     from labctl.analysis.table import Row
 
-EARLY = frozenset({EndReason.OPERATOR, EndReason.FUTILITY, EndReason.SHUTDOWN})
+EARLY = frozenset(map(EndReason, ENDED_EARLY))
 BLIND_STATEMENT = "Who staged, operated and scored was not told which arm a trial had before unblinding."
 ALONE = "A person was the only arm, a reference that was collected: there was nothing to be blind to."
 

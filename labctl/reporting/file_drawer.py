@@ -47,6 +47,25 @@ def drawer(lab: Path, record: Record) -> dict[str, str]:
     return lines
 
 
+def before(lab: Path, commitment: str) -> list[str]:
+    """Campaigns of the same protocol that were opened before the one of this commitment: name, and what became of it,
+    no arm. [] where the list does not hold.
+    """
+    try:
+        entries = opened_in(lab)
+    except LabctlError:
+        return []
+    this = next((entry for entry in entries if entry.commitment == commitment), None)
+    if this is None:
+        return []
+    kin = [
+        entry
+        for entry in entries[: entries.index(this)]
+        if entry.protocol == this.protocol or entry.protocol_sha256 == this.protocol_sha256
+    ]
+    return [f"{entry.campaign} ({_became(lab, entry)[0]})" for entry in kin]
+
+
 def _became(lab: Path, entry: OpenedOnce) -> tuple[str, set[str]]:
     """What became of a campaign of the list, in words, and its arms once they are known."""
     folder, when = lab / "campaigns" / entry.campaign, day(entry.wall)

@@ -46,9 +46,18 @@ def sentence(counting: Counting | None, result: AnalysisResult) -> str | None:
         f"{WHAT[key]} counts {AS[key, counting['counts'][key]]} ({_episodes(about[key])})" for key in shown
     )
     if not text:
-        return None
+        return _cut_off(counting) or None
     who = "As the protocol declares" if counting["declared"] else "Declared by no protocol, so by default"
-    return " ".join(part for part in (f"{who}, {text}.", _otherwise(counting, result), *_tipped(counting)) if part)
+    said = (f"{who}, {text}.", _otherwise(counting, result), *_tipped(counting), _cut_off(counting))
+    return " ".join(part for part in said if part)
+
+
+def _cut_off(counting: Counting) -> str:
+    """What nothing is declared of: episodes that the run's own end cut off."""
+    cut = counting.get("ended_with_run")
+    if not cut:
+        return ""
+    return f"An episode that ended with its run (Ctrl-C, labctl stop) counts as open until then ({_episodes(cut)})."
 
 
 def _episodes(by_arm: Mapping[str, int]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -49,6 +50,25 @@ def test_campaigns_that_were_given_up_or_thrown_away_are_listed(tmp_path: Path) 
     assert "open, 0 of 2" in found[others[2].name]
     assert "unblinded" in found["another-question"] and "with human, policy-a" in found["another-question"]
     assert "policy-z" not in str(found) and sealed.is_dir()
+
+
+def test_whoever_opens_a_protocol_once_more_is_told_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Typed twice by mistake, it was a second sealed schedule without a word."""
+    first = make_campaign(tmp_path, ARMS).folder
+    frozen = [str(tmp_path / "protocols" / "p.toml"), "--cell", str(first / "cell.toml"), "--lab", str(tmp_path)]
+    make_campaign(tmp_path, ARMS, name="secret")
+    (tmp_path / "protocols" / "p.toml").write_text(first.joinpath("seal", "protocol.toml").read_text())
+    capsys.readouterr()
+    assert call(["open", *frozen, "--offline"]) == 0
+    told = capsys.readouterr().out
+    assert f"opened {first.name}-2" in told and "secret" not in told
+    assert f"protocol: {first.name} (opened " in told and "open, 0 of 2 trials scored)" in told
+    assert call(["open", *frozen, "--offline", "--json"]) == 0
+    told = capsys.readouterr()
+    assert json.loads(told.out)["campaign"] == f"{first.name}-3"
+    assert f"{first.name} (" in told.err and f"{first.name}-2 (" in told.err and "policy-a" not in told.err
 
 
 def test_a_name_that_is_taken_again_does_not_hide_the_first(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from labctl.cli.console import run_with_console
 from labctl.cli.options import has_terminal
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.runtime import campaign_run
+from labctl.store.verifying.verified import in_passing
 
 OLD = Path(__file__).resolve().parents[2] / "campaigns" / "at_88dea84" / "lab"
 NOBODY = "draws a screen and waits for keys"
@@ -43,6 +44,22 @@ def test_a_review_without_a_terminal_is_one_line_that_says_what_does_without(
     assert call(["review", "old", "--who", "zed", "--register", *more, "--lab", str(lab)]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert NOBODY in line and "--page" in line
+
+
+def test_a_review_that_cannot_be_shown_enters_nobody(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is refused has done nothing: `zed` would be an assessor for ever, who could end the review next."""
+    before = _entries(lab)
+    words = ["review", "old", "--who", "zed", "--register", "--lab", str(lab)]
+    assert call(words) == 2 and call([*words, "--second"]) == 2
+    monkeypatch.setitem(sys.modules, "labctl.pages.server", None)  # as without the extra
+    assert call([*words, "--page"]) == 2 and call([*words, "--page", "--second"]) == 2
+    assert _entries(lab) == before
+    assert call([*words, "--list"]) == 0 and len(_entries(lab)) > len(before)
+
+
+def _entries(lab: Path) -> list[str]:
+    with in_passing(lab / "campaigns" / "old") as opened:
+        return [event.hash for event in opened.events()]
 
 
 def test_a_run_without_a_terminal_is_refused_before_it_begins(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:

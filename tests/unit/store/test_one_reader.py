@@ -226,7 +226,10 @@ LISTED: dict[str, dict[str, str]] = {
         "qualifications: events_of": "its entries, their chain checked at once",
     },
     "labctl/people/personal_codes.py": {"codes_of: read_bytes": "the lab's, of hashes; shows nothing"},
-    "labctl/reporting/file_drawer.py": {"drawer: opened_in": "the lab's list, a chain that is checked line by line"},
+    "labctl/reporting/file_drawer.py": {
+        "drawer: opened_in": "the lab's list, a chain that is checked line by line",
+        "before: opened_in": "the same",
+    },
     "labctl/exports/destination.py": {
         "_content_key: read_text": "what an export that was broken off was to be",
     },

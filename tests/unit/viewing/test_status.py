@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from labctl.core.events import Event, Kind
+from labctl.analysis.operations_table.analyze import analyze
+from labctl.analysis.table import table_from_rows
+from labctl.core.events import EndReason, Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState, fold
@@ -168,6 +170,20 @@ def test_the_flow_accounts_for_every_slot_and_every_attempt(closed: Story):
     assert flow["ended_early"] == 1
     for key in ("planned", "scored", "not_run", "run", "ended_early"):
         assert sum(arm[key] for arm in flow["by_arm"].values()) == flow[key]
+
+
+OF_ITS_END = (Kind.EPISODE_ENDED, Kind.OUTCOME_RECORDED)
+
+
+def test_flow_and_cells_call_the_same_ends_early(closed: Story):
+    """One report had two counts of one heading: an episode that ended with its run was in one of them alone."""
+    ended, scored = (e for e in closed.events if e.episode == "e-1" and e.kind in OF_ITS_END)
+    for reason in (EndReason.SHUTDOWN, EndReason.OPERATOR, EndReason.FUTILITY, EndReason.BUDGET):
+        closed.events[ended.seq - 1] = replace(ended, body={**ended.body, "reason": str(reason)})
+        outcome = {**scored.body["outcome"], "end_reason": str(reason)}
+        closed.events[scored.seq - 1] = replace(scored, body={**scored.body, "outcome": outcome})
+        cells = analyze(table_from_rows(operations(closed.record)), tau=30.0, boot=9, perm=9)["cells"]
+        assert closed.lab()["flow"]["ended_early"] == sum(cell["ended_early"] for cell in cells), reason
 
 
 def test_a_void_after_go_counts_as_an_episode_in_which_nothing_moved(closed: Story):

@@ -87,6 +87,27 @@ def test_an_end_by_an_interlock_is_repeated_as_observed_since_it_is_carried_to_t
     assert cell["ended_early"] == 0, "no person ended it"
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_an_episode_that_ended_with_its_run_is_said_to_be_cut_though_nothing_is_declared_of_it(declared: bool):
+    """Ctrl-C in mid-trial and a score the next day: "(none met it)" was all that the first page had to say."""
+    rows = [row("e", "censored", 9.0, "shutdown"), row("f", "success", 5.0, arm="b")]
+
+    def analyse(other, most):
+        return analyze(table_from_rows(other), **PLAN)
+
+    result = analyse(rows, None)
+    assert [cell["ended_early"] for cell in result["cells"]] == [1, 0]
+    assert any("1 episode ended early by a person or with the run" in line for line in result["warnings"])
+    found = repeated(rows, AS_IT_STANDS, result, analyse, declared=declared)
+    said = counting_section.sentence(found, result) or ""
+    cut = "An episode that ended with its run (Ctrl-C, labctl stop) counts as open until then (a 1)."
+    assert said.endswith(cut) and (said == cut) != declared
+    whole = repeated(rows[1:], AS_IT_STANDS, result, analyse, declared=declared)
+    assert "ended_with_run" not in whole and "ended with its run" not in (
+        counting_section.sentence(whole, result) or ""
+    )
+
+
 def campaign(helped: int) -> list[dict[str, Any]]:
     """Arm a takes some 5 s an item, b some 20 s; a was helped in its first episodes."""
     rng = np.random.default_rng(5)

@@ -116,6 +116,15 @@ def test_without_a_reference_there_is_no_hrt_and_no_pp_figure(case):
     assert success_curves.pp_figures(bare, looks) == []
 
 
+@pytest.mark.filterwarnings("error")
+def test_where_nobody_moved_anything_the_hrt_figure_is_drawn_without_a_warning(case):
+    """All are 100 %, and so is the floor: what is drawn lies at one place, and the axis is none until it is told."""
+    looks = figures.looks([a["arm"] for a in case["arms"]], "human")
+    alike = {"hrt": 1.0, "hrt_ci": [1.0, 1.0], "hrt_ci_percentile": None, "hrt_floor": 1.0}
+    figure = figures.hrt_figure(case | {"arms": [a | alike for a in case["arms"]]}, looks)
+    assert "100.0 %" in figure.svg
+
+
 def test_the_hrt_figure_survives_missing_intervals_and_floors(case):
     looks = figures.looks([a["arm"] for a in case["arms"]], "human")
     for gone in ("hrt_ci", "hrt_ci_percentile", "hrt_floor"):
