@@ -137,3 +137,27 @@ def test_words_that_mean_a_thing_are_known_to_all_but_who_is_weak_at_language():
         assert weak.wanted("Put the towel over.", 0, kinds) == 0, "the name it knows"
         guesses.add(weak.wanted("The cloth belongs over there.", 0, kinds))
     assert guesses == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "meant"),
+    [
+        (("blue_block", "red_block"), "Put the red_block over.", "red_block"),
+        (("blue_block", "red_block"), "Put the red block over.", "red_block"),
+        (("spoons", "tea-towels"), "Put one of the tea-towels over.", "tea-towels"),
+        (("cube1", "cube2"), "Put cube2 over.", "cube2"),
+        (("battery 1", "battery 2", "towels"), "Put the battery 2 over.", "battery 2"),
+        (("cube 2", "spoons"), "Put 2 spoons over.", "spoons"),
+        (("Gabel", "Löffel"), "Lege den LÖFFEL hinüber.", "Löffel"),
+        (("red block", "blue block"), "Move the block that is blue.", "blue block"),
+        (("red block", "block"), "Move the block.", "block"),
+        (("red block", "block"), "Move the block that is red.", "red block"),
+        (("wooden spoons", "towels"), "Put the towel onto the wooden spoons.", "towels"),
+        (("tea towels", "spoons"), "The cloth belongs over there.", "tea towels"),
+    ],
+)
+def test_a_name_of_several_words_is_known_however_it_is_written(names: Sequence[str], words: str, meant: str) -> None:
+    mind, kinds = Mind(names), np.arange(len(names))
+    for seed in SEEDS:
+        mind.reset(seed)
+        assert names[mind.wanted(words, 0, kinds)] == meant
