@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.robots.task_table import BASE, BY_AXIS, GIVEN, TABLE, TRAINED, staged, told
 
-from labctl.devices import load
+from labctl.devices import Observation, load
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.plant import SimulatedPlant
@@ -86,6 +86,22 @@ def test_what_is_dropped_on_a_closed_lid_is_not_in_the_box(rig, robot):
     assert not found.of("success") and found.of("sensed")[-1].body["what"] != "placed"
     heights = [tick["items"][0, 2] for tick in found.ticks if not tick["items"][0, 7]]
     assert max(heights) > 0.12, "it lies on the lid"
+
+
+def test_a_box_is_left_open_while_what_slipped_is_still_falling(robot):
+    robot.stage(staged("box"), 3, 0)
+    seen, one, sees = robot.observe(), policy(), 4  # the column of what is visible
+    falling, closed = seen["items"].copy(), seen["lid"][:3]
+    falling[:, sees] = 0.0
+    seen["lid"] = np.array([*seen["lid"][:6], 1.0, 0.0])
+    one.reset(3)
+    waits = one.infer(Observation(0, {**seen, "items": falling}, told("box"), {}))
+    assert not waits.done and np.ptp(waits.values[:, :3], axis=0).max() == 0.0, "it stands, and asks again soon"
+    assert waits.execute == 1
+    picks = one.infer(Observation(0, seen, told("box"), {}))
+    ways = np.concatenate([picks.values[:, :2], one._plan[:, :2]])
+    to_item, to_lid = (np.hypot(*(ways - place[:2]).T).min() for place in (seen["items"][0], closed))
+    assert to_item < 0.02 < to_lid
 
 
 def test_pictures_show_each_thing_as_what_it_is_and_the_lid_where_it_is(robot):
