@@ -2,7 +2,8 @@
 
 May not: know an outcome, or draw from anything but the seed of an episode.
 
-The instruction decides: the object whose name it says, or that a word for it means. Weak at S-LANG: knows names alone,
+The instruction decides: the object whose name it says, or that a word for it means; of several to which the first such
+word applies (the block that is blue), the one of whose name it says most. Weak at S-LANG: knows names alone,
 and guesses where none is said. V-SC: among many things its attention goes to another one. VB-POSE: turns its hand no
 farther than it was trained to. VSB-NOBJ: grasps an object it was not trained with as if it were another.
 """
@@ -35,7 +36,7 @@ class Mind:
     """
 
     def __init__(self, names: Sequence[str], weak: Sequence[Axis] = (), trained: Sequence[str] = ()) -> None:
-        self._stems = [[word[:STEM] for word in name.lower().split()] for name in names]
+        self._stems = [_stems(name) for name in names]
         self._weak = frozenset(weak)
         self._new = frozenset(i for i, name in enumerate(names) if trained and name not in trained)
         self.reset(0)
@@ -60,14 +61,22 @@ class Mind:
         return self._taken[instruction]
 
     def _meant(self, instruction: str, there: Sequence[int]) -> int:
-        for word in re.findall(r"[a-z]+", instruction.lower()):
-            for kind in there:
-                if word[:STEM] in self._stems[kind]:
-                    return kind
-                known = () if "S-LANG" in self._weak else [MEANT.get(stem, ()) for stem in self._stems[kind]]
-                if any(other[:STEM] == word[:STEM] for others in known for other in others):
-                    return kind
+        said = sorted(_stems(instruction), key=str.isdigit)  # a number is how many, where no other word tells
+        for word in said:
+            if kinds := [kind for kind in there if any(word in known for known in self._known(kind))]:
+                return max(kinds, key=lambda kind: self._heard(kind, said))
         return int(self._rng.choice(there))
+
+    def _known(self, kind: int) -> list[set[str]]:
+        """What each word of an object's name is known by."""
+        others = {} if "S-LANG" in self._weak else MEANT
+        return [{stem, *(other[:STEM] for other in others.get(stem, ()))} for stem in self._stems[kind]]
+
+    def _heard(self, kind: int, said: Sequence[str]) -> tuple[int, int]:
+        """How much of an object's name is said, and how little is left."""
+        known = self._known(kind)
+        heard = sum(not words.isdisjoint(said) for words in known)
+        return heard, heard - len(known)
 
     def turn(self, wanted_rad: float, bearing_rad: float) -> float:
         """How it turns its hand, of how the item asks for it and where the item lies."""
@@ -78,3 +87,8 @@ class Mind:
     def clumsiness(self, thing: int) -> float:
         """What the error of its aim at this object is multiplied by."""
         return CLUMSY if "VSB-NOBJ" in self._weak and thing in self._new else 1.0
+
+
+def _stems(text: str) -> list[str]:
+    """What its words and numbers are known by, in order; "blue_block" is two words, "cube2" a word and a number."""
+    return [word if word.isdigit() else word[:STEM] for word in re.findall(r"[^\W\d_]+|\d+", text.lower())]

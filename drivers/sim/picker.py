@@ -159,6 +159,10 @@ class Picker:
         thing = self._mind.wanted(instruction, thing, kinds)
         own = items[kinds == thing]
         free = own[(own[:, 4] > 0.5) & (own[:, 5] < 0.5) & (own[:, 6] < 0.5)]
+        in_the_air = bool(((own[:, 4] < 0.5) & (own[:, 6] < 0.5)).any())
+        if not len(free) and in_the_air:  # what slipped may yet have to be put in
+            self._plan = np.array([[*here, OPEN_M]])
+            return True
         if lid is not None and lidded.to_slide(lid, work_left=len(free) > 0):
             lidded.slide(legs, here, lid, self._error(self.skill.aim_m))
             self._plan = legs.rows()
@@ -168,8 +172,7 @@ class Picker:
             self._pick(legs, here, nearest.tolist(), self._difficulty[thing] * self._mind.clumsiness(thing))
             return True
         self._plan = np.array([[*here, OPEN_M]])
-        in_the_air = (own[:, 4] < 0.5) & (own[:, 6] < 0.5)
-        return bool(in_the_air.any())
+        return False
 
     def _pick(self, legs: Legs, here: Point, item: list[float], difficulty: float) -> None:
         x, y, z, yaw = item[:4]

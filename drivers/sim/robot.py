@@ -132,7 +132,7 @@ class SimRobot:
             return sent, sent, openings
         start, tip = self._limiter.q, self._limiter.pose
         limited = sweep = self._limiter.follow(q)
-        stop = self._hazard(tip, sweep) if sweep.travel else None
+        stop = self._hazard(tip, sweep) if sweep.travel or self._carried() else None
         if stop is not None:
             i, self._safety = stop
             self.world.events.append(DeviceEvent("safety_stop", int(t_ns[i]), {"reason": self._safety}))
@@ -155,6 +155,10 @@ class SimRobot:
             if fast.any():
                 return int(np.argmax(fast)), "the tool moved faster than the safety limit"
         return self.world.contact(sweep)
+
+    def _carried(self) -> bool:
+        """Does anything but the joints move the tool in this tick?"""
+        return False
 
     def _halted(self) -> bool:
         return self._stop_asked.is_set() or bool(self._safety)

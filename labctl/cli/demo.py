@@ -10,6 +10,7 @@ import json
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from labctl.clock import SECOND, ManualClock
 from labctl.errors import BrokenRecord, InputError
 from labctl.extras import require
 from labctl.store.lab_folder import as_seen
+from labctl.store.locks import campaign_lock
 
 EPILOG = example("labctl demo", "labctl demo /somewhere/else", "labctl demo --tasks   # two tasks, four axes, stages")
 MARK = ".labctl-demo"
+OPENED = ("demo-bin-to-bin", "demo-tasks")  # what it calls its campaigns, by their protocols
 FILES = {
     "lab.toml": ("labctl", "templates/lab.toml"),
     "cells/demo.toml": ("labctl", "templates/demo_cell.toml"),
@@ -50,7 +53,8 @@ def demo(place: Path | None, folder: Path | None, seed: int, tasks: bool, as_jso
     """A paired, blinded campaign in the simulated cell: a person and three policies, four objects, recorded,
     verified, reported.
 
-    Simulated time: a few minutes stand for an hour and a quarter of robot time. Everything it makes is in DIR.
+    Simulated time: a few minutes stand for an hour and a quarter of robot time. Everything it makes is in DIR, where it
+    replaces an earlier demo, unless somebody has gone on there with a campaign or a file of their own.
 
     With --tasks two policies, of which one is weak somewhere: conditions along four axes of BridgeV2-★ beside their
     base, success and stages as a device reports them, a report, an episodes table and what `labctl analyze` says.
@@ -151,13 +155,21 @@ def _number(value: float | None, scale: float, unit: str) -> str:
 
 
 def _fresh(folder: Path) -> Path:
-    """An empty lab folder. An earlier demo there is replaced; anything else is refused."""
+    """An empty lab folder. An earlier demo there is replaced; anything else is refused, as is a demo that runs or in
+    which somebody has gone on.
+    """
     import importlib.resources
 
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).is_file():
             raise InputError(f"{folder} is there already and is not a demo; choose another with --dir DIR")
-        shutil.rmtree(folder)
+        if own := _made_by_others(folder):
+            raise InputError(f"{folder} holds what no demo made: {', '.join(own)}; choose another with --dir DIR")
+        with ExitStack() as held:
+            for name in OPENED:
+                if (campaign := folder / "campaigns" / name).is_dir():
+                    held.enter_context(campaign_lock(campaign, "demo"))
+            shutil.rmtree(folder)
     for name, (package, resource) in FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -165,3 +177,10 @@ def _fresh(folder: Path) -> Path:
     (folder / "campaigns").mkdir()
     (folder / MARK).write_text("made by labctl demo; the next demo replaces this folder\n", "utf-8")
     return folder.resolve()
+
+
+def _made_by_others(folder: Path) -> list[str]:
+    """Campaigns, cells, fixtures and protocols in the lab of a demo that no demo puts there."""
+    made = {*FILES, *(f"campaigns/{name}" for name in OPENED)}
+    held = (path for place in sorted({Path(name).parts[0] for name in made}) for path in (folder / place).glob("[!.]*"))
+    return sorted(name for path in held if (name := path.relative_to(folder).as_posix()) not in made)

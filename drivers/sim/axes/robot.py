@@ -64,6 +64,7 @@ class AxesRobot(SimRobot):
         super().__init__(FR3, cell, fixture)
         self.world: RailedWorld = RailedWorld(fixture)
         self.dof += len(self._rail_axes)
+        self._rail_moves = False
         self.joint_names = tuple(axis.name for axis in axes if not axis.hand)
         state, *others = self.streams
         self.streams = (self._state_spec(state), *others)
@@ -132,10 +133,12 @@ class AxesRobot(SimRobot):
         hand = np.reshape(wanted.gripper, (n, -1)) if n else np.empty((0, len(self._hand_axes)))
         late = int(np.searchsorted(wanted.t_ns, self._t_ns, side="right")) if n else 0
         halted = self._halted()
-        moved = np.repeat(self._rail.at[None, :], n, axis=0)
+        moved_from = self._rail.at.copy()
+        moved = np.repeat(moved_from[None, :], n, axis=0)
         held = np.repeat(self._hand.at[None, :], n, axis=0)
         if late < n:
             moved[late:] = self._rail.brake(n - late) if halted else self._rail.follow(rail[late:])
+            self._rail_moves = bool((moved[late:] != moved_from).any())
             held[late:] = self._hand.brake(n - late) if halted else self._hand.follow(hand[late:])
             self.world.carriage_m = moved[late:].sum(axis=1) if self._rail_axes else 0.0
             self._more.append((np.array(wanted.t_ns[late:]), np.column_stack([moved, held])[late:]))
@@ -178,6 +181,9 @@ class AxesRobot(SimRobot):
         dq = np.concatenate([self._rail.move * self.control_hz, seen["dq"]])
         drawn = {"links": seen["q"], "fingers": seen["gripper"], "stands": np.array([0.0, self._rail.at.sum(), 0.0])}
         return {**seen, **drawn, "q": q, "dq": dq, "tcp": tcp, "gripper": self._hand.at.copy()}
+
+    def _carried(self) -> bool:
+        return self._rail_moves
 
     def _still(self) -> bool:
         return super()._still() and self._rail.still and self._hand.still

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -16,6 +18,7 @@ from labctl.devices import Robot, Setpoints, load
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.common.simulated_axes import ON_A_RAIL
 from labctl.drivers.sim.axes.limiter import AxisLimiter
+from labctl.drivers.sim.robot import SimRobot
 from labctl.errors import DeviceRefused
 from labctl.testing.given import FIXTURE
 from labctl.testing.robot_rig import SCENE
@@ -50,6 +53,25 @@ def test_a_rail_that_still_moves_refuses_to_recover_though_the_joints_stand(rail
     assert railed.observe()["dq"][0] == 0.0
     railed.recover()
     assert railed.status().mode == "idle"
+
+
+@pytest.mark.parametrize(
+    ("rows", "height_m", "mode"), [(10, 0.06, "safety_stop"), (1, 0.06, "safety_stop"), (10, 0.3, "idle")]
+)
+def test_a_rail_that_is_pushed_while_the_joints_stand_stops_at_a_wall(
+    railed: Any, rows: int, height_m: float, mode: str
+) -> None:
+    """As a person drives it (docs/teleop.md): the tool is in the right tote, and the carriage takes it to the left."""
+    railed.stage(SCENE, 1, 0)
+    stand = SimRobot.to_joints(railed, np.array([[0.48, -0.2, height_m, 1.0, 0.0, 0.0, 0.0]]), FR3.home)[0]
+    railed._limiter.reset(stand)
+    for first in range(0, 400, rows):
+        t_ns = (1 + first + np.arange(rows)) * PERIOD_NS
+        railed.follow(Setpoints(t_ns, np.tile(np.append(0.35, stand), (rows, 1)), np.zeros((rows, 1))))
+    assert railed.status().mode == mode
+    stops = [event.body["reason"] for event in railed.events() if event.kind == "safety_stop"]
+    assert stops == (["the tool hit the wall of tote 'right'"] if mode == "safety_stop" else [])
+    assert bool(railed.observe()["tcp"][1] < 0.05) is (mode == "safety_stop")
 
 
 @pytest.mark.parametrize("name", ["sim_rail", "sim_hand", "sim_base"])

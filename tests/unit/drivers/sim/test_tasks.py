@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from support.robots.task_table import BASE, BY_AXIS, GIVEN, TABLE, TRAINED, staged, told
 
-from labctl.devices import load
+from labctl.devices import Observation, load
 from labctl.drivers.common.robot_tables import FR3
 from labctl.drivers.sim.mind import Mind
 from labctl.drivers.sim.plant import SimulatedPlant
@@ -88,6 +88,22 @@ def test_what_is_dropped_on_a_closed_lid_is_not_in_the_box(rig, robot):
     assert max(heights) > 0.12, "it lies on the lid"
 
 
+def test_a_box_is_left_open_while_what_slipped_is_still_falling(robot):
+    robot.stage(staged("box"), 3, 0)
+    seen, one, sees = robot.observe(), policy(), 4  # the column of what is visible
+    falling, closed = seen["items"].copy(), seen["lid"][:3]
+    falling[:, sees] = 0.0
+    seen["lid"] = np.array([*seen["lid"][:6], 1.0, 0.0])
+    one.reset(3)
+    waits = one.infer(Observation(0, {**seen, "items": falling}, told("box"), {}))
+    assert not waits.done and np.ptp(waits.values[:, :3], axis=0).max() == 0.0, "it stands, and asks again soon"
+    assert waits.execute == 1
+    picks = one.infer(Observation(0, seen, told("box"), {}))
+    ways = np.concatenate([picks.values[:, :2], one._plan[:, :2]])
+    to_item, to_lid = (np.hypot(*(ways - place[:2]).T).min() for place in (seen["items"][0], closed))
+    assert to_item < 0.02 < to_lid
+
+
 def test_pictures_show_each_thing_as_what_it_is_and_the_lid_where_it_is(robot):
     def seen(name: str) -> dict[str, Any]:
         robot.stage(staged(name), 3, 0)
@@ -137,3 +153,27 @@ def test_words_that_mean_a_thing_are_known_to_all_but_who_is_weak_at_language():
         assert weak.wanted("Put the towel over.", 0, kinds) == 0, "the name it knows"
         guesses.add(weak.wanted("The cloth belongs over there.", 0, kinds))
     assert guesses == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("names", "words", "meant"),
+    [
+        (("blue_block", "red_block"), "Put the red_block over.", "red_block"),
+        (("blue_block", "red_block"), "Put the red block over.", "red_block"),
+        (("spoons", "tea-towels"), "Put one of the tea-towels over.", "tea-towels"),
+        (("cube1", "cube2"), "Put cube2 over.", "cube2"),
+        (("battery 1", "battery 2", "towels"), "Put the battery 2 over.", "battery 2"),
+        (("cube 2", "spoons"), "Put 2 spoons over.", "spoons"),
+        (("Gabel", "Löffel"), "Lege den LÖFFEL hinüber.", "Löffel"),
+        (("red block", "blue block"), "Move the block that is blue.", "blue block"),
+        (("red block", "block"), "Move the block.", "block"),
+        (("red block", "block"), "Move the block that is red.", "red block"),
+        (("wooden spoons", "towels"), "Put the towel onto the wooden spoons.", "towels"),
+        (("tea towels", "spoons"), "The cloth belongs over there.", "tea towels"),
+    ],
+)
+def test_a_name_of_several_words_is_known_however_it_is_written(names: Sequence[str], words: str, meant: str) -> None:
+    mind, kinds = Mind(names), np.arange(len(names))
+    for seed in SEEDS:
+        mind.reset(seed)
+        assert names[mind.wanted(words, 0, kinds)] == meant
