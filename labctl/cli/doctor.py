@@ -94,7 +94,10 @@ def doctor(
         print_json({"schema": "labctl.doctor/1", "runnable": runnable(checks), "checks": [asdict(c) for c in checks]})
     else:
         print_checks(checks)
-        click.echo("a cell could run here" if runnable(checks) else "a cell could not run here: see FAIL above")
+        could = (
+            "the cell could run here" if cell else "one could run here; no cell was looked at: labctl doctor CELL.toml"
+        )
+        click.echo(could if runnable(checks) else "a cell could not run here: see FAIL above")
     return 0 if runnable(checks) else 1
 
 
