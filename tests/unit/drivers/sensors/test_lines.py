@@ -123,7 +123,7 @@ def test_a_serial_line_that_one_sensor_reads_is_not_read_by_another() -> None:
     first, second = sensor(line, silence_s=60.0), sensor(line, silence_s=60.0)
     try:
         first.connect(CLOCK.now_ns())
-        with pytest.raises(DeviceLost, match="cannot be opened .* who has it open"):
+        with pytest.raises(DeviceLost, match=r"cannot be opened .* who has it open"):
             second.connect(CLOCK.now_ns())
         first.close()
         second.connect(CLOCK.now_ns())
