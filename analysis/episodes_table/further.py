@@ -37,7 +37,7 @@ from labctl.analysis.survival.intervals import Interval
 from labctl.analysis.survival.verdicts import pairs_of
 
 TRAIN, TEST = "train", "test"
-_SEPARATOR = re.compile(r"\s*[;,]\s*")
+_SEPARATOR = re.compile(r"\s*;\s*")
 
 
 def preferred(cohort: Cohort, plan: Plan) -> tuple[Preference | None, tuple[str, ...]]:

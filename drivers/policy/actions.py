@@ -13,21 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from labctl.config.policy_card import Action, Card, Gripper, Tool
+from labctl.config.policy_card import GRIPPERS, Action, Card, Gripper, Tool
 from labctl.devices import ActionChunk
 from labctl.drivers.common.robot_tables import Tool as FlangeTool
 from labctl.errors import DeviceRefused
 
 DROID_JOINT_RAD, DROID_LIN_M, DROID_ROT_RAD = 0.2, 0.075, 0.15  # what 1.0 stands for, per step of 15 Hz
-# Convention -> the numbers for open and for closed; None: the number is the opening itself, m.
-GRIPPERS: Mapping[str, tuple[float, float] | None] = {
-    "0_open_1_closed": (0.0, 1.0),  # DROID, openpi, RoboArena, GR00T's DROID embodiment
-    "1_open_0_closed": (1.0, 0.0),  # OpenVLA and Open X-Embodiment, ALOHA
-    "-1_open_1_closed": (-1.0, 1.0),  # LIBERO and robosuite actions, deoxys
-    "1_open_-1_closed": (1.0, -1.0),
-    "0_open_255_closed": (0.0, 255.0),  # Robotiq registers, GELLO
-    "width_m": None,  # UMI; deoxys' proprioception
-}
 ROTATION_WIDTH = {
     "quaternion_xyzw": 4,
     "quaternion_wxyz": 4,

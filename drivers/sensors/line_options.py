@@ -76,6 +76,10 @@ class LinesOptions(SensorOptions):
         """What ends a question."""
         return ENDS[self.end]
 
+    def device(self) -> str | None:
+        of_network = self.port.startswith("socket://")  # whose host is one however it is written
+        return f"port = {self.port.lower().partition('?')[0].rstrip('/') if of_network else self.port}"
+
     def stream(self) -> StreamSpec:
         names = self.names()
         private = tuple(name for name in names if name not in self.open)

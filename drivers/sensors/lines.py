@@ -68,10 +68,15 @@ class LineSensor(SerialRows):
         port = self._options.port
         try:
             line = self._line = serial.serial_for_url(
-                port, baudrate=self._options.baud, timeout=READ_S, write_timeout=self._options.silence_s
+                port,
+                baudrate=self._options.baud,
+                timeout=READ_S,
+                write_timeout=self._options.silence_s,
+                exclusive=True,  # of a serial line: two who read it would each have half of what it says
             )
         except (serial.SerialException, OSError, ValueError) as error:
-            text = f"{port} cannot be opened ({error}); check the address, or the adapter and who may use it"
+            who = "who may use it, and who has it open"
+            text = f"{port} cannot be opened ({error}); check the address, or the adapter, {who}"
             raise DeviceLost(text) from error
         self._forget()
         self._last, self._left, self._begun = "", b"", self._question is not None

@@ -20,6 +20,9 @@ class SerialScaleOptions(SensorOptions):
     port: Text = Field(description='its adapter; best a "/dev/serial/by-id/…", which does not change')
     baud: Annotated[int, Field(ge=300, le=115200)] = Field(9600, description="as it is set at the scale; 8N1")
 
+    def device(self) -> str | None:
+        return f"port = {self.port}"
+
     def stream(self) -> StreamSpec:
         return scale_stream(self.rate_hz)
 

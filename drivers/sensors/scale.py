@@ -55,10 +55,16 @@ class SerialScale(SerialRows):
             return
         self.close()
         try:
-            line = self._line = serial.Serial(self._port, self._baud, timeout=TIMEOUT_S, write_timeout=TIMEOUT_S)
+            line = self._line = serial.Serial(
+                self._port,
+                self._baud,
+                timeout=TIMEOUT_S,
+                write_timeout=TIMEOUT_S,
+                exclusive=True,  # two who read it would each have half of what it says
+            )
         except (serial.SerialException, OSError, ValueError) as error:
-            text = f"{self._port} cannot be opened ({error}); check the adapter and who may use it (group dialout)"
-            raise DeviceLost(text) from error
+            who = "who may use it (group dialout), and who has it open"
+            raise DeviceLost(f"{self._port} cannot be opened ({error}); check the adapter, {who}") from error
         self._forget()
         try:
             self._ask(line, SILENT)

@@ -231,6 +231,7 @@ def parse_card(text: str, where: str, *, frozen: bool = False) -> Card:
         check(card)
     if not frozen:
         _check_frame(card)
+        _check_binarised(card)
     for dialect, check in (("roboarena", _check_roboarena), ("gr00t", _check_gr00t)):
         if card.policy.dialect == dialect:
             check(card)
@@ -338,10 +339,21 @@ def _check_gripper(card: Card) -> None:
         used = "the state gripper is read" if card.action.space == "axes" else f"{card.action.space} has a gripper"
         raise card.refusal((), f"[gripper] is missing: {used}; say there what its numbers mean (action, open_m, …)")
     for name in ("state", "action"):
-        _known(card, ("gripper", name), getattr(gripper, name), GRIPPERS)
+        _known(card, ("gripper", name), getattr(gripper, name), tuple(GRIPPERS))
     if gripper.closed_m >= gripper.open_m:
         text = f"closed_m {gripper.closed_m:g} is not below open_m {gripper.open_m:g}"
         raise card.refusal(("gripper", "closed_m"), text)
+
+
+def _check_binarised(card: Card) -> None:
+    """Raises InputError for a binarise_at that every number of the policy is above, or none: the hand never moves."""
+    gripper = card.gripper
+    if gripper is None or (at := gripper.binarise_at) is None:
+        return
+    opened, closed = GRIPPERS[gripper.action] or (gripper.open_m, gripper.closed_m)
+    if not min(opened, closed) < at < max(opened, closed):
+        text = f"binarise_at is {at:g}, and by {gripper.action} open is {opened:g} and closed {closed:g}"
+        raise card.refusal(("gripper", "binarise_at"), f"{text}; give one between them, or leave it out")
 
 
 def _check_timing(card: Card) -> None:

@@ -10,6 +10,7 @@ import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, time
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr, ValidationError
@@ -35,6 +36,7 @@ PATTERNS: Mapping[str, str] = {
     "^[a-z][a-z0-9_]*$": "small letters, digits and `_`",
     r"^[^\x00-\x1f\x7f]+$": "one line",
 }
+_BE = "it must be "
 # What pydantic finds wrong, in words of TOML; what is not here it says well enough itself.
 _MUST: Mapping[str, str] = {
     "string_type": "it must be a text, in quotes",
@@ -45,6 +47,7 @@ _MUST: Mapping[str, str] = {
     "bool_type": "it must be true or false",
     "tuple_type": "it must be a list, in brackets",
     "list_type": "it must be a list, in brackets",
+    "datetime_type": "it must be a date with a time, as in 2026-01-31T08:00:00",
     "dict_type": "it must be a table",
     "model_type": "it must be a table, with one pair of brackets",
     "invalid-json-value": "it must be a text, a number, true or false, a list or a table",
@@ -97,11 +100,27 @@ def parse(schema: type[D], text: str, where: str) -> D:
         document = schema.model_validate(raw)
     except ValidationError as error:
         # Unknown keys first: a misspelt key also shows up as a missing one, and the misspelling is what to fix.
-        found = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")[0]
-        found["loc"] = at = _location(raw, found["loc"], whole=found["type"] == "missing")
-        raise InputError(_complaint(schema, found), where=_place(where, text, at)) from None
+        errors = sorted(error.errors(), key=lambda e: e["type"] != "extra_forbidden")
+        for one in errors:
+            one["loc"] = _location(raw, one["loc"], whole=one["type"] == "missing")
+        found, others = _most_telling(errors)
+        where = _place(where, text, found["loc"])
+        raise InputError(_complaint(schema, found, others), where=where) from None
     document._where, document._text = where, text
     return document
+
+
+def _most_telling(errors: Sequence[ErrorDetails]) -> tuple[ErrorDetails, Sequence[ErrorDetails]]:
+    """The first error, and what else the value at its place may be: of a value of several kinds each kind has an error
+    of its own. Where one of them is of a part of that value, as a number of a list, its kind was meant.
+    """
+    first = errors[0]
+    if first["type"] in ("extra_forbidden", "missing"):
+        return first, ()
+    size = len(first["loc"])
+    alike = [one for one in errors if one["loc"][:size] == first["loc"] and one["type"] != "missing"]
+    found = max(alike, key=lambda one: len(one["loc"]))
+    return found, [one for one in alike if one["loc"] == found["loc"] and one is not found]
 
 
 def _another_kind(schema: type[Document], raw: Mapping[str, JsonValue]) -> tuple[str, str] | None:
@@ -150,7 +169,20 @@ def suggestion(word: str, known: Sequence[str]) -> str:
     return f"; did you mean {near[0]!r}{unit}?"
 
 
-def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
+def _must(found: ErrorDetails) -> str:
+    """What a value must be, by an error of pydantic."""
+    if found["type"] == "string_pattern_mismatch":
+        pattern = found.get("ctx", {}).get("pattern", "")
+        return f"allowed: {PATTERNS.get(pattern, pattern)}"
+    return _MUST.get(found["type"]) or (
+        found["msg"]
+        .removeprefix("Value error, ")
+        .replace("Input should be", "it must be")
+        .replace("Input should", "it should")
+    )
+
+
+def _complaint(schema: type[BaseModel], found: ErrorDetails, others: Sequence[ErrorDetails] = ()) -> str:
     at = tuple(found["loc"])
     name, table = str(at[-1]) if at else "", _table_name(at[:-1])
     if found["type"] == "extra_forbidden":
@@ -165,20 +197,17 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails) -> str:
         least, most, has = limits.get("min_length"), limits.get("max_length"), limits.get("actual_length")
         allowed = f"at least {least}" if least is not None else f"at most {most}"
         return f"{_dotted(at)} has {has} values; it must have {allowed}"
-    text = _MUST.get(found["type"]) or (
-        found["msg"]
-        .removeprefix("Value error, ")
-        .replace("Input should be", "it must be")
-        .replace("Input should", "it should")
-    )
-    if found["type"] == "string_pattern_mismatch":
-        pattern = found.get("ctx", {}).get("pattern", "")
-        text = f"allowed: {PATTERNS.get(pattern, pattern)}"
+    text = _must(found)
     if found["type"] == "value_error":
         return f"{_dotted(at)}: {text}"
+    said = dict.fromkeys((text, *map(_must, others)))
+    if all(one.startswith(_BE) for one in said):
+        text = _BE + ", or ".join(one.removeprefix(_BE) for one in said)
     value = found["input"]
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    if isinstance(value, dict):
+    if isinstance(value, date | time):  # a datetime is a date
+        shown = value.isoformat()
+    elif isinstance(value, dict):
         shown = "a table"
     elif isinstance(value, list) and value and isinstance(value[0], dict):
         shown = "a list of tables"
@@ -190,7 +219,7 @@ def _known_keys(schema: type[BaseModel], at: Location) -> list[str]:
     for step in at:
         if isinstance(step, str):
             model = next(_models(model.model_fields[step].annotation))
-    return list(model.model_fields)
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _models(annotation: object) -> Iterator[type[BaseModel]]:

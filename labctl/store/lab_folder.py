@@ -295,6 +295,7 @@ def packaged_fixture() -> Path:
 def read_plan(path: Path) -> Plan:
     """A protocol, the fixture and the policy cards it names (relative to its folder), validated. Raises InputError."""
     from labctl.config.cell_schema import parse_fixture
+    from labctl.config.conditions import check_new
     from labctl.config.protocol_schema import check_against_fixture, parse_protocol
     from labctl.core.task import ITEMS
 
@@ -319,6 +320,7 @@ def read_plan(path: Path) -> Plan:
     fixture_text = read_text(fixture_path)
     fixture = parse_fixture(fixture_text, str(fixture_path))
     check_against_fixture(protocol, fixture, str(path))
+    check_new(protocol, fixture)
     return Plan(path, protocol, text, fixture_path, fixture, fixture_text, _read_cards(path.parent, protocol))
 
 

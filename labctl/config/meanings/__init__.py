@@ -129,7 +129,7 @@ MEANINGS: Mapping[str, Mapping[str, str]] = {
         "gripper.action": "Unit of the gripper in its answers.",
         "gripper.open_m": "The opening on this cell that open stands for.",
         "gripper.closed_m": "The opening on this cell that closed stands for; below open_m.",
-        "gripper.binarise_at": "In the policy's unit: above it is one end of the range, otherwise the other.",
+        "gripper.binarise_at": "In the policy's unit, between open and closed: above it is one end, else the other.",
         "tool": "The frame that the policy's poses and motions of the tool are of.",
         "tool.frame": "Where it is counted from; asked for where a card has a state or an action of the tool.",
         "tool.shift_m": "How far it is shifted along x, y, z.",

@@ -26,7 +26,7 @@ PROTOCOL: Mapping[str, str] = {
     "protocol.name": "Name of the plan; campaigns are called after it.",
     "protocol.question": "What the campaign is to find out, in a sentence that its report prints.",
     "protocol.fixture": "The fixture's file, relative to this one.",
-    "protocol.authors": "Who planned it, for the report.",
+    "protocol.authors": "Who planned it: kept in the sealed protocol, in no report.",
     "trial": "The rules of every trial.",
     "trial.items_staged": "Items in the source tote at go; needed without [[task]], as the next two are.",
     "trial.budget_s_per_item": "Time for each item; an episode has one pool of items_staged times this.",

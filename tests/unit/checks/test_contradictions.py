@@ -134,6 +134,30 @@ def test_a_camera_that_two_tables_name_is_named() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("driver", "first", "second", "named", "of"),
+    [
+        ("scale_serial", "/dev/ttyUSB3", "/dev/ttyUSB3", "/dev/ttyUSB3", "sensor a"),
+        ("scale_serial", "/dev/ttyUSB3", "/dev/ttyUSB0", "/dev/ttyUSB0", "robot"),
+        ("lines", "/dev/ttyUSB3", "/dev/ttyUSB3", "/dev/ttyUSB3", "sensor a"),
+        ("lines", "socket://lab-box:4001", "socket://Lab-Box:4001/?logging=debug", "socket://lab-box:4001", "sensor a"),
+    ],
+)
+def test_a_port_of_two_sensors_or_of_a_sensor_and_the_gripper_is_named(
+    driver: str, first: str, second: str, named: str, of: str
+) -> None:
+    """Two who read one line each have half of what it says."""
+    more = 'columns = ["x"]\nunits = ["kg"]\n' if driver == "lines" else ""
+    text = (ROOT / "hw_configs" / "fr3_droid_cell.toml").read_text()
+    for name, port in (("a", first), ("b", second)):
+        text += f'\n[[sensor]]\nname = "{name}"\ndriver = "{driver}"\nrate_hz = 10.0\nrequired = false\n'
+        text += f'[sensor.options]\nport = "{port}"\n{more}'
+    assert lines(contradictions.of_cell(parse_cell(text, "c.toml"))) == [
+        f"devices: port = {named} of {of} and of sensor b: only one of them can have it -> "
+        "the other's own port in one of them"
+    ]
+
+
 def test_a_leader_whose_elbow_would_not_be_followed_is_named() -> None:
     """On the emulator its elbow led the robot 0.15 rad off in two seconds, and a stop followed."""
     text = (ROOT / "hw_configs" / "emulated_fr3.toml").read_text().replace("[lease]", f"{LEADER}[lease]")

@@ -43,7 +43,6 @@ def test_there_is_an_example_for_every_dialect():
 
 def test_the_words_of_cards_are_the_ones_the_table_of_meanings_knows():
     assert tuple(actions.ROTATION_WIDTH) == policy_card.ROTATIONS
-    assert tuple(actions.GRIPPERS) == policy_card.GRIPPERS
 
 
 @pytest.mark.parametrize("space", ["unknown", "velocity", "joint-velocity", "droid"])
@@ -92,6 +91,36 @@ def test_what_is_wrong_is_refused_at_its_line(old: str, new: str, at: str, says:
     if at in ("[[input]]", "execute", "[action]", "[server]", "binarise", "late", "rotation", "relative_to"):
         at = next(line for line in text.splitlines() if line.startswith(at))
     assert says in refused(whole, at)
+
+
+@pytest.mark.parametrize(
+    ("action", "at", "says"),
+    [
+        (
+            "0_open_1_closed",
+            "127.0",
+            "is 127, and by 0_open_1_closed open is 0 and closed 1; give one between",
+        ),
+        ("0_open_1_closed", "1.0", "open is 0 and closed 1"),
+        ("1_open_0_closed", "0.0", "open is 1 and closed 0"),
+        ("-1_open_1_closed", "5.0", "open is -1 and closed 1"),
+        ("width_m", "0.5", "by width_m open is 0.085 and closed 0;"),
+    ],
+)
+def test_a_hand_that_would_never_move_is_refused_in_a_new_card_and_read_in_a_sealed_one(
+    action: str, at: str, says: str
+):
+    text = DROID.replace('action = "0_open_1_closed"', f'action = "{action}"')
+    text = text.replace("binarise_at = 0.5", f"binarise_at = {at}")
+    assert says in refused(text, "binarise_at")
+    assert parse_card(text, "card.toml", frozen=True).fingers.binarise_at == float(at)
+
+
+def test_a_hand_closes_by_whatever_lies_between_open_and_closed():
+    for action, at in (("0_open_255_closed", "127.0"), ("1_open_-1_closed", "0.0"), ("width_m", "0.04")):
+        text = DROID.replace('action = "0_open_1_closed"', f'action = "{action}"')
+        text = text.replace("binarise_at = 0.5", f"binarise_at = {at}")
+        assert parse_card(text, "card.toml").fingers.action == action
 
 
 def test_a_delta_has_to_say_from_what_and_a_pose_how_it_is_turned():

@@ -109,6 +109,12 @@ def test_tags_splits_and_stress_have_their_rows() -> None:
     assert stress[0] == ("language", "v1", "x", pytest.approx(0.875)) and len(stress) == 4
 
 
+def test_a_comma_is_part_of_a_tag() -> None:
+    """0,5 kg was the tags 0 and 5 kg."""
+    rows = [{**row, "tags": row["tags"].replace("far", "0,5 kg, far")} for row in perturbed()]
+    assert {row["tag"] for row in analyze(table_from_rows(rows), PLAN)["tags"]} == {"precise", "0,5 kg, far"}
+
+
 def test_a_tag_is_of_the_episodes_that_have_it_also_within_a_task_and_in_any_order_of_rows() -> None:
     """Office is one block of the task pick, in which both arms scored 0."""
     blocks = [(1, "pick", "kitchen"), (1, "pick", "kitchen"), (0, "pick", "office"), (0.5, "pour", "kitchen")]

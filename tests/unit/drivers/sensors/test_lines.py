@@ -117,6 +117,23 @@ def test_it_gives_what_was_said_no_oftener_than_the_cell_asks_and_is_lost_in_wor
 
 
 @pytest.mark.real_time
+def test_a_serial_line_that_one_sensor_reads_is_not_read_by_another() -> None:
+    """Each would have half of what it says."""
+    line = SpeakingLine(lambda: "t 21.5")
+    first, second = sensor(line, silence_s=60.0), sensor(line, silence_s=60.0)
+    try:
+        first.connect(CLOCK.now_ns())
+        with pytest.raises(DeviceLost, match=r"cannot be opened .* who has it open"):
+            second.connect(CLOCK.now_ns())
+        first.close()
+        second.connect(CLOCK.now_ns())
+    finally:
+        first.close()
+        second.close()
+        line.close()
+
+
+@pytest.mark.real_time
 def test_a_line_that_is_not_there_and_one_that_says_nothing_are_one_line() -> None:
     made = SpeakingLine(lambda: "", hz=20)
     made.silent = True

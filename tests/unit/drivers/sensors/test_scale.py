@@ -77,6 +77,14 @@ def test_a_port_that_is_not_there_and_a_scale_that_says_nothing_are_lost(scale: 
         mute.connect()
 
 
+@pytest.mark.real_time
+def test_a_scale_that_one_sensor_reads_is_not_read_by_another(rig: SensorRig, scale: EmulatedScale) -> None:
+    rig.connect()
+    second = SensorRig("scale_serial", {"port": scale.port}, rate_hz=5.0, live=True, kind="real")
+    with pytest.raises(DeviceLost, match=r"cannot be opened .* who has it open"):
+        second.connect()
+
+
 def test_the_emulator_says_that_it_is_one(scale: EmulatedScale) -> None:
     assert ABOUT in scale.answer("I2")
 
