@@ -10,7 +10,6 @@ import re
 import tomllib
 import typing
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date, time
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr, ValidationError
@@ -205,7 +204,7 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails, others: Sequence[Er
         text = _BE + ", or ".join(one.removeprefix(_BE) for one in said)
     value = found["input"]
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    if isinstance(value, date | time):  # a datetime is a date
+    if hasattr(value, "isoformat"):  # a date or a time of TOML
         shown = value.isoformat()
     elif isinstance(value, dict):
         shown = "a table"
