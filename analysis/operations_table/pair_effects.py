@@ -26,11 +26,11 @@ from labctl.analysis.survival.intervals import (
     t_interval,
     widest,
 )
-from labctl.analysis.survival.kernel import Given, pair_values
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.spread import beyond_rounding
-from labctl.analysis.survival.studentised import hourly_difference
+from labctl.analysis.survival.studentised import HOUR_S
+from labctl.analysis.survival.summed_parts import drawn_whole, for_a_mean, satterthwaite, summed
 from labctl.analysis.survival.verdicts import holm, holm_errors, holm_levels, of_one_family
 
 Two = tuple[str, str]
@@ -102,14 +102,30 @@ def simultaneous(ratios: Mapping[Two, RatioReplicates | None], level: float) -> 
 
 
 def hourly_interval(pair: Pair) -> Interval | None:
-    """Difference in items per robot-hour, a less b, mean over objects: t by linearisation, on units less one."""
-    labels = pair.is_a[None, :].astype(float)
-    walk = pair_values(pair.walk, Given(labels, 1.0 - labels), range(1), pair.request)
-    difference, variance = hourly_difference(pair, walk.sum_a, walk.sum_b, few=True)
-    if not (np.isfinite(difference[0]) and np.isfinite(variance[0]) and variance[0] > 0):
+    """Difference in items per robot-hour, a less b, mean over objects: t by linearisation, its variance times
+    N / (N - 1) of every arm at an object.
+
+    Two episodes that are each other's partner in a block count as one, all those of a block that goes over several
+    objects as one. Of an object t is on the fewer episodes of an arm less one, over objects after Satterthwaite.
+    """
+    objects = len(pair.of_a)
+    owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
+    group = 2 * owner + ~pair.is_a
+    moved, seconds = (np.bincount(group, pair.brought[:, i], minlength=2 * objects) for i in (0, 1))
+    if not (seconds > 0).all():  # unknown, or none
         return None
-    df = min(int(n.sum()) - len(n) for n in (pair.of_a, pair.of_b))
-    return t_interval(float(difference[0]), math.sqrt(float(variance[0])), df, IDENTITY)
+    rate = HOUR_S * moved / seconds
+    earned, due = HOUR_S * pair.brought[:, 0] / seconds[group], rate[group] * pair.brought[:, 1] / seconds[group]
+    size = np.sqrt(np.bincount(owner, earned**2 + due**2, minlength=objects))
+    count = np.column_stack((pair.of_a, pair.of_b)).ravel()
+    parts = np.where(pair.is_a, 1.0, -1.0) * (earned - due) * for_a_mean(count)[group]
+    rows = np.arange(len(owner))
+    partnered = np.where(pair.partner >= 0, np.minimum(rows, pair.partner), rows)
+    unit = drawn_whole(pair.blocks, owner, group, partnered)
+    found = summed(parts, owner, np.minimum(pair.of_a, pair.of_b) - 1, unit, size)
+    se = math.sqrt(math.fsum(part.variance for part in found)) / objects
+    df = satterthwaite((part.variance, part.df) for part in found)
+    return t_interval(float((rate[::2] - rate[1::2]).mean()), se, df, IDENTITY)
 
 
 def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:

@@ -18,8 +18,8 @@ from labctl.analysis.survival.curves import Floats
 from labctl.analysis.survival.intervals import LEVEL, Interval
 from labctl.analysis.survival.ks import Pair
 from labctl.analysis.survival.permutation import Relabelled, p_error, relabelled, share_at_least
-from labctl.analysis.survival.spread import beyond_rounding, variance_of
 from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
+from labctl.analysis.survival.summed_parts import Summed, drawn_whole, for_a_mean, satterthwaite, summed
 from labctl.analysis.table import UNKNOWN
 
 
@@ -28,8 +28,9 @@ class MovedDifference(Result):
     """Items moved / items staged of a less that of b, mean over objects; paired where blocks are named.
 
     `p` is by permutation within block × object, two-sided, `p_error` its Monte-Carlo error; `interval` is t on what
-    each block adds to the difference (episodes of either arm where there are none), `blocks` those that have both arms,
-    `per_hour` the same difference in items per robot-hour.
+    each block adds to the difference (episodes of either arm where there are none), degrees of freedom over objects
+    (and arms) after Satterthwaite, `blocks` those that have both arms, `per_hour` the same difference in items per
+    robot-hour.
     """
 
     a: str
@@ -47,8 +48,9 @@ def moved_share(cells: Sequence[Cell]) -> tuple[float | None, Interval | None]:
     """Items moved / items staged over all episodes, and a Wilson interval at the effective number of items.
 
     That number is p(1-p) over the episode-clustered variance within objects, at most the items staged; the quantile is
-    t on sum(episodes - 1), which matters below ten episodes per cell (docs/statistics-calibration.md). With nothing or
-    everything moved no spread is seen, and every episode counts as one item.
+    t on sum(episodes - 1), which matters below ten episodes per cell (docs/statistics-calibration.md). Of a block that
+    goes over several objects all episodes together are the cluster, and of such objects t is on their blocks - 1 at
+    most. With nothing or everything moved no spread is seen, and every episode counts as one item.
     """
     staged = np.concatenate([c.staged for c in cells])
     if (staged == UNKNOWN).any():
@@ -58,10 +60,10 @@ def moved_share(cells: Sequence[Cell]) -> tuple[float | None, Interval | None]:
     share = int(moved.sum()) / total
     if (moved > staged).any():  # the table contradicts itself; no interval can be trusted
         return share, None
-    within = math.fsum(_within(c.moved - share * c.staged) for c in cells)
-    spread = beyond_rounding(within, math.sqrt(float((staged**2).sum()))) / total**2
+    within = _within(cells, share)
+    spread = math.fsum(part.variance for part in within) / total**2
     effective = min(total, share * (1 - share) / spread) if spread > 0 else count
-    df = sum(c.episodes - 1 for c in cells)
+    df = sum(part.most for part in within)
     z2 = float(special.stdtrit(df, 0.5 + LEVEL / 2) if df > 0 else special.ndtri(0.5 + LEVEL / 2)) ** 2
     centre = (share + z2 / (2 * effective)) / (1 + z2 / effective)
     reach = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * effective)) / effective) / (1 + z2 / effective)
@@ -122,29 +124,35 @@ def _shares_moved(a: Sequence[Cell], b: Sequence[Cell]) -> Floats | None:
     return np.concatenate([c.moved / c.staged for both in zip(a, b, strict=True) for c in both])
 
 
-def _error(pair: Pair, share: Floats) -> tuple[bool, int, float, int]:
+def _error(pair: Pair, share: Floats) -> tuple[bool, int, float, float]:
     """Whether arms are paired, in how many blocks (units where not), the difference's standard error and its df.
 
     Paired, which takes two blocks of both arms at every object: a block's part is what its episodes of a, less the mean
     of all of a, add to the difference, less the same of b, so that what both arms share in a block cancels and a block
     that lacks one arm still counts. That is the variance of blocks' differences where every block has both alike often.
+    A block whose name goes over several objects has one part, over all of them.
     """
     objects = len(pair.of_a)
     owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
+    cell = 2 * owner + ~pair.is_a
     block = np.empty(len(share), dtype=int)
     block[np.concatenate(pair.strata)] = np.repeat(np.arange(len(pair.strata)), [len(s) for s in pair.strata])
     at = np.array([owner[s[0]] for s in pair.strata])
     has = [np.bincount(block[side], minlength=len(at)) > 0 for side in (pair.is_a, ~pair.is_a)]
     both = np.bincount(at[has[0] & has[1]], minlength=objects)
-    if (both > 1).all():
-        fewest = np.minimum(*(np.bincount(at[own], minlength=objects) for own in has))
-        parts = np.bincount(block, _parts(pair, share, owner), minlength=len(at))
-        variances = np.bincount(at, parts**2, minlength=objects) * fewest / (fewest - 1)
-        variance = math.fsum(beyond_rounding(v) for v in variances.tolist())
-        return True, int(both.sum()), math.sqrt(variance) / objects, int((fewest - 1).sum())
-    groups = [share[(owner == o) & (pair.is_a == side)] for o in range(objects) for side in (True, False)]
-    variance = math.fsum(variance_of(g) / len(g) for g in groups if len(g) > 1)
-    return False, len(share), math.sqrt(variance) / objects, sum(len(g) - 1 for g in groups)
+    paired = bool((both > 1).all())
+    if paired:
+        group, otherwise = owner, block
+        count = np.minimum(*(np.bincount(at[own], minlength=objects) for own in has))
+    else:
+        group, otherwise = cell, np.arange(len(share))
+        count = np.column_stack((pair.of_a, pair.of_b)).ravel()
+    parts = _parts(pair, share, owner) * for_a_mean(count)[group]
+    unit = drawn_whole(pair.blocks, owner, cell, otherwise)
+    found = summed(parts, group, count - 1, unit, np.ones(len(count)))
+    variance = math.fsum(part.variance for part in found)
+    df = satterthwaite((part.variance, part.df) for part in found)
+    return paired, int(both.sum()) if paired else len(share), math.sqrt(variance) / objects, df
 
 
 def _parts(pair: Pair, share: Floats, owner: np.ndarray) -> Floats:
@@ -163,7 +171,15 @@ def _hourly(cells: Sequence[Cell]) -> float | None:
     return math.fsum(3600e9 * int(c.moved.sum()) / int(c.end_ns.sum()) for c in cells) / len(cells)
 
 
-def _within(values: Floats) -> float:
-    """Sum of squares about the mean, inflated for the mean that was estimated."""
-    count = len(values)
-    return float(((values - values.mean()) ** 2).sum()) * count / max(count - 1, 1)
+def _within(cells: Sequence[Cell], share: float) -> list[Summed]:
+    """How the items moved beyond `share` of those staged spread within objects; a block that goes over several objects
+    is one unit, else an episode is.
+    """
+    excess = [c.moved - share * c.staged for c in cells]
+    counts = np.array([c.episodes for c in cells])
+    group = np.repeat(np.arange(len(cells)), counts)
+    places = np.unique([c.object for c in cells], return_inverse=True)[1]
+    unit = drawn_whole([name for c in cells for name in c.blocks], places[group], group, np.arange(len(group)))
+    size = math.sqrt(math.fsum(float((c.staged**2).sum()) for c in cells))
+    parts = np.concatenate([values - values.mean() for values in excess]) * for_a_mean(counts)[group]
+    return summed(parts, group, counts - 1, unit, np.full(len(cells), size))

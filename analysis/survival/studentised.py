@@ -79,11 +79,10 @@ def log_ratio_errors(pair: Pair, found: Moments) -> tuple[Floats, Floats]:
 
 
 @UNDEFINED
-def hourly_difference(pair: Pair, sum_a: Floats, sum_b: Floats, *, few: bool = False) -> tuple[Floats, Floats]:
+def hourly_difference(pair: Pair, sum_a: Floats, sum_b: Floats) -> tuple[Floats, Floats]:
     """Items per robot-hour of a less that of b [R], mean over objects, and its variance by linearisation [R].
 
-    `sum_a`, `sum_b` [R, objects, 9] are sums of `Pair.brought` over each arm's episodes. few: the variance times
-    N / (N - 1) where every unit has its partner too, as an interval wants it and a permutation test does not.
+    `sum_a`, `sum_b` [R, objects, 9] are sums of `Pair.brought` over each arm's episodes.
     """
     (rate_a, var_a, sec_a), (rate_b, var_b, sec_b) = (_hourly(s[:, :, :5]) for s in (sum_a, sum_b))
     own = _for_mean(pair.of_a, pair) * var_a + _for_mean(pair.of_b, pair) * var_b
@@ -92,8 +91,6 @@ def hourly_difference(pair: Pair, sum_a: Floats, sum_b: Floats, *, few: bool = F
     variance = own - 2 * shared / (sec_a * sec_b)
     least = NOTHING * np.maximum(own, np.abs(both) / (sec_a * sec_b))
     variance = np.where(variance > least, variance, np.where(np.isnan(variance), np.nan, 0.0))
-    if few and _all_paired(pair):
-        variance = variance * (pair.of_a / np.maximum(pair.of_a - 1, 1))
     objects = len(pair.objects)
     return HOUR_S * (rate_a - rate_b).mean(axis=1), HOUR_S**2 * variance.mean(axis=1) / objects
 
