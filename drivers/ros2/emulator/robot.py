@@ -31,8 +31,8 @@ from labctl.drivers.ros2.messages import (
 from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import BASE_FRAMES, MODELS, TURNED, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
+from labctl.drivers.sim.control_port import Arguments, Number, checked_fault
 from labctl.drivers.sim.plant import SimulatedPlant
-from labctl.errors import InputError
 
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
@@ -50,6 +50,7 @@ FAULTS = {
     "goals_refused": "the action refuses every goal, until cleared",
     "stuck": "the joints stay where they are whatever is asked, until cleared",
 }
+ARGUMENTS: Arguments = {"silence": {"seconds": Number()}, "speed_slider": {"fraction": Number(most=1.0)}}
 CLOCK = MonotonicClock()
 
 
@@ -150,9 +151,8 @@ class Ros2Emulator:
             self.plant.grip(min(1.0, max(0.0, share)) * STROKE_M)
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
-        if name not in FAULTS:
-            raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
-        self._asked.put(lambda: self._obey(name, args))
+        taken = checked_fault(name, args, FAULTS, ARGUMENTS)
+        self._asked.put(lambda: self._obey(name, taken))
 
     def clear(self) -> None:
         self._asked.put(lambda: self._obey("", {}))
@@ -165,12 +165,12 @@ class Ros2Emulator:
                 self._listening.close()
                 self._listen()
             case "silence":
-                self._silent_until = CLOCK.now_ns() + round(float(args.get("seconds", 4.0)) * SECOND)
+                self._silent_until = CLOCK.now_ns() + round(args.get("seconds", 4.0) * SECOND)
             case "controller_inactive":
                 self._listening.close()
                 self._stay()
             case "speed_slider":
-                self._fraction = float(args.get("fraction", 0.5))
+                self._fraction = args.get("fraction", 0.5)
             case "goal_aborted":
                 self._action.abort()
             case "goals_refused":
