@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -108,9 +108,11 @@ class Ros2Emulator:
 
     def _follow(self, message: JointTrajectory) -> tuple[float, np.ndarray] | None:
         """When (s) and where the trajectory ends; None for a message that does not name exactly the controller's
-        joints, which is refused without a word, as by default.
+        joints, or has a point without a position for each, which is refused without a word, as by default.
         """
-        if set(message.joint_names) != set(self._names):
+        if sorted(message.joint_names) != sorted(self._names):
+            return None
+        if not all(self._positions(point.positions) for point in message.points):
             return None
         order = [list(message.joint_names).index(name) for name in self._names]
         points = [
@@ -122,6 +124,10 @@ class Ros2Emulator:
         after, at = points[-1] if points else (0.0, self._joints.q)
         return self._now_s + after, at
 
+    def _positions(self, given: Sequence[float]) -> bool:
+        """A number for each of the controller's joints."""
+        return len(given) == len(self._names) and bool(np.isfinite(given).all())
+
     def _take(self, message: JointTrajectory) -> None:
         self._follow(message)
 
@@ -129,7 +135,7 @@ class Ros2Emulator:
         self._joints.follow(self._now_s, [])
 
     def _put(self, message: Float64MultiArray) -> None:
-        if len(message.data) == len(self._names):
+        if self._positions(message.data):
             self._commands += 1
             self._joints.put(self._now_s, np.array(message.data))
 
@@ -138,7 +144,7 @@ class Ros2Emulator:
         parts = (message.twist.linear, message.twist.angular)
         given = np.array([value for part in parts for value in (part.x, part.y, part.z)])
         wanted = in_base(self._frame, message.header.frame_id, given)
-        if wanted is None:
+        if wanted is None or not np.isfinite(wanted).all():
             return
         self._commands += 1
         jacobian = kinematics.jacobian(self._chain, self._joints.q[None, :])[0][0]
@@ -146,7 +152,7 @@ class Ros2Emulator:
         self._joints.lead(self._now_s, speeds, SERVO_TIMEOUT_S)
 
     def _grip(self, message: Float64MultiArray) -> None:
-        if len(message.data) == 1:
+        if len(message.data) == 1 and np.isfinite(message.data[0]):
             share = (message.data[0] - CLOSED_AT) / (OPEN_AT - CLOSED_AT)
             self.plant.grip(min(1.0, max(0.0, share)) * STROKE_M)
 

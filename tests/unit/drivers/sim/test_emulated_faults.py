@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -10,14 +11,11 @@ import pytest
 from support.robots.emulators import address
 
 from labctl.devices import load
-from labctl.drivers.franka.emulator import fr3
-from labctl.drivers.ros2.emulator import robot as ros2
 from labctl.drivers.sim.control_port import Number, checked_fault
-from labctl.drivers.ur.emulator import controller as ur
 from labctl.errors import InputError
 from labctl.testing.given import FIXTURE
 
-EMULATORS = {"fr3": fr3, "ur": ur, "ros2": ros2}
+EMULATORS = {"fr3": "franka.emulator.fr3", "ur": "ur.emulator.controller", "ros2": "ros2.emulator.robot"}
 WRONG = [
     ("fr3", "packet_loss", {"n": "many"}, "n must be a whole number from 0 to 1000000, found 'many'"),
     ("fr3", "packet_loss", {"n": 2.5}, "n must be a whole number"),
@@ -44,16 +42,24 @@ WRONG = [
 ]
 
 
+def module_of(emulator: str) -> Any:
+    """The module of an emulator, whose test is left out where what it needs is not installed."""
+    if emulator == "ros2":
+        pytest.importorskip("cyclonedds")
+    return importlib.import_module(f"labctl.drivers.{EMULATORS[emulator]}")
+
+
 @pytest.mark.parametrize(("emulator", "fault", "given", "says"), WRONG)
 def test_a_fault_with_a_wrong_argument_is_refused(emulator: str, fault: str, given: object, says: str) -> None:
-    module = EMULATORS[emulator]
+    module = module_of(emulator)
     with pytest.raises(InputError) as caught:
         checked_fault(fault, given, module.FAULTS, module.ARGUMENTS)
     assert says in str(caught.value)
 
 
-@pytest.mark.parametrize("module", EMULATORS.values(), ids=EMULATORS)
-def test_what_a_fault_says_of_itself_names_the_arguments_that_it_takes(module: Any) -> None:
+@pytest.mark.parametrize("emulator", EMULATORS)
+def test_what_a_fault_says_of_itself_names_the_arguments_that_it_takes(emulator: str) -> None:
+    module = module_of(emulator)
     said = {name: re.match(r"([a-z, ]+) = ", text.rpartition("; ")[2]) for name, text in module.FAULTS.items()}
     named = {name: set(found[1].split(", ")) for name, found in said.items() if found}
     assert named == {name: set(arguments) for name, arguments in module.ARGUMENTS.items()}
@@ -71,12 +77,12 @@ def extremes(arguments: Mapping[str, Any], *, least: bool) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("least", [True, False])
-@pytest.mark.parametrize(("build", "module"), [("franka.emulator.fr3:build", fr3), ("ur.emulator.models:ur5e", ur)])
-def test_the_loop_takes_whatever_was_not_refused(build: str, module: Any, least: bool) -> None:
-    emulator = load(f"labctl.drivers.{build}", {}, host=address(), fixture=FIXTURE)
+@pytest.mark.parametrize(("name", "build"), [("fr3", "franka.emulator.fr3:build"), ("ur", "ur.emulator.models:ur5e")])
+def test_the_loop_takes_whatever_was_not_refused(name: str, build: str, least: bool) -> None:
+    module, emulator = module_of(name), load(f"labctl.drivers.{build}", {}, host=address(), fixture=FIXTURE)
     try:
-        for name in module.FAULTS:
-            emulator.inject(name, extremes(module.ARGUMENTS.get(name, {}), least=least))
+        for fault in module.FAULTS:
+            emulator.inject(fault, extremes(module.ARGUMENTS.get(fault, {}), least=least))
         for _ in module.FAULTS:
             emulator._obey(*emulator._asked.get_nowait())
     finally:
