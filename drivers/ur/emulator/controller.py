@@ -155,7 +155,8 @@ class UrController:
             elif head == "input_double_register":
                 self.registers.doubles_in[int(number)] = float(value)
         if values.get("speed_slider_mask"):
-            self.body.slider = min(1.0, max(0.0, float(values["speed_slider_fraction"])))
+            fraction = float(values.get("speed_slider_fraction", self.body.slider))
+            self.body.slider = min(1.0, max(0.0, fraction))
         self._commands += 1
         self._written = self._cycle
 
