@@ -198,7 +198,8 @@ def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
         Item(row[:3], float(row[3]), bool(row[7]), kind) for row, kind in zip(rows, kinds, strict=True) if row[4]
     )
     side = float(seen["camera_side"][0]) if "camera_side" in seen else 1.0
-    opening, extent = float(seen.get("fingers", seen["gripper"])[0]), np.asarray(seen["object"][:3])
+    opening = float(seen.get("fingers", seen["gripper"])[0])
+    extent = np.asarray(seen.get("object", np.zeros(3))[:3])  # a robot that tells of no scene is drawn without items
     lid = _lid(np.asarray(seen["target_tote"]), np.asarray(seen["lid"])) if "lid" in seen else None
     x, y, yaw = (float(value) for value in seen.get("stands", np.zeros(3)))
     q = np.asarray(seen.get("links", seen["q"]))

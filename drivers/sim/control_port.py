@@ -12,7 +12,8 @@ import json
 import os
 import socketserver
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from labctl.drivers.sim.connection import ThreadedServer
@@ -21,9 +22,66 @@ from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.errors import InputError, LabctlError
 
 
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An argument of a fault: a number within bounds."""
+
+    least: float = 0.0
+    most: float = 1e6
+    whole: bool = False
+
+    def taken(self, value: object) -> float | None:
+        """The number, or None for a value that is none of these."""
+        kind = int if self.whole else int | float
+        if not isinstance(value, kind) or isinstance(value, bool) or not self.least <= value <= self.most:
+            return None
+        return value if self.whole else float(value)
+
+    def __str__(self) -> str:
+        return f"a {'whole ' if self.whole else ''}number from {self.least:g} to {self.most:.10g}"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """An argument of a fault: any text, or one of these."""
+
+    among: Sequence[str] = ()
+
+    def taken(self, value: object) -> str | None:
+        """The text, or None for a value that is none of these. What stands on a command line may read as a number."""
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        kind = isinstance(value, str | int | float) and text.isprintable()  # half a character is sent to no client
+        return text if kind and (not self.among or text in self.among) else None
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(self.among)}" if self.among else "a line of text"
+
+
+Arguments = Mapping[str, Mapping[str, Number | Words]]  # by the names of faults; one that is not in it takes none
+
+
+def checked_fault(name: str, given: object, faults: Mapping[str, str], arguments: Arguments) -> dict[str, Any]:
+    """The arguments that a fault was given, as what they have to be: what is wrong is said to whoever asked, and the
+    loop that obeys meets nothing else. Raises InputError.
+    """
+    if name not in faults:
+        raise InputError(f"no fault {name!r}; known: {', '.join(faults)}")
+    if not isinstance(given, Mapping):
+        raise InputError(f"{name}: the arguments of a fault are an object of names and values")
+    known, found = arguments.get(name, {}), dict[str, Any]()
+    for key, value in given.items():
+        if key not in known:
+            raise InputError(f"{name} has no argument {key!r}; known: {', '.join(known) or 'none'}")
+        found[key] = known[key].taken(value)
+        if found[key] is None:
+            raise InputError(f"{name}: {key} must be {known[key]}, found {str(value)[:40]!r}")
+    return found
+
+
 class Emulator(Protocol):
     """What every emulator is. `inject` and `clear` (a person at the robot ends what stands) are called from any
-    thread; `run` serves in the calling thread until `until()` is true.
+    thread; `run` serves in the calling thread until `until()` is true. `inject` raises InputError for what is no fault
+    of this emulator (`checked_fault`).
     """
 
     name: str

@@ -1,6 +1,7 @@
 """Driver "faults": another driver that delays, raises, hangs or exits on cue. For tests of what labctl does then.
 
-May not: be used in a campaign that counts; its kind is "faults" and every episode says so.
+May not: be used in a campaign that counts: its kind is "faults", which a cell of kind real refuses. Its episodes are
+stamped with the kind of their cell, as all are. It goes around a robot, a policy or a person, not a camera or a sensor.
 A `hang` ends with `close`; `exit` ends the process at once with code 70, as after a crash in a native library.
 """
 
@@ -19,7 +20,9 @@ EXIT_CODE = 70
 
 
 class Faulty:
-    """A device or controller that is the wrapped one in all but one verb, from a given call of it on."""
+    """A device or controller that is the wrapped one in all but one verb, from a given call of it on. `around` makes
+    one.
+    """
 
     kind: Kind = "faults"
 
@@ -27,15 +30,16 @@ class Faulty:
         self._inner = inner
         self._verb, self._left, self._fault, self._delay_s = verb, after, fault, delay_s
         self._closed = threading.Event()
-        # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
-        for name in dir(inner):
-            if not name.startswith("_") and name not in ("kind", "close", "clipped"):
-                setattr(self, name, self._cued if name == verb else getattr(inner, name))
+        for name in _shown(inner):
+            if callable(found := getattr(inner, name)):
+                setattr(self, name, self._cued if name == verb else found)
 
-    @property
-    def clipped(self) -> str:
-        """The wrapped robot's own, as it is now."""
-        return getattr(self._inner, "clipped", "")
+    @classmethod
+    def around(cls, inner: Any, verb: str, after: int, fault: str, delay_s: float) -> Faulty:
+        """What the wrapped one says of itself is read as it is then: much of it is known only once it has loaded."""
+        # no __getattr__: a runtime check against a Protocol looks only at what is really there
+        said = {name: _read(name) for name in _shown(inner) if not callable(getattr(inner, name))}
+        return type(cls.__name__, (cls,), said)(inner, verb, after, fault, delay_s)
 
     def _cued(self, *args: Any, **kwargs: Any) -> Any:
         if self._left > 0:
@@ -60,9 +64,18 @@ class Faulty:
         self._inner.close()
 
 
+def _shown(inner: Any) -> list[str]:
+    """The names of what is taken over from the wrapped one."""
+    return [name for name in dir(inner) if not name.startswith("_") and name not in ("kind", "close")]
+
+
+def _read(name: str) -> property:
+    return property(lambda self: getattr(self._inner, name))
+
+
 def build(options: Faults, **given: Any) -> Faulty:
     """The wrapped driver, built with the same givens. Raises InputError for a verb that it has not."""
     inner, verb = devices.load(options.driver, options.driver_options, **given), options.verb
-    if verb == "close" or not callable(getattr(inner, verb, None)):
+    if verb not in _shown(inner) or not callable(getattr(inner, verb)):
         raise InputError(f"faults: {options.driver!r} has no verb {verb!r} that could fail")
-    return Faulty(inner, verb, options.after, options.fault, options.delay_s)
+    return Faulty.around(inner, verb, options.after, options.fault, options.delay_s)

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
 from labctl.axes import Axis as RobotAxis
 from labctl.config.options import CameraOptions, Options, SensorOptions, Wrapped
 from labctl.config.values import Lax, Text, Texts
+from labctl.devices import declared_axes
 from labctl.drivers.common.robot_tables import HAND_M, HAND_RPY, Tool
 from labctl.drivers.common.scale import scale_stream
 from labctl.drivers.common.simulated_axes import ON_A_BASE, ON_A_RAIL, WITH_A_HAND
+from labctl.errors import OptionError
+from labctl.plain import Json
 from labctl.streams import StreamSpec
 
 Seconds = Annotated[float, Field(ge=0)]
@@ -130,7 +133,7 @@ class Emulated(WrappingOptions):
 
 
 class Faults(WrappingOptions):
-    """A driver that fails on cue, for tests."""
+    """A driver of a robot, a policy or a person that fails on cue, for tests."""
 
     verb: Text = Field(description="the method that fails")
     after: Annotated[int, Field(ge=0)] = Field(0, description="how many calls still go well")
@@ -138,3 +141,13 @@ class Faults(WrappingOptions):
         description="wait, raise DeviceLost, raise DeviceRefused, never return, or end the process"
     )
     delay_s: Annotated[float, Field(ge=0, le=1e6)] = Field(0.0, description="how long a delay is")
+
+    @classmethod
+    def read(cls, given: Mapping[str, Json], driver: str) -> Self:
+        if "rate_hz" in given:  # of the table of a camera or a sensor
+            text = f"{driver} goes around a robot, a policy or a person, and neither a camera nor a sensor"
+            raise OptionError(text, ("driver",))
+        return super().read(given, driver)
+
+    def axes(self) -> Sequence[RobotAxis] | None:
+        return declared_axes(self.driver, self.driver_options)

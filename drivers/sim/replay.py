@@ -1,7 +1,7 @@
 """Driver "replay": a robot that moves as a recorded one did, as long as it is given setpoints. A fake, and says so.
 
-May not: follow what is asked of it: `sent` is what was recorded, no faster than the cell allows. Its kind is "replay"
-and every episode says so.
+May not: follow what is asked of it: `sent` is what was recorded, no faster than the cell allows. Its kind is "replay",
+which a cell of kind real refuses; its episodes are stamped with the kind of their cell, as all are.
 The recording is an .npz with t_ns (n,), values (n, m) and columns of a recorded arm/state stream.
 """
 
@@ -164,6 +164,10 @@ class ReplayRobot:
         self._stopped.set()
 
 
+def _numbers(found: np.ndarray) -> bool:
+    return found.dtype.kind in "iuf" and bool(np.isfinite(found).all())
+
+
 def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayRobot:
     """A recorded arm. Raises InputError for a file that is not such a recording."""
     robot_model, path = ROBOT_MODELS[options.arm], Path(options.file)
@@ -184,7 +188,11 @@ def build(options: Replay, *, cell: Cell, fixture: Fixture) -> ReplayRobot:
         raise InputError(
             f"replay: {path} holds no {robot_model.name}: {', '.join(missing) or 'fewer than two samples'}"
         )
+    rows = values[:, [columns.index(name) for name in wanted]]
+    if not _numbers(t_ns) or not _numbers(rows):
+        raise InputError(
+            f"replay: {path}: a time, an angle or an opening in it is no number; take a recording without gaps"
+        )
     if (t_ns[1:] < t_ns[:-1]).any():
         raise InputError(f"replay: {path}: its times do not ascend; write one with: labctl export … --to npz")
-    rows = values[:, [columns.index(name) for name in wanted]]
     return ReplayRobot(robot_model, (t_ns - t_ns[0]) / SECOND, rows, cell)

@@ -13,7 +13,7 @@ import click
 
 from labctl.cli.completing import among
 from labctl.cli.options import PATH, example, json_option, print_json
-from labctl.errors import InputError
+from labctl.errors import DeviceRefused, InputError
 from labctl.store.lab_folder import packaged_fixture
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def emulate(
     if arguments and not inject:
         raise click.UsageError("--arg is an argument of a fault; add --inject FAULT")
     if inject or clear or stats:
-        _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, as_json)
+        _talk(emulator_run.control_link(host), inject, _pairs(arguments), clear, stats, as_json)
         return
 
     def ready(emulator: Emulator) -> None:
@@ -79,14 +79,16 @@ def emulate(
     click.echo(f"ended after {last['robot_time_s']:.1f} s of robot time, {last['states_sent']} states sent")
 
 
-def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, as_json: bool) -> None:
-
+def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bool, stats: bool, as_json: bool) -> None:
     lines = []
     if inject:
         known = link.ask({"do": "faults"})["faults"]
         if isinstance(known, Mapping) and inject not in known:
             raise InputError(f"no fault {inject!r}; known: {', '.join(known)}")
-        link.ask({"do": "fault", "name": inject, "args": arguments})
+        try:
+            link.ask({"do": "fault", "name": inject, "args": arguments})
+        except DeviceRefused as error:  # what was typed is wrong, and no device
+            raise InputError(str(error)) from error
         lines.append(f"{inject}: injected")
     if clear:
         link.ask({"do": "clear"})
@@ -96,7 +98,7 @@ def _talk(link: Link, inject: str | None, arguments: dict[str, Value], clear: bo
     else:
         for line in lines:
             click.echo(line)
-    if not (inject or clear or as_json):
+    if stats and not as_json:
         found = link.ask({"do": "stats"})
         for key, value in found.items():
             if not isinstance(value, list):

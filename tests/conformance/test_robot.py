@@ -29,6 +29,7 @@ ROBOTS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "sim_base": ("sim_base", "sim_base", {}),
     "pair": ("pair", "sim_pair", {}),
     "faults": ("faults", "sim_fr3", {"driver": "sim_fr3", **QUIET}),
+    "faults_on_a_rail": ("faults", "sim_rail", {"driver": "sim_rail", **QUIET}),
     "replay": ("replay", "sim_fr3", {"arm": "fr3", "file": "recorded.npz"}),
     "fr3_over_fci": ("emulated", "emulated_fr3", {}),
     "fr3_states_of_the_client": ("emulated", "emulated_fr3", {"states": "client"}),

@@ -23,9 +23,8 @@ from labctl.drivers.franka.emulator.hand import FciHand
 from labctl.drivers.franka.emulator.robot import FciRobot
 from labctl.drivers.franka.options import Fr3EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
-from labctl.drivers.sim.control_port import not_bound
+from labctl.drivers.sim.control_port import Arguments, Number, Words, checked_fault, not_bound
 from labctl.drivers.sim.plant import SimulatedPlant
-from labctl.errors import InputError
 from labctl.realtime import CONTROLLER, urgent
 
 CLOCK = MonotonicClock()
@@ -45,6 +44,13 @@ FAULTS = {
     "tcp_close": "the connection is cut",
     "refuse_version": "version = what the robot claims to speak, until cleared (default 9)",
     "brakes_closed": "the brakes close, until cleared",
+}
+ARGUMENTS: Arguments = {
+    "reflex": {"name": Words(fci.ERRORS)},
+    "packet_loss": {"n": Number(whole=True)},
+    "state_loss": {"share": Number(most=1.0)},
+    "silence": {"seconds": Number()},
+    "refuse_version": {"version": Number(least=1, most=0xFFFF, whole=True)},
 }
 
 
@@ -73,11 +79,7 @@ class Fr3:
         self._answers: deque[int] = deque(maxlen=ANSWERS)
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
-        if name not in FAULTS:
-            raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
-        if name == "reflex" and args.get("name", "cartesian_reflex") not in fci.BIT:
-            raise InputError(f"no FCI error {args['name']!r}; known: {', '.join(fci.ERRORS)}")
-        self._asked.put((name, dict(args)))
+        self._asked.put((name, checked_fault(name, args, FAULTS, ARGUMENTS)))
 
     def clear(self) -> None:
         self._asked.put(("", {}))
@@ -88,7 +90,7 @@ class Fr3:
             case "":
                 robot.release()
             case "reflex":
-                robot.reflex([str(args.get("name", "cartesian_reflex"))])
+                robot.reflex([args.get("name", "cartesian_reflex")])
             case "latched_reflex":
                 robot.reflex([])
             case "user_stop":
@@ -96,15 +98,15 @@ class Fr3:
             case "safety_stop":
                 robot.safety_stop()
             case "packet_loss":
-                robot.drop_commands = int(args.get("n", 25))
+                robot.drop_commands = args.get("n", 25)
             case "state_loss":
-                robot.drop_states = float(args.get("share", 0.05))
+                robot.drop_states = args.get("share", 0.05)
             case "silence":
-                robot.silent_until = robot.number + round(float(args.get("seconds", 2.0)) * 1000)
+                robot.silent_until = robot.number + round(args.get("seconds", 2.0) * 1000)
             case "tcp_close":
                 robot.cut_tcp()
             case "refuse_version":
-                robot.refused_version = int(args.get("version", 9))
+                robot.refused_version = args.get("version", 9)
             case "brakes_closed":
                 robot.close_brakes()
 

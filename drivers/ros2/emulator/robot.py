@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -31,8 +31,8 @@ from labctl.drivers.ros2.messages import (
 from labctl.drivers.ros2.network import Network
 from labctl.drivers.ros2.options import BASE_FRAMES, MODELS, TURNED, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
+from labctl.drivers.sim.control_port import Arguments, Number, checked_fault
 from labctl.drivers.sim.plant import SimulatedPlant
-from labctl.errors import InputError
 
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
@@ -50,6 +50,7 @@ FAULTS = {
     "goals_refused": "the action refuses every goal, until cleared",
     "stuck": "the joints stay where they are whatever is asked, until cleared",
 }
+ARGUMENTS: Arguments = {"silence": {"seconds": Number()}, "speed_slider": {"fraction": Number(most=1.0)}}
 CLOCK = MonotonicClock()
 
 
@@ -107,9 +108,11 @@ class Ros2Emulator:
 
     def _follow(self, message: JointTrajectory) -> tuple[float, np.ndarray] | None:
         """When (s) and where the trajectory ends; None for a message that does not name exactly the controller's
-        joints, which is refused without a word, as by default.
+        joints, or has a point without a position for each, which is refused without a word, as by default.
         """
-        if set(message.joint_names) != set(self._names):
+        if sorted(message.joint_names) != sorted(self._names):
+            return None
+        if not all(self._positions(point.positions) for point in message.points):
             return None
         order = [list(message.joint_names).index(name) for name in self._names]
         points = [
@@ -121,6 +124,10 @@ class Ros2Emulator:
         after, at = points[-1] if points else (0.0, self._joints.q)
         return self._now_s + after, at
 
+    def _positions(self, given: Sequence[float]) -> bool:
+        """A number for each of the controller's joints."""
+        return len(given) == len(self._names) and bool(np.isfinite(given).all())
+
     def _take(self, message: JointTrajectory) -> None:
         self._follow(message)
 
@@ -128,7 +135,7 @@ class Ros2Emulator:
         self._joints.follow(self._now_s, [])
 
     def _put(self, message: Float64MultiArray) -> None:
-        if len(message.data) == len(self._names):
+        if self._positions(message.data):
             self._commands += 1
             self._joints.put(self._now_s, np.array(message.data))
 
@@ -137,7 +144,7 @@ class Ros2Emulator:
         parts = (message.twist.linear, message.twist.angular)
         given = np.array([value for part in parts for value in (part.x, part.y, part.z)])
         wanted = in_base(self._frame, message.header.frame_id, given)
-        if wanted is None:
+        if wanted is None or not np.isfinite(wanted).all():
             return
         self._commands += 1
         jacobian = kinematics.jacobian(self._chain, self._joints.q[None, :])[0][0]
@@ -145,14 +152,13 @@ class Ros2Emulator:
         self._joints.lead(self._now_s, speeds, SERVO_TIMEOUT_S)
 
     def _grip(self, message: Float64MultiArray) -> None:
-        if len(message.data) == 1:
+        if len(message.data) == 1 and np.isfinite(message.data[0]):
             share = (message.data[0] - CLOSED_AT) / (OPEN_AT - CLOSED_AT)
             self.plant.grip(min(1.0, max(0.0, share)) * STROKE_M)
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
-        if name not in FAULTS:
-            raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
-        self._asked.put(lambda: self._obey(name, args))
+        taken = checked_fault(name, args, FAULTS, ARGUMENTS)
+        self._asked.put(lambda: self._obey(name, taken))
 
     def clear(self) -> None:
         self._asked.put(lambda: self._obey("", {}))
@@ -165,12 +171,12 @@ class Ros2Emulator:
                 self._listening.close()
                 self._listen()
             case "silence":
-                self._silent_until = CLOCK.now_ns() + round(float(args.get("seconds", 4.0)) * SECOND)
+                self._silent_until = CLOCK.now_ns() + round(args.get("seconds", 4.0) * SECOND)
             case "controller_inactive":
                 self._listening.close()
                 self._stay()
             case "speed_slider":
-                self._fraction = float(args.get("fraction", 0.5))
+                self._fraction = args.get("fraction", 0.5)
             case "goal_aborted":
                 self._action.abort()
             case "goals_refused":

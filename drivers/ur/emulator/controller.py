@@ -17,7 +17,7 @@ from labctl.clock import MonotonicClock
 from labctl.config.cell_schema import Fixture
 from labctl.drivers.common.robot_tables import RobotModel
 from labctl.drivers.robotiq.emulator.server import RobotiqServer
-from labctl.drivers.sim.control_port import not_bound
+from labctl.drivers.sim.control_port import Arguments, Number, Words, checked_fault, not_bound
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.calibration import PRIMARY_PORT
 from labctl.drivers.ur.emulator.body import BITS, PLAYING, POWER_OFF, RUNNING, STOPPED, Body
@@ -62,6 +62,12 @@ FAULTS = {
     "rtde_close": "all RTDE connections are cut",
     "dashboard_refuse": "verb, answer = what the dashboard answers instead, until cleared",
     "refuse_version": "RTDE refuses the protocol version, until cleared",
+}
+ARGUMENTS: Arguments = {
+    "speed_slider": {"fraction": Number(most=1.0)},
+    "speed_scaling": {"fraction": Number(most=1.0)},
+    "rtde_stall": {"seconds": Number()},
+    "dashboard_refuse": {"verb": Words(), "answer": Words()},
 }
 
 
@@ -149,7 +155,8 @@ class UrController:
             elif head == "input_double_register":
                 self.registers.doubles_in[int(number)] = float(value)
         if values.get("speed_slider_mask"):
-            self.body.slider = min(1.0, max(0.0, float(values["speed_slider_fraction"])))
+            fraction = float(values.get("speed_slider_fraction", self.body.slider))
+            self.body.slider = min(1.0, max(0.0, fraction))
         self._commands += 1
         self._written = self._cycle
 
@@ -179,9 +186,7 @@ class UrController:
     # -- faults
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
-        if name not in FAULTS:
-            raise InputError(f"no fault {name!r}; known: {', '.join(FAULTS)}")
-        self._asked.put((name, dict(args)))
+        self._asked.put((name, checked_fault(name, args, FAULTS, ARGUMENTS)))
 
     def clear(self) -> None:
         self._asked.put(("", {}))
@@ -206,9 +211,9 @@ class UrController:
                 self._stop_program()
                 body.fault()
             case "speed_slider":
-                body.slider = min(1.0, max(0.0, float(args.get("fraction", 0.5))))
+                body.slider = args.get("fraction", 0.5)
             case "speed_scaling":
-                body.scaling = min(1.0, max(0.0, float(args.get("fraction", 0.5))))
+                body.scaling = args.get("fraction", 0.5)
             case "ik_failure":
                 if self._script is not None:
                     self._stop_program("get_inverse_kin: no solution")
@@ -221,12 +226,12 @@ class UrController:
                 body.remote = False
                 self._stop_program()  # Assumption: leaving remote control stops a program that was started remotely
             case "rtde_stall":
-                self._stall_until = self._cycle + round(float(args.get("seconds", 4.0)) / body.dt)
+                self._stall_until = self._cycle + round(args.get("seconds", 4.0) / body.dt)
             case "rtde_close":
                 self._rtde.drop_all()
             case "dashboard_refuse":
-                verb = str(args.get("verb", "unlock"))
-                self._dashboard.refusals[verb] = str(args.get("answer", f"Failed to execute: {verb}"))
+                verb = args.get("verb", "unlock")
+                self._dashboard.refusals[verb] = args.get("answer", f"Failed to execute: {verb}")
             case "refuse_version":
                 self._rtde.refuse_version = True
 

@@ -32,7 +32,7 @@ from labctl.drivers.policy.server_metadata import MODEL_TIMES, resources_reporte
 from labctl.drivers.ros2.camera import _decoded, _raw
 from labctl.drivers.ros2.messages import CompressedImage, Image
 from labctl.drivers.sim.control_link import ControlLink
-from labctl.drivers.sim.control_port import _answer, _verbs
+from labctl.drivers.sim.control_port import Arguments, Number, Words, _answer, _verbs, checked_fault
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.teleop.pucks import PUCKS, deflection
 from labctl.drivers.ur import version
@@ -185,6 +185,9 @@ def api_request(data: bytes, folder: Path) -> None:
         rest = rest[end:]
 
 
+ARGUMENTS: Arguments = {"deaf": {"s": Number(), "n": Number(whole=True), "to": Words()}}
+
+
 class _Emulator:
     """As much of one as its control port asks."""
 
@@ -193,7 +196,9 @@ class _Emulator:
     def __init__(self) -> None:
         self.plant = SimulatedPlant(FR3, FIXTURE, 0.001, now_ns=0)
 
-    def inject(self, name: str, args: Any) -> None: ...
+    def inject(self, name: str, args: Any) -> None:
+        checked_fault(name, args, self.faults, ARGUMENTS)
+
     def clear(self) -> None: ...
     def stats(self) -> dict[str, Any]:
         return {}

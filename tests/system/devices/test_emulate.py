@@ -39,7 +39,13 @@ def test_an_evening_with_an_emulator(emulator: Emulator) -> None:
     unknown = typed(*at, "--inject", "earthquake")
     assert unknown.returncode == 2 and "no fault 'earthquake'; known:" in unknown.stderr
     assert "Traceback" not in unknown.stderr and len(unknown.stderr.splitlines()) == 1
-    assert typed(*at, "--clear").returncode == 0
+    fault, key, value = ("silence", "seconds", "2s") if emulator.name == "fr3" else ("speed_slider", "fraction", "half")
+    for wrong, says in ((f"{key}={value}", f"{key} must be a number from 0"), ("second=10", "no argument 'second'")):
+        refused = typed(*at, "--inject", fault, "--arg", wrong)
+        assert (refused.returncode, refused.stdout) == (2, "") and says in refused.stderr
+        assert len(refused.stderr.splitlines()) == 1
+    cleared = typed(*at, "--clear", "--stats")
+    assert cleared.returncode == 0 and "standing faults cleared\nstates_sent: " in cleared.stdout
     second = typed(*at)
     assert second.returncode == 2 and second.stderr.endswith(
         "cannot be bound (Address already in use); another emulator runs there: end it, or give another --host "

@@ -55,6 +55,14 @@ def test_the_same_observations_give_the_same_pixels(view):
 
 
 @pytest.mark.parametrize("view", ["over_shoulder", "wrist"])
+def test_a_robot_that_tells_of_no_scene_is_drawn_without_items(view):
+    """As driver "replay", or a real one in front of an emulator that is not asked for its scene."""
+    seen = observation(items=())
+    told = {name: seen[name] for name in ("q", "tcp", "gripper")}
+    assert np.array_equal(picture(view, told), picture(view, seen))
+
+
+@pytest.mark.parametrize("view", ["over_shoulder", "wrist"])
 def test_a_frame_does_not_change_when_the_next_is_drawn(view):
     made = camera(view)
     made.sense(observation())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -93,6 +94,31 @@ def test_an_array_alone_or_rows_that_do_not_fit_their_columns_are_no_recording(t
     refused(path, "times do not ascend")
     np.savez(path, columns=columns, t_ns=np.int64(5), values=np.zeros((1, 8)))
     refused(path, "values must have a row for each time")
+
+
+@pytest.mark.parametrize("wrong", [math.nan, math.inf, "text", "text of times", "dates"])
+def test_a_recording_of_what_is_no_number_is_refused_and_not_played(tmp_path: Path, wrong: object) -> None:
+    names = [*(f"q.{name}" for name in FR3.joint_names), "gripper", "wrench"]
+    t_ns, values = np.arange(3) * SECOND, np.zeros((3, 9))
+    if isinstance(wrong, float):
+        values[1, 2] = wrong
+    times: dict[object, str] = {"text of times": "U20", "dates": "datetime64[ns]"}
+    path = tmp_path / "f.npz"
+    np.savez(
+        path,
+        columns=np.array(names),
+        t_ns=t_ns.astype(times.get(wrong, "i8")),
+        values=values.astype("U5") if wrong == "text" else values,
+    )
+    refused(path, "is no number")
+
+
+def test_a_gap_in_what_is_not_played_is_none(tmp_path: Path) -> None:
+    names = [*(f"q.{name}" for name in FR3.joint_names), "gripper", "wrench"]
+    values = np.zeros((3, 9))
+    values[:, -1] = math.nan
+    np.savez(tmp_path / "g.npz", columns=np.array(names), t_ns=np.arange(3) * SECOND, values=values)
+    load("replay", {"arm": "fr3", "file": str(tmp_path / "g.npz")}, cell=cell_named("sim_fr3"), fixture=FIXTURE)
 
 
 def refused(path: Path, says: str) -> None:

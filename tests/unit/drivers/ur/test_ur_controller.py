@@ -49,6 +49,8 @@ def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
         controller._write({"speed_slider_mask": 1, "speed_slider_fraction": 0.3})
         controller._write({"speed_slider_mask": 0, "speed_slider_fraction": 0.9})
         assert controller._values()["target_speed_fraction"] == 0.3
+        controller._write({"speed_slider_mask": 1})  # of a recipe that has no more, or a package that is too short
+        assert controller._values()["target_speed_fraction"] == 0.3
     finally:
         controller.close()
 

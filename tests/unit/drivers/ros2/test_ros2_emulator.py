@@ -1,0 +1,64 @@
+"""An emulated robot behind ROS 2 goes on whatever is asked of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cyclonedds")
+from support.robots.emulators import address, own_domain
+
+from labctl.devices import load
+from labctl.drivers.ros2.messages import (
+    Duration,
+    Float64MultiArray,
+    Header,
+    JointTrajectory,
+    TrajectoryPoint,
+    Twist,
+    TwistStamped,
+    Vector3,
+)
+from labctl.testing.given import FIXTURE
+
+
+@pytest.fixture(scope="module")
+def emulator() -> Iterator[Any]:
+    build = "labctl.drivers.ros2.emulator.robot:build"
+    made = load(build, {"domain": own_domain()}, host=address(), fixture=FIXTURE)
+    yield made
+    made.close()
+
+
+def trajectory(names: list[str], *positions: list[float]) -> JointTrajectory:
+    points = [TrajectoryPoint(positions=given, time_from_start=Duration(1, 0)) for given in positions]
+    return JointTrajectory(joint_names=names, points=points)
+
+
+NAN, FEW, MANY, WELL = [math.nan] * 6, [0.1] * 5, [0.1] * 7, [0.1] * 6
+
+
+@pytest.mark.parametrize("positions", [[NAN], [FEW], [MANY], [[]], [WELL, FEW]], ids=str)
+def test_a_trajectory_without_a_number_for_each_joint_is_refused(emulator: Any, positions: list[list[float]]) -> None:
+    assert emulator._follow(trajectory(emulator._names, *positions)) is None
+    assert emulator._follow(trajectory([*emulator._names, emulator._names[0]], *positions)) is None
+
+
+def test_positions_and_speeds_that_are_no_numbers_move_no_joint(emulator: Any) -> None:
+    q, asked = emulator._joints.q.copy(), emulator._commands
+    emulator._put(Float64MultiArray(data=NAN))
+    emulator._grip(Float64MultiArray(data=[math.nan]))
+    away = Vector3(math.nan, 0.0, 0.0)
+    emulator._servo(TwistStamped(header=Header(frame_id=emulator._frame), twist=Twist(linear=away)))
+    emulator._tick(1)
+    assert (emulator._joints.q == q).all() and emulator._commands == asked
+    assert emulator.plant.opening > 0.0 and np.isfinite(emulator.plant.opening)
+
+
+def test_what_is_whole_is_followed(emulator: Any) -> None:
+    after, at = emulator._follow(trajectory(emulator._names, WELL))
+    assert after >= 1.0 and at.tolist() == WELL
