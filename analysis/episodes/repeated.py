@@ -39,14 +39,16 @@ def repeated(
         found.append({"key": other.key, "value": other.value, "episodes": other.episodes, "arms": arms, "pairs": pairs})
     about, primary = affected(rows), counted(rows, how)
     cut = ended_with_run(primary)
-    return {
+    told: Counting = {
         "counts": dict(vars(how)),
         "declared": declared,
         "affected": {key: {arm: len(names) for arm, names in sorted(arms.items())} for key, arms in about.items()},
-        **({"ended_with_run": cut} if cut else {}),
         "repeated": found,
         "tipping": _tipping(primary, result, analyse, about),
     }
+    if cut:
+        told["ended_with_run"] = cut
+    return told
 
 
 def _tipping(

@@ -204,8 +204,8 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails, others: Sequence[Er
         text = _BE + ", or ".join(one.removeprefix(_BE) for one in said)
     value = found["input"]
     shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    if hasattr(value, "isoformat"):  # a date or a time of TOML
-        shown = value.isoformat()
+    if (dated := getattr(value, "isoformat", None)) is not None:  # a date or a time of TOML
+        shown = str(dated())
     elif isinstance(value, dict):
         shown = "a table"
     elif isinstance(value, list) and value and isinstance(value[0], dict):
