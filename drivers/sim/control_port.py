@@ -20,6 +20,7 @@ from labctl.drivers.sim.connection import ThreadedServer
 from labctl.drivers.sim.control_link import MOST_BYTES, PORT
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.errors import InputError, LabctlError
+from labctl.plain import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Number:
     most: float = 1e6
     whole: bool = False
 
-    def taken(self, value: object) -> float | None:
+    def taken(self, value: Json) -> float | None:
         """The number, or None for a value that is none of these."""
         kind = int if self.whole else int | float
         if not isinstance(value, kind) or isinstance(value, bool) or not self.least <= value <= self.most:
@@ -47,7 +48,7 @@ class Words:
 
     among: Sequence[str] = ()
 
-    def taken(self, value: object) -> str | None:
+    def taken(self, value: Json) -> str | None:
         """The text, or None for a value that is none of these. What stands on a command line may read as a number."""
         text = str(value).lower() if isinstance(value, bool) else str(value)
         kind = isinstance(value, str | int | float) and text.isprintable()  # half a character is sent to no client
@@ -60,7 +61,7 @@ class Words:
 Arguments = Mapping[str, Mapping[str, Number | Words]]  # by the names of faults; one that is not in it takes none
 
 
-def checked_fault(name: str, given: object, faults: Mapping[str, str], arguments: Arguments) -> dict[str, Any]:
+def checked_fault(name: str, given: Json, faults: Mapping[str, str], arguments: Arguments) -> dict[str, Any]:
     """The arguments that a fault was given, as what they have to be: what is wrong is said to whoever asked, and the
     loop that obeys meets nothing else. Raises InputError.
     """

@@ -13,6 +13,7 @@ from support.robots.emulators import address
 from labctl.devices import load
 from labctl.drivers.sim.control_port import Number, checked_fault
 from labctl.errors import InputError
+from labctl.plain import Json
 from labctl.testing.given import FIXTURE
 
 EMULATORS = {"fr3": "franka.emulator.fr3", "ur": "ur.emulator.controller", "ros2": "ros2.emulator.robot"}
@@ -50,7 +51,7 @@ def module_of(emulator: str) -> Any:
 
 
 @pytest.mark.parametrize(("emulator", "fault", "given", "says"), WRONG)
-def test_a_fault_with_a_wrong_argument_is_refused(emulator: str, fault: str, given: object, says: str) -> None:
+def test_a_fault_with_a_wrong_argument_is_refused(emulator: str, fault: str, given: Json, says: str) -> None:
     module = module_of(emulator)
     with pytest.raises(InputError) as caught:
         checked_fault(fault, given, module.FAULTS, module.ARGUMENTS)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -88,7 +89,7 @@ class Learning:
 
 def test_what_a_wrapped_controller_learns_while_it_loads_is_told_of_it():
     inner = Learning()
-    wrapped = faults.Faulty.around(inner, "infer", 0, "raise", 0.0)
+    wrapped: Any = faults.Faulty.around(inner, "infer", 0, "raise", 0.0)
     assert isinstance(wrapped, devices.Controller) and isinstance(wrapped, devices.Telling)
     wrapped.load()
     wrapped.warm(None)
