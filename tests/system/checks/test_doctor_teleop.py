@@ -94,7 +94,7 @@ def test_a_keyboard_is_read_in_its_terminal_and_the_terminal_given_back(tmp_path
     master, slave = pty.openpty()
     try:
         found = told(tmp_path, "keyboard", f'terminal = "{os.ttyname(slave)}"')
-        assert (found.level, "can be read; it would now wait: hold the clutch" in found.text) == ("ok", True), found
+        assert (found.level, "can be read; it would now wait: hold a key: W S A D" in found.text) == ("ok", True), found
         os.write(slave, b"as before\n")
         assert os.read(master, 64) == b"as before\r\n", "its settings are as they were"
     finally:
