@@ -114,6 +114,8 @@ def review(
         with in_passing(folder) as opened:
             return queue(opened.record())
 
+    if not (register or finish or listing or as_json):
+        review_writer.check_may_review(folder, acting(who, folder))
     if page:
         _pages()
     elif not (witness or finish or listing or as_json):

@@ -203,9 +203,9 @@ def _complaint(schema: type[BaseModel], found: ErrorDetails, others: Sequence[Er
     if all(one.startswith(_BE) for one in said):
         text = _BE + ", or ".join(one.removeprefix(_BE) for one in said)
     value = found["input"]
-    shown = str(value).lower() if isinstance(value, bool) else repr(value)
-    if (dated := getattr(value, "isoformat", None)) is not None:  # a date or a time of TOML
-        shown = str(dated())
+    shown = repr(value) if isinstance(value, str | int | float | list) else str(value)  # a date: as TOML writes it
+    if isinstance(value, bool):
+        shown = shown.lower()
     elif isinstance(value, dict):
         shown = "a table"
     elif isinstance(value, list) and value and isinstance(value[0], dict):

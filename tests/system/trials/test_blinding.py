@@ -25,6 +25,7 @@ from labctl.core.design import Schedule, draw
 from labctl.core.events import Event, Kind
 from labctl.core.trial import State, fold
 from labctl.runtime.campaign_run import run_campaign
+from labctl.store.opened_list import OPENED
 
 SMALL = {"width = 320": "width = 96", "height = 240": "height = 72", "rate_hz = 10.0": "rate_hz = 4.0"}
 CLOCK = MonotonicClock()
@@ -180,6 +181,7 @@ def test_what_open_prints_does_not_depend_on_the_draw(
     lab, printed = tmp_path / "lab", []
     lab.mkdir()
     make_campaign(lab, [policy("first", skill="swift"), policy("second", skill="swift")])
+    opened = (lab / OPENED).read_text()
     monkeypatch.setattr(labctl.cli.lifecycle, "MonotonicClock", lambda: ManualClock(0))
     monkeypatch.setattr(os, "urandom", lambda n: ENTROPY[:n])
     for drawn in (draw, exchanged("first", "second")):
@@ -205,6 +207,7 @@ def test_what_open_prints_does_not_depend_on_the_draw(
             said = capsys.readouterr().out.replace(first.body["commitment"], "<commitment>")
             out.append(said.replace(first.hash, "<head>"))
             folder.rename(tmp_path / f"{drawn.__name__}{len(words)}")
+            (lab / OPENED).write_text(opened)  # as it was before: the next one is the second again
         printed.append(out)
     assert printed[0] == printed[1]
     assert "<commitment>" in printed[0][0] and "<head>" in printed[0][0] and "first" not in printed[0][0]

@@ -62,7 +62,7 @@ def test_every_study_has_its_place_on_the_page_once():
 def test_a_study_that_is_not_there_is_refused_by_name(copied, capsys):
     with pytest.raises(SystemExit):
         told(copied, "loks")
-    assert "no study 'loks'; there are coverage, type-one" in capsys.readouterr().err
+    assert "no study 'loks'; there are coverage, few-blocks, type-one" in capsys.readouterr().err
 
 
 def test_figures_are_of_the_commit_alone_where_only_figures_and_page_differ(tmp_path, monkeypatch):
