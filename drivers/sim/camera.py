@@ -3,8 +3,9 @@ layout has it.
 
 May not: read a clock, use a graphics library, or know more than an observation and the fixture say.
 
-The picture is a pin-hole projection of the scene, drawn at twice its size and reduced, so edges are smooth. Nothing
-in it is random: the same observations give the same pixels.
+The picture is a pin-hole projection of the scene, drawn at twice its size and reduced, so edges are smooth. As of any
+sensor no two pictures are the same: one pixel in a thousand is a level brighter. Which ones follows from the frame's
+number: the same observations give the same frame.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ Looks = tuple[Shape, tuple[float, ...]]  # how an item is drawn, and its size, m
 CLOCK_DRIFT = 20e-6  # the camera's own clock runs this much fast, as crystals do
 SCALE = 2
 LID_M = 0.01  # thick
+NOISY = 1000  # of so many pixels one is a level brighter
 LAYER_M = 0.05  # items at heights closer than this keep their order
 WRIST = ((0.075, 0.0, -0.15), (0.0, 0.0, 0.10), (1.0, 0.0, 0.0))  # eye, target and up in the TCP's frame, m
 WRIST_DEG = 72
@@ -115,9 +117,10 @@ class SimCamera:
             self._start_ns = now_ns
 
     def sense(self, observation: Mapping[str, np.ndarray]) -> None:
-        """The robot's latest observation: q, tcp, gripper, items (n, 8), object (4,), as simulated arms publish it. One
-        of other axes says what is drawn of it besides: links (6,) or (7,), the arm's joints; fingers (1,), m; stands
-        (3,), where the arm is mounted: x, y in m, yaw in rad.
+        """The robot's latest observation: q, tcp, gripper, items (n, 8), lying (n, 4), object (4,), as simulated arms
+        publish it; without lying, items are drawn where the tracker saw them. One of other axes says what is drawn of
+        it besides: links (6,) or (7,), the arm's joints; fingers (1,), m; stands (3,), where the arm is mounted: x, y
+        in m, yaw in rad.
         """
         self._observation = observation if self.part is None or not observation else self.part(observation)
 
@@ -131,6 +134,7 @@ class SimCamera:
             return None
         self._number = number
         image = self._painter.paint(_scene(self._observation) if self._observation else None)
+        _add_noise(image, number)
         return Frame(image, now_ns, since * (1.0 + CLOCK_DRIFT) / 1e6, int(number))
 
     def about(self) -> CameraAbout:
@@ -163,6 +167,13 @@ class SimCamera:
         self._start_ns, self._number = None, -1
 
 
+def _add_noise(image: np.ndarray, number: int) -> None:
+    """What a sensor adds of its own to the frame of that number, in place."""
+    values = image.reshape(-1, 3)
+    some = np.random.default_rng(number).integers(len(values), size=len(values) // NOISY)
+    values[some] += values[some] < 255
+
+
 def joint_points(chain: Chain, q: np.ndarray) -> np.ndarray:
     """Where the joints and the flange of a chain are, from the base up: (n, 3) m, points closer than 2 cm merged."""
     points, turn = [np.zeros(3)], np.eye(3)
@@ -192,7 +203,9 @@ def _stood(points: np.ndarray, stands: tuple[float, float, float]) -> np.ndarray
 def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
     tcp = np.asarray(seen["tcp"], dtype=float)
     turn = rotations.matrix(tcp[None, 3:7])[0]
-    rows = np.asarray(seen.get("items", np.empty((0, 8))), dtype=float)
+    rows = np.array(seen.get("items", np.empty((0, 8))), dtype=float)
+    if "lying" in seen:
+        rows[:, :4] = seen["lying"]
     kinds = [int(kind) for kind in seen["kinds"]] if "kinds" in seen else [None] * len(rows)
     items = tuple(
         Item(row[:3], float(row[3]), bool(row[7]), kind) for row, kind in zip(rows, kinds, strict=True) if row[4]
@@ -260,7 +273,7 @@ class _Painter:
             canvas = self._paint_wrist(scene)
         else:
             canvas = self._paint_shoulder(scene)
-        return np.asarray(canvas.image.reduce(SCALE))
+        return np.array(canvas.image.reduce(SCALE))
 
     def _paint_shoulder(self, scene: Scene) -> Canvas:
         self._side = scene.side

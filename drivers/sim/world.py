@@ -329,10 +329,11 @@ class World:
         }
 
     def beside(self) -> dict[str, np.ndarray]:
-        """What else is known of a scene that holds more than items of one kind. kinds (n,): which object of the fixture
-        each item is; lid (8,): as `SlidingLid.row`. Each is there only where the scene has it.
+        """What else a camera sees of the scene. lying (n, 4): where each item is, x y z (m) and yaw (rad), without the
+        tracker's noise; kinds (n,): which object of the fixture each item is; lid (8,): as `SlidingLid.row`. The last
+        two are there only where the scene has them.
         """
-        found: dict[str, np.ndarray] = {}
+        found = {"lying": self.pose.copy()}
         if any(kind is not self.thing for kind in self._kinds):
             found["kinds"] = np.array([float(kind.index) for kind in self._kinds])
         if self.lid is not None:

@@ -51,6 +51,15 @@ class Unopened(BrokenRecord):
     exit_code = Exit.REFUSED
 
 
+@contextmanager
+def _as_answer() -> Iterator[None]:
+    """A record that cannot be opened is an answer here."""
+    try:
+        yield
+    except BrokenRecord as error:
+        raise Unopened(str(error)) from error
+
+
 @click.command(epilog=EPILOG)
 @click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...", shell_complete=completing.campaigns)
 @head_option
@@ -63,6 +72,7 @@ class Unopened(BrokenRecord):
 )
 @lab_option
 @json_option
+@_as_answer()
 def verify(
     campaigns: tuple[str, ...],
     head: str | None,
@@ -79,21 +89,6 @@ def verify(
     Of a folder that `labctl publish` wrote, or its archive, it also says what is withheld and what stays unchecked; of
     the published parts of a joint campaign, whether they are one campaign under one seal, and what is missing.
     """
-    try:
-        return _verify(campaigns, head, commitment, certificates, lab, as_json=as_json)
-    except BrokenRecord as error:
-        raise Unopened(str(error)) from error
-
-
-def _verify(
-    campaigns: tuple[str, ...],
-    head: str | None,
-    commitment: str | None,
-    certificates: Path | None,
-    lab: Path | None,
-    *,
-    as_json: bool,
-) -> int:
     from labctl.cli.publishing.cells import are_of_cells, verify_together
     from labctl.cli.publishing.publish import is_published, outside, verify_published
     from labctl.store.chain_heads import NOT_CHECKED, noted

@@ -36,7 +36,7 @@ def drawer(lab: Path, record: Record) -> dict[str, str]:
             continue
         became, theirs = _became(lab, entry)
         shared = sorted(arms & theirs)
-        if entry.protocol == opened["protocol"]["name"] or entry.protocol_sha256 == opened["protocol"]["sha256"]:
+        if _same(entry, opened["protocol"]["name"], opened["protocol"]["sha256"]):
             lines[name] = became
         elif shared:
             lines[name] = f"{became}, protocol {entry.protocol}, with {', '.join(shared)}"
@@ -58,12 +58,14 @@ def before(lab: Path, commitment: str) -> list[str]:
     this = next((entry for entry in entries if entry.commitment == commitment), None)
     if this is None:
         return []
-    kin = [
-        entry
-        for entry in entries[: entries.index(this)]
-        if entry.protocol == this.protocol or entry.protocol_sha256 == this.protocol_sha256
-    ]
+    earlier = entries[: entries.index(this)]
+    kin = [entry for entry in earlier if _same(entry, this.protocol, this.protocol_sha256)]
     return [f"{entry.campaign} ({_became(lab, entry)[0]})" for entry in kin]
+
+
+def _same(entry: OpenedOnce, protocol: str, sha256: str) -> bool:
+    """Is that campaign of this protocol: by its name, or by its bytes under another?"""
+    return entry.protocol == protocol or entry.protocol_sha256 == sha256
 
 
 def _became(lab: Path, entry: OpenedOnce) -> tuple[str, set[str]]:

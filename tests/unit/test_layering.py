@@ -322,6 +322,35 @@ def python_files() -> list[Path]:
     return [path for name in listed.stdout.splitlines() if (path := ROOT / name).exists()]
 
 
+TOP = {
+    *(
+        "labctl",
+        "drivers",
+        "fixtures",
+        "protocols",
+        "analysis",
+        "ui",
+        "tests",
+        "hw_configs",
+        "docs",
+        ".ci",
+        ".github",
+        "changelog.d",
+    ),
+    *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "CITATION.cff", "Makefile"),
+    *("pyproject.toml", "constraints.txt", "constraints-lowest.txt", "mkdocs.yml", ".gitignore"),
+}
+"""What lies at the top: what somebody's script left there was committed once."""
+
+
+def test_nothing_lies_at_the_top_but_what_belongs_there():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    found = {name.split("/")[0] for name in listed.stdout.splitlines() if (ROOT / name).exists()}
+    assert found <= TOP, f"not of the project: {sorted(found - TOP)}"
+
+
 def too_full(files: list[Path]) -> dict[str, int]:
     """Folders that hold more than MOST of these files."""
     return {str(folder): n for folder, n in Counter(path.parent for path in files).items() if n > MOST}

@@ -24,7 +24,6 @@ LEADS = {
     "scoring": ("score", "assessor"),
 }
 ROLES = ("operator", "setter", "assessor")
-STRANGER = "J by one who is, or X closes it"  # what helps whoever is not in the session that is open
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +105,16 @@ def _act(state: State, who: str, verb: str, usual: str, label: str) -> Act:
     return Act(verb, usual, label, for_others(state, who, verb, "this") or otherwise)
 
 
+def stranger(who: str) -> str:
+    """What is said to whoever is not in the session that is open."""
+    return f"{who} is not in this session: J by one who is, or X closes it"
+
+
 def for_others(state: State, who: str, verb: str, subject: str) -> str:
     """Which roles may do this now, said to somebody of another; "" when none may. subject: what "this" is called."""
     able = " or ".join(role for role in ROLES if verb in state["by_role"].get(role, ()))
     if able and state["session"] is not None and not roles_of(state, who):
-        return f"{who} is not in this session: {STRANGER}"
+        return stranger(who)
     return able and f"{subject} is for the {able}; you are {', '.join(roles_of(state, who)) or 'watching'}"
 
 

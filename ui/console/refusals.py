@@ -136,7 +136,7 @@ def refusal(action: str, state: State | None, who: str, *, read_only: bool) -> s
         case "acknowledge":
             return "nothing waits for an acknowledgement"
         case "people" if state["session"] is not None:
-            return f"{who} is not in this session: {acts.STRANGER}"
+            return acts.stranger(who)
         case "wait" | "note" | "people" | "leave_session":
             return "no session is open; ENTER on the first screen opens one"
     return "that key does nothing now"

@@ -34,4 +34,6 @@ def faults(how: str) -> int:
 def test_pictures_after_pictures_fault_nothing_in_again() -> None:
     pages = 50 * 4 * 480 * 640 * 3 // 4096
     assert faults("keep") < pages // 100
-    assert faults("as it is") > pages // 2, "the C library does so by itself now: keep_freed_memory has nothing to do"
+    # The kernel may give large pages at once, so not every small one is faulted in: 43,400 of 45,000 as a rule, 20,900
+    # once in a while.
+    assert faults("as it is") > pages // 20, "the C library does so by itself now: keep_freed_memory has nothing to do"

@@ -54,6 +54,25 @@ def test_the_same_observations_give_the_same_pixels(view):
     assert np.array_equal(picture(view, observation()), picture(view, observation()))
 
 
+def test_items_are_drawn_where_they_lie_and_not_where_a_noisy_tracker_saw_them():
+    """Else nobody could put a scene back as it was: it would look different each time one looks."""
+    seen = observation()
+    lying = seen["items"][:, :4]
+    tracked = seen["items"] + np.array([0.004, -0.004, 0.0, 0.1, 0, 0, 0, 0])
+    still = picture("over_shoulder", {**seen, "lying": lying})
+    assert np.array_equal(still, picture("over_shoulder", {**seen, "items": tracked, "lying": lying}))
+    assert not np.array_equal(still, picture("over_shoulder", {**seen, "items": tracked}))
+
+
+@pytest.mark.parametrize("view", ["over_shoulder", "wrist"])
+def test_no_two_frames_are_the_same_and_they_differ_by_no_more_than_a_sensors_noise(view):
+    made = camera(view)
+    made.sense(observation())
+    first, second = (made.grab(t).image.astype(int) for t in (0, SECOND))
+    differ = np.abs(first - second).max(axis=2)
+    assert 0 < (differ > 0).mean() <= 2 / 1000 and differ.max() == 1
+
+
 @pytest.mark.parametrize("view", ["over_shoulder", "wrist"])
 def test_a_robot_that_tells_of_no_scene_is_drawn_without_items(view):
     """As driver "replay", or a real one in front of an emulator that is not asked for its scene."""

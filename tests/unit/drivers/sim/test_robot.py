@@ -214,6 +214,14 @@ def test_the_tracker_stream_holds_what_was_observed(hand):
     assert (tracked.values[:, 1:] == np.concatenate(seen)).all()
 
 
+def test_where_items_lie_does_not_change_by_being_looked_at(hand):
+    first, second = (hand.robot.observe() for _ in range(2))
+    assert (first["items"][:, :4] != second["items"][:, :4]).any(), "the tracker is noisy"
+    assert (first["lying"] == second["lying"]).all()
+    off = first["items"][:, :4] - first["lying"]
+    assert np.abs(off[:, :3]).max() < 0.006 and np.abs(off[:, 3]).max() < 0.12, "6 sd of its 1 mm and 0.02 rad"
+
+
 def test_a_target_out_of_the_box_is_answered_inside_it_and_noted_once(robot):
     pose = np.array([[0.48, 0.0, -0.2, 1, 0, 0, 0.0]])
     q = robot.to_joints(np.repeat(pose, 5, axis=0), robot.observe()["q"])
