@@ -205,7 +205,7 @@ def _scene(seen: Mapping[str, np.ndarray]) -> Scene:
     turn = rotations.matrix(tcp[None, 3:7])[0]
     rows = np.array(seen.get("items", np.empty((0, 8))), dtype=float)
     if "lying" in seen:
-        rows[:, :4] = seen["lying"]
+        rows[:, :4] = np.reshape(seen["lying"], (-1, 4))  # of no items JSON keeps no columns
     kinds = [int(kind) for kind in seen["kinds"]] if "kinds" in seen else [None] * len(rows)
     items = tuple(
         Item(row[:3], float(row[3]), bool(row[7]), kind) for row, kind in zip(rows, kinds, strict=True) if row[4]

@@ -64,6 +64,12 @@ def test_items_are_drawn_where_they_lie_and_not_where_a_noisy_tracker_saw_them()
     assert not np.array_equal(still, picture("over_shoulder", {**seen, "items": tracked}))
 
 
+def test_a_scene_without_items_is_drawn_as_an_emulator_tells_of_it():
+    """Through JSON, in which a table without rows has no columns."""
+    seen = observation(items=())
+    assert np.array_equal(picture("over_shoulder", {**seen, "lying": np.array([])}), picture("over_shoulder", seen))
+
+
 @pytest.mark.parametrize("view", ["over_shoulder", "wrist"])
 def test_no_two_frames_are_the_same_and_they_differ_by_no_more_than_a_sensors_noise(view):
     made = camera(view)
