@@ -125,7 +125,10 @@ class Now(Screen[None]):
         if silence is not None and state is not None:
             title, wrong = "this screen is old:", [(silence.wrong, silence.clears.format(state["campaign"]))]
         lines = [f"✖ {text}\n  to go on: {clears}" for text, clears in wrong]
-        self.query_one("#holds").display = bool(lines)
+        holds = self.query_one("#holds")
+        if holds.display != bool(lines):
+            holds.display = bool(lines)
+            self._all_anew()
         self._put("holds", "\n".join([title, *lines]) if lines else "")
         self._primary(acts.primary(state, who), fresh=fresh and there, read_only=read_only)
 
@@ -142,7 +145,17 @@ class Now(Screen[None]):
         widget = self.query_one(f"#{name}", Static)
         before = str(widget.content)
         if before != text:
-            widget.update(text, layout=name == "state" or not same_rows(before, text, widget.content_size.width))
+            moves = name == "state" or not same_rows(before, text, widget.content_size.width)
+            widget.update(text, layout=moves)
+            if moves:
+                self._all_anew()
+
+    def _all_anew(self) -> None:
+        """Draw every row once what moves has moved. Textual paints what it found to have moved; where it was asked for
+        a widget's place in between, it finds nothing, and rows of before stay on the terminal (8.2.8,
+        `Compositor.full_map`).
+        """
+        self.call_after_refresh(self.refresh)
 
     def say(self, text: str, *, wrong: bool = False) -> None:
         """One line above the button: the answer to the last key."""

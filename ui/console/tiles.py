@@ -31,6 +31,13 @@ OLD_S = 2.0
 GHOST_NS = 3 * SECOND // 2  # a ghost older than this gives way to the live picture
 
 
+def is_shown(widget: Widget) -> bool:
+    """Is it part of the screen, with all that it lies in? What is not is not drawn anew: Textual would then measure the
+    whole screen again at a bad moment, and lines of before stay where they were.
+    """
+    return all(node.display for node in widget.ancestors_with_self if isinstance(node, Widget))
+
+
 class Joints(Widget):
     """The joints in rad and the gripper's opening in mm, as the robot measures them: a row with a curve for each. Of a
     robot that names its axes, each by its name in its unit; a base's speeds are not shown (`axes.told_in`).
@@ -66,7 +73,7 @@ class Joints(Widget):
             self.refresh(layout=True)
         for row, value in zip(self._rows, values, strict=True):
             row.append(value)
-        if draw and now_ns - self._drawn_ns >= DRAW_NS:
+        if draw and now_ns - self._drawn_ns >= DRAW_NS and is_shown(self):
             self._drawn_ns = now_ns
             self.refresh()
 
@@ -119,7 +126,7 @@ class Cameras(Horizontal):
             self.call_after_refresh(self.sort_children, key=lambda tile: tile.name or "")
         elif self._ghosted(camera, now_ns):
             return
-        elif now_ns - self._drawn_ns.get(camera, 0) >= PICTURE_NS and self.display:
+        elif now_ns - self._drawn_ns.get(camera, 0) >= PICTURE_NS and is_shown(self):
             self._drawn_ns[camera] = now_ns
             self._tiles[camera][1].put(image)
 
@@ -128,7 +135,8 @@ class Cameras(Horizontal):
         if camera in self._tiles:
             self._ghosts[camera] = (now_ns, score)
             self._seen_ns[camera] = now_ns
-            self._tiles[camera][1].put(image)
+            if is_shown(self):
+                self._tiles[camera][1].put(image)
 
     def _ghosted(self, camera: str, now_ns: int) -> bool:
         return camera in self._ghosts and now_ns - self._ghosts[camera][0] < GHOST_NS
@@ -141,5 +149,5 @@ class Cameras(Horizontal):
             if self._ghosted(camera, now_ns):
                 score = self._ghosts[camera][1]
                 text += " over its reference" + (f" · match {score:.0f}" if score is not None else "")
-            if label.content != text:
+            if label.content != text and is_shown(self):
                 label.update(text)

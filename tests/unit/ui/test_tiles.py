@@ -5,11 +5,18 @@ from __future__ import annotations
 import asyncio
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.runs.run_bench import Bench
+from support.screens.console_bench import NARROW, WIDE, Desk, at_console
+from support.screens.painted import Painted
 from textual.app import App, ComposeResult
 
+from labctl.bus import Message
+from labctl.ui.console import acts
 from labctl.ui.console.picture import STEP, Picture, cells
+from labctl.ui.console.screens import Now
 from labctl.ui.console.tiles import BARS, Joints, sparks
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
@@ -93,3 +100,44 @@ def test_the_row_of_a_joint_says_its_name_its_curve_and_its_value() -> None:
             assert [row[:9].strip() for row in rows] == ["fr3 1", "gripper"], "in a base's speeds an arm stands out"
 
     asyncio.run(look())
+
+
+@pytest.mark.parametrize(("size", "anew"), [(NARROW, False), (WIDE, True)], ids=["narrow", "wide"])
+def test_what_the_screen_has_no_room_for_is_not_drawn_anew(bench: Bench, size: tuple[int, int], anew: bool) -> None:
+    """Textual would measure the whole screen again each time, at whatever moment a widget's place is asked for next."""
+
+    async def play(desk: Desk) -> None:
+        joints, asked = desk.app.screen.query_one(Joints), list[object]()
+        refresh = joints.refresh
+        for n in range(10):
+            arrays = {"q": np.full(7, 0.1 * n), "gripper": np.array([0.04])}
+            bench.sent.append(Message("@obs", "obs", {"t_ns": bench.now_ns}, arrays))
+            await desk.wait(0.3)
+            joints.refresh = lambda *_, **given: (asked.append(given), refresh(**given))[1]  # type: ignore[method-assign]
+        assert bool(asked) is anew
+
+    at_console(bench, play, size=size)
+
+
+def test_no_row_of_before_stays_on_the_terminal(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a terminal has it, which is only told what the library holds for changed."""
+    painted, draw, against = (
+        Painted(monkeypatch),
+        Now.draw,
+        [("the robot says 'fault': look at it\nand again", "repair it")],
+    )
+
+    def asked_in_between(now: Now, *args: object, **given: object) -> None:
+        draw(now, *args, **given)  # type: ignore[arg-type]
+        now._compositor._full_map_invalidated = True
+        now.find_widget(now.query_one("#left"))
+
+    async def play(desk: Desk) -> None:
+        for wrong in (against, []):
+            monkeypatch.setattr(acts, "fixes", lambda state, wrong=wrong: wrong)
+            await desk.draw()
+            await desk.still()
+            assert painted.rows() == [row.rstrip() for row in desk.text().split("\n")][: len(painted.rows())]
+
+    monkeypatch.setattr(Now, "draw", asked_in_between)
+    at_console(bench, play, size=NARROW)
