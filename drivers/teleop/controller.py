@@ -59,7 +59,7 @@ class Teleop:
         self._poller = Poller(device, what, self._clock, self._see)
         self._done = False  # said since the last answer
         self._answers = self._had_hold = False
-        self._asked_ns = 0
+        self._asked_ns: int | None = None  # last, of this grip
         self._grip = self._new_grip()
         self._q: np.ndarray | None = None  # of a robot of more axes: where those that a leader does not lead stay
         self.reset(0)
@@ -99,6 +99,7 @@ class Teleop:
         known until the hand has been asked.
         """
         self._done, self._answers, self._had_hold = False, False, self._had_hold and not self._answers
+        self._asked_ns = None
         self._gate = Gate(self._caps, quiet=self._device.quiet)
         silent, self._grip, self._q = self._grip.silent, self._new_grip(), None
         if silent:  # a button that is pressed with the clutch, before go, counts
@@ -121,7 +122,8 @@ class Teleop:
         kept, self._done, self._answers = self._done and self._answers, False, True  # before go it said nothing
         done = kept or bool(reading and reading.done)
         if self._device.leader:
-            dt_s = min(max((now_ns - self._asked_ns) / SECOND, LEADER_S[0]), LEADER_S[1])
+            since_s = 0.0 if self._asked_ns is None else (now_ns - self._asked_ns) / SECOND
+            dt_s = min(max(since_s, LEADER_S[0]), LEADER_S[1])
             self._asked_ns = now_ns
             q = np.asarray(observation.arrays["q"], dtype=float)
             target = self._whole(q, self._gate.joints(reading, self._turning(q), dt_s, now_ns))

@@ -41,6 +41,7 @@ REST_RAD_S = 0.01
 RECOVER_NS = 30 * SECOND  # powering a robot on and releasing its brakes takes so long
 STALL_TICKS = 10  # after a longer pause of this process the time that passed is not caught up
 BAD_MODES = ("safety_stop", "fault", "lost")
+SPEEDS = ("joint_velocity", "tcp_velocity")
 
 
 class RobotNode:
@@ -199,36 +200,42 @@ class RobotNode:
         if self._staging is not None:
             return  # the robot is on its way home
         t_ns = np.asarray(message.arrays["t_ns"], np.int64)
-        values = self._joints(target, t_ns, np.asarray(message.arrays["values"]))
+        leaves_ns = max(int(t_ns[0]) - target.dt_ns, self._asked_ns(now_ns)) if target.space in SPEEDS else None
+        values = self._joints(target, t_ns, np.asarray(message.arrays["values"]), leaves_ns)
         joined, expires_ns = np.column_stack([values, message.arrays["gripper"]]), int(t_ns[-1]) + self._stale_ns
         if target.stepped and self._takes_steps:
             for at_ns, row in zip((t_ns - target.dt_ns).tolist(), joined, strict=True):
                 self._targets.step(at_ns, row, expires_ns, self._held)
         else:
-            self._targets.replace(t_ns, joined, expires_ns, now_ns, self._held)
+            self._targets.replace(t_ns, joined, expires_ns, now_ns, self._held, leaves_ns)
         self._targets.drive(t_ns, joined, target.dt_ns)
 
-    def _joints(self, target: Target, t_ns: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path now leads, as
-        far as the robot keeps up (`Lead`). Actions of the tool ask no speed of a base, nor do steps: added to a
-        measured speed they would hold it on.
+    def _joints(self, target: Target, t_ns: np.ndarray, values: np.ndarray, leaves_ns: int | None) -> np.ndarray:
+        """Joint angles (n, dof) for actions of any space; speeds are integrated from where the path leads at leaves_ns,
+        as far as the robot keeps up (`Lead`): of an action that is under way only the rest. Actions of the tool ask no
+        speed of a base, nor do steps: added to a measured speed they would hold it on.
         """
         space = target.space
-        if space == "joint_position":
+        if leaves_ns is None:
+            if space == "tcp_pose":
+                return self._led(values, self._held[: self._robot.dof])
             return self._at_rest(values.copy()) if target.stepped else values
-        if space == "tcp_pose":
-            return self._led(values, self._held[: self._robot.dof])
-        begin_ns = int(t_ns[0]) - target.dt_ns
         if len(self._targets.t_ns):
-            leads = self._targets.sample(np.array([begin_ns]))[0, : self._robot.dof]
-            start = self._lead.bounded(leads, begin_ns, int(t_ns[0]))
+            leads = self._targets.sample(np.array([leaves_ns]))[0, : self._robot.dof]
+            start = self._lead.bounded(leads, leaves_ns, int(t_ns[0]))
         else:
             self._lead.clear(self._grid_ns)
             start = self._held[: self._robot.dof]
+        ends_ns = np.maximum(t_ns, leaves_ns)
         if space == "joint_velocity":
-            return integrated_joints(t_ns, values, target.dt_ns, start, self._twist)
-        poses = integrated_poses(t_ns, values, target.dt_ns, self._robot.to_pose(start))
+            return integrated_joints(ends_ns, values, int(ends_ns[0]) - leaves_ns, start, self._twist)
+        poses = integrated_poses(ends_ns, values, int(ends_ns[0]) - leaves_ns, self._robot.to_pose(start))
         return self._led(poses, start)
+
+    def _asked_ns(self, now_ns: int) -> int:
+        """Up to when setpoints were asked for, or will not be: the robot is not moved through what was missed."""
+        missed = now_ns - self._grid_ns > STALL_TICKS * self._tick_ns
+        return now_ns - self._tick_ns if missed else self._grid_ns
 
     def _led(self, poses: np.ndarray, start: np.ndarray) -> np.ndarray:
         return self._at_rest(self._robot.to_joints(poses, start))
@@ -318,9 +325,9 @@ class RobotNode:
         self._hold_here()
 
     def _follow(self, now_ns: int, step: Step) -> None:
-        if now_ns - self._grid_ns > STALL_TICKS * self._tick_ns:
+        if (asked_ns := self._asked_ns(now_ns)) != self._grid_ns:
             self._report("paused", now_ns, step, from_ns=self._grid_ns, to_ns=now_ns)
-            self._grid_ns = now_ns - self._tick_ns  # the robot is not moved through what was missed
+            self._grid_ns = asked_ns
         grid = np.arange(self._grid_ns + self._period_ns, now_ns + 1, self._period_ns, dtype=np.int64)
         if not len(grid):
             return

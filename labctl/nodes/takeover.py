@@ -10,12 +10,14 @@ from typing import Protocol
 import numpy as np
 
 from labctl.clock import SECOND
-from labctl.devices import ActionChunk, Observation
+from labctl.devices import ActionChunk, Observation, Pace
 from labctl.errors import DeviceError
 
 
 class HandDriver(Protocol):
     """A controller that knows whether its hand wants the robot now (`labctl.drivers.teleop.controller`)."""
+
+    pace: Pace
 
     def load(self) -> None: ...
     def reset(self, seed: int) -> None: ...
@@ -41,8 +43,9 @@ class TakeOver:
         self._sent: np.ndarray | None = None
 
     def look(self, seen: Observation, now_ns: int, asked: np.ndarray | None) -> ActionChunk | None:
-        """What the hand asks for, when it is time to ask it again; None while it does not drive, or drives on as asked.
-        At the release it is rest, once. `driving` says afterwards who has the robot.
+        """What the hand asks for, when it is time to ask it again, by its pace as in a trial of its own; None while it
+        does not drive, or drives on as asked. At the release it is rest, once. `driving` says afterwards who has the
+        robot.
 
         asked: what the policy asks of the hand's axes now, (h,), None when it has asked for nothing yet. Never blocks:
         the device is read in a thread of its own.
@@ -53,7 +56,7 @@ class TakeOver:
             wants = self._hand.wants(seen)
             if not self.driving and not wants:
                 return None
-            if self.driving and wants and now_ns < self._next_ns:
+            if self.driving and wants and seen.t_ns < self._next_ns:
                 return None
             if not self.driving:
                 measured = np.ravel(seen.arrays["gripper"])
@@ -65,7 +68,7 @@ class TakeOver:
             self.driving, self.lost = False, str(error)
             return None
         self.driving, self._sent = wants, np.atleast_1d(chunk.gripper[-1])
-        self._next_ns = now_ns + round(chunk.dt_s * SECOND)
+        self._next_ns = now_ns + round((chunk.dt_s * chunk.execute - self._hand.pace.ask_ahead_s) * SECOND)
         return chunk
 
     def close(self) -> None:

@@ -80,16 +80,30 @@ class Targets:
         if self._twist:
             self._speeds.replace(t_ns, values[:, self._twist], dt_ns)
 
-    def replace(self, t_ns: np.ndarray, values: np.ndarray, expires_ns: int, now_ns: int, held: np.ndarray) -> None:
-        """Targets from `t_ns[0]` on replace older ones; a path that would start from nothing starts from where the
-        robot is held.
+    def replace(
+        self,
+        t_ns: np.ndarray,
+        values: np.ndarray,
+        expires_ns: int,
+        now_ns: int,
+        held: np.ndarray,
+        leaves_ns: int | None = None,
+    ) -> None:
+        """Targets from `t_ns[0]` on replace older ones, and none before that is skipped; a path that would start from
+        nothing starts from where the robot is held. leaves_ns: the old path is left then, wherever it is, and not after
+        its last target before `t_ns[0]`; a target that was to be reached by then is reached at once.
         """
-        keep = self.t_ns < t_ns[0]
-        old_t, old_v = self.t_ns[keep][-2:], self.values[keep][-2:]
+        if leaves_ns is not None:
+            here = self.sample(np.array([leaves_ns])) if len(self.t_ns) else held[None, :]
+            t_ns = np.concatenate([[leaves_ns], np.maximum(t_ns, leaves_ns)])
+            values = np.concatenate([here, values])
+        end = int(self.t_ns.searchsorted(t_ns[0]))
+        kept = slice(max(int(self.t_ns[:end].searchsorted(now_ns - SECOND, side="right")) - 2, 0), end)
+        old_t, old_v = self.t_ns[kept], self.values[kept]
         if not len(old_t):
             old_t, old_v = np.array([min(now_ns, int(t_ns[0]) - 1)]), held[None, :]
-        elif old_t[-1] < now_ns < t_ns[0]:  # the old path was held at its end: leave from there, now
-            old_t, old_v = np.array([now_ns]), old_v[-1:]
+        elif self.t_ns[-1] < now_ns < t_ns[0]:  # the old path was held at its end: leave from there, now
+            old_t, old_v = np.append(old_t, now_ns), np.concatenate([old_v, old_v[-1:]])
         self.t_ns = np.concatenate([old_t, t_ns])
         self.values = np.concatenate([old_v, values])
         spans = np.maximum(np.diff(self.t_ns), 1)

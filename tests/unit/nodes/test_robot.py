@@ -305,6 +305,42 @@ def test_joint_speeds_are_integrated_from_where_the_path_leads(bench):
     np.testing.assert_allclose(bench.robot.q, [0.6, 0.3], atol=2e-3)
 
 
+@pytest.mark.parametrize("space", ["joint_velocity", "tcp_velocity"])
+@pytest.mark.parametrize("under_way_ms", [0, 30, 70, 90])
+def test_speeds_that_change_in_mid_action_neither_pull_the_arm_on_nor_back(bench, space, under_way_ms):
+    """An answer that counts from its capture: its first action is under way when it comes, and its rest is executed."""
+    asked: list[float] = []
+    follow = bench.robot.follow
+
+    def spied(wanted):
+        asked.extend(wanted.q[:, 0].tolist())
+        return follow(wanted)
+
+    def speeds(of, begin_ns):
+        t_ns = begin_ns + 100 * MILLISECOND * np.arange(1, 6)
+        values = np.zeros((5, 2 if space == "joint_velocity" else 6))
+        values[:, 0] = of
+        arrays = {"t_ns": t_ns, "values": values, "gripper": np.zeros(5)}
+        return Target(1, "e", space, 100 * MILLISECOND, int(t_ns[-1])).to("arm", arrays)
+
+    bench.robot.follow = spied
+    bench.send(bench.lease(ns=5 * SECOND), speeds(0.5, bench.now_ns))
+    bench.run(330 * MILLISECOND)
+    assert asked[9] == pytest.approx(0.05), "the first action from rest"
+    bench.send(speeds(0.5, bench.now_ns - under_way_ms * MILLISECOND))
+    bench.run(200 * MILLISECOND)
+    assert np.diff(asked[10:]) == pytest.approx(0.005), "no seam between two answers that agree"
+    before = len(asked)
+    bench.send(speeds(0.2, bench.now_ns - under_way_ms * MILLISECOND))
+    bench.run(200 * MILLISECOND)
+    rates = np.diff(asked[before - 1 :]) / 0.01
+    assert rates.min() > 0.17 and rates.max() < 0.5, "between the speeds of the two answers"
+    before = len(asked)
+    bench.send(speeds(0.0, bench.now_ns - under_way_ms * MILLISECOND))
+    bench.run(200 * MILLISECOND)
+    assert asked[before - 1 :] == pytest.approx([asked[before - 1]] * 21), "and rest is rest"
+
+
 def test_a_message_that_does_not_fit_is_refused_and_the_arm_goes_on(bench):
     bench.send(bench.lease(), bench.target())
     step = bench.node.step(bench.now_ns, [Message("@lease", "lease", {"epoch": "two"}, sender="run")])

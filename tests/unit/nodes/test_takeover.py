@@ -123,7 +123,7 @@ def test_the_hand_drives_from_the_grip_to_the_release_and_the_policy_is_asked_an
     for _ in range(50):
         stage.tick()
     hand = [message for message in stage.told("target") if message.body["space"] == "tcp_velocity"]
-    assert len(hand) == 26, "every 20 ms in half a second, and at once"
+    assert len(hand) == 51, "at once, and with every observation"
     assert all(message.body["epoch"] == 3 and message.body["episode"] == "e" for message in hand)
     assert not stage.work, "a policy is not asked while a hand drives"
     stage.stick.engaged = False
