@@ -163,13 +163,12 @@ NOTES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Intervals",
-        "They are at 95 % where no other level stands beside them; those of several pairs at once are at 1 − alpha, "
-        "those held against a margin at a level of their own. All treat an episode, not an operation, as the unit, "
-        "because operations of an episode depend on each other; where arms ran in the same blocks, whole blocks are "
-        "drawn. RMST, HRT and the P–P area have studentised bootstrap intervals on a log or logit scale, with a "
-        "deterministic t interval in their place where too few operations succeeded. The percentile interval is the "
-        "paper's; at ten episodes per cell it is too narrow. Bands cover a whole curve at once. (Efron and Tibshirani "
-        "1993; calibration: labctl.)",
+        "They are at 95 % where no other level stands beside them; those of several pairs at once are at 1 − alpha. "
+        "All treat an episode, not an operation, as the unit, because operations of an episode depend on each other; "
+        "where arms ran in the same blocks, whole blocks are drawn. RMST, HRT and the P–P area have studentised "
+        "bootstrap intervals on a log or logit scale, with a deterministic t interval in their place where too few "
+        "operations succeeded. The percentile interval is the paper's; at ten episodes per cell it is too narrow. "
+        "Bands cover a whole curve at once. (Efron and Tibshirani 1993; calibration: labctl.)",
     ),
     (
         "Intervention",
