@@ -38,8 +38,10 @@ HEADINGS: Mapping[str, str] = {
 }
 CLIPS = (
     "Chosen by rule, not by eye: typical is the episode nearest to its arm’s median of items moved, then of time; "
-    "worst the one with the fewest moved, of these the longest; stop the first that ended by a safety stop, an "
-    "interlock or the operator. The bar below a picture shows how much of what is shown has passed."
+    "worst the one with the fewest moved, of these the longest. Of tasks that are not counted in items the score "
+    "stands for items moved, and where an arm has both kinds the share done. Stop is the first that ended by a safety "
+    "stop; without one, by an interlock; without one, by the operator. The bar below a picture shows how much of what "
+    "is shown has passed."
 )
 EPISODES_PAGE = "To sort and filter, with every video at one speed in real time: "
 FOOTER = (
@@ -99,7 +101,7 @@ def _voids(lab: Lab) -> str:
 def never_reviewed(lines: Sequence[str]) -> str:
     """What it means that campaigns were frozen without a review. lines: one of each."""
     reasons = "; ".join(lines)
-    return f"{reasons}. Operation events stand as devices and operators left them, and will not be reviewed."
+    return f"{reasons}. Operation events of episodes that nobody went through stand as recorded, and stay unreviewed."
 
 
 PHAIL = "PhAIL, arXiv 2605.29710"
@@ -161,11 +163,12 @@ NOTES: tuple[tuple[str, str], ...] = (
     ),
     (
         "Intervals",
-        "All intervals are 95 % and treat an episode, not an operation, as the unit, because operations of an episode "
-        "depend on each other; where arms ran in the same blocks, whole blocks are drawn. RMST, HRT and the P–P area "
-        "have studentised bootstrap intervals on a log or logit scale, with a deterministic t interval in their place "
-        "where too few operations succeeded. The percentile interval is the paper's; at ten episodes per cell it is "
-        "too narrow. Bands cover a whole curve at once. (Efron and Tibshirani 1993; calibration: labctl.)",
+        "They are at 95 % where no other level stands beside them; those of several pairs at once are at 1 − alpha. "
+        "All treat an episode, not an operation, as the unit, because operations of an episode depend on each other; "
+        "where arms ran in the same blocks, whole blocks are drawn. RMST, HRT and the P–P area have studentised "
+        "bootstrap intervals on a log or logit scale, with a deterministic t interval in their place where too few "
+        "operations succeeded. The percentile interval is the paper's; at ten episodes per cell it is too narrow. "
+        "Bands cover a whole curve at once. (Efron and Tibshirani 1993; calibration: labctl.)",
     ),
     (
         "Intervention",

@@ -199,12 +199,18 @@ def few(pairs: Sequence[PairResult], result: AnalysisResult) -> str:
 
 def _mixed(pair: PairResult, kind: Standing, result: AnalysisResult) -> Claim:
     effect = f"time per item {time_ratio(pair, adjusted=True)} of {pair['a']} over {pair['b']}"
-    effect = f"{effect}{_where(pair, result)}, {at_once([pair], result)}"
+    known = bool(pair.get("log_rmst_ratio_adjusted_ci"))
+    effect = f"{effect}{_where(pair, result)}{f', {at_once([pair], result)}' if known else ''}"
     by = " or the cell" if result.get("by_cell") else ""
     why = {
         "depends": f"which one leads depends on the object{by}, so they are not ranked",
         "crossing": "their curves cross or their measures disagree, so they are not ranked",
-    }.get(kind, "by time per item neither leads: the interval holds 1, so they are not ranked")
+    }.get(
+        kind,
+        "by time per item neither leads: the interval holds 1, so they are not ranked"
+        if known
+        else "their time per item did not vary in these episodes and has no interval, so they are not ranked",
+    )
     text = f"{_of_cells(result)}{pair['a']} and {pair['b']} differ ({effect}; Holm-adjusted {_p(pair)}), but {why}."
     return Claim(kind, text + few([pair], result))
 

@@ -1,6 +1,7 @@
 """The object that `labctl analyze` prints (schema labctl.analysis/1), as types; times in seconds, shares as fractions.
 
-May not: compute or check. An interval is [low, high] at 95 %; None is "the table has no answer", "inf" infinity.
+May not: compute or check. An interval is [low, high], at 95 % where nothing else is said; None is "the table has no
+answer", "inf" infinity.
 """
 
 from __future__ import annotations

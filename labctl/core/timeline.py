@@ -16,6 +16,8 @@ from labctl.core.event_bodies import GapBody
 from labctl.core.events import Event, InterventionKind, Kind
 from labctl.core.interventions import Intervention
 from labctl.core.record import Episode
+from labctl.messages.body_parts import OutcomeBody
+from labctl.plain import count
 
 Tone = Literal["quiet", "ready", "go", "good", "bad", "warn"]
 Line = tuple[int, str, str]
@@ -105,10 +107,11 @@ def phase_timeline(entries: Sequence[Event]) -> list[Mark]:
     return _in_order([Mark(moment(event), *PHASES[event.kind]) for event in entries if event.kind in PHASES])
 
 
-def operation_timeline(episode: Episode) -> list[Mark]:
+def operation_timeline(episode: Episode, *, in_items: bool = True) -> list[Mark]:
     """From go on, what became of each item; the interval of an item ends when it was moved or lost.
 
-    What is left between the last of them and the end is one more interval, warning.
+    What is left between the last of them and the end is one more interval, warning, where the task is counted in items;
+    of any other nothing was to be moved.
     """
     if episode.go_ns is None:
         return []
@@ -119,7 +122,7 @@ def operation_timeline(episode: Episode) -> list[Mark]:
         until = operation["t_ns"]
         marks.append(Mark(since, f"{operation['op_index'] + 1} {word} {(until - since) / SECOND:.1f} s", tone))
         since = until
-    if end is None or end - since > MILLISECOND:
+    if in_items and (end is None or end - since > MILLISECOND):
         left = "" if end is None else f"{(end - since) / SECOND:.1f} s without a move"
         marks.append(Mark(since, left, "warn"))
     return [*marks, Mark(end, "")] if end is not None else marks
@@ -265,9 +268,9 @@ def _words(event: Event) -> str:
         case Kind.CELL_FAULTED:
             return f"cell faulted{_because(body['reason'])}"
         case Kind.OUTCOME_RECORDED:
-            outcome = body["outcome"]
-            wrongly = f", {outcome['remaining']} remained after a wrong end" if outcome.get("wrong_end") else ""
-            return f"scored: {outcome['moved']} of {outcome['items_staged']} moved{wrongly}"
+            return f"scored: {_outcome(body['outcome'])}"
+        case Kind.STAGE_REACHED:
+            return f"{count(body['reached'], 'stage')} reached"
         case Kind.OUTCOME_CORRECTED:
             return f"outcome corrected{_because(body['why'])}"
         case Kind.DEVIATION:
@@ -279,6 +282,19 @@ def _words(event: Event) -> str:
         case _:
             words = "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in str(event.kind))
             return words.strip()
+
+
+def _outcome(outcome: OutcomeBody) -> str:
+    """What was scored, by the measure that it was scored in."""
+    reached, score, done = outcome.get("reached_s"), outcome.get("score"), bool(outcome["moved"])
+    wrong = ", after a wrong end" if outcome.get("wrong_end") else ""
+    if score is not None:
+        return f"score {score:g}{wrong}"
+    if reached is not None:
+        so_far = f"{count(len(reached), 'stage')} reached" if reached else "nothing done"
+        return f"{'done' if done else so_far}{wrong}"
+    wrongly = f", {outcome['remaining']} remained{wrong[1:]}" if wrong else ""
+    return f"{outcome['moved']} of {outcome['items_staged']} moved{wrongly}"
 
 
 def _switch_text(name: str, instruction: str) -> str:

@@ -164,6 +164,7 @@ def _never_reviewed(record: Record) -> list[str]:
     items = queue(record)
     left = sum(item.reviewed is None for item in items)
     seen = f"an assessor went through {len(items) - left} of {len(items)} episodes"
+    seen += ", and did not finish the review" if items and not left else ""
     name = record.state.opened["campaign"]
     return [f"{local(record.frozen_wall)}: {name} was frozen by {record.frozen_by} without a review: {seen}"]
 

@@ -21,7 +21,7 @@ from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.recorded.projection import capture_ns
 from labctl.core.recorded.skew import clock_line
-from labctl.core.task import condition_of, task_of
+from labctl.core.task import ITEMS, Task, condition_of, task_of
 from labctl.core.timeline import Mark
 from labctl.core.trial import Trial
 from labctl.core.trial_table import Void
@@ -78,7 +78,8 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
         entries = timeline.without_gaps(timeline.attempt(events, episode), sealed)
         start_ns = _start(own, open_to_all)
         first_ns, last_ns = _span(entries, open_to_all)
-        facts = _facts(campaign, trial, own, None if masked else record.arms[trial.id])
+        task = task_of(campaign.opened, trial.condition)
+        facts = _facts(campaign, trial, own, task, None if masked else record.arms[trial.id])
         latency_s = of_both_pictures({camera.name: camera.latency_s for camera in campaign.cell.camera})
         thing, layout = _staged(campaign, trial)
         return EpisodeView(
@@ -90,7 +91,7 @@ def look_at(folder: Path, episode: str, *, masked: bool = False, broken: str | N
             streams=streams,
             videos=_videos(folder, own, streams, latency_s),
             events=[line for line in timeline.event_lines(entries) if first_ns <= line[0] <= last_ns],
-            timelines=_timelines(entries, own, specs, streams, first_ns, last_ns),
+            timelines=_timelines(entries, own, specs, streams, (first_ns, last_ns), in_items=task.measure == ITEMS),
             facts={**facts, **_moments(own, start_ns)},
             robot=robot_model(campaign.cell.robot.driver, campaign.cell.robot.options, shipped=strangers(folder)),
             totes=_totes(campaign, layout),
@@ -135,10 +136,9 @@ def _wall(entries: Sequence[Event], start_ns: int) -> tuple[str, int]:
     return nearest.wall, nearest.at_ns - start_ns
 
 
-def _facts(campaign: Campaign, trial: Trial, episode: Episode, arm: str | None) -> dict[str, Json]:
+def _facts(campaign: Campaign, trial: Trial, episode: Episode, task: Task, arm: str | None) -> dict[str, Json]:
     """What a reader searches episodes by, in the order it is shown. `arm` only when it may be known."""
     outcome = trial.outcome if trial.episode == episode.id else None
-    task = task_of(campaign.opened, trial.condition)
     found: dict[str, Json] = {
         "arm": arm,
         "condition": trial.condition,
@@ -188,13 +188,15 @@ def _timelines(
     episode: Episode,
     specs: Mapping[str, StreamSpec],
     streams: Mapping[str, Stream],
-    first_ns: int,
-    last_ns: int,
+    between_ns: tuple[int, int],
+    *,
+    in_items: bool,
 ) -> dict[str, list[Mark]]:
-    """The timelines that have anything on them between two times."""
+    """The timelines that have anything on them between two times. in_items: the task is counted in them."""
+    first_ns, last_ns = between_ns
     found = {
         "phase": timeline.phase_timeline(entries),
-        "operations": timeline.operation_timeline(episode),
+        "operations": timeline.operation_timeline(episode, in_items=in_items),
         "instruction": timeline.instruction_timeline(episode),
         "interventions": timeline.intervention_timeline(episode.interventions),
         "holds": timeline.hold_timeline(entries),

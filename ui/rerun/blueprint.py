@@ -17,13 +17,12 @@ from labctl.ui.rerun.episode_view import (
     ACTION,
     POLICY,
     EpisodeView,
+    asked,
     depth_place,
     hand_of,
-    joints_of,
     measured,
     place_of,
     sensor_plots,
-    short_names,
 )
 from labctl.ui.rerun.parts import TIMELINE, UTC, drawn_at
 from labctl.ui.rerun.robots import robots_of
@@ -170,8 +169,7 @@ def _plots(prefix: str, view: EpisodeView, axis: Any) -> list[tuple[float, list[
             hand = "gripper opening, mm" if hand_of(one) == ("gripper",) else "hand"
             next(places)[1].append(plot(at, "gripper", of + hand, legend=hand == "hand"))
         if ACTION in one.streams:
-            parts = [*short_names(joints_of(one)), *hand_of(one)]
-            next(places)[1].extend(plot(at, f"actions/{part}", f"{of}asked of {part}") for part in parts)
+            next(places)[1].extend(plot(at, f"actions/{part}", f"{of}asked of {title}") for part, title in asked(one))
     if sensors := sensor_plots(own):
         rows.append((1.2, [plot(prefix, entity, title) for _, entity, title, _ in sensors]))
     if POLICY in own.streams:

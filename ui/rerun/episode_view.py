@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from labctl.axes import GRIPPER
 from labctl.core.timeline import Mark
 from labctl.streams import units_of
 
@@ -19,6 +20,7 @@ STATE, ACTION, TRACKER, POLICY = "arm/state", "arm/action", "tracker", "policy"
 SENSOR = "sensor/"
 NO_HAND = ("q.", "dq.", "tau.", "tcp.", "device_s")  # columns of a state that are no hand's begin so
 STAGES = ("requested", "limited", "sent")
+USUAL = {"q": "rad", "dq": "rad/s", "tau": "N.m"}  # what the joints' curves are in, but where one says otherwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,40 @@ def hand_of(view: EpisodeView) -> tuple[str, ...]:
     if action is None and state is not None:
         names = [c for c in state.columns if not c.startswith(NO_HAND)]
     return tuple(name for name in names if name not in joints_of(view)) or ("gripper",)
+
+
+def joint_curves(view: EpisodeView, what: str) -> list[str]:
+    """A name for each joint's curve of "q", "dq" or "tau", with its unit where that is none of a joint that turns."""
+    joints = joints_of(view)
+    return _in_units(short_names(joints), view.streams[STATE], [f"{what}.{joint}" for joint in joints], USUAL[what])
+
+
+def hand_curves(view: EpisodeView) -> list[str]:
+    """A name for each curve of a hand that is no gripper, with its unit; none of a share."""
+    hand = hand_of(view)
+    return _in_units(hand, view.streams[STATE], hand, "1")
+
+
+def asked(view: EpisodeView) -> list[tuple[str, str]]:
+    """Of each axis that an action is of: its entity's name, and a title with the unit in which it is drawn."""
+    action, hand = view.streams[ACTION], hand_of(view)
+    axes, names = (*joints_of(view), *hand), [*short_names(joints_of(view)), *hand]
+    titles = _in_units(names, action, [f"sent.{axis}" for axis in axes], "1")
+    if not any(units_of(action.unit, len(action.columns))):  # as before axes had units of their own
+        titles = [f"{name}, rad" if axis in joints_of(view) else name for name, axis in zip(names, axes, strict=True)]
+    return [
+        (name, "gripper, mm" if axis == GRIPPER else title)
+        for name, axis, title in zip(names, axes, titles, strict=True)
+    ]
+
+
+def _in_units(names: Sequence[str], stream: Stream, of: Sequence[str], usual: str) -> list[str]:
+    """Names with the units that the stream declares of their columns, but for the usual one."""
+    units = dict(zip(stream.columns, units_of(stream.unit, len(stream.columns)), strict=True))
+    return [
+        f"{name}, {unit}" if (unit := units.get(column)) and unit != usual else name
+        for name, column in zip(names, of, strict=True)
+    ]
 
 
 def measured(view: EpisodeView, what: str) -> np.ndarray:

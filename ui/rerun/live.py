@@ -71,7 +71,7 @@ class LiveView:
 
     def _load(self, robot: str) -> list[Any]:
         description = description_of(robot, FINGERS)
-        found = log_robot(self._to, description) if description and description.stem == f"arm_{robot}" else []
+        found = log_robot(self._to, description) if description else []
         turning = [joint for joint in found if joint.joint_type == "revolute"]
         self._name([joint.name.removesuffix("_joint").split("fr3_")[-1] for joint in turning] or list(STATES))
         return found
@@ -110,7 +110,8 @@ class LiveView:
             told = [told_in(unit) for _, unit in body["axes"][: len(q)]]
             own = [axis for axis, kept in zip(body["axes"], told, strict=False) if kept]
             names = [name if unit == "rad" else f"{name}, {unit}" for name, unit in own]
-            if not self._joints and names != self._named:
+            short = self._joints and len(names) == len(self._named)  # those of the one robot that is drawn
+            if not short and names != self._named:
                 self._name(names)
             q = q[told]
         self._to.log("joints/q", rr.Scalars(q))

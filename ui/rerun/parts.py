@@ -29,7 +29,9 @@ from labctl.ui.rerun.episode_view import (
     Video,
     columns,
     depth_place,
+    hand_curves,
     hand_of,
+    joint_curves,
     joints_of,
     measured,
     place_of,
@@ -45,6 +47,7 @@ PATH_STEP_M = 0.001
 WALL_M = 0.008
 FRUSTUM_M = {"base": 0.30, "tcp": 0.12}  # how far from a camera its picture is drawn in the cell
 FINGERS = ("left_finger_joint", "right_finger_joint")
+ALIKE = {"ur7e": "ur5e", "hand": "fr3"}  # a model with the very links of another one; `sim_hand` is an FR3
 _HERE = Path(__file__).parent
 
 
@@ -87,7 +90,8 @@ class Parts:
         """
         n, k = values.shape
         if n and k:
-            self._static(entity, rr.SeriesLines(names=list(names), colors=list(colours), widths=[1.5] * k))
+            colours = [colours[i % len(colours)] for i in range(k)]
+            self._static(entity, rr.SeriesLines(names=list(names), colors=colours, widths=[1.5] * k))
             gaps = [] if entity.startswith(("actions/", "policy")) else self._gaps(of or self._state)
             t_ns, values = _broken(t_ns, values.astype(float), gaps)
             self._send(entity, t_ns, rr.Scalars.columns(scalars=values.reshape(-1)).partition([k] * len(t_ns)))
@@ -116,12 +120,12 @@ class Parts:
         for what in ("q", "dq", "tau"):
             values = measured(self._view, what)
             if values.size:
-                self._curves(f"joints/{what}", state.t_ns, values, short_names(self._joints), JOINTS)
+                self._curves(f"joints/{what}", state.t_ns, values, joint_curves(self._view, what), JOINTS)
         opening, hand = columns(state, ["gripper"]), hand_of(self._view)
         if opening.size:
             self._curves("gripper", state.t_ns, 1000 * opening, ["measured"], [(110, 220, 130)])
         else:
-            self._curves("gripper", state.t_ns, columns(state, hand), hand, JOINTS[: len(hand)])
+            self._curves("gripper", state.t_ns, columns(state, hand), hand_curves(self._view), JOINTS)
         thin = thinned(state.t_ns, POSE_HZ)
         self._tool(state, thin)
         self._arm(state.t_ns[thin], columns(state, [f"q.{name}" for name in self._joints])[thin], opening[thin])
@@ -182,7 +186,7 @@ class Parts:
         """What each sensor measured, the columns of one unit together."""
         for name, entity, _, names in sensor_plots(self._view):
             stream = self._view.streams[name]
-            self._curves(entity, stream.t_ns, columns(stream, names), names, JOINTS[: len(names)], name)
+            self._curves(entity, stream.t_ns, columns(stream, names), names, JOINTS, name)
 
     def cameras(self) -> None:
         """Each video once, and which of its frames belongs to which measured time; photos of the scene."""
@@ -367,10 +371,12 @@ def tote_walls(centre: Sequence[float], size: Sequence[float]) -> tuple[np.ndarr
 
 
 def description_of(robot: str, joints: Sequence[str]) -> Path | None:
-    """The description that ships for this model, if its joints are these; else the first one that has them."""
-    paths = sorted(_HERE.glob("arm_*.urdf"), key=lambda path: path.stem != f"arm_{robot}")
-    for path in paths:
-        if joints and all(f'name="{name}"' in path.read_text() for name in joints):
+    """The description that ships for this model, if its joints are these. None for any other model: a maker calls the
+    joints of all of them alike, and their links are not.
+    """
+    stem = f"arm_{ALIKE.get(robot, robot)}"
+    for path in _HERE.glob("arm_*.urdf"):
+        if path.stem == stem and joints and all(f'name="{name}"' in path.read_text() for name in joints):
             return path
     return None
 

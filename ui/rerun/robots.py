@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import rerun as rr
 
-from labctl.streams import STATE, robot_states
+from labctl.streams import STATE, robot_states, unit_of
 from labctl.ui.rerun.episode_view import ACTION, STAGES, TRACKER, EpisodeView, Stream
 from labctl.ui.rerun.parts import Parts
 
@@ -84,4 +84,5 @@ def _short(stream: Stream, name: str, *, only: bool = False) -> Stream:
         kept.append(i)
         short = of.removeprefix(f"{name}.")
         columns.append(f"{part}.{short}" if part in PARTS else short)
-    return replace(stream, columns=tuple(columns), values=stream.values[:, kept])
+    unit = unit_of(stream.unit, len(stream.columns), kept)
+    return replace(stream, columns=tuple(columns), values=stream.values[:, kept], unit=unit)

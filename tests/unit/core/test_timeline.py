@@ -99,6 +99,12 @@ def test_an_item_takes_the_time_since_the_one_before_and_what_is_left_is_said():
     ]
 
 
+def test_nothing_was_to_be_moved_where_a_task_is_not_counted_in_items():
+    """The six seconds in which a task was done were "6.0 s without a move"."""
+    marks = timeline.operation_timeline(EPISODES[EPISODE], in_items=False)
+    assert spoken(marks) == [(12, "1 moved 8.0 s"), (20, "2 lost 3.0 s"), (30, "")]
+
+
 def test_an_episode_that_ends_with_its_last_move_has_no_rest():
     told = [e for e in STORY if e.kind != Kind.EPISODE_ENDED and e.episode == EPISODE]
     told.append(event(12, Kind.EPISODE_ENDED, 23.2, reason="all_done", end_ns=23 * SECOND))
@@ -172,13 +178,43 @@ def test_lines_are_in_order_of_when_things_happened_with_a_level():
     assert said["gap in arm/state: a reason"] == "WARN" and said["scored: 1 of 3 moved"] == "INFO"
 
 
+WRONG_END = {"wrong_end": True, "remaining": 1}
+
+
+@pytest.mark.parametrize(
+    ("outcome", "said"),
+    [
+        ({"moved": 2, "items_staged": 3}, "2 of 3 moved"),
+        ({"moved": 2, "items_staged": 3, **WRONG_END}, "2 of 3 moved, 1 remained after a wrong end"),
+        ({"moved": 0, "items_staged": 1, "score": 0.5}, "score 0.5"),
+        ({"moved": 0, "items_staged": 1, "score": 0.0, **WRONG_END}, "score 0, after a wrong end"),
+        ({"moved": 0, "items_staged": 1, "reached_s": [1.0]}, "1 stage reached"),
+        ({"moved": 0, "items_staged": 1, "reached_s": [1.0, None], **WRONG_END}, "2 stages reached, after a wrong end"),
+        ({"moved": 0, "items_staged": 1, "reached_s": []}, "nothing done"),
+        ({"moved": 1, "items_staged": 1, "reached_s": [1.0, 2.0]}, "done"),
+    ],
+)
+def test_an_outcome_is_said_by_the_measure_of_its_task(outcome: dict[str, Any], said: str):
+    """A score of a half and one stage of two were "0 of 1 moved"."""
+    ((_, _, text),) = timeline.event_lines([event(1, Kind.OUTCOME_RECORDED, 1, outcome=outcome)])
+    assert text == f"scored: {said}"
+
+
+@pytest.mark.parametrize(
+    ("reached", "said"), [(0, "0 stages reached"), (1, "1 stage reached"), (2, "2 stages reached")]
+)
+def test_a_stage_is_said_by_how_many_are_reached_by_then(reached: int, said: str):
+    ((_, _, text),) = timeline.event_lines([event(1, Kind.STAGE_REACHED, 1, reached=reached, t_ns=1)])
+    assert text == said
+
+
 @pytest.mark.parametrize("kind", list(Kind))
 def test_every_kind_of_event_has_words(kind: Kind):
     """With a body as `events.Kind` lists it, no entry is left without a line of its own."""
     body = dict(
         op_index=0, result="safety_stop", t_ns=1, cause="x", reason="r", stream="s", why="w", code="c", text="t",
         acknowledged_by="a", outcome={"moved": 1, "items_staged": 1}, setter="s", go_ns=1, end_ns=1, from_ns=1,
-        name="n", instruction="i",
+        name="n", instruction="i", reached=1,
     )  # fmt: skip
     ((_, _, text),) = timeline.event_lines([event(1, kind, 1, **body)])
     assert text and text == text.strip()

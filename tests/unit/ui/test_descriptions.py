@@ -9,7 +9,7 @@ import pytest
 import labctl.ui.rerun
 from labctl import rotations
 from labctl.drivers.common import kinematics
-from labctl.drivers.common.robot_tables import FR3, HAND_M, UR5, UR5E, RobotModel
+from labctl.drivers.common.robot_tables import FER, FR3, HAND_M, UR5, UR5E, URS, RobotModel
 
 FOLDER = Path(labctl.ui.rerun.__path__[0])
 
@@ -47,6 +47,20 @@ def test_the_hand_is_where_forward_kinematics_has_it(arm: RobotModel):
         tip = drawn[:3, 3] + HAND_M * drawn[:3, 2]
         np.testing.assert_allclose(tip, known[:3], atol=1e-6)
         np.testing.assert_allclose(drawn[:3, :3], rotations.matrix(known[None, 3:])[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("arm", [FR3, FER, *URS.values()], ids=lambda arm: arm.name)
+def test_a_robot_is_drawn_where_it_was_measured_or_not_at_all(arm: RobotModel):
+    """The joints of all URs have the same names: a UR10e was drawn as a UR5e, its tip 164 mm from the measured one."""
+    pytest.importorskip("rerun")
+    from labctl.ui.rerun.parts import description_of
+
+    description = description_of(arm.name, arm.joint_names)
+    assert (description is not None) == (arm.name in ("fr3", "ur5", "ur5e", "ur7e"))
+    if description is not None:
+        drawn = hand_of(description, dict(zip(arm.joint_names, arm.home, strict=True)))
+        known = kinematics.poses(arm.chain, arm.home[None])[0]
+        np.testing.assert_allclose(drawn[:3, 3] + HAND_M * drawn[:3, 2], known[:3], atol=1e-6)
 
 
 def test_there_is_a_description_for_every_arm():

@@ -12,7 +12,19 @@ from labctl.core.timeline import Mark
 from labctl.errors import MissingExtra, StorageError
 from labctl.store.video import VideoWriter
 from labctl.ui.rerun.episode import save_episode, save_side_by_side
-from labctl.ui.rerun.episode_view import STAGES, EpisodeView, Second, Stream, Video, hand_of, short_names
+from labctl.ui.rerun.episode_view import (
+    STAGES,
+    EpisodeView,
+    Second,
+    Stream,
+    Video,
+    asked,
+    hand_curves,
+    hand_of,
+    joint_curves,
+    short_names,
+)
+from labctl.ui.rerun.robots import robots_of
 
 pytest.importorskip("rerun")
 
@@ -203,6 +215,12 @@ def test_an_episode_of_an_unknown_arm_without_cameras_can_still_be_shown(episode
     assert "/world/path " in text and "visual_geometries" not in text
 
 
+@pytest.mark.parametrize(("robot", "drawn"), [("fr3", True), ("hand", True), ("their_robot:build", False)])
+def test_a_robot_is_drawn_by_the_description_of_its_own_model_alone(episode, tmp_path, robot, drawn):
+    save_episode(tmp_path / "e.rrd", dataclasses.replace(episode, robot=robot))
+    assert ("visual_geometries" in contents(tmp_path / "e.rrd")) is drawn
+
+
 def test_an_episode_without_samples_can_still_be_shown(tmp_path):
     save_episode(tmp_path / "e.rrd", EpisodeView("e-1", GO, {}, timelines={"phase": [Mark(GO, "armed", "ready")]}))
     assert "/lanes/1_phase " in contents(tmp_path / "e.rrd")
@@ -253,6 +271,57 @@ def test_a_hand_that_is_no_gripper_is_drawn_masked_too(masked, tmp_path):
     assert hand_of(view) == ("suction", "thumb")
     save_episode(tmp_path / "e.rrd", view)
     assert "suction" in contents(tmp_path / "e.rrd")
+
+
+def of_axes(axes: dict[str, str], *, prefix: str = "") -> EpisodeView:
+    """An episode of a robot whose axes have these units, all at a quarter."""
+    t_ns = GO + np.arange(N) * 10_000_000
+    arm = {name: unit for name, unit in axes.items() if name not in ("suction", "thumb", "gripper")}
+    hand = {f"{prefix}{name}": unit for name, unit in axes.items() if name not in arm}
+    state = {f"q.{prefix}{name}": unit for name, unit in arm.items()}
+    state |= {f"tau.{prefix}{name}": "N" if unit == "m" else "N.m" for name, unit in arm.items()}
+    state |= {"tcp.x": "m", **hand}
+    asked_of = {f"{prefix}{name}": unit for name, unit in arm.items()} | hand
+    action = {f"{stage}.{name}": unit for stage in STAGES for name, unit in asked_of.items()} | {"delay_s": "s"}
+    streams = {
+        name: Stream(tuple(units), t_ns, np.full((N, len(units)), 0.25), " ".join(units.values()))
+        for name, units in (("arm/state", state), ("arm/action", action))
+    }
+    return EpisodeView("e-1", GO, streams, masked=False)
+
+
+def test_an_axis_that_is_none_of_a_joint_that_turns_has_its_unit_in_its_name(tmp_path):
+    """The metres of a rail were a curve of "joints, rad", and what was asked of it had no unit."""
+    view = of_axes({"rail": "m", "joint1": "rad", "suction": "1", "thumb": "rad"})
+    assert joint_curves(view, "q") == ["rail, m", "joint1"] and joint_curves(view, "tau") == ["rail, N", "joint1"]
+    assert hand_curves(view) == ["suction", "thumb, rad"]
+    titles = ["rail, m", "joint1, rad", "suction", "thumb, rad"]
+    assert asked(view) == list(zip(("rail", "joint1", "suction", "thumb"), titles, strict=True))
+    save_episode(tmp_path / "e.rrd", view)
+    said = contents(tmp_path / "e.rrd")
+    assert "rail, m" in said and "rail, N" in said and "thumb, rad" in said
+
+
+def test_what_is_asked_of_an_opening_is_drawn_in_mm_and_says_so(episode):
+    """Also where a stream states no unit of each column, as before axes had units of their own."""
+    assert asked(of_axes({"joint1": "rad", "gripper": "m"})) == [("joint1", "joint1, rad"), ("gripper", "gripper, mm")]
+    assert asked(episode)[-2:] == [("joint7", "joint7, rad"), ("gripper", "gripper, mm")]
+
+
+def test_each_of_two_robots_keeps_the_units_of_its_own_axes():
+    left = of_axes({"rail": "m", "joint1": "rad", "gripper": "m"}, prefix="left.")
+    right = of_axes({"joint1": "rad", "thumb": "rad"}, prefix="right.")
+    states = {"arm/state": left.streams["arm/state"], "right/state": right.streams["arm/state"]}
+    both = [one.streams["arm/action"] for one in (left, right)]
+    columns = tuple(column for one in both for column in one.columns if column != "delay_s")
+    unit = " ".join(one.unit.rsplit(" ", 1)[0] for one in both)
+    action = Stream(columns, both[0].t_ns, np.zeros((N, len(columns))), unit)
+    second = Second("right", "left", "", (0.0, 0.0, 0.0), 0.0, own_scene=False)
+    view = dataclasses.replace(left, streams={**states, "arm/action": action}, second=second)
+    (_, first), (_, other) = robots_of(view, "")
+    assert joint_curves(first, "q") == ["rail, m", "joint1"] and hand_curves(other) == ["thumb, rad"]
+    assert [title for _, title in asked(first)] == ["rail, m", "joint1, rad", "gripper, mm"]
+    assert [title for _, title in asked(other)] == ["joint1, rad", "thumb, rad"]
 
 
 def test_no_two_joints_have_one_name():

@@ -149,3 +149,14 @@ def test_a_robot_without_a_description_has_its_own_axes_in_the_legend_with_their
     message.arrays["q"] = np.append([0.39], message.arrays["q"])
     told = repr(drawn(message, message, cell=replace(CELL, robot="rail"))["/joints/q"])
     assert "['rail, m', 'joint1', 'joint2'" in told and "'joint7']" in told
+
+
+def test_the_joints_of_two_robots_are_named_by_robot_also_where_the_first_is_drawn(drawn):
+    """Fourteen curves had the seven names of the left robot's joints."""
+    arms = [[f"{side}.fr3_joint{i}", "rad"] for side in ("left", "right") for i in range(1, 8)]
+    message = observation(SECOND, axes=[*arms, ["left.gripper", "m"], ["right.gripper", "m"]])
+    message.arrays["q"] = np.arange(14) / 10
+    told = repr(drawn(message, message)["/joints/q"])
+    assert "'left.fr3_joint1'" in told and "'right.fr3_joint7']" in told
+    one = observation(SECOND, axes=[*([f"fr3_joint{i}", "rad"] for i in range(1, 8)), ["gripper", "m"]])
+    assert "['joint1', " in repr(drawn(one)["/joints/q"]), "of one robot the short names stay"

@@ -8,9 +8,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from support.runs.run_bench import Bench
+from support.runs.task_campaign import open_tasks
 
+from labctl.clock import SECOND
 from labctl.core import timeline
 from labctl.core.events import Kind
+from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.testing.given import FIXTURE
 from labctl.viewing import episode as viewing
@@ -82,3 +86,17 @@ def test_a_condition_with_a_name_of_its_own_has_its_objects_size_and_its_layouts
     assert viewing._item_size(campaign, thing) == short.item_size_m is not None
     assert viewing._totes(campaign, layout) == short.totes
     assert [target for *_, target in short.totes.values()].count(True) == 1
+
+
+def test_an_episode_of_a_task_that_is_not_counted_in_items_lacks_no_move(tmp_path: Path):
+    opened = open_tasks(tmp_path, conditions=["score"], protocol={'early_end = "forbidden"\n': ""})
+    with Campaign.open(opened.folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        episode = bench.running()
+        bench.wait(6 * SECOND)
+        bench.command("end", reason="futility")
+        bench.seal(episode)
+        bench.command("score", role="assessor", score=0.5)
+    view = look_at(opened.folder, episode, masked=True)
+    assert "operations" not in view.timelines and view.facts["score"] == 0.5
+    assert "scored: score 0.5" in [text for _, _, text in view.events]

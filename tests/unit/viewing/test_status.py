@@ -226,7 +226,20 @@ def test_a_campaign_that_was_frozen_without_a_review_waits_for_none(closed: Stor
     assert lab["provisional"] and lab["provisional_why"] == []
     (line,) = lab["unreviewed"]
     assert "without a review: an assessor went through 0 of " in line and line in lab["deviations"]
+    assert "did not finish" not in line, "it was never begun"
     assert re.match(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC: ", line), "a time as people read it"
+
+
+def test_a_review_of_every_episode_that_nobody_finished_says_both(story: Story):
+    """Frozen without a review, and every number of its report is the review's."""
+    story.finished()
+    story.tell(Kind.CAMPAIGN_CLOSED, reason="time")
+    for trial, episode in (("t-0", "e-0"), ("t-1", "e-1")):
+        story.tell(Kind.OPERATIONS_REVIEWED, trial=trial, episode=episode, operations=[])
+    story.tell(Kind.CAMPAIGN_FROZEN, reviewed=False, head="0" * 64)
+    story.unblinded()
+    (line,) = story.lab()["unreviewed"]
+    assert line.endswith("without a review: an assessor went through 2 of 2 episodes, and did not finish the review")
 
 
 def test_a_review_that_was_finished_without_looking_at_every_episode_says_how_many_it_looked_at(story: Story):

@@ -33,6 +33,16 @@ def test_clips_are_in_the_page_and_beside_it(tmp_path):
     assert json.loads(paths.json.read_text())["lab"]["clips"] == LAB["clips"]
 
 
+def test_the_rule_that_a_page_states_is_the_one_by_which_they_were_chosen(tmp_path):
+    """`labctl.reporting.clips.choice`: an operator's end is no stop where the robot's safety ended another episode, and
+    of tasks that are not counted in items scores are compared.
+    """
+    page = report.build_report(RESULT, [], tmp_path / "out", lab=LAB, title="clips", files=lambda: FILES).html
+    said = " ".join(page.read_text().split())
+    assert "a safety stop; without one, by an interlock; without one, by the operator" in said
+    assert "not counted in items the score stands for items moved" in said
+
+
 def test_a_report_without_clips_has_no_such_section(tmp_path):
     page = report.build_report(RESULT, [], tmp_path / "out", lab={}, title="none").html.read_text()
     assert "<video" not in page and "#clips" not in page

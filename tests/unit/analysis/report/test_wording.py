@@ -78,6 +78,18 @@ def test_a_pair_that_differs_without_a_direction_says_so_with_its_ratio():
     assert "neither leads" in claim.text
 
 
+@pytest.mark.parametrize("verdict", ["different, not ranked", "better"])
+def test_a_pair_without_an_interval_is_not_said_to_have_one(verdict):
+    """Of 10 s and 20 s an item, every time, "the interval holds 1"."""
+    bare = {"log_rmst_ratio_ci": None, "log_rmst_ratio_adjusted_ci": None}
+    (claim,) = wording.summary(result(pair(0.001, verdict, -0.7, **bare)))
+    assert claim.standing == "unranked"
+    assert claim.text == (
+        "arm-1 and arm-2 differ (time per item 0.50 of arm-1 over arm-2; Holm-adjusted p = 0.001), but their time per "
+        "item did not vary in these episodes and has no interval, so they are not ranked."
+    )
+
+
 def test_a_resolved_pair_names_the_arm_that_took_less_time_whatever_its_place():
     for one in (pair(0.001, "better", -0.4), pair(0.001, "better", 0.4, a="arm-2", b="arm-1")):
         (claim,) = wording.summary(result(one))
