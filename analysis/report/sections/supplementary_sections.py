@@ -111,8 +111,12 @@ def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
         if (bounds := arm.get("hrt_bounds"))
     ]
     if hrt:
-        columns = (ARM, Column("HRT %, timeouts never done"), Column("HRT %, timeouts a success at once"))
-        tables.append(("HRT if timeouts meant the worst, or the best", Table(columns, tuple(hrt))))
+        columns = (ARM, Column("HRT %, at least"), Column("HRT %, at most"))
+        note = (
+            "At least: every timeout of the arm was never done, every one of the reference a success when its episode "
+            "ended. At most: the other way round."
+        )
+        tables.append(("HRT if timeouts meant the worst, or the best", Table(columns, tuple(hrt), note)))
     order = _by_operation(found)
     return Section("sensitivity", "What else the numbers could mean", (), (*tables, *order))
 
