@@ -14,7 +14,8 @@ from scipy import stats
 
 from labctl.analysis.results import Result
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.intervals import LEVEL, Interval
+from labctl.analysis.survival.intervals import LEVEL, Interval, kappa_all_alike
+from labctl.analysis.survival.spread import beyond_rounding
 from labctl.errors import QuestionError
 
 
@@ -30,7 +31,9 @@ class Icc(Result):
 
 @dataclass(frozen=True)
 class WeightedKappa(Result):
-    """Kappa with quadratic weights; None where one and the same value explains all."""
+    """Kappa with quadratic weights; None where one and the same value explains all. Where all values are alike `ci`
+    begins at Clopper and Pearson's bound of their share, and it is None where there is no other spread.
+    """
 
     kappa: float | None
     ci: Interval | None
@@ -87,8 +90,13 @@ def weighted_kappa(first: Sequence[float], second: Sequence[float]) -> WeightedK
     found, chance = float((weight * p).sum()), float(rows @ weight @ columns)
     if chance >= 1:
         return WeightedKappa(None, None)
+    if (place[:n] == place[n:]).all():
+        return WeightedKappa(1.0, kappa_all_alike(n, float(rows @ columns)))
     kappa = (found - chance) / (1 - chance)
     around = (weight @ columns)[:, None] + (rows @ weight)[None, :]
-    variance = float((p * (weight - around * (1 - kappa)) ** 2).sum()) - (kappa - chance * (1 - kappa)) ** 2
-    reach = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(max(variance, 0.0) / n) / (1 - chance)
+    moment = float((p * (weight - around * (1 - kappa)) ** 2).sum())
+    variance = beyond_rounding(moment - (kappa - chance * (1 - kappa)) ** 2)
+    if not variance:
+        return WeightedKappa(kappa, None)
+    reach = float(stats.norm.ppf(0.5 + LEVEL / 2)) * math.sqrt(variance / n) / (1 - chance)
     return WeightedKappa(kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach)))

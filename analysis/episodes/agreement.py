@@ -14,7 +14,7 @@ import numpy as np
 from scipy import special
 
 from labctl.analysis.results import Result
-from labctl.analysis.survival.intervals import LEVEL, Interval
+from labctl.analysis.survival.intervals import LEVEL, Interval, kappa_all_alike
 from labctl.analysis.survival.spread import beyond_rounding
 
 
@@ -22,9 +22,10 @@ from labctl.analysis.survival.spread import beyond_rounding
 class Agreement(Result):
     """Two assessors of the same `n` episodes: share of identical labels and Cohen's kappa with its interval.
 
-    `kappa` is None where both gave one and the same label throughout: chance alone explains it. `weighted` is kappa
-    with quadratic weights for labels that are numbers (items counted), None for words. `disagreements` holds the
-    places where they differ.
+    `kappa` is None where both gave one and the same label throughout: chance alone explains it. Where all labels are
+    alike `interval` begins at Clopper and Pearson's bound, and it is None where there is no other spread. `weighted`
+    is kappa with quadratic weights for labels that are numbers (items counted), None for words. `disagreements` holds
+    the places where they differ.
     """
 
     n: int
@@ -69,11 +70,15 @@ def cohens_kappa(first: Sequence[Hashable], second: Sequence[Hashable], level: f
     weighted = _weighted(labels, p, rows, columns)
     if chance >= 1.0:
         return Agreement(n, same, None, None, weighted, differing)
+    if not differing:
+        return Agreement(n, 1.0, 1.0, kappa_all_alike(n, chance, level), weighted, differing)
     kappa = (same - chance) / (1 - chance)
     diagonal = float((np.diag(p) * (1 - (rows + columns) * (1 - kappa)) ** 2).sum())
     across = (1 - kappa) ** 2 * (p * (columns[:, None] + rows[None, :]) ** 2)
-    spread = diagonal + float(across.sum() - np.trace(across)) - (kappa - chance * (1 - kappa)) ** 2
-    reach = -float(special.ndtri((1 - level) / 2)) * math.sqrt(max(spread, 0.0) / n) / (1 - chance)
+    spread = beyond_rounding(diagonal + float(across.sum() - np.trace(across)) - (kappa - chance * (1 - kappa)) ** 2)
+    if not spread:
+        return Agreement(n, same, kappa, None, weighted, differing)
+    reach = -float(special.ndtri((1 - level) / 2)) * math.sqrt(spread / n) / (1 - chance)
     return Agreement(n, same, kappa, (max(-1.0, kappa - reach), min(1.0, kappa + reach)), weighted, differing)
 
 

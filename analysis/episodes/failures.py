@@ -42,7 +42,8 @@ class Sweep(Result):
     """Throughput against time between failures on one object, as operations are allowed `tau` [k] seconds.
 
     `charged` = 3600 F(tau) / RMST(tau), items per hour where whatever was not done within tau, a loss among it, costs
-    the whole of tau. `uph` is the paper's 3600 / mean time of the successes within tau: what failed costs nothing, so
+    the whole of tau, and an end for futility or by an interlock is carried to the budget as in every RMST of labctl.
+    `uph` is the paper's 3600 / mean time of the successes within tau: what failed costs nothing, so
     an arm that loses items looks quick; NaN where nothing succeeded. `mtbf` = RMST(tau) / (1 - F(tau)) in seconds,
     infinite where nothing failed.
     """
@@ -97,7 +98,7 @@ def sweep(cell: Cell, tau_ns: int, taus_s: Sequence[float] | None = None) -> Swe
         limit = round(tau * NS)
         within = times[times < limit]
         uph[j] = 3600.0 * NS / within.mean() if within.sum() else np.nan
-        grid, surviving = curve(cell.observed, limit)
+        grid, surviving = curve(cell.durations, limit)
         left = float(surviving[-1]) if len(grid) else 1.0
         area = float(rmst(surviving[None, :], grid, limit)[0])
         charged[j] = 3600.0 * (1.0 - left) / area if area else np.nan

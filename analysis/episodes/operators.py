@@ -23,9 +23,9 @@ from labctl.analysis.table import NS, UNKNOWN, Table
 
 @dataclass(frozen=True)
 class Operator(Result):
-    """One person (or crew) of the reference: items moved of staged, and per hour from go to end, with 95 % intervals.
+    """One person (or crew) of the reference: items moved of staged, and per hour, with 95 % intervals.
 
-    `moved_ci` as for an arm; `rate_ci` is t on the log scale with the episode-clustered error of the ratio.
+    `rate` and `moved_ci` as for an arm; `rate_ci` is t on the log scale with the episode-clustered error of the ratio.
     """
 
     operator: str
@@ -79,14 +79,16 @@ def people(table: Table, reference: str | None) -> People | None:
             mine = np.array([table.episodes[i].operator == name for i in found])
             if mine.any():
                 parts.append(part := part_of(cells[key], mine))
-                known = (part.end_ns != UNKNOWN) & (part.end_ns > 0)
-                hours = np.where(known, part.end_ns, 1) / NS / 3600
+                known = (part.charged_ns != UNKNOWN) & (part.charged_ns > 0)
+                hours = np.where(known, part.charged_ns, 1) / NS / 3600
                 rate[np.array(found)[mine]] = np.where(known, part.moved / hours, math.nan)
-        moved, staged, end_ns = (np.concatenate([getattr(p, a) for p in parts]) for a in ("moved", "staged", "end_ns"))
+        moved, staged, charged_ns = (
+            np.concatenate([getattr(p, a) for p in parts]) for a in ("moved", "staged", "charged_ns")
+        )
         share, share_ci = moved_share(parts)
         sessions = {table.episodes[i].session for i in own if table.episodes[i].operator == name}
         total = None if (staged == UNKNOWN).any() else int(staged.sum())
-        speed = _per_hour(moved, end_ns)
+        speed = _per_hour(moved, charged_ns)
         made.append(Operator(name, len(moved), len(sessions), int(moved.sum()), total, share, share_ci, *speed))
     members = [table.episodes[i] for i in own]
     who = [(e.operator, e.object) for e in members]
@@ -110,11 +112,11 @@ def _places(groups: Sequence[Hashable]) -> Floats:
     return np.array(found, dtype=float)
 
 
-def _per_hour(moved: np.ndarray, end_ns: np.ndarray) -> tuple[float | None, Interval | None]:
+def _per_hour(moved: np.ndarray, charged_ns: np.ndarray) -> tuple[float | None, Interval | None]:
     """3600 × sum(moved) / sum(seconds), and its interval from the residuals of the ratio, one episode a unit."""
-    if (end_ns == UNKNOWN).any() or not end_ns.sum():
+    if (charged_ns == UNKNOWN).any() or not charged_ns.sum():
         return None, None
-    hours, n = end_ns / NS / 3600, len(moved)
+    hours, n = charged_ns / NS / 3600, len(moved)
     ratio = float(moved.sum() / hours.sum())
     if n < 2 or ratio <= 0:
         return ratio, None

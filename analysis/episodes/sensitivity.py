@@ -109,7 +109,7 @@ def truncated(cell: Cell, budget_ns: int) -> Cell:
         cause=cause,
         ghost_ns=np.where(kind == GHOST, time, UNKNOWN),
         moved=np.bincount(episode[keep & ~late & (cell.kind == SUCCESS)], minlength=cell.episodes),
-        end_ns=np.where(cell.end_ns == UNKNOWN, UNKNOWN, np.minimum(cell.end_ns, budget_ns)),
+        charged_ns=np.where(cell.charged_ns == UNKNOWN, UNKNOWN, np.minimum(cell.charged_ns, budget_ns)),
         budget_ns=np.full(cell.episodes, budget_ns),
         ended_early=int((tail & np.array([c in ENDED_EARLY for c in cause])).sum()),
         futile_without_budget=0,
@@ -156,7 +156,7 @@ def part_of(cell: Cell, kept: np.ndarray) -> Cell:
         blocks=tuple(itertools.compress(cell.blocks, kept.tolist())),
         moved=cell.moved[kept],
         staged=cell.staged[kept],
-        end_ns=cell.end_ns[kept],
+        charged_ns=cell.charged_ns[kept],
         budget_ns=cell.budget_ns[kept],
         interventions=cell.interventions[kept],
     )

@@ -146,10 +146,12 @@ def common_budget(budget_ns: Ints) -> int | None:
 
 
 def items_per_hour(cell: Cell) -> float | None:
-    """3600 × items moved / seconds from go to end, over all episodes; None if any end is unknown or all are 0."""
-    if (cell.end_ns == UNKNOWN).any() or not cell.end_ns.sum():
+    """3600 × items moved / seconds from go to end, of a carried tail to the budget, over all episodes; None if any end
+    is unknown or all are 0.
+    """
+    if (cell.charged_ns == UNKNOWN).any() or not cell.charged_ns.sum():
         return None
-    return 3600.0 * int(cell.moved.sum()) / (int(cell.end_ns.sum()) / NS)
+    return 3600.0 * int(cell.moved.sum()) / (int(cell.charged_ns.sum()) / NS)
 
 
 def items_per_hour_paper(cell: Cell) -> float | None:
@@ -177,11 +179,11 @@ def intervention_rate(cells: Sequence[Cell], *, named: bool = True) -> float | N
 
 
 def seconds_per_item(cells: Sequence[Cell]) -> float | str | None:
-    """Seconds from go to end over all episodes / items moved; "inf" where none was, None where an end is unknown."""
-    if any((cell.end_ns == UNKNOWN).any() for cell in cells):
+    """Seconds as of `items_per_hour` / items moved; "inf" where none was, None where an end is unknown."""
+    if any((cell.charged_ns == UNKNOWN).any() for cell in cells):
         return None
     moved = sum(int(cell.moved.sum()) for cell in cells)
-    return math.fsum(int(cell.end_ns.sum()) for cell in cells) / NS / moved if moved else "inf"
+    return math.fsum(int(cell.charged_ns.sum()) for cell in cells) / NS / moved if moved else "inf"
 
 
 def succeeded(cells: Sequence[Cell]) -> int | None:

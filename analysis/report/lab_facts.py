@@ -109,11 +109,14 @@ class Stops(TypedDict):
 
 
 class Disputed(TypedDict):
-    """Scored episodes in which witnesses and assessor disagree and nobody looked; items that no witness timed."""
+    """Scored episodes in which witnesses and assessor disagree and nobody looked; untold: those, by arm, in which the
+    detector could not tell what came of a grasp or release and nobody looked; untimed: items that no witness timed.
+    """
 
     episodes: int
     scored: int
     by_arm: dict[str, int]
+    untold: NotRequired[dict[str, int]]
     untimed: int
 
 

@@ -188,8 +188,9 @@ def _main_note(result: AnalysisResult) -> str:
         text += "No reference arm, so no HRT. "
     return (
         f"{text}Items per robot-hour: moved items per hour from go to the end of the episode, mean over objects. Robot "
-        "s per item moved: all seconds from go to end over all items moved, time without success included. All moved: "
-        "episodes in which every item staged was. Brackets: 95 % intervals."
+        "s per item moved: all seconds from go to end over all items moved, time without success included. In both an "
+        "episode ended for futility or by an interlock counts to its budget. All moved: episodes in which every item "
+        "staged was. Brackets: 95 % intervals."
     )
 
 

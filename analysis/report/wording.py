@@ -6,7 +6,7 @@ other module or template says it at all.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -300,17 +300,35 @@ def tested(result: AnalysisResult) -> bool:
 
 
 def disputed(found: Disputed | None) -> str | None:
-    """Of how many episodes witnesses and assessor disagree and nobody has reviewed them; None where of none."""
-    if not found or not found["episodes"]:
+    """Of how many episodes witnesses and assessor disagree, of how many the detector could not tell, and nobody has
+    reviewed them; None where of none.
+    """
+    if not found:
         return None
-    by_arm = ", ".join(f"{arm} {n}" for arm, n in found["by_arm"].items() if n)
-    one = found["episodes"] == 1
-    text = (
-        f"In {found['episodes']} of {found['scored']} episodes ({by_arm}) the witnesses disagree with the assessor’s "
-        f"counts of items moved or lost and nobody has reviewed {'it' if one else 'them'}: both are the assessor’s"
-    )
-    n = found["untimed"]
-    return f"{text}, and when {n} of the items {'was' if n == 1 else 'were'} moved is not known." if n else f"{text}."
+    lines, n = [], found["untimed"]
+    if found["episodes"]:
+        text = (
+            f"{_of_episodes(found['by_arm'], found['scored'])} the witnesses disagree with the assessor’s counts of "
+            f"items moved or lost and nobody has reviewed {_them(found['episodes'])}: both are the assessor’s"
+        )
+        late = f", and when {n} of the items {'was' if n == 1 else 'were'} moved is not known"
+        lines.append(f"{text}{late if n else ''}.")
+    untold = found.get("untold") or {}
+    if several := sum(untold.values()):
+        lines.append(
+            f"{_of_episodes(untold, found['scored'])} the detector could not tell what came of a grasp or release and "
+            f"nobody has reviewed {_them(several)}: the counts are the assessor’s."
+        )
+    return " ".join(lines) or None
+
+
+def _of_episodes(by_arm: Mapping[str, int], scored: int) -> str:
+    named = ", ".join(f"{arm} {n}" for arm, n in by_arm.items() if n)
+    return f"In {sum(by_arm.values())} of {scored} episodes ({named})"
+
+
+def _them(n: int) -> str:
+    return "it" if n == 1 else "them"
 
 
 def provisional(why: Sequence[str]) -> str:

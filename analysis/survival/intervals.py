@@ -98,6 +98,13 @@ def percentile(replicates: Floats, level: float = LEVEL) -> Interval | None:
     return float(low), float(high)
 
 
+def kappa_all_alike(n: int, chance: float, level: float = LEVEL) -> Interval:
+    """Of a kappa of 1, where all of n labels, one at least, are alike and its own error is 0: from Clopper and
+    Pearson's bound of the share alike on. chance: the share alike by chance, below 1.
+    """
+    return max(-1.0, (((1 - level) / 2) ** (1 / n) - chance) / (1 - chance)), 1.0
+
+
 def _on(scale: Scale, value: float, se: float) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         at = np.array([value])

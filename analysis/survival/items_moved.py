@@ -165,10 +165,10 @@ def _parts(pair: Pair, share: Floats, owner: np.ndarray) -> Floats:
 
 
 def _hourly(cells: Sequence[Cell]) -> float | None:
-    """Items per robot-hour, mean over objects."""
-    if any((c.end_ns == UNKNOWN).any() or not c.end_ns.sum() for c in cells):
+    """Items per robot-hour, mean over objects, as `uph` of a cell."""
+    if any((c.charged_ns == UNKNOWN).any() or not c.charged_ns.sum() for c in cells):
         return None
-    return math.fsum(3600e9 * int(c.moved.sum()) / int(c.end_ns.sum()) for c in cells) / len(cells)
+    return math.fsum(3600e9 * int(c.moved.sum()) / int(c.charged_ns.sum()) for c in cells) / len(cells)
 
 
 def _within(cells: Sequence[Cell], share: float) -> list[Summed]:

@@ -73,7 +73,7 @@ def pair_of(
         strata += [start + s for s in _groups((*x.blocks, *y.blocks))]
         start += x.episodes + y.episodes
     moved = np.concatenate([np.concatenate((x.moved, y.moved)) for x, y in met]).astype(float)
-    ends = np.concatenate([np.concatenate((x.end_ns, y.end_ns)) for x, y in met])
+    ends = np.concatenate([np.concatenate((x.charged_ns, y.charged_ns)) for x, y in met])
     is_a = np.concatenate([np.repeat([True, False], [x.episodes, y.episodes]) for x, y in met])
     partner = np.full(len(is_a), -1)
     blocks = tuple(name for x, y in met for name in (*x.blocks, *y.blocks))

@@ -66,7 +66,8 @@ class ArmResult(AgainstReference):
     """One arm: macro means over objects. helped: episodes that a person touched, None where some do not say.
 
     `moved` pools episodes over objects, `moved_macro` weighs objects equally; `seconds_per_item` is robot time from go
-    to end over items moved, "inf" where none was; succeeded: episodes in which every item staged was moved.
+    to end, of a carried tail to the budget, over items moved, "inf" where none was; succeeded: episodes in which every
+    item staged was moved.
     """
 
     arm: str

@@ -63,6 +63,17 @@ class Item:
 
     @property
     def differences(self) -> list[str]:
+        """What somebody has to look at, in words: where witnesses disagree, and what the detector could not tell."""
+        asked = f"the traces cannot tell what came of {count(self.untold, 'candidate')}"
+        return [*self.disagreements, asked] if self.untold else self.disagreements
+
+    @property
+    def untold(self) -> int:
+        """Of how many candidates the detector could not tell what came of them; none once somebody looked."""
+        return sum(one["result"] == "unknown" for one in self.candidates) if self.reviewed is None else 0
+
+    @property
+    def disagreements(self) -> list[str]:
         """Where the witnesses disagree, in words. Once an assessor has reviewed an episode, what a second one said of
         it is no difference any more.
         """
@@ -90,9 +101,6 @@ class Item:
             found.append(f"the traces show {seen} moved, the assessor {outcome.moved}")
         if self.counted is not None and self.counted != outcome.moved:
             found.append(f"the operator counted {self.counted} moved, the assessor {outcome.moved}")
-        doubtful = sum(one["result"] == "unknown" for one in self.candidates)
-        if doubtful and self.reviewed is None:
-            found.append(f"the traces cannot tell what came of {count(doubtful, 'candidate')}")
         return found
 
     @property

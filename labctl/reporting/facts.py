@@ -250,15 +250,18 @@ def voids_as_failures(records: Sequence[Record], arms: Sequence[str], counts: Se
 
 
 def _disputed(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> Disputed:
-    """Of how many scored episodes the witnesses disagree with the assessor and nobody has reviewed them, by arm, and
-    how many items no witness saw being moved.
+    """Of how many scored episodes the witnesses disagree with the assessor and nobody has reviewed them, by arm, of
+    how many the detector could not tell all that it saw, and how many items no witness saw being moved.
     """
     items = queue(record)
-    by_arm = Counter(record.arms[item.trial.id] for item in items if item.reviewed is None and item.disputed)
+    open_ = [(record.arms[item.trial.id], item) for item in items if item.reviewed is None]
+    by_arm = Counter(arm for arm, item in open_ if item.disagreements)
+    untold = Counter(arm for arm, item in open_ if item.untold)
     return {
         "episodes": by_arm.total(),
         "scored": len(items),
         "by_arm": {arm: by_arm[arm] for arm in arms},
+        "untold": {arm: untold[arm] for arm in arms},
         "untimed": sum(row["cause"] == UNTIMED for row in counts),
     }
 

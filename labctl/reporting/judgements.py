@@ -164,7 +164,7 @@ def _agreement(measure: str, values: Sequence[tuple[float, float]]) -> tuple[flo
     else:
         kappa = weighted_kappa([one for one, _ in values], [other for _, other in values])
         value, ci = kappa.kappa, kappa.ci
-    return value, None if ci is None or ci[0] == ci[1] else [*ci]
+    return value, None if ci is None else [*ci]
 
 
 def _seen(episode: Episode, witness: str) -> int | None:

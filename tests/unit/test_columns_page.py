@@ -40,7 +40,7 @@ OF_OPERATIONS: Mapping[str, str] = {
     "time_s": "Since the previous success of the episode, or go, s; of a ghost when it happened, empty if unknown.",
     "op_index": "Place of the row in its episode, from 0; without it the order of the rows counts.",
     "items_staged": "How many items there were at go.",
-    "end_s": "When the episode ended, s since go.",
+    "end_s": "When the episode ended, s since go; after `futility` or `interlock` items per hour count to `budget_s`.",
     "budget_s": "The time budget of the whole episode, s.",
     "block": "Trials that are compared with each other: every arm once at one condition.",
     "session": "Evening or sitting in which it was run.",

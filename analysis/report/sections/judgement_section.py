@@ -10,6 +10,11 @@ from labctl.analysis.report.judged_facts import Judgements
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
 
+WITHOUT_A_DIFFERENCE = (
+    "Where no two judgements differ the interval of kappa begins at Clopper and Pearson’s bound, since its own error "
+    "would be 0, and a few episodes are no certainty."
+)
+
 
 def section(found: Judgements | None) -> Section | None:
     """The section, None where nothing of it was recorded. found: of `labctl.reporting.judgements`."""
@@ -49,7 +54,7 @@ def section(found: Judgements | None) -> Section | None:
         note = (
             "Each witness’s count of items moved in an episode against the assessor’s outcome. Kappa is agreement "
             "beyond chance (Cohen 1960), weighted by squared differences in the last column; none where both said the "
-            "same of every episode."
+            f"same of every episode. {WITHOUT_A_DIFFERENCE}"
         )
         tables.append(("Do the witnesses agree?", Table(columns, rows, note)))
     if found["second"]:
@@ -64,7 +69,7 @@ def section(found: Judgements | None) -> Section | None:
             "A second assessor judged these episodes from their videos alone, without what was scored. Agreement is "
             "kappa with quadratic weights (Cohen 1968), of scores by a rubric ICC(2,1) (Shrout and Fleiss 1979; such "
             "scores disagree from 0.1 on); none where nothing varies, and no interval where one of the two "
-            "said the same of all."
+            f"said the same of all. {WITHOUT_A_DIFFERENCE}"
         )
         tables.append(("Does a second assessor agree?", Table(columns, rows, note)))
     if found["models"]:

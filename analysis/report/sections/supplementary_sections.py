@@ -73,11 +73,11 @@ def _failures(found: Supplement, styles: Mapping[str, Look]) -> Section | None:
     note = (
         "Throughput against reliability, one panel per object, as the time allowed for an operation is swept from 30 s "
         "to the budget, or to 240 s: up and to the right is quicker and fails less often. Solid lines: 3600 × F(t) / "
-        "RMST(t), where whatever was not done in time, a lost item among it, costs all the time allowed. Thin lines "
-        "with open circles: the paper’s 3600 / mean time of the successes alone, where a failure costs nothing, so "
-        "that an arm that loses items looks quick. MTBF/A is RMST(t) / (1 − F(t)); where F(t) reaches 100 % it is "
-        "infinite and drawn on the dotted line, which says little of an arm most of whose operations timed out (see "
-        "the numbers at risk under its curve)."
+        "RMST(t), where whatever was not done in time, a lost item or an end for futility or by an interlock among "
+        "it, costs all the time allowed. Thin lines with open circles: the paper’s 3600 / mean time of the successes "
+        "alone, where a failure costs nothing, so that an arm that loses items looks quick. MTBF/A is RMST(t) / "
+        "(1 − F(t)); where F(t) reaches 100 % it is infinite and drawn on the dotted line, which says little of an "
+        "arm most of whose operations timed out (see the numbers at risk under its curve)."
     )
     return Section("failures", "How arms fail", sweep, (("", table),), note if sweep else "")
 
@@ -111,8 +111,12 @@ def _sensitivity(found: Supplement, result: AnalysisResult) -> Section | None:
         if (bounds := arm.get("hrt_bounds"))
     ]
     if hrt:
-        columns = (ARM, Column("HRT %, timeouts never done"), Column("HRT %, timeouts a success at once"))
-        tables.append(("HRT if timeouts meant the worst, or the best", Table(columns, tuple(hrt))))
+        columns = (ARM, Column("HRT %, at least"), Column("HRT %, at most"))
+        note = (
+            "At least: every timeout of the arm was never done, every one of the reference a success when its episode "
+            "ended. At most: the other way round."
+        )
+        tables.append(("HRT if timeouts meant the worst, or the best", Table(columns, tuple(hrt), note)))
     order = _by_operation(found)
     return Section("sensitivity", "What else the numbers could mean", (), (*tables, *order))
 

@@ -176,14 +176,14 @@ def judge_assessor(kit: SiteKit, reference: Path, labels: Path) -> Judged:
     else:
         plain = cohens_kappa([a for a, _ in pairs], [b for _, b in pairs])
         value, interval, differing = plain.kappa, plain.interval, [names[i] for i in plain.disagreements]
-    if value is not None and not differing:
-        value, interval = 1.0, (_all_alike([a for a, _ in pairs]), 1.0)
     least, fewest = kit.assessors.least_kappa, kit.assessors.least_episodes
     why = ""
     if len(names) < fewest:
         why = f"{count(len(names), 'episode')}, and the kit asks for {fewest}"
-    elif value is None or interval is None:
+    elif value is None:
         why = "the reference's labels do not vary: choose videos of every outcome"
+    elif interval is None:
+        why = f"kappa is {value:.2f} and has no interval, as nothing varies beside it"
     elif interval[0] < least:
         why = f"the lower end of the interval is {interval[0]:.2f}, below {least:g}"
     return {
@@ -198,15 +198,6 @@ def judge_assessor(kit: SiteKit, reference: Path, labels: Path) -> Judged:
         "why": why,
         "disagreements": differing,
     }
-
-
-def _all_alike(labels: Sequence[str]) -> float:
-    """The lower end of kappa where all labels are the same: that of the share of equal ones (Clopper and Pearson),
-    since its own error would be 0.
-    """
-    n = len(labels)
-    chance = sum((labels.count(one) / n) ** 2 for one in set(labels))
-    return (0.025 ** (1 / n) - chance) / (1 - chance)
 
 
 def _labels(path: Path) -> dict[str, str]:

@@ -41,13 +41,15 @@ def _people(named: str, cell: str) -> str:
 
 def disputed_of(found: Sequence[Disputed]) -> Disputed:
     """`Lab.disputed` of all cells."""
-    by_arm: Counter[str] = Counter()
+    by_arm, untold = Counter[str](), Counter[str]()
     for one in found:
         by_arm.update(one["by_arm"])
+        untold.update(one.get("untold", {}))
     return {
         "episodes": sum(one["episodes"] for one in found),
         "scored": sum(one["scored"] for one in found),
         "by_arm": dict(by_arm),
+        "untold": dict(untold),
         "untimed": sum(one["untimed"] for one in found),
     }
 

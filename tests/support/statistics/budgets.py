@@ -41,7 +41,7 @@ def _mixed(arm: str, short: int, episodes: int, rng: np.random.Generator) -> Cel
         simulate(replace(DISTRIBUTIONS["m1"], budget_s=budget), n, rng, arm=arm, obj="all")
         for budget, n in ((SHORT_S, short), (LONG_S, episodes - short))
     )
-    arrays = ("kind", "ghost_ns", "moved", "staged", "end_ns", "budget_ns", "interventions")
+    arrays = ("kind", "ghost_ns", "moved", "staged", "charged_ns", "budget_ns", "interventions")
     return replace(
         one,
         durations=joined(one.durations, two.durations),

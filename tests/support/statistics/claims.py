@@ -45,7 +45,7 @@ def table_of(cells: list[Cell]) -> Table:
             "cause": c.cause[i],
             "items_staged": int(c.staged[e]),
             "time_s": (int(c.ghost_ns[i]) if c.kind[i] == GHOST else int(c.durations.time_ns[i])) / NS,
-            "end_s": int(c.end_ns[e]) / NS,
+            "end_s": int(c.charged_ns[e]) / NS,
             "budget_s": int(c.budget_ns[e]) / NS,
         }
         for c in cells
@@ -81,7 +81,7 @@ def _truth(laws: Mapping[str, Distribution], tau_s: float) -> dict[str, float]:
     """Log RMST ratio and differences of the first law less the second, from 30,000 episodes of each."""
     a, b = (simulate(law, 30_000, np.random.default_rng(2**31)) for law in laws.values())
     rmst = [rmst_with_error(c.durations, round(tau_s * NS))[0] for c in (a, b)]
-    hourly = [3600e9 * c.moved.sum() / c.end_ns.sum() for c in (a, b)]
+    hourly = [3600e9 * c.moved.sum() / c.charged_ns.sum() for c in (a, b)]
     moved = [c.moved.sum() / c.staged.sum() for c in (a, b)]
     return {
         "ratio of RMST": math.log(rmst[0] / rmst[1]),

@@ -162,7 +162,7 @@ def test_it_counts_as_the_protocol_declares_and_repeats_every_other_way(
     again = {(one["key"], one["value"]) for one in body["counting"]["repeated"]}
     assert {("help", "as_it_went"), ("voids", "no_success")} <= again
     lab = body["lab"]
-    disputed = Counter(one.arms[item.trial.id] for one in records for item in queue(one) if item.disputed)
+    disputed = Counter(one.arms[item.trial.id] for one in records for item in queue(one) if item.disagreements)
     assert disputed["policy-a"] >= 2, "one in each cell at least"
     assert (+Counter(lab["disputed"]["by_arm"]), lab["disputed"]["scored"]) == (disputed, 8)
     assert f"In {disputed.total()} of 8 episodes (" in text and "the witnesses disagree with the assessor" in text

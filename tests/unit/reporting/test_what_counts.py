@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 
+from labctl.analysis.report import wording
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.config.protocol_schema import parse_protocol
@@ -15,6 +17,8 @@ from labctl.core.events import EndReason, Event, Kind
 from labctl.core.record_fold import record_of
 from labctl.core.rollout import voided_by_rule
 from labctl.errors import InputError
+from labctl.reporting.cells.counts import disputed_of
+from labctl.reporting.facts import facts
 from labctl.reporting.operations_table import operations, recorded
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
@@ -117,3 +121,25 @@ def test_only_a_protocol_that_voids_crashes_has_to_list_them():
     assert "controller_lost" not in parse_protocol(without, "p").trial.void_reasons
     with pytest.raises(InputError, match="void_reasons lacks controller_lost"):
         parse_protocol(without.replace('crash = "failure"', 'crash = "void"'), "p")
+
+
+@pytest.mark.parametrize(("moved", "disagree"), [(1, 0), (0, 1)])
+def test_what_a_detector_could_not_tell_is_no_disagreement_with_the_assessor(tmp_path, moved, disagree):
+    bench, _, campaign = crashed(tmp_path, "failure")
+    with campaign:
+        assert bench.command("score", items_staged=2, moved=moved, lost=0, remaining=2 - moved)["ok"]
+        events = bench.events()
+    go_ns = next(event.body["go_ns"] for event in events if event.kind == Kind.GO)
+    doubt = {"t_ns": go_ns + SECOND, "edge": "ordered grasp", "zone": "left", "result": "unknown", "held_s": 0.0}
+    sealed = next(event for event in events if event.kind == Kind.RECORDING_SEALED)
+    events[events.index(sealed)] = replace(sealed, body={**sealed.body, "detected": [{**doubt, "moved_m": 0.0}]})
+    schedule = [{**slot, "arm": "zebra"} for slot in campaign.opened["schedule"]]
+    how = {"early": True, "reason": "a test", "schedule": schedule, "secret_hex": "", "openings": []}
+    told = record_of([*events, Event(len(events) + 1, Kind.CAMPAIGN_UNBLINDED, 1, "b", "w", "run", body=how)])
+    found = facts(told, ["human", "zebra"], alpha=0.05, robot="sim_fr3", rows=operations(told))["disputed"]
+    assert (found["episodes"], found["scored"], found["untold"]) == (disagree, 1, {"human": 0, "zebra": 1})
+    said = wording.disputed(found)
+    assert said is not None and "In 1 of 1 episodes (zebra 1) the detector could not tell what came of" in said
+    assert ("disagree" in said) == bool(disagree)
+    both = disputed_of([found, found])
+    assert (both["episodes"], both["scored"], both["untold"]) == (2 * disagree, 2, {"human": 0, "zebra": 2})

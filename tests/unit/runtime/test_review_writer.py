@@ -130,6 +130,7 @@ def test_a_candidate_that_the_detector_could_not_tell_is_in_dispute(folder):
     asked = replace(item, candidates=[doubt])
     assert not item.disputed and asked.disputed and unsettled([item, asked]) == [asked]
     assert "the traces cannot tell what came of 1 candidate" in asked.differences
+    assert (asked.untold, asked.disagreements) == (1, []), "nobody disagrees"
     assert not replace(asked, reviewed=item.operations).disputed, "somebody looked"
 
 

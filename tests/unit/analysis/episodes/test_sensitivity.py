@@ -119,7 +119,7 @@ def test_truncation_by_hand() -> None:
     assert cut.kind.tolist() == [0, 1, 1, 1]  # the drop at 30 s, and what came after, is no longer seen
     assert (cut.observed.time_ns / NS).tolist() == [10, 18, 28, 28]
     assert cut.moved.tolist() == [1, 0, 0] and cut.cause == ("", "budget", "budget", "budget")
-    assert set(cut.budget_ns.tolist()) == set(cut.end_ns.tolist()) == {28 * NS}
+    assert set(cut.budget_ns.tolist()) == set(cut.charged_ns.tolist()) == {28 * NS}
     assert truncated(whole, 60 * NS).kind.tolist() == whole.kind.tolist()
 
 
@@ -130,7 +130,7 @@ def test_truncating_is_the_same_as_having_stopped_earlier() -> None:
     cut = truncated(long, 180 * NS)
     for name in ("time_ns", "event", "episode"):
         assert np.array_equal(getattr(cut.durations, name), getattr(short.durations, name)), name
-    assert cut.moved.tolist() == short.moved.tolist() and cut.end_ns.tolist() == short.end_ns.tolist()
+    assert cut.moved.tolist() == short.moved.tolist() and cut.charged_ns.tolist() == short.charged_ns.tolist()
 
 
 @pytest.mark.parametrize(("cause", "by_a_person"), [("futility", 1), ("interlock", 0)])
@@ -138,6 +138,7 @@ def test_what_is_carried_to_the_budget_is_carried_to_the_one_it_was_cut_to(cause
     whole = cell(row("e1", "success", 10, budget_s=90), row("e1", "censored", 5, cause=cause, budget_s=90))
     cut = truncated(whole, 60 * NS)
     assert (whole.durations.time_ns[1], whole.ended_early) == (80 * NS, by_a_person)
+    assert (whole.charged_ns.tolist(), cut.charged_ns.tolist()) == ([90 * NS], [60 * NS])
     assert (cut.durations.time_ns[1], cut.observed.time_ns[1], cut.ended_early) == (50 * NS, 5 * NS, by_a_person)
 
 
@@ -210,6 +211,15 @@ def test_the_sweep_by_hand() -> None:
     sure = sweep(cell(row("e1", "success", 10)), 60 * NS, (5, 30))
     assert np.isnan(sure.uph[0]) and sure.charged[0] == 0
     assert sure.mtbf[1] == np.inf and sure.as_dict()["mtbf"][1] == "inf"
+
+
+@pytest.mark.parametrize("cause", ["futility", "interlock"])
+def test_a_sweep_carries_an_end_to_the_budget_so_that_no_arm_is_reliable_for_having_been_ended(cause: str) -> None:
+    went = [row(f"e{i}", "success", 10, budget_s=90, end_s=10) for i in range(2)]
+    ended = sweep(cell(*went, row("s", "censored", 30, cause=cause, budget_s=90, end_s=30)), 90 * NS, (45, 90))
+    waited = sweep(cell(*went, row("s", "censored", 90, cause="budget", budget_s=90, end_s=90)), 90 * NS, (45, 90))
+    assert ended.mtbf.tolist() == waited.mtbf.tolist() == pytest.approx([(10 + 35 / 3) * 3, (10 + 80 / 3) * 3])
+    assert ended.charged.tolist() == waited.charged.tolist() and ended.uph.tolist() == waited.uph.tolist()
 
 
 def test_an_arm_that_loses_items_looks_quick_only_where_losses_cost_nothing() -> None:

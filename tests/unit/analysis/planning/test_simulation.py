@@ -106,7 +106,7 @@ def test_a_block_holds_every_arm_once_and_its_scene_is_shared():
     drawn = campaign(plan_of(distribution, distribution, objects=2), 30, 0)
     for a, b in zip(drawn["a"], drawn["b"], strict=True):
         assert a.blocks == b.blocks and len(set(a.blocks)) == 30
-        assert np.corrcoef(np.log(a.end_ns), np.log(b.end_ns))[0, 1] > 0.9
+        assert np.corrcoef(np.log(a.charged_ns), np.log(b.charged_ns))[0, 1] > 0.9
     assert not set(drawn["a"][0].blocks) & set(drawn["a"][1].blocks)
 
 

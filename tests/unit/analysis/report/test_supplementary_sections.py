@@ -102,6 +102,9 @@ def test_other_estimators_stand_beside_the_headline_one(page):
         "HRT if timeouts meant the worst, or the best",
         "RMST by order of operation",
     ]
+    hrt = section(page, "sensitivity").tables[1][1]
+    assert [column.label for column in hrt.columns[1:]] == ["HRT %, at least", "HRT %, at most"]
+    assert "never done, every one of the reference a success" in hrt.note, "both arms' timeouts are taken one way each"
     by_order = section(page, "sensitivity").tables[2][1]
     assert by_order.columns[-1].label == "Operation 3"
 

@@ -89,7 +89,8 @@ def rows(cells: dict[tuple[str, str], Cell]) -> list[dict[str, object]]:
     kinds = ("success", "censored", "ghost")
     return [
         {"episode": f"{arm}{obj}{e}", "arm": arm, "object": obj, "kind": kinds[k], "time_s": t / NS,
-         "block": f"{obj}{e}", "session": f"s{e % 5}", "items_staged": 6, "end_s": cell.end_ns[e] / NS, "budget_s": 360}
+         "block": f"{obj}{e}", "session": f"s{e % 5}", "items_staged": 6,
+         "end_s": cell.charged_ns[e] / NS, "budget_s": 360}
         for (arm, obj), cell in cells.items()
         for e, k, t in zip(cell.durations.episode, cell.kind, cell.durations.time_ns, strict=True)
     ]  # fmt: skip

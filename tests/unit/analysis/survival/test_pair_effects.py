@@ -12,6 +12,7 @@ from labctl.analysis.operations_table.analyze import analyze
 from labctl.analysis.operations_table.pair_effects import hourly_interval, rmst_ratio
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.clusters import clusters, rmst_replicates
+from labctl.analysis.survival.items_moved import moved_difference
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.table import Row, table_from_rows
 
@@ -69,3 +70,35 @@ def test_no_order_is_claimed_beside_mean_times_that_say_the_other() -> None:
     (pair,) = analyze(table_from_rows(rows), boot=399, perm=399)["pairs"]
     assert pair["rmst_a"] > pair["rmst_b"] and pair["log_rmst_ratio_adjusted_ci"][1] < 0, "else it shows nothing"
     assert (pair["verdict"], pair["leads"]) == ("different, crossing", None)
+
+
+def _stuck(arm: str, block: int, ended_s: float, cause: str) -> list[Row]:
+    """Every other episode moves its two items; of the rest one item is open when they end. Budget 90 s."""
+    first = 10 + block / 10
+    shared = {"episode": f"{arm}{block}", "arm": arm, "object": "cup", "block": str(block), "items_staged": 2}
+    shared |= {"budget_s": 90, "end_s": ended_s if block % 2 else 2 * first}
+    rest = ("censored", ended_s - first, cause) if block % 2 else ("success", first, "")
+    return [{**shared, "kind": k, "time_s": t, "cause": c} for k, t, c in (("success", first, ""), rest)]
+
+
+@pytest.mark.parametrize("cause", ["futility", "interlock", "operator"])
+def test_no_arm_moves_more_per_hour_for_having_been_ended_where_its_tail_is_carried(cause: str) -> None:
+    rows: list[Row] = []
+    for block in range(8):
+        rows += [*_stuck("a", block, 30, cause), *_stuck("b", block, 90, "budget")]
+    result = analyze(table_from_rows(rows), boot=99, perm=255)
+    ended, waited = result["cells"]
+    (pair,) = result["pairs"]
+    took = sum(2 * (10 + block / 10) for block in (0, 2, 4, 6))
+    assert waited["uph"] == pytest.approx(3600 * 12 / (took + 4 * 90))
+    assert result["arms"][1]["seconds_per_item"] == pytest.approx((took + 4 * 90) / 12)
+    if cause == "operator":  # open until then, as its protocol says
+        assert ended["uph"] == pytest.approx(3600 * 12 / (took + 4 * 30))
+        return
+    assert (ended["uph"], ended["uph_paper"]) == (waited["uph"], waited["uph_paper"])
+    assert result["arms"][0]["seconds_per_item"] == result["arms"][1]["seconds_per_item"]
+    assert (pair["uph_difference"], pair["uph_difference_ci"], pair["p"]["uph"]) == (0, None, 1)
+    found = cells_of(table_from_rows(rows))
+    a, b = [found["a", "cup"]], [found["b", "cup"]]
+    moved = moved_difference(a, b, pair_of(a, b, 90 * 10**9), 0, 99)
+    assert moved is not None and moved.per_hour == 0
