@@ -397,4 +397,5 @@ class ServoedRobot:
         if now.mode == "lost":
             raise DeviceLost(now.reason)
         if now.mode != "idle" and was.mode == "idle":
-            self._news.append(DeviceEvent("safety_stop", now_ns, {"reason": self._sound.reason}))
+            kind = "fault" if now.mode == "fault" else "safety_stop"  # a device's fault is no deed of whoever led it
+            self._news.append(DeviceEvent(kind, now_ns, {"reason": now.reason}))
