@@ -80,9 +80,9 @@ def commands_of(
 ) -> Commands:
     """The way that the options name."""
     if options.command == "trajectory":
-        return TrajectoryPoints(options, network)
+        return TrajectoryPoints(options, network, period_s)
     if options.command == "action":
-        return GoalPoints(options, network)
+        return GoalPoints(options, network, period_s)
     if options.command == "positions":
         return Positions(options, network, period_s)
     return Twists(options, network, robot_model, limits)
@@ -103,8 +103,8 @@ class TrajectoryPoints(OnTopic[JointTrajectory]):
     line.
     """
 
-    def __init__(self, options: Ros2Options, network: Network) -> None:
-        self._names, self._ahead_s = list(options.names()), options.ahead_s
+    def __init__(self, options: Ros2Options, network: Network, period_s: float) -> None:
+        self._names, self._ahead_s = list(options.names()), options.reached_s(period_s)
         self._last: tuple[np.ndarray, np.ndarray] | None = None
         self._begin(options.command_topic, network)
 

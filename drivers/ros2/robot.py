@@ -104,7 +104,7 @@ class Ros2Link:
             "firmware": None,
             "client": library("cyclonedds"),
             "tool": tool_in_words(given.tool(), None),
-            "limits": {"command": given.command, "ahead_s": given.ahead_s},
+            "limits": {"command": given.command, "ahead_s": given.reached_s(self._period_s)},
         }
 
     def _not_found(self) -> DeviceLost | DeviceRefused:
