@@ -80,7 +80,8 @@ class Actions:
     in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was given to the
     device; 0 in simulation. `sent` differs from `limited` while the device stops or was not to be given a setpoint:
     then it repeats the last.
-    Setpoints of a stop that began because none came in time are rows too; what nobody asked for is not a number.
+    Setpoints of a stop that began because none came in time are rows too, each 1 ns behind the row before: times
+    ascend, though those that were late come after it. What nobody asked for is not a number.
     """
 
     t_ns: np.ndarray
