@@ -76,12 +76,11 @@ class Setpoints:
 class Actions:
     """Setpoints in their three states: what was asked for, what the limits left of it, what the device was given.
 
-    t_ns (n,) is the setpoint's own time. requested, limited, sent (n, dof + h): the arm's axes, then the hand's, each
-    in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was given to the
-    device; 0 in simulation. `sent` differs from `limited` while the device stops or was not to be given a setpoint:
-    then it repeats the last.
-    Setpoints of a stop that began because none came in time are rows too, each 1 ns behind the row before: times
-    ascend, though those that were late come after it. What nobody asked for is not a number.
+    t_ns (n,), ascending, is the setpoint's own time. requested, limited, sent (n, dof + h): the arm's axes, then the
+    hand's, each in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was
+    given to the device; 0 in simulation. `sent` differs from `limited` while the device stops or was not to be given a
+    setpoint: then it repeats the last. Setpoints of a stop that began because none came in time are rows too, each
+    1 ns behind the row before, as late ones may follow; what nobody asked for is not a number.
     """
 
     t_ns: np.ndarray
