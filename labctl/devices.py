@@ -76,11 +76,11 @@ class Setpoints:
 class Actions:
     """Setpoints in their three states: what was asked for, what the limits left of it, what the device was given.
 
-    t_ns (n,) is the setpoint's own time. requested, limited, sent (n, dof + h): the arm's axes, then the hand's, each
-    in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was given to the
-    device; 0 in simulation. `sent` differs from `limited` while the device stops or was not to be given a setpoint:
-    then it repeats the last.
-    Setpoints of a stop that began because none came in time are rows too; what nobody asked for is not a number.
+    t_ns (n,), ascending, is the setpoint's own time. requested, limited, sent (n, dof + h): the arm's axes, then the
+    hand's, each in its own unit (`labctl.axes.axes_of`). delay_s (n,): from the setpoint's time to when `sent` was
+    given to the device; 0 in simulation. `sent` differs from `limited` while the device stops or was not to be given a
+    setpoint: then it repeats the last. Setpoints of a stop that began because none came in time are rows too, each
+    1 ns behind the row before, as late ones may follow; what nobody asked for is not a number.
     """
 
     t_ns: np.ndarray
@@ -259,13 +259,13 @@ class ActionChunk:
     """What a controller wants: n timed actions, the first `execute` of which are used before asking again.
 
     space: "joint_position" -> values (n, dof) rad; "joint_velocity" -> (n, dof) rad/s; "tcp_pose" -> (n, 7) m and
-    quaternion; "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. Two count from what is measured
-    when a step begins: "joint_step" -> (n, dof) rad; "tcp_step" -> (n, 7) m along the base axes and a quaternion that
-    turns about them, through the point about_m (3,) m in the tool's frame. gripper as `Setpoints` has it. dt_s: time
-    between actions. delay_s: time the answer took, for a host under a manual clock: modelled or measured. done: the
-    controller says the task is finished. starts: the first action begins when the answer arrives ("reply"), or action
-    i is due i steps after the observation was captured, and what is past is dropped ("capture"). As the server says,
-    else NaN: server_s of the policy itself, call_s of the whole question, gpu_memory_mb on the GPU.
+    quaternion (of any length); "tcp_velocity" -> (n, 6) m/s and rad/s about the base frame's axes. Two count from what
+    is measured when a step begins: "joint_step" -> (n, dof) rad; "tcp_step" -> (n, 7) m along the base axes and a
+    quaternion that turns about them, through the point about_m (3,) m in the tool's frame. gripper as `Setpoints` has
+    it. dt_s: time between actions. delay_s: time the answer took, for a host under a manual clock: modelled or
+    measured. done: the controller says the task is finished. starts: the first action begins when the answer arrives
+    ("reply"), or action i is due i steps after the observation was captured, and what is past is dropped ("capture").
+    As the server says, else NaN: server_s of the policy itself, call_s of the whole question, gpu_memory_mb on the GPU.
     """
 
     space: Literal["joint_position", "joint_velocity", "tcp_pose", "tcp_velocity", "joint_step", "tcp_step"]

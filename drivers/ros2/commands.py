@@ -12,9 +12,10 @@ from typing import Generic, Protocol
 import numpy as np
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import RobotStatus
 from labctl.drivers.common.limits import Limits, tool_twist
 from labctl.drivers.common.robot_tables import RobotModel
-from labctl.drivers.ros2.goals import Goals
+from labctl.drivers.ros2.goals import SOUND, Goals
 from labctl.drivers.ros2.messages import (
     Float64MultiArray,
     Header,
@@ -39,7 +40,7 @@ class Commands(Protocol):
     `brake`: slow down now, from what was commanded last, so that the robot never turns back to where it was seen;
     `go_on` is called every period after that until the robot stands, and returns whether there are further messages to
     send. `readers`: how many controllers listen. `problem`: why the controller does not follow, where it answers, else
-    ""; `forget` clears it. `leave`: end what still runs on the robot's side.
+    "idle"; `forget` clears it. `leave`: end what still runs on the robot's side.
     """
 
     def go(self, q: np.ndarray, dq: np.ndarray, at: np.ndarray, speed: np.ndarray) -> None: ...
@@ -47,7 +48,7 @@ class Commands(Protocol):
     def brake(self, at: np.ndarray, speed: np.ndarray) -> None: ...
     def go_on(self) -> bool: ...
     def readers(self) -> int: ...
-    def problem(self) -> str: ...
+    def problem(self) -> RobotStatus: ...
     def forget(self) -> None: ...
     def leave(self) -> None: ...
 
@@ -64,8 +65,8 @@ class OnTopic(Generic[M]):
     def readers(self) -> int:
         return self._publisher.readers()
 
-    def problem(self) -> str:
-        return ""
+    def problem(self) -> RobotStatus:
+        return SOUND
 
     def forget(self) -> None:
         """Nothing is kept."""
@@ -79,9 +80,9 @@ def commands_of(
 ) -> Commands:
     """The way that the options name."""
     if options.command == "trajectory":
-        return TrajectoryPoints(options, network)
+        return TrajectoryPoints(options, network, period_s)
     if options.command == "action":
-        return GoalPoints(options, network)
+        return GoalPoints(options, network, period_s)
     if options.command == "positions":
         return Positions(options, network, period_s)
     return Twists(options, network, robot_model, limits)
@@ -102,8 +103,8 @@ class TrajectoryPoints(OnTopic[JointTrajectory]):
     line.
     """
 
-    def __init__(self, options: Ros2Options, network: Network) -> None:
-        self._names, self._ahead_s = list(options.names()), options.ahead_s
+    def __init__(self, options: Ros2Options, network: Network, period_s: float) -> None:
+        self._names, self._ahead_s = list(options.names()), options.reached_s(period_s)
         self._last: tuple[np.ndarray, np.ndarray] | None = None
         self._begin(options.command_topic, network)
 
@@ -158,7 +159,7 @@ class GoalPoints(TrajectoryPoints):
     def readers(self) -> int:
         return self._goals.readers()
 
-    def problem(self) -> str:
+    def problem(self) -> RobotStatus:
         return self._goals.problem()
 
     def forget(self) -> None:

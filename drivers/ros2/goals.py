@@ -12,6 +12,7 @@ import threading
 import uuid
 
 from labctl.clock import SECOND, MonotonicClock
+from labctl.devices import RobotStatus
 from labctl.drivers.ros2.action_messages import (
     ABORTED,
     CANCELED,
@@ -31,6 +32,7 @@ from labctl.drivers.ros2.network import REPLY, REQUEST, Network
 ANSWER_NS = 2 * SECOND  # a controller that answers no goal for so long does not take them
 ENDED = {ABORTED: "gave up", CANCELED: "cancelled"}
 OF_ITSELF = (-4, -5)  # a tolerance is no matter of the next goal's: it counts of one that was replaced meanwhile, too
+SOUND = RobotStatus("idle")
 MOST = 100  # goals whose answer or result has not come
 
 
@@ -46,7 +48,7 @@ class Goals:
         self._ids: dict[int, list[int]] = {}  # of goals that have no answer yet, by the request's number
         self._asked: dict[int, int] = {}  # goals whose result was asked for: the request's number -> the goal's
         self._waiting_ns: int | None = None  # since when a goal has had no answer
-        self._problem = ""
+        self._problem = SOUND
         inner = f"{action}/_action"
         self._goals = network.publisher(f"{inner}/send_goal", SendGoalRequest, part=REQUEST)
         self._cancels = network.publisher(f"{inner}/cancel_goal", CancelRequest, part=REQUEST)
@@ -81,21 +83,22 @@ class Goals:
             request = CancelRequest(self._client, self._number, GoalInfo(Uuid(self._newest_id)))
         self._cancels.send(request)
 
-    def problem(self) -> str:
-        """Why no goal is followed, "" while they are."""
+    def problem(self) -> RobotStatus:
+        """Why no goal is followed, "idle" while they are: a stop where the robot did not follow, else a fault."""
         with self._lock:
-            waiting_ns = self._waiting_ns
-            if self._problem or waiting_ns is None or self._clock.now_ns() - waiting_ns <= ANSWER_NS:
-                return self._problem
-            return (
+            waiting_ns, found = self._waiting_ns, self._problem
+            if found.mode != "idle" or waiting_ns is None or self._clock.now_ns() - waiting_ns <= ANSWER_NS:
+                return found
+            return RobotStatus(
+                "fault",
                 f"no answer to a goal of {self._action} for {ANSWER_NS / SECOND:g} s; services of ROS 2 are asked as "
-                "rmw_cyclonedds has them, which the robot's RMW_IMPLEMENTATION has to be"
+                "rmw_cyclonedds has them, which the robot's RMW_IMPLEMENTATION has to be",
             )
 
     def forget(self) -> None:
         """Somebody has looked into it: try again."""
         with self._lock:
-            self._problem, self._waiting_ns, self._ended = "", None, True
+            self._problem, self._waiting_ns, self._ended = SOUND, None, True
             self._ids.clear()
             self._asked.clear()
 
@@ -107,7 +110,7 @@ class Goals:
                 return
             self._waiting_ns = None if answer.number >= self._newest else self._clock.now_ns()
             if not answer.accepted:
-                self._problem = f"{self._action} refused a goal; its controller's log says why"
+                self._problem = RobotStatus("fault", f"{self._action} refused a goal; its controller's log says why")
                 return
             self._number += 1
             self._asked[self._number] = answer.number
@@ -127,4 +130,5 @@ class Goals:
             if answer.status in ENDED and not by_us and (newest or code in OF_ITSELF):
                 said = " ".join(str(answer.result.error_string).split())
                 named = ERRORS.get(code, f"error {code}")
-                self._problem = f"{self._action} {ENDED[answer.status]} a goal: {named}{f' ({said})' if said else ''}"
+                text = f"{self._action} {ENDED[answer.status]} a goal: {named}{f' ({said})' if said else ''}"
+                self._problem = RobotStatus("safety_stop" if code in OF_ITSELF else "fault", text)

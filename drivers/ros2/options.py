@@ -84,7 +84,8 @@ class Ros2Options(RobotOptions):
         0.04,
         ge=0.002,
         le=0.5,
-        description="of a trajectory or goal: when its point is to be reached, counted from its sending",
+        description="of a trajectory or goal: when its point is to be reached, counted from its sending; never less "
+        "than a period of `control_hz`, in which its way may be gone",
     )
 
     @model_validator(mode="after")
@@ -106,6 +107,12 @@ class Ros2Options(RobotOptions):
     def frame(self) -> str:
         """What ROS calls the frame that the robot's chain begins in, which a twist is given in."""
         return self.twist_frame or BASE_FRAMES[self.model]
+
+    def reached_s(self, period_s: float) -> float:
+        """When the point of a trajectory or goal is to be reached, s from its sending: in less than the period that its
+        way is meant for, the arm would go faster than its setpoints, beyond the cell's limits, and stand in between.
+        """
+        return max(self.ahead_s, period_s)
 
     def names(self) -> tuple[str, ...]:
         """What ROS calls the joints."""

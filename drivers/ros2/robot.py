@@ -29,6 +29,7 @@ from labctl.drivers.common.states import Sample, States
 from labctl.drivers.common.steps import Law
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ros2.commands import Commands, commands_of
+from labctl.drivers.ros2.goals import SOUND
 from labctl.drivers.ros2.messages import Float64, JointState
 from labctl.drivers.ros2.network import FOUND_S, Network, Subscription, within
 from labctl.drivers.ros2.options import GRIPPER, MODELS, Ros2Options
@@ -103,7 +104,7 @@ class Ros2Link:
             "firmware": None,
             "client": library("cyclonedds"),
             "tool": tool_in_words(given.tool(), None),
-            "limits": {"command": given.command, "ahead_s": given.ahead_s},
+            "limits": {"command": given.command, "ahead_s": given.reached_s(self._period_s)},
         }
 
     def _not_found(self) -> DeviceLost | DeviceRefused:
@@ -177,8 +178,8 @@ class Ros2Link:
     def _command(self) -> Commands:
         if self._commands is None or not self._listens:
             raise DeviceRefused(self._nobody())
-        if problem := self._commands.problem():
-            raise DeviceRefused(problem)
+        if (problem := self._commands.problem()).mode != "idle":
+            raise DeviceRefused(problem.reason)
         return self._commands
 
     def _nobody(self) -> str:
@@ -229,10 +230,10 @@ class Ros2Link:
         now = self._clock.now_ns()
         if self._commands is not None and now - self._looked_ns >= LISTENING_NS:
             self._looked_ns, self._listens = now, self._commands.readers() > 0
-        problem = "" if self._commands is None else self._commands.problem()
-        if problem or not self._listens:
-            return RobotStatus("fault", problem if self._listens else self._nobody())
-        return RobotStatus("fault", slow) if (slow := self._slowed()) else RobotStatus("idle")
+        if not self._listens:
+            return RobotStatus("fault", self._nobody())
+        problem = SOUND if self._commands is None else self._commands.problem()
+        return RobotStatus("fault", slow) if problem.mode == "idle" and (slow := self._slowed()) else problem
 
     def close(self) -> None:
         """Send what is left of the way to rest, where that takes message after message, then leave."""

@@ -38,15 +38,17 @@ def what_is_wrong(robot_mode: int, safety_bits: int, runtime: int, *, attached: 
     ask = "acknowledge to power it on and open the brakes" if power_on else "power it on and open the brakes there"
     if has(safety_bits, ESTOP) or has(safety_bits, ROBOT_ESTOP) or has(safety_bits, SYSTEM_ESTOP):
         return RobotStatus("safety_stop", "emergency stop: release the button once the cell is safe")
-    if has(safety_bits, VIOLATION) or has(safety_bits, FAULT):
-        return RobotStatus("fault", "safety violation or fault: restart the safety system at the pendant")
+    if has(safety_bits, VIOLATION):  # of a limit of its safety configuration, by how the robot was led
+        return RobotStatus("safety_stop", "safety violation: restart the safety system at the pendant")
+    if has(safety_bits, FAULT):
+        return RobotStatus("fault", "fault of the safety system: restart it at the pendant")
     if has(safety_bits, SAFEGUARD):
         return RobotStatus("safety_stop", "safeguard stop: close the safeguard")
     if has(safety_bits, PROTECTIVE):
         return RobotStatus("safety_stop", "protective stop: look at the robot, then acknowledge to unlock it")
     if has(safety_bits, RECOVERY):
         text = "recovery mode: the robot is outside the limits of its safety configuration: move it back at the pendant"
-        return RobotStatus("fault", text)
+        return RobotStatus("safety_stop", text)
     if robot_mode != RUNNING:
         return RobotStatus("fault", f"{MODES.get(robot_mode, f'robot mode {robot_mode}')}: {ask}")
     if has(safety_bits, STOPPED) or (has(safety_bits, ENABLING) and not attached):

@@ -281,15 +281,16 @@ class ControllerNode:
 
     def _wait(self, question: Question, now_ns: int, step: Step) -> None:
         """A question is open: give up when its time is over."""
+        if why := self._given_up(question, now_ns):
+            self.sender.add(question_row(question, now_ns, late=True))
+            self._fail(why, step)
+
+    def _given_up(self, question: Question, now_ns: int) -> str:
+        """Why a question without an answer by now ends the episode, "" while it is waited for."""
         pace, waited_s = self._buffer.pace, (now_ns - question.request_ns) / SECOND
         if pace.late == "end" and waited_s >= pace.deadline_s:
-            why = f'no answer within the deadline of {pace.deadline_s:g} s, and the card says late = "end"'
-        elif waited_s >= pace.give_up_s:
-            why = f"no answer within {pace.give_up_s:g} s; given up"
-        else:
-            return
-        self.sender.add(question_row(question, now_ns, late=True))
-        self._fail(why, step)
+            return f'no answer within the deadline of {pace.deadline_s:g} s, and the card says late = "end"'
+        return f"no answer within {pace.give_up_s:g} s; given up" if waited_s >= pace.give_up_s else ""
 
     def _use(self, message: Message, now_ns: int, step: Step) -> None:
         """An answer has come."""
@@ -309,6 +310,10 @@ class ControllerNode:
         if problem:
             self.sender.add(question_row(question, now_ns, reply_ns=now_ns))
             self._fail(problem, step)
+            return
+        if why := self._given_up(question, now_ns - 1):  # it came before this node's turn, and after its time
+            self.sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
+            self._fail(why, step)
             return
         play = Play(chunk, question.capture_ns, now_ns, self._epoch, self._episode)
         late = now_ns - question.request_ns > self._buffer.pace.deadline_s * SECOND

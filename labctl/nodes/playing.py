@@ -37,7 +37,8 @@ class Play:
             due = capture_ns + self._dt_ns * np.arange(len(chunk.values), dtype=np.int64)
         past = int(np.searchsorted(due, now_ns, side="right"))
         chosen = slice(past, past + chunk.execute)
-        self.t_ns, self._values, self._gripper = due[chosen], chunk.values[chosen], chunk.gripper[chosen]
+        values = _turned_by_units(chunk.values[chosen]) if chunk.space in POSES else chunk.values[chosen]
+        self.t_ns, self._values, self._gripper = due[chosen], values, chunk.gripper[chosen]
         self._space, self._stepped = STEPS.get(chunk.space, chunk.space), chunk.space in STEPS
         self._about = np.array(chunk.about_m)
         self._next = 0
@@ -87,6 +88,15 @@ class Play:
             return np.asarray(measured["q"]) + step
         tools = np.reshape(tools_of(measured), (-1, POSE)), np.reshape(step, (-1, POSE))
         return np.concatenate([stepped(tcp, one, self._about) for tcp, one in zip(*tools, strict=True)])
+
+
+def _turned_by_units(values: np.ndarray) -> np.ndarray:
+    """Poses (n, 7 k) of k tools with quaternions of length one: a mean of some, or a network's numbers, mean the same
+    rotation, and not every driver's solver would take them for it.
+    """
+    poses = np.array(values, float).reshape(-1, POSE)
+    poses[:, 3:] = rotations.unit(poses[:, 3:])
+    return poses.reshape(np.shape(values))
 
 
 def tools_of(measured: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -200,7 +200,7 @@ class PracticeNode:
             return  # nothing is recorded here
         detail = sent.body or {}
         reason = detail.get("reason") or detail.get("text") or sent.kind
-        if self._phase == Phase.STARTING and sent.kind == "safety_stop":
+        if self._phase == Phase.STARTING and sent.kind in BAD_MODES:
             return  # of the time before: the mode says whether it still stands
         if sent.kind in BAD_MODES:
             self._end(now_ns, step, f"the robot stopped itself: {reason}", failed=True)

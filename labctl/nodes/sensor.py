@@ -118,6 +118,7 @@ class SensorNode:
 
     def _lose(self, why: str, now_ns: int, step: Step) -> None:
         self._connection.lose(why, now_ns)
+        self._limits.lost()
         self._tell(now_ns, step)
 
     def _gap(self, to_ns: int, step: Step) -> None:

@@ -41,6 +41,10 @@ class SensorLimits:
                 changes.append((at_ns, beyond))
         return changes
 
+    def lost(self) -> None:
+        """Nothing is measured: how long a value has been outside counts anew, and what the sensor is beyond stays."""
+        self._since_ns = [since if i in self.beyond else None for i, since in enumerate(self._since_ns)]
+
     def _lasts(self, number: int, at_ns: int, *, out: bool) -> bool:
         if not out:
             self._since_ns[number] = None

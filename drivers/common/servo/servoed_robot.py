@@ -385,8 +385,7 @@ class ServoedRobot:
 
     def _look(self, now_ns: int) -> None:
         """Has the robot stopped itself since the last look?"""
-        was, now = self._sound, self._link.health()
-        held = self._gripper.status()
+        was, now, held = self._sound, self._link.health(), self._gripper.status()
         if now.mode == "idle" and held.mode in ("fault", "lost"):
             now = RobotStatus("fault", f"gripper: {held.reason}")
         if self._staging and self._latched is None and not self._homeward() and now_ns - self._still_ns > RESTLESS_NS:
@@ -397,4 +396,5 @@ class ServoedRobot:
         if now.mode == "lost":
             raise DeviceLost(now.reason)
         if now.mode != "idle" and was.mode == "idle":
-            self._news.append(DeviceEvent("safety_stop", now_ns, {"reason": self._sound.reason}))
+            kind = "fault" if now.mode == "fault" else "safety_stop"
+            self._news.append(DeviceEvent(kind, now_ns, {"reason": now.reason}))

@@ -14,6 +14,7 @@ import numpy as np
 
 from labctl.devices import Actions
 
+OF_A_STOP = 0  # the time of a setpoint that nobody asked for: it has none of its own
 COMMITTED = 3  # setpoints of a stop already under way that are played before the loop takes over again
 
 
@@ -42,6 +43,7 @@ class SetpointQueue:
         self._done: list[tuple[int, np.ndarray, np.ndarray, np.ndarray, float]] = []
         self._tail = np.empty((0, dof + 1))
         self._last = self._before = np.zeros(dof + 1)
+        self._answered_ns = 0  # the time of the setpoint that was answered last
         self._filling = True  # waiting until the first setpoint is due
         self._parted = False
 
@@ -95,7 +97,7 @@ class SetpointQueue:
             kept, self._tail = self._tail[:COMMITTED], self._tail[COMMITTED:]
             path = [self._before, self._last, *kept]
             nobody = np.full_like(self._last, np.nan)
-            self._queue.extend(_Row(0, nobody, row, True) for row in kept)
+            self._queue.extend(_Row(OF_A_STOP, nobody, row, True) for row in kept)
             return path[-1], path[-1] - path[-2]
 
     def take(self, now_ns: int) -> np.ndarray | None:
@@ -117,7 +119,7 @@ class SetpointQueue:
             if len(self._tail):
                 self._before, self._last, self._tail = self._last, self._tail[0], self._tail[1:]
                 self._parted = True
-                self._done.append((now_ns, np.full_like(self._last, np.nan), self._last, self._last, 0.0))
+                self._answer(_Row(OF_A_STOP, np.full_like(self._last, np.nan), self._last, True), now_ns)
                 return self._last
             self._filling = True
             self._before = self._last
@@ -132,7 +134,10 @@ class SetpointQueue:
                 self._answer(self._queue.popleft(), now_ns)
 
     def _answer(self, row: _Row, now_ns: int) -> None:
-        t_ns = row.t_ns or now_ns  # a setpoint of a stop has no time of its own
+        """A setpoint of a stop is behind the last one in time: those that the loop was late with come after it, with
+        their own times.
+        """
+        t_ns = self._answered_ns = row.t_ns or self._answered_ns + 1
         delay_s = max(0.0, (now_ns - t_ns) / 1e9) if row.given else 0.0
         self._done.append((t_ns, row.requested, row.limited, self._last, delay_s))
 
@@ -143,7 +148,8 @@ class SetpointQueue:
 
     def _drop(self, *, keep_tail: bool = False) -> None:
         for row in self._queue:
-            self._answer(row, 0)
+            if row.t_ns != OF_A_STOP:  # nobody asked for those
+                self._answer(row, 0)
         self._queue.clear()
         if not keep_tail:
             self._tail = self._tail[:0]

@@ -113,7 +113,7 @@ FR3_FAULTS = {
     "user_stop": ("safety_stop", "user stop"),
     "safety_stop": ("safety_stop", "safety"),
     "packet_loss": ("safety_stop", "too late, 20 in a row"),
-    "brakes_closed": ("safety_stop", "brakes closed"),
+    "brakes_closed": ("robot_fault", "brakes closed"),
     "silence": ("arm_lost", "no state"),
     "tcp_close": ("arm_lost", "robot's process ended"),
 }
@@ -122,20 +122,20 @@ UR_FAULTS = {
     "protective_stop": ("safety_stop", "protective stop"),
     "emergency_stop": ("safety_stop", "emergency stop"),
     "safeguard_stop": ("safety_stop", "safeguard"),
-    "safety_fault": ("safety_stop", "restart the safety system"),
-    "speed_slider": ("safety_stop", "speed slider at the pendant stands at 50 %"),
-    "speed_scaling": ("safety_stop", "safety limits slow it to 50 %"),
+    "safety_fault": ("robot_fault", "fault of the safety system: restart it"),
+    "speed_slider": ("robot_fault", "speed slider at the pendant stands at 50 %"),
+    "speed_scaling": ("robot_fault", "safety limits slow it to 50 %"),
     "ik_failure": ("safety_stop", "program has ended"),
     "program_stop": ("safety_stop", "program has ended"),
-    "power_off": ("safety_stop", "switched off"),
+    "power_off": ("robot_fault", "switched off"),
     "rtde_stall": ("arm_lost", "robot's process ended"),
     "rtde_close": ("arm_lost", "robot's process ended"),
 }
 ROS2_FAULTS = {
     **PROCESS_FAULTS,
-    "controller_inactive": ("safety_stop", "nobody listens on /joint_trajectory_controller"),
+    "controller_inactive": ("robot_fault", "nobody listens on /joint_trajectory_controller"),
     "stuck": ("safety_stop", "does not follow"),
-    "speed_slider": ("safety_stop", "says that the robot goes at 50 % of its speed"),
+    "speed_slider": ("robot_fault", "says that the robot goes at 50 % of its speed"),
     "silence": ("arm_lost", "nothing on /joint_states"),
 }
 
@@ -198,9 +198,10 @@ def test_every_fault_has_its_reason_and_the_next_trial_runs(emulator: Emulator, 
     reasons = [str(event.body["reason"]) for event in ended][: len(faults)]
     assert reasons == [how for _, (how, _) in faults], log.read_text()
     said = [event.body["text"] for event in of_kind(folder, Kind.HOLD_RAISED)]
+    said += [event.body["reason"] for event in of_kind(folder, Kind.CELL_FAULTED)]
     for fault, (_, words) in faults:
         assert any(words in text for text in said), f"{fault}: {said}"
-    lost = reasons.count("arm_lost")
+    lost = reasons.count("arm_lost") + reasons.count("robot_fault")  # no arm of the experiment is scored by those
     assert Counter(str(e.body["reason"]) for e in of_kind(folder, Kind.EPISODE_VOIDED))["arm_lost"] == lost
     assert verify_campaign(folder).problems == []
 

@@ -72,6 +72,30 @@ def test_a_question_that_nobody_answers_ends_the_episode_in_its_time(bench, pace
     assert (row["reply_ns"], row["executed"], row["late"]) == (-1, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("pace", "ms"),
+    [(Pace(deadline_s=0.2, late="end", give_up_s=2.0), 200), (Pace(deadline_s=0.2, late="hold", give_up_s=2.0), 2000)],
+)
+def test_an_answer_that_came_too_late_for_its_question_ends_the_episode_whoever_sees_it_first(bench, pace, ms):
+    """One that lay in the mailbox at the node's next turn was a late answer, and the episode went on."""
+    bench.policy.pace = pace
+    bench.go()
+    bench.now_ns += ms * MILLISECOND + 1
+    bench.finish()
+    assert "no answer within" in bench.failure()["private"] and bench.policy.asked[-1] == "close"
+    assert "target" not in bench.kinds()
+    (row,) = bench.rows()
+    assert (row["reply_ns"], row["executed"], row["late"]) == (bench.now_ns, 0, 1)
+
+
+def test_an_answer_in_the_moment_in_which_it_would_be_given_up_is_in_time(bench):
+    bench.policy.pace = Pace(deadline_s=0.2, late="end")
+    bench.go()
+    bench.now_ns += 200 * MILLISECOND
+    bench.finish()
+    assert bench.kinds()[-1] == "target"
+
+
 def test_a_controller_that_names_no_patience_is_given_up_all_the_same(bench):
     bench.policy.pace = Pace()
     bench.go()

@@ -62,6 +62,21 @@ def test_of_what_is_not_past_the_stated_number_is_executed():
     assert len(one.t_ns) == 3
 
 
+@pytest.mark.parametrize("length", [0.5, 0.98, 1.0, 2.0])
+@pytest.mark.parametrize("space", ["tcp_pose", "tcp_step"])
+@pytest.mark.parametrize("tools", [1, 2])
+def test_a_rotation_is_what_its_quaternion_says_whatever_its_length(length: float, space: str, tools: int):
+    """A mean of quaternions led a UR beside its path: 17 mm at a length of 0.98, 425 mm at 2."""
+    turn = Rotation.from_rotvec([0.3, -0.2, 0.9]).as_quat()
+    pose = np.tile([0.5, 0.1, 0.2, *turn], tools)
+    answer = np.tile([0.5, 0.1, 0.2, *(length * turn)], (4, tools))
+    seen = {"tcp": np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])}
+    seen |= {"right.tcp": seen["tcp"]} if tools == 2 else {}
+    (target,) = play(chunk(space=space, values=answer)).targets(NOW, seen)
+    assert target.arrays["values"][0] == pytest.approx(pose, abs=1e-12)
+    assert answer[0, 6] == length * turn[3], "what was answered is recorded as it was"
+
+
 def test_a_step_is_added_to_what_is_measured_when_it_begins():
     one = play(chunk(space="joint_step", values=np.full((4, 7), 0.2)))
     sent = []

@@ -139,17 +139,18 @@ def test_a_robot_that_stops_itself_ends_it():
     assert desk.node.ended.failed and desk.node.ended.why == "the robot stopped itself: collision"
 
 
-def test_a_robot_found_stopped_is_not_driven_unless_a_person_has_looked():
+@pytest.mark.parametrize("mode", ["safety_stop", "fault"])
+def test_a_robot_found_stopped_is_not_driven_unless_a_person_has_looked(mode):
     desk = Desk()
     desk.hello("arm")
-    desk.obs("safety_stop", reason="user stop")
+    desk.obs(mode, reason="user stop")
     assert desk.node.ended.failed and desk.node.ended.why.endswith("user stop; look at it, then add --recover")
     desk = Desk(recover=True)
     desk.hello("arm"), desk.hello("controller")
-    news = {"kind": "safety_stop", "t_ns": 0, "body": {"reason": "user stop"}}
+    news = {"kind": mode, "t_ns": 0, "body": {"reason": "user stop"}}
     desk.step(Message("run", "event", news, sender="arm"))
-    assert ("arm", "recover") in kinds(desk.obs("safety_stop", reason="user stop"))
-    assert ("arm", "recover") not in kinds(desk.obs("safety_stop", reason="user stop")), "once"
+    assert ("arm", "recover") in kinds(desk.obs(mode, reason="user stop"))
+    assert ("arm", "recover") not in kinds(desk.obs(mode, reason="user stop")), "once"
     desk.obs("idle"), desk.obs("idle")
     assert leases(desk.ready()), "the hand drives"
 

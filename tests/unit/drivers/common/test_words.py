@@ -52,6 +52,17 @@ def test_a_ur_that_its_safety_system_holds_says_so_and_not_that_its_program_is_m
     assert re.search(said, status.reason) and "program" not in status.reason
 
 
+@pytest.mark.parametrize(
+    ("mode", "bit", "kind"), [(7, 8, "safety_stop"), (7, 3, "safety_stop"), (7, 9, "fault"), (3, None, "fault")]
+)
+def test_a_ur_beyond_its_safety_limits_has_stopped_itself_and_one_that_is_broken_or_off_has_a_fault(
+    mode: int, bit: int | None, kind: str
+) -> None:
+    """Whoever led it there is scored by it, as for a protective stop; of a fault an episode is void."""
+    status = ur_words.what_is_wrong(mode, 1 if bit is None else 1 << bit, 1, attached=True, power_on=True)
+    assert status.mode == kind
+
+
 def test_a_gripper_that_is_active_and_sound_has_no_words_and_all_others_do() -> None:
     assert fault_words(3, 0) == ""
     assert all(fault_words(state, 0) for state in (0, 1, 2)) and fault_words(3, 10) == "undervoltage"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,10 +16,11 @@ pytest.importorskip("cyclonedds")
 from labctl.drivers.common import kinematics
 from labctl.drivers.common.limits import limits_of
 from labctl.drivers.common.robot_tables import UR5E
-from labctl.drivers.ros2.commands import BRAKE_RAD_S2, CORRECT_PER_S, Positions, Twists, braking
+from labctl.drivers.ros2 import commands as commands_module
+from labctl.drivers.ros2.commands import BRAKE_RAD_S2, CORRECT_PER_S, Positions, Twists, braking, commands_of
 from labctl.drivers.ros2.emulator.controllers import Joints
 from labctl.drivers.ros2.emulator.robot import in_base
-from labctl.drivers.ros2.messages import Float64, Float64MultiArray, TwistStamped
+from labctl.drivers.ros2.messages import Float64, Float64MultiArray, JointTrajectory, TwistStamped
 from labctl.drivers.ros2.options import BASE_FRAMES, MODELS, Ros2Options
 from labctl.drivers.ros2.robot import Ros2Link
 from labctl.errors import OptionError
@@ -54,6 +58,30 @@ def test_a_trajectory_is_a_straight_line_to_each_point_and_the_next_takes_its_pl
     joints.follow(3.5, [])
     joints.advance(4.0, 0.5)
     assert joints.q[0] == pytest.approx(1.0), "an empty trajectory is a stop"
+
+
+@pytest.mark.parametrize("command", ["trajectory", "action"])
+@pytest.mark.parametrize(("hz", "ahead_s"), [(50.0, 0.04), (50.0, 0.002), (20.0, 0.04), (10.0, 0.04)])
+def test_a_trajectory_is_gone_no_faster_than_its_setpoints_whatever_their_rate(
+    command: Literal["trajectory", "action"], hz: float, ahead_s: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At the rate that docs/ros2.md begins with, 10 Hz, a joint went at 2.5 times the speed that it was led with."""
+    options = Ros2Options(command=command, command_topic="/c", ahead_s=ahead_s)
+    points = list[JointTrajectory]()
+    network: Any = SimpleNamespace(publisher=lambda *_: SimpleNamespace(send=points.append))
+    monkeypatch.setattr(commands_module, "Goals", lambda *_: SimpleNamespace(send=points.append))
+    commands = commands_of(options, network, UR5E, limits_of(UR5E, CELL.robot.limits, None), 1 / hz)
+    joints, led, steps = Joints(np.zeros(6), np.full(6, 10.0)), np.full(6, 1.0), round(500 / hz)
+    fastest = []
+    for k in range(1, 2 * round(hz)):
+        commands.go(led * k / hz, led, led, led)
+        (point,) = points.pop().points
+        after_s = point.time_from_start.sec + 1e-9 * point.time_from_start.nanosec
+        joints.follow((k - 1) / hz, [(after_s, np.array(point.positions))])
+        for step in range(1, steps + 1):
+            joints.advance((k - 1) / hz + step / 500, 1 / 500)
+            fastest.append(float(np.abs(joints.dq).max()))
+    assert max(fastest) <= 1.0 + 1e-6 and min(fastest[len(fastest) // 2 :]) > 0.9, "nor does it stand in between"
 
 
 class Line:

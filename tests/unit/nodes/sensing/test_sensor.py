@@ -104,6 +104,24 @@ def test_what_is_measured_while_an_episode_is_open_is_recorded_whole() -> None:
     assert [spec["name"] for spec in declared["specs"]] == ["sensor/ft"]
 
 
+@pytest.mark.parametrize(("outside_s", "beyond"), [(0.5, []), (2.5, [0])])
+def test_a_limit_that_has_to_last_does_not_last_while_nothing_is_measured(outside_s: float, beyond: list[int]) -> None:
+    """One value outside before the sensor was gone for 5 s and one after it ended an episode at once."""
+    bench = Bench(limit("void", for_s=2.0))
+    bench.run(1.0)
+    bench.sensor.force = 11.0
+    bench.run(outside_s)
+    assert bench.words()[-1] == ("", beyond)
+    bench.sensor.silent = True
+    bench.run(5.0)
+    assert bench.words()[-1] == ("it gives no values", beyond)
+    bench.sensor.silent = False
+    bench.run(1.0)
+    assert bench.words()[-1] == ("", beyond), "what it was beyond of it still is"
+    bench.run(4.0)
+    assert bench.words()[-1] == ("", [0])
+
+
 @pytest.mark.parametrize("how", ["raises", "silent"])
 def test_a_loss_is_said_and_marked_and_ends_when_values_come_again(how: str) -> None:
     bench = Bench()

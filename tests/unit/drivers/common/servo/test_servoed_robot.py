@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -128,9 +128,21 @@ def test_a_fault_of_the_gripper_stops_the_arm(bench: Bench) -> None:
     bench.hand.sound = RobotStatus("fault", "too hot")
     bench.until(lambda: bench.arm.status().mode == "fault")
     assert bench.arm.status().reason == "gripper: too hot"
+    bench.until(lambda: bench.events)
+    assert [(e.kind, e.body["reason"]) for e in bench.events] == [("fault", "gripper: too hot")], "scored as nobody's"
     before = len(bench.link.given)
     bench.play(near(2))
     assert len(bench.link.given) == before
+
+
+@pytest.mark.parametrize("mode", ["fault", "safety_stop"])
+def test_what_the_robot_says_of_itself_is_told_as_what_it_is(
+    bench: Bench, mode: Literal["fault", "safety_stop"]
+) -> None:
+    """A speed slider that somebody turned was the policy's own safety stop."""
+    bench.link.sound = RobotStatus(mode, "see the pendant")
+    bench.until(lambda: bench.events)
+    assert [(e.kind, e.body["reason"]) for e in bench.events] == [(mode, "see the pendant")]
 
 
 def test_close_may_be_repeated_and_leaves_no_thread(bench: Bench) -> None:

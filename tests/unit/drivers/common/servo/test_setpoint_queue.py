@@ -1,6 +1,7 @@
 """The queue between the loop that limits setpoints and the thread that gives them: in order, once, and never a jump."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -58,6 +59,40 @@ def test_taking_over_from_a_stop_under_way_makes_no_jump(taken: int, more: int):
     steps = np.diff(path)
     assert (np.abs(steps) <= 1.0 + 1e-12).all() and path[-1] == ahead[-1, 0]
     assert not feed.parted
+
+
+@given(st.integers(1, 4), st.integers(0, 3), st.integers(1, 6))
+def test_times_ascend_though_a_stop_was_given_before_setpoints_that_came_late(taken: int, cut: int, more: int):
+    """A stop's setpoints had the time at which they were given; readers search in times that ascend."""
+    feed, _, _ = filled()
+    given_ns = [60 + i * PERIOD_NS for i in range(6 + taken)]
+    for at_ns in given_ns:
+        feed.take(at_ns)
+    answered = [feed.answered()]  # in the trace before what came late
+    feed.take_over()
+    late = np.tile([7.0, 0.0], (more, 1))
+    feed.put(np.arange(7, 7 + more) * PERIOD_NS, late, late, late[:0])  # of the time that the loop missed
+    for _ in range(cut):
+        feed.take(given_ns[-1] + PERIOD_NS)
+    feed.discard()
+    answered.append(feed.answered())
+    times = np.concatenate([part.t_ns for part in answered])
+    requested = np.concatenate([part.requested for part in answered])
+    assert (np.diff(times) > 0).all()
+    assert np.isfinite(requested[:, 0]).sum() == 6 + more, "each that was asked for is answered once"
+    of_stop = np.isnan(answered[0].requested[:, 0])
+    assert (answered[0].t_ns + 1e9 * answered[0].delay_s)[of_stop] == pytest.approx(given_ns[6:])
+
+
+def test_of_a_stop_that_is_cut_short_nothing_is_answered_that_was_not_given():
+    """Such rows had the time 0: the age of a setpoint in an export was that of the clock."""
+    feed, _, _ = filled()
+    for i in range(7):
+        feed.take(60 + i * PERIOD_NS)
+    feed.take_over()
+    feed.answered()
+    feed.discard()
+    assert not len(feed.answered().t_ns)
 
 
 @given(st.integers(1, 3), st.integers(0, 4))
