@@ -66,7 +66,8 @@ class Hours:
 
     def __init__(self) -> None:
         self.spent: list[Spent] = []
-        self._doing: str | None = None  # None: no run goes
+        self._goes = False  # a run has started and did not stop, though it may have been killed
+        self._doing = "reset"  # stays what it is over a stop: an episode that was ended by it still waits for its score
         self._trial: str | None = None
         self._held: dict[str, None] = {}
         self._last: Anchor | None = None
@@ -89,7 +90,7 @@ class Hours:
             self._tail.append((event, stretch))
         else:
             self._tail.clear()
-        if self._doing is not None and (alone or concluded):
+        if self._goes and (alone or concluded):
             if not self._gone:
                 self._forget(dead_stretches(self._tail))
             self._gone = alone
@@ -97,9 +98,11 @@ class Hours:
             self._tail.clear()
         match kind:
             case Kind.RUN_STARTED:
-                self._doing = self._doing if self._doing == "scoring" else "reset"
+                self._goes = True
+                if self._doing != "scoring":
+                    self._turn("reset", None)
             case Kind.RUN_STOPPED | Kind.CAMPAIGN_CLOSED:
-                self._doing = None
+                self._goes = False
             case Kind.HOLD_RAISED:
                 self._held[str(event.body["code"])] = None
             case Kind.CELL_FAULTED:
@@ -110,7 +113,7 @@ class Hours:
                 self._held.pop("faulted", None)
             case _:
                 pass
-        if kind in _DOING and self._doing is not None:
+        if kind in _DOING:
             self._turn(_DOING[kind], event.trial)
 
     def _entered(self, closed: Event) -> bool:
@@ -121,7 +124,7 @@ class Hours:
     def _count(self, now: Anchor, operators: tuple[str, ...]) -> int | None:
         """The time since the last entry, where a run went: the number of its stretch."""
         last, self._last = self._last, now
-        if self._doing is None or self._gone or last is None or last.boot != now.boot:
+        if not self._goes or self._gone or last is None or last.boot != now.boot:
             return None
         seconds = (now.mono_ns - last.mono_ns) / SECOND
         if not 0 <= seconds <= _SILENT_S:
