@@ -250,6 +250,7 @@ class RunNode:
             looks=self._scene.looks(self._writer.current()),
             photographing=self._scene.request is not None,
             starting=liveness.starting(now_ns),
+            ended=liveness.ended,
         )
 
     # -- commands
