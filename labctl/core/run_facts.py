@@ -18,11 +18,14 @@ from labctl.core.record import Spent
 from labctl.core.task import reached_after
 from labctl.messages.body_parts import Detected
 
+VAIN = 2  # acknowledgements of one hold
+
 
 class RunFacts:
     """operations, counted (the operator's own tally), reached (when each stage of the task was, ns), detected (by the
     detector): by episode. recording: of the last RecordingSealed. scored_ns: when trials were scored on this boot.
-    recovered: what the last run concluded at its start. handover: of the last session that was closed.
+    recovered: what the last run concluded at its start. handover: of the last session that was closed. again: what a
+    hold or fault says that was acknowledged `VAIN` times and stands once more with no episode in between, "" without.
     """
 
     def __init__(self) -> None:
@@ -34,6 +37,8 @@ class RunFacts:
         self.scored_ns: list[int] = []
         self.recovered: list[str] = []
         self.handover: Handover | None = None
+        self.again = ""
+        self._acknowledged: dict[str, int] = {}
         self._boot = ""
 
     def note(self, event: Event) -> None:
@@ -57,6 +62,20 @@ class RunFacts:
             if event.boot != self._boot:
                 self._boot, self.scored_ns = event.boot, []
             self.scored_ns.append(event.at_ns)
+        self._note_again(event)
+
+    def _note_again(self, event: Event) -> None:
+        match event.kind:
+            case Kind.RUN_STARTED | Kind.EPISODE_ENDED | Kind.EPISODE_VOIDED | Kind.TRIAL_SKIPPED:
+                self.again, self._acknowledged = "", {}
+            case Kind.HOLD_CLEARED | Kind.FAULT_ACKNOWLEDGED:
+                code = str(event.body.get("code"))
+                self._acknowledged[code] = self._acknowledged.get(code, 0) + 1
+            case Kind.HOLD_RAISED | Kind.CELL_FAULTED:
+                if self._acknowledged.get(str(event.body.get("code")), 0) >= VAIN:
+                    self.again = str(event.body.get("text") or event.body.get("reason"))
+            case _:
+                pass
 
 
 class Hours:
