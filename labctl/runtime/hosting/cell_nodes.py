@@ -23,6 +23,7 @@ from labctl.devices import Camera, Sensor, load, no_stand_in
 from labctl.errors import InputError, LabctlError
 from labctl.logs import begin_child
 from labctl.nodes.allocator import keep_freed_memory
+from labctl.store.campaign import Campaign
 from labctl.store.locks import Lock
 
 TURN = "camera-opening.lock"
@@ -107,6 +108,13 @@ def build_node(name: str, spec: NodeSpec) -> Node:
 def lacks_terminal(cell: Cell) -> bool:
     """Is the cell driven by the keyboard of a terminal that its file does not name?"""
     return cell.teleop is not None and cell.teleop.device == "keyboard" and "terminal" not in cell.teleop.options
+
+
+def goes_on_with(campaign: Campaign) -> str:
+    """The command by which a campaign is run further: with the terminal whose keyboard drives, where one is needed."""
+    opened, named = campaign.opened, f"labctl run {campaign.folder.name}"
+    by_hand = opened["has_human"] or opened.get("takeover") == "allowed"
+    return f"{named} --hand-terminal /dev/pts/N" if by_hand and lacks_terminal(campaign.cell) else named
 
 
 def with_terminal(cell: Cell, terminal: str | None) -> Cell:
