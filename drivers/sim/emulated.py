@@ -178,15 +178,19 @@ class EmulatedCell:
             raise DeviceLost(self._lost)
 
 
-def _parts(fixture: Fixture) -> dict[str, Any]:
+def _parts(fixture: Fixture) -> dict[str, str]:
     """What a scene is made of, by what it is called; a place in the fixture's list is how an observation names an
     object.
     """
-    places = {f"object {one.name!r}": (at, one.item_size_m, one.grasp_width_m) for at, one in enumerate(fixture.object)}
-    layouts = {
-        f"layout {one.name!r}": (one.tote_side, one.camera_side, one.distractors, one.yaw_rad) for one in fixture.layout
+    totes = {f"tote {one.name!r}": repr(one) for one in fixture.tote}
+    things = {
+        f"object {one.name!r}": repr((at, one.item_size_m, one.grasp_width_m)) for at, one in enumerate(fixture.object)
     }
-    return {f"tote {one.name!r}": one for one in fixture.tote} | places | layouts
+    layouts = {
+        f"layout {one.name!r}": repr((one.tote_side, one.camera_side, one.distractors, one.yaw_rad))
+        for one in fixture.layout
+    }
+    return totes | things | layouts
 
 
 def build(options: Emulated, *, cell: Cell, fixture: Fixture) -> EmulatedCell:
