@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
@@ -23,8 +24,10 @@ from labctl.devices import Camera, Sensor, load, no_stand_in
 from labctl.errors import InputError, LabctlError
 from labctl.logs import begin_child
 from labctl.nodes.allocator import keep_freed_memory
-from labctl.store.campaign import Campaign
 from labctl.store.locks import Lock
+
+if TYPE_CHECKING:
+    from labctl.store.campaign import Campaign  # which the processes of devices need not load
 
 TURN = "camera-opening.lock"
 TURN_NS = 30 * SECOND  # how long a camera waits for another one that is being opened
