@@ -121,8 +121,8 @@ class Disputed(TypedDict):
 
 
 class AtConsole(TypedDict):
-    """Of scored trials that people ran at a console: how many, the keys pressed, the seconds in which they waited for a
-    person, and the robot's from go to the end; sums.
+    """Of scored trials that people ran at a console and one run saw whole: how many, the keys pressed, the seconds in
+    which they waited for a person, and the robot's from go to the end; sums.
     """
 
     trials: int
@@ -132,7 +132,9 @@ class AtConsole(TypedDict):
 
 
 class Line(TypedDict):
-    """Seconds by what they went on. of: a block's number from 1, an operator's id, or what else is named."""
+    """Seconds by what they went on. of: a block's number from 1, an operator's id, or what else is named. ran_s: of all
+    scored trials, from go to the end.
+    """
 
     of: str
     trials: int
@@ -140,6 +142,7 @@ class Line(TypedDict):
     by: dict[str, float]
     holds: dict[str, float]
     console: AtConsole
+    ran_s: float
 
 
 class Hours(TypedDict):

@@ -32,7 +32,7 @@ class ControlLink:
     """A connection to the emulator on `host`, opened at the first request and again after it was lost."""
 
     def __init__(self, host: str) -> None:
-        self._host = loopback(host)
+        self.host = loopback(host)
         self._socket: socket.socket | None = None
         self._rest = b""
 
@@ -40,7 +40,7 @@ class ControlLink:
         """The emulator's answer. Raises DeviceLost when none comes, DeviceRefused when it says no."""
         try:
             if self._socket is None:
-                self._socket = socket.create_connection((self._host, PORT), TIMEOUT_S)
+                self._socket = socket.create_connection((self.host, PORT), TIMEOUT_S)
                 self._rest = b""
             self._socket.sendall(json.dumps(request).encode() + b"\n")
             answer = json.loads(self._line())
@@ -49,10 +49,10 @@ class ControlLink:
             self.close()
             said = getattr(error, "strerror", None) or error
             raise DeviceLost(
-                f"no emulator answers on {self._host}:{PORT} ({said}); start one: labctl emulate … --host {self._host}"
+                f"no emulator answers on {self.host}:{PORT} ({said}); start one: labctl emulate … --host {self.host}"
             ) from error
         if refused is not None:
-            raise DeviceRefused(f"emulator on {self._host}: {refused}")
+            raise DeviceRefused(f"emulator on {self.host}: {refused}")
         return answer
 
     def _line(self) -> bytes:

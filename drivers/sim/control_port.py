@@ -133,6 +133,7 @@ def _verbs(emulator: Emulator, quit_asked: threading.Event) -> dict[str, Verb]:
     return {
         "stage": lambda body: plant.stage(body["condition"], int(body["seed"])),
         "sense": lambda body: plant.sense(),
+        "fixture": lambda body: {"name": emulator.name, "fixture": plant.fixture.model_dump(mode="json")},
         "stats": lambda body: emulator.stats(),
         "faults": lambda body: {"faults": dict(emulator.faults)},
         "fault": lambda body: emulator.inject(str(body["name"]), body.get("args", {})),

@@ -20,7 +20,7 @@ from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.sim.control_link import ControlLink, loopback
 from labctl.drivers.sim.options import Emulated
 from labctl.drivers.sim.tracker import TRACKED, tracker_batch, tracker_spec
-from labctl.errors import DeviceError, DeviceLost, InputError
+from labctl.errors import DeviceError, DeviceLost, DeviceRefused, InputError
 
 JOIN_S = 3.0
 
@@ -30,8 +30,8 @@ class EmulatedCell:
 
     kind: Kind = "emulated"
 
-    def __init__(self, inner: Any, link: ControlLink, observe_hz: float) -> None:
-        self._inner, self._link = inner, link
+    def __init__(self, inner: Any, link: ControlLink, observe_hz: float, fixture: Fixture) -> None:
+        self._inner, self._link, self._fixture = inner, link, fixture
         # plain attributes, not __getattr__: a runtime check against a Protocol looks only at what is really there
         verbs = ("to_joints", "to_pose", "follow", "status", "about", "recover")
         for name in ("dof", "joint_names", "control_hz", *verbs):
@@ -47,7 +47,7 @@ class EmulatedCell:
         self._seen: list[tuple[int, np.ndarray]] = []
         self._events: list[DeviceEvent] = []
         self._to_stage: dict[str, Any] | None = None
-        self._lost = ""
+        self._lost = self._other = ""
 
     @property
     def clipped(self) -> str:
@@ -56,6 +56,9 @@ class EmulatedCell:
 
     def connect(self, now_ns: int) -> None:
         """Connect the wrapped driver and the control port. Raises DeviceLost or DeviceRefused."""
+        self._other = (
+            self.other_scene()
+        )  # told at the first staging: who only connects may have no fixture of their own
         self._sense()
         try:
             self._inner.connect(now_ns)
@@ -64,6 +67,21 @@ class EmulatedCell:
             raise
         self._thread = threading.Thread(target=self._watch, name="scene", daemon=True)
         self._thread.start()
+
+    def other_scene(self) -> str:
+        """What is wrong with the emulator's fixture, which it had when it was started; "" where its scene is this
+        cell's. Not beside a connected robot. Raises DeviceLost, DeviceRefused.
+        """
+        told = self._link.ask({"do": "fixture"})
+        theirs = _parts(Fixture.model_validate(told["fixture"]))
+        apart = [what for what, part in _parts(self._fixture).items() if theirs.get(what) != part]
+        if not apart:
+            return ""
+        start = f"labctl emulate {str(told['name']).split()[0]} --host {self._link.host} --fixture FILE"
+        return (
+            f"the emulator on {self._link.host} has another fixture ({', '.join(apart)}); end it, and start it with "
+            f"that of the protocol, {self._fixture.fixture.name!r}: {start}"
+        )
 
     def _watch(self) -> None:
         due = self._clock.now_ns()
@@ -100,8 +118,12 @@ class EmulatedCell:
                     self._to_stage = None
 
     def stage(self, condition: Mapping[str, Any], seed: int, now_ns: int) -> None:
-        """Send the robot home, then fill the source tote by the seed."""
+        """Send the robot home, then fill the source tote by the seed. Raises DeviceRefused where the emulator has
+        another scene.
+        """
         self._raise_if_lost()
+        if self._other:
+            raise DeviceRefused(self._other)
         self._inner.stage(condition, seed, now_ns)
         with self._lock:
             self._to_stage = {"condition": dict(condition), "seed": seed}
@@ -156,10 +178,25 @@ class EmulatedCell:
             raise DeviceLost(self._lost)
 
 
+def _parts(fixture: Fixture) -> dict[str, str]:
+    """What a scene is made of, by what it is called; a place in the fixture's list is how an observation names an
+    object.
+    """
+    totes = {f"tote {one.name!r}": repr(one) for one in fixture.tote}
+    things = {
+        f"object {one.name!r}": repr((at, one.item_size_m, one.grasp_width_m)) for at, one in enumerate(fixture.object)
+    }
+    layouts = {
+        f"layout {one.name!r}": repr((one.tote_side, one.camera_side, one.distractors, one.yaw_rad))
+        for one in fixture.layout
+    }
+    return totes | things | layouts
+
+
 def build(options: Emulated, *, cell: Cell, fixture: Fixture) -> EmulatedCell:
     """The wrapped driver in front of an emulator. Raises InputError for another cell kind or host."""
     if cell.kind != "emulated":
         raise InputError(f'driver "emulated" needs a cell of kind "emulated", found {cell.kind!r}')
     host = loopback(str(options.driver_options.get("host")))
     robot = devices.load(options.driver, options.driver_options, cell=cell, fixture=fixture)
-    return EmulatedCell(robot, ControlLink(host), float(cell.robot.observe_hz))
+    return EmulatedCell(robot, ControlLink(host), float(cell.robot.observe_hz), fixture)

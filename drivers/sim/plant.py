@@ -28,7 +28,7 @@ class SimulatedPlant:
     """
 
     def __init__(self, robot_model: RobotModel, fixture: Fixture, period_s: float, *, now_ns: int) -> None:
-        self.robot_model, self.period_s = robot_model, period_s
+        self.robot_model, self.period_s, self.fixture = robot_model, period_s, fixture
         self.world = World(fixture)
         self.q = robot_model.home.copy()
         self.dq = np.zeros(robot_model.dof)

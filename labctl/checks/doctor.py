@@ -9,6 +9,7 @@ import os
 import shlex
 import socket
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,9 @@ from labctl.checks import contradictions
 from labctl.checks.computer import Check, check_free_disk
 from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_affordable, measure_cost, measure_depth
 from labctl.checks.probing import Probed, probe, probe_camera, probe_hand, probe_sensor
-from labctl.config.cell_schema import CameraTable, Cell, Setup, Video
+from labctl.config.cell_schema import CameraTable, Cell, Fixture, Setup, Video
 from labctl.config.options import Contradiction
+from labctl.devices import load
 from labctl.errors import LabctlError
 from labctl.runtime.hosting.cell_nodes import (
     NodeSpec,
@@ -68,6 +70,20 @@ def check_drivers(cell: Cell, folder: Path, again: str) -> list[Check]:
         checks[:1] = [check for name, side in _robots(cell) for check in _of(name, _answers(_setup(side), again))]
         checks += check_sensors(_setup(cell), again)
         checks += check_cameras(_setup(cell), again)
+    return checks
+
+
+def check_scene(cell: Cell, fixture: Fixture) -> list[Check]:
+    """Does each emulator that answers have this fixture? A check for one that has another; `check_drivers` says of a
+    robot that it does not load or answer.
+    """
+    checks: list[Check] = []
+    for name, side in _robots(cell) if cell.kind == "emulated" else ():
+        with suppress(LabctlError):
+            robot = load(side.robot.driver, side.robot.options, cell=side, fixture=fixture)
+            said = robot.other_scene() if hasattr(robot, "other_scene") else ""
+            robot.close()
+            checks += _of(name, [Check("scene", "fail", said)] if said else [])
     return checks
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from labctl.checks.computer import Check, check_free_disk
-from labctl.checks.doctor import check_drivers, check_teleop, loaded_drivers, video_table
+from labctl.checks.doctor import check_drivers, check_scene, check_teleop, loaded_drivers, video_table
 from labctl.checks.encoding_cost import try_encoder
 from labctl.checks.policy_check import judged
 from labctl.config.cell_schema import Cell, Setup
@@ -34,7 +34,9 @@ def refuse_what_cannot_run(plan: Plan, cell: Cell, cell_path: Path, lab: Path, *
     protocol = plan.protocol
     by_hand = protocol.trial.takeover == "allowed" or any(arm.controller == PERSON for arm in protocol.arm)
     doctor = shlex.join(["labctl", "doctor", str(cell_path), "--protocol", str(plan.path)])
-    of_cell = _of_cell(cell, lab, doctor, by_hand=by_hand, offline=offline)
+    of_cell = [*_of_cell(cell, lab, doctor, by_hand=by_hand, offline=offline)]
+    if not offline:
+        of_cell += check_scene(cell, plan.fixture)
     found = [(check, str(cell_path)) for check in of_cell if check.level == "fail"]
     found += _of_arms(plan, cell, offline=offline)
     if found:

@@ -211,7 +211,8 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
         _join(folder, who)
         return
     open_console(folder, who)
-    _leave(child, folder.name)
+    driven = f" --hand-terminal {hand_terminal}" if hand_terminal else ""
+    _leave(child, folder.name, f"labctl run {folder.name}{driven}")
 
 
 def said_at_the_end(log: Path) -> str:
@@ -232,20 +233,20 @@ def _join(folder: Path, who: str) -> None:
         )
 
 
-def _leave(child: subprocess.Popen[bytes], name: str) -> None:
+def _leave(child: subprocess.Popen[bytes], name: str, again: str) -> None:
     try:
         code = child.wait(timeout=2)
     except subprocess.TimeoutExpired:
         if click.confirm("The run goes on. End it now (whatever moves stops, what was recorded is sealed)?"):
             child.send_signal(signal.SIGTERM)
             child.wait()
-            click.echo(f"ended; go on another time with: labctl run {name}")
+            click.echo(f"ended; go on another time with: {again}")
             return
         if (ended := child.poll()) is None:
             click.echo(f"the run goes on; look at it with: labctl console {name}")
             return
         code = ended
-    lost = f"the run {_how(code)}; see the campaign's logs/run.log; it goes on with: labctl run {name}"
+    lost = f"the run {_how(code)}; see the campaign's logs/run.log; it goes on with: {again}"
     click.echo("the run is over" if code == 0 else lost)
 
 

@@ -27,11 +27,13 @@ from labctl.cli.options import (
 )
 from labctl.errors import InputError, LabctlError
 from labctl.store.atomic_files import file_errors, replace_file
+from labctl.store.locks import CONTACT
 
 if TYPE_CHECKING:
     from labctl.analysis.report.lab_facts import Hours
     from labctl.cli.contract.forms import Unread
     from labctl.core.record import Record
+    from labctl.store.campaign import Campaign
 
 
 @click.command(
@@ -86,6 +88,7 @@ def status(
     if spans is not None and "://" not in spans and Path(spans).suffix.lower() != ".json":
         raise InputError(f"--spans {spans}: a file of spans ends in .json")
     found: list[dict[str, Any]] = []
+    killed: list[str] = []  # a line for each found
     unread: list[Unread] = []
     left = 0
     for folder in folders:
@@ -101,6 +104,7 @@ def status(
                     write_page(entry["hours"], page, broken=entry.get("unverified", ""), lines=lines)
                 if spans is not None:
                     _give_spans(shown.campaign.record(), spans)
+                killed.append(_killed(shown.campaign) if entry["phase"] == "open" else "")
                 found.append(entry)
         except LabctlError as error:
             if campaign:
@@ -119,7 +123,7 @@ def status(
     for number, entry in enumerate(found):
         if number:
             click.echo()
-        _print_standing(entry)
+        _print_standing(entry, killed[number])
         if "hours" in entry:
             _print_hours(entry["hours"])
     if page is not None:
@@ -127,6 +131,15 @@ def status(
     if spans is not None:
         click.echo(f"{'sent to' if '://' in spans else 'wrote'} {spans}")
     return left
+
+
+def _killed(campaign: Campaign) -> str:
+    """That its run is gone, in a line; "" where one goes, or the last ended in order."""
+    if not (campaign.folder / CONTACT).exists():
+        return ""
+    from labctl.runtime.attach import left_by_a_killed_run
+
+    return left_by_a_killed_run(campaign)
 
 
 def _as_named(folder: Path) -> LabctlError | None:
@@ -168,7 +181,7 @@ def _print_hours(found: Hours) -> None:
         click.echo(f"{name}: {words}")
 
 
-def _print_standing(entry: dict[str, Any]) -> None:
+def _print_standing(entry: dict[str, Any], killed: str) -> None:
     if "unverified" in entry:
         click.echo(f"{entry['campaign']}: {entry['unverified']}")
     states = ", ".join(f"{n} {state.replace('_', ' ')}" for state, n in entry["by_state"].items())
@@ -180,6 +193,8 @@ def _print_standing(entry: dict[str, Any]) -> None:
     if current and entry["phase"] == "open":
         place = f"block {current['block'] + 1}, {current['condition']}"
         click.echo(f"next: trial {current['number']} of {entry['trials']}, {place}: {current['state']}")
+    if killed:
+        click.echo(killed)
     for hold in entry["holds"]:
         click.echo(f"hold {hold['code']}: {hold['text']}")
     if entry["faulted"]:

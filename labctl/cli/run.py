@@ -137,6 +137,7 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
     """
     from labctl.core.trial import tally
     from labctl.runtime.attach import cut_off, is_there, run_of
+    from labctl.runtime.hosting.cell_nodes import goes_on_with
     from labctl.store.verifying.verified import in_passing
 
     clock = MonotonicClock()
@@ -169,7 +170,7 @@ def ended(folder: Path, who: str, *, now: bool) -> Iterator[str]:
             )
         clock.sleep_until(clock.now_ns() + SECOND // 5)
     with in_passing(folder) as campaign:
-        yield f"the run of {folder.name} has ended: {tally(campaign.state)}; go on with: labctl run {folder.name}"
+        yield f"the run of {folder.name} has ended: {tally(campaign.state)}; go on with: {goes_on_with(campaign)}"
         if campaign.state.session is not None:
             yield f"session {campaign.state.session.id} stays open for those in it; X at the console closes it"
 

@@ -80,8 +80,9 @@ class Snapshot:
 
     `robot_mode` and `robot_reason` are those of `devices.RobotStatus`; `unacknowledged` maps codes to what happened;
     `starting` are the nodes (arm: the robot's; recorder, camera:NAME) whose process was started so recently that no
-    message is due yet; `camera_lost` says why a camera that is there gives no pictures; `free_gb` is None when it could
-    not be read; `looks` are by camera, of the scene now staged; `sensors` by their names in the cell.
+    message is due yet; `ended` says by node why its process ended last, where it did; `camera_lost` says why a camera
+    that is there gives no pictures; `free_gb` is None when it could not be read; `looks` are by camera, of the scene
+    now staged; `sensors` by their names in the cell.
     """
 
     robot_age_ns: int | None
@@ -97,6 +98,7 @@ class Snapshot:
     looks: Mapping[str, Look] = field(default_factory=dict[str, Look])
     photographing: bool = False
     starting: frozenset[str] = frozenset()
+    ended: Mapping[str, str] = field(default_factory=dict[str, str])
     sensors: Mapping[str, SensorSeen] = field(default_factory=dict[str, SensorSeen])
 
 
@@ -115,7 +117,7 @@ def holds(snapshot: Snapshot, limits: Limits, act: Verb) -> list[Hold]:
     if act in _RECORD_MATTERS:
         found += _recording(snapshot, limits)
         for name, seen in sorted(snapshot.sensors.items()):
-            found += _sensor(name, seen, limits, f"sensor:{name}" in snapshot.starting)
+            found += _sensor(name, seen, snapshot, limits)
     if act == Verb.COMMIT:
         found += scene_holds(snapshot.looks, limits.max_camera_shift_px)
         if snapshot.photographing:
@@ -177,12 +179,23 @@ def _robot(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
     if snapshot.robot_age_ns is None and "arm" in snapshot.starting:
         yield _starts("arm_stale", "the robot")
     elif _stale(snapshot.robot_age_ns, limits.silent_ns):
-        yield Hold("arm_stale", f"the robot was {_heard(snapshot.robot_age_ns)}", "the robot's process answers again")
+        text = f"the robot {_heard(snapshot.robot_age_ns, snapshot.ended.get('arm'))}"
+        yield Hold("arm_stale", text, "the robot's process answers again")
     because = f": {snapshot.robot_reason}" if snapshot.robot_reason else ""
+    waits = snapshot.faulted is not None or "safety_stop" in snapshot.unacknowledged  # for a person's acknowledgement
     if snapshot.robot_mode == "safety_stop":
-        yield Hold("arm_safety_stop", f"the robot stopped itself{because}", "look at the cell, then recover the robot")
+        first = "look at the cell" if waits else ""
+        yield Hold("arm_safety_stop", f"the robot stopped itself{because}", _recovers(first))
     elif snapshot.robot_mode not in CALM_MODES:
-        yield Hold("arm_fault", f"the robot says {snapshot.robot_mode!r}{because}", "repair or reconnect the robot")
+        first = "put right what it says" if waits else ""
+        yield Hold("arm_fault", f"the robot says {snapshot.robot_mode!r}{because}", _recovers(first))
+
+
+def _recovers(first: str) -> str:
+    """What clears a stop of the robot's own. first: what a person does before acknowledging; "": that has been done."""
+    if first:
+        return f"{first}, then acknowledge it (a): the robot is asked to recover"
+    return "nothing to do: it was acknowledged, and the robot is asked to recover; what it cannot is told again"
 
 
 def _disk(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
@@ -199,7 +212,7 @@ def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
     elif _stale(snapshot.recorder_age_ns, limits.silent_ns):
         yield Hold(
             "recorder_stale",
-            f"the recorder was {_heard(snapshot.recorder_age_ns)}",
+            f"the recorder {_heard(snapshot.recorder_age_ns, snapshot.ended.get('recorder'))}",
             "the recorder process answers again",
         )
     for name, age_ns in sorted(snapshot.camera_age_ns.items()):
@@ -207,25 +220,23 @@ def _recording(snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
         if unseen and f"camera:{name}" in snapshot.starting:
             yield _starts(f"camera_stale:{name}", f"camera {name}")
         elif _stale(age_ns, limits.silent_ns):
-            yield Hold(
-                f"camera_stale:{name}", f"camera {name} was {_heard(age_ns)}", f"camera {name} delivers pictures again"
-            )
+            text = f"camera {name} {_heard(age_ns, snapshot.ended.get(f'camera:{name}'))}"
+            yield Hold(f"camera_stale:{name}", text, f"camera {name} delivers pictures again")
         elif why := snapshot.camera_lost.get(name):
             text = f"camera {name} gives no pictures: {why}"
             yield Hold(f"camera_lost:{name}", text, f"camera {name} delivers pictures again; labctl goes on trying")
 
 
-def _sensor(name: str, seen: SensorSeen, limits: Limits, starting: bool) -> Iterator[Hold]:
+def _sensor(name: str, seen: SensorSeen, snapshot: Snapshot, limits: Limits) -> Iterator[Hold]:
     for text in seen.beyond:
         yield Hold(f"sensor_limit:{name}", f"sensor {name}: {text}", f"sensor {name} is within its limit again")
     if not seen.required:
         return
-    if starting and (seen.age_ns is None or seen.lost == NO_VALUE_YET):
+    if f"sensor:{name}" in snapshot.starting and (seen.age_ns is None or seen.lost == NO_VALUE_YET):
         yield _starts(f"sensor_stale:{name}", f"sensor {name}")
     elif _stale(seen.age_ns, limits.silent_ns):
-        yield Hold(
-            f"sensor_stale:{name}", f"sensor {name} was {_heard(seen.age_ns)}", f"sensor {name} gives values again"
-        )
+        text = f"sensor {name} {_heard(seen.age_ns, snapshot.ended.get(f'sensor:{name}'))}"
+        yield Hold(f"sensor_stale:{name}", text, f"sensor {name} gives values again")
     elif seen.lost:
         clears = f"sensor {name} gives values again; labctl goes on trying"
         yield Hold(f"sensor_lost:{name}", f"sensor {name} gives no values: {seen.lost}", clears)
@@ -239,5 +250,7 @@ def _stale(age_ns: int | None, limit_ns: int) -> bool:
     return age_ns is None or age_ns > limit_ns
 
 
-def _heard(age_ns: int | None) -> str:
-    return "never heard" if age_ns is None else f"last heard {age_ns // MILLISECOND} ms ago"
+def _heard(age_ns: int | None, ended: str | None) -> str:
+    if age_ns is not None:
+        return f"was last heard {age_ns // MILLISECOND} ms ago"
+    return f"is not there: {ended}" if ended else "was never heard"

@@ -32,6 +32,7 @@ class Liveness:
     asked: dict[str, int] = field(default_factory=dict[str, int])
     began: dict[str, int] = field(default_factory=dict[str, int])  # when a process was started last
     deaths: dict[str, int] = field(default_factory=dict[str, int])
+    ended: dict[str, str] = field(default_factory=dict[str, str])  # why a process ended last, of those that did
     loaded: bool = False  # the controller has said that it is ready
     obs_ns: int | None = None
     mode: str = "idle"

@@ -18,11 +18,14 @@ from labctl.core.record import Spent
 from labctl.core.task import reached_after
 from labctl.messages.body_parts import Detected
 
+VAIN = 2  # acknowledgements of one hold
+
 
 class RunFacts:
     """operations, counted (the operator's own tally), reached (when each stage of the task was, ns), detected (by the
     detector): by episode. recording: of the last RecordingSealed. scored_ns: when trials were scored on this boot.
-    recovered: what the last run concluded at its start. handover: of the last session that was closed.
+    recovered: what the last run concluded at its start. handover: of the last session that was closed. again: what a
+    hold or fault says that was acknowledged `VAIN` times and stands once more with no episode in between, "" without.
     """
 
     def __init__(self) -> None:
@@ -34,6 +37,8 @@ class RunFacts:
         self.scored_ns: list[int] = []
         self.recovered: list[str] = []
         self.handover: Handover | None = None
+        self.again = ""
+        self._acknowledged: dict[str, int] = {}
         self._boot = ""
 
     def note(self, event: Event) -> None:
@@ -57,6 +62,20 @@ class RunFacts:
             if event.boot != self._boot:
                 self._boot, self.scored_ns = event.boot, []
             self.scored_ns.append(event.at_ns)
+        self._note_again(event)
+
+    def _note_again(self, event: Event) -> None:
+        match event.kind:
+            case Kind.RUN_STARTED | Kind.EPISODE_ENDED | Kind.EPISODE_VOIDED | Kind.TRIAL_SKIPPED:
+                self.again, self._acknowledged = "", {}
+            case Kind.HOLD_CLEARED | Kind.FAULT_ACKNOWLEDGED:
+                code = str(event.body.get("code"))
+                self._acknowledged[code] = self._acknowledged.get(code, 0) + 1
+            case Kind.HOLD_RAISED | Kind.CELL_FAULTED:
+                if self._acknowledged.get(str(event.body.get("code")), 0) >= VAIN:
+                    self.again = str(event.body.get("text") or event.body.get("reason"))
+            case _:
+                pass
 
 
 class Hours:
@@ -66,7 +85,8 @@ class Hours:
 
     def __init__(self) -> None:
         self.spent: list[Spent] = []
-        self._doing: str | None = None  # None: no run goes
+        self._goes = False  # a run has started and did not stop, though it may have been killed
+        self._doing = "reset"  # stays what it is over a stop: an episode that was ended by it still waits for its score
         self._trial: str | None = None
         self._held: dict[str, None] = {}
         self._last: Anchor | None = None
@@ -89,7 +109,7 @@ class Hours:
             self._tail.append((event, stretch))
         else:
             self._tail.clear()
-        if self._doing is not None and (alone or concluded):
+        if self._goes and (alone or concluded):
             if not self._gone:
                 self._forget(dead_stretches(self._tail))
             self._gone = alone
@@ -97,9 +117,11 @@ class Hours:
             self._tail.clear()
         match kind:
             case Kind.RUN_STARTED:
-                self._doing = self._doing if self._doing == "scoring" else "reset"
+                self._goes = True
+                if self._doing != "scoring":
+                    self._turn("reset", None)
             case Kind.RUN_STOPPED | Kind.CAMPAIGN_CLOSED:
-                self._doing = None
+                self._goes = False
             case Kind.HOLD_RAISED:
                 self._held[str(event.body["code"])] = None
             case Kind.CELL_FAULTED:
@@ -110,7 +132,7 @@ class Hours:
                 self._held.pop("faulted", None)
             case _:
                 pass
-        if kind in _DOING and self._doing is not None:
+        if kind in _DOING:
             self._turn(_DOING[kind], event.trial)
 
     def _entered(self, closed: Event) -> bool:
@@ -121,7 +143,7 @@ class Hours:
     def _count(self, now: Anchor, operators: tuple[str, ...]) -> int | None:
         """The time since the last entry, where a run went: the number of its stretch."""
         last, self._last = self._last, now
-        if self._doing is None or self._gone or last is None or last.boot != now.boot:
+        if not self._goes or self._gone or last is None or last.boot != now.boot:
             return None
         seconds = (now.mono_ns - last.mono_ns) / SECOND
         if not 0 <= seconds <= _SILENT_S:

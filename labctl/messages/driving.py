@@ -94,10 +94,12 @@ class HandLost(Typed, kind="hand_lost", sender="controller", to="run"):
 
 @dataclass(frozen=True, slots=True)
 class HandState(Typed, kind="hand", sender="controller", to="run"):
-    """Of a person's trial, or in a practice: how the hand's device is (`devices.ByHand.hand`), five times a second
-    ([0014](decisions/0014-a-persons-hand-is-shown.md))."""
+    """Of a person's trial, in a practice, or while a hand has taken over: how the hand's device is
+    (`devices.ByHand.hand`), five times a second ([0014](decisions/0014-a-persons-hand-is-shown.md)). None: it gave the
+    robot back.
+    """
 
-    hand: plain.Hand
+    hand: plain.Hand | None = None
     episode: str | None = None
 
 

@@ -89,6 +89,7 @@ class ControllerNode:
         self._play: Play | None = None
         self._began_ns = self._loaded_ns = 0
         self._next_hand_ns = 0
+        self._shown = False  # the screens have a hand
         self._next_ns: int | None = None  # a question waits for an observation that is no older
         self._hand: TakeOver | None = None
         self._overtaken = False  # the answer that is awaited was asked for before a hand took over: never used
@@ -122,12 +123,16 @@ class ControllerNode:
         return self._task.episode
 
     def _tell_hand(self, now_ns: int, step: Step) -> None:
-        """Tell the screens of a person's device; there is nothing to tell of a policy."""
-        if self._by_hand is None or self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns:
+        """Tell the screens of a person's device, also of one that has taken over; there is nothing to tell of a
+        policy.
+        """
+        device = self._by_hand or self._hand
+        if device is None or self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns:
             return
-        self._next_hand_ns = now_ns + HAND_NS
-        hand = self._by_hand.hand(np.asarray(self._buffer.measured()["q"]))
-        step.out.append(driving.HandState(hand, self._episode).to("run"))
+        hand = device.hand(np.asarray(self._buffer.measured()["q"]))
+        if hand is not None or self._shown:
+            self._next_hand_ns, self._shown = now_ns + HAND_NS, hand is not None
+            step.out.append(driving.HandState(hand, self._episode).to("run"))
 
     def _run(self, seen_ns: int, now_ns: int, step: Step) -> None:
         if self._driven(self._buffer.live_ns, now_ns, step):
@@ -157,6 +162,7 @@ class ControllerNode:
             phase = "begin" if hand.driving else "end"
             step.out.append(driving.TouchByDevice(self._episode, phase, now_ns).to("run"))
             self._play, self._overtaken = None, self._asked is not None
+            self._next_hand_ns = now_ns
             self._next_ns = None if hand.driving or self._overtaken else now_ns
         if had and hand.lost:
             step.out.append(driving.HandLost(self._episode, hand.lost).to("run"))

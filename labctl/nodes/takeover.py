@@ -12,6 +12,7 @@ import numpy as np
 from labctl.clock import SECOND
 from labctl.devices import ActionChunk, Observation, Pace
 from labctl.errors import DeviceError
+from labctl.plain import Hand
 
 
 class HandDriver(Protocol):
@@ -24,6 +25,7 @@ class HandDriver(Protocol):
     def hold(self, hand: np.ndarray) -> None: ...
     def wants(self, observation: Observation) -> bool: ...
     def infer(self, observation: Observation) -> ActionChunk: ...
+    def hand(self, q: np.ndarray) -> Hand: ...
     def close(self) -> None: ...
 
 
@@ -70,6 +72,10 @@ class TakeOver:
         self.driving, self._sent = wants, np.atleast_1d(chunk.gripper[-1])
         self._next_ns = now_ns + round((chunk.dt_s * chunk.execute - self._hand.pace.ask_ahead_s) * SECOND)
         return chunk
+
+    def hand(self, q: np.ndarray) -> Hand | None:
+        """What a screen says of the device while it drives, as of a person's trial; None while it does not."""
+        return self._hand.hand(q) if self.driving else None
 
     def close(self) -> None:
         """Close the device. Raises DeviceError."""

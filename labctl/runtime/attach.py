@@ -21,10 +21,11 @@ from labctl.errors import StateError
 from labctl.messages.motion import Stop
 from labctl.messages.processes import CommandSent, EndRun
 from labctl.plain import Json
-from labctl.runtime.campaign_run import CONTACT
-from labctl.runtime.hosting.cell_nodes import camera_names
+from labctl.runtime.hosting.cell_nodes import camera_names, goes_on_with
 from labctl.runtime.hosting.transport import PREVIEWS, endpoint
+from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import read_cell
+from labctl.store.locks import CONTACT
 
 TOPICS = ("@state", "@obs")
 WAIT_NS = 3 * SECOND
@@ -198,6 +199,15 @@ def cut_off(folder: Path) -> Contact | None:
     """The same of a run that is going although the folder of its sockets is gone: nobody attaches to it any more."""
     found, cut = _told_of(folder)
     return found if cut else None
+
+
+def left_by_a_killed_run(campaign: Campaign) -> str:
+    """Of a campaign that says of itself that it is run: a line where nobody does, as its run ended without a word, and
+    what the journal says of the trial at hand is as that left it.
+    """
+    found, _ = _told_of(campaign.folder)
+    again = goes_on_with(campaign)
+    return "" if found else f"its run has ended without a word, and none goes on; start it again with: {again}"
 
 
 def _told_of(folder: Path) -> tuple[Contact | None, bool]:

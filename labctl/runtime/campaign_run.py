@@ -48,7 +48,7 @@ from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
 from labctl.store.journal import refuse_no_campaign
 from labctl.store.lab_folder import lab_with
-from labctl.store.locks import Lock, campaign_lock, cell_lock
+from labctl.store.locks import CONTACT, Lock, campaign_lock, cell_lock
 from labctl.store.scene_references import HOLDS_NOTHING, WHERE_MEASURED, rules, scores_available
 from labctl.store.traces import TraceStore
 from labctl.store.verifying.verify import refuse_unless_as_opened
@@ -59,7 +59,6 @@ WHO = "labctl-run"
 LOCKS = "locks"
 LOGS = "logs"
 _log = logging.getLogger("run")
-CONTACT = "run.json"  # where whoever looks finds the run that is going
 ORPHAN_NS = 10 * SECOND
 
 

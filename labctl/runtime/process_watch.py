@@ -56,6 +56,7 @@ class ProcessWatch:
         if not was_there and not in_use:
             return
         private = why if name == "controller" else None  # its last words may name the arm
+        self._liveness.ended[name] = "" if private else why
         when = "in an episode" if in_use else "between episodes"
         self._writer.say(f"{name} process lost ({when}): {'why is kept with the seal' if private else why}")
         self._liveness.deaths[name] = 0 if in_use else self._liveness.deaths.get(name, 0) + 1

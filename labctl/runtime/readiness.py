@@ -18,6 +18,7 @@ from labctl.config.cell_schema import Setup
 from labctl.config.protocol_schema import Arm
 from labctl.core.events import ARMS_UNREADY, LOOK_SAID_STOP, VOIDS_ALIKE, Kind
 from labctl.core.interlock import Hold
+from labctl.core.run_facts import VAIN
 from labctl.nodes.asking import ArmAnswer, ArmQuestion, ask, at_most_s
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.times import minutes
@@ -121,6 +122,10 @@ class Readiness:
         self._writer.log(Kind.HOLD_RAISED, {"code": VOIDS_ALIKE, "text": text})
 
     def unattended(self) -> str:
-        """Why a run that no person attends cannot go on, in words; "" while it can."""
-        holds = self._writer.state.holds
+        """Why a run that no person attends cannot go on, in words; "" while it can. What is acknowledged in vain would
+        be for ever.
+        """
+        holds, again = self._writer.state.holds, self._writer.facts.again
+        if again:
+            return f"{again} (acknowledged {VAIN} times, and back with no episode in between)"
         return next((holds[code] for code in NEEDS_A_LOOK if code in holds), "")

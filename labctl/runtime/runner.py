@@ -33,6 +33,7 @@ from labctl.runtime.blind_view import blind_view, setting_of
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.command_handler import Orders
 from labctl.runtime.episode_sequencer import EpisodeSequencer
+from labctl.runtime.hosting.cell_nodes import goes_on_with
 from labctl.runtime.operator_state import CellReport, Publication, camera_states
 from labctl.runtime.process_watch import ProcessWatch
 from labctl.runtime.readiness import ASKED, Readiness
@@ -229,7 +230,7 @@ class RunNode:
         sealing = being_sealed(self._sequencer.rollout)
         found += [hold for hold in (sealing, self._readiness.hold(now_ns), self._seal.hold) if hold is not None]
         if self._ended_by:
-            again = f"it goes on with: labctl run {self._writer.campaign.folder.name}"
+            again = f"it goes on with: {goes_on_with(self._writer.campaign)}"
             found.append(Hold("run_ends", f"{self._ended_by} ends this run after this trial", again))
         return found
 
@@ -250,6 +251,7 @@ class RunNode:
             looks=self._scene.looks(self._writer.current()),
             photographing=self._scene.request is not None,
             starting=liveness.starting(now_ns),
+            ended=liveness.ended,
         )
 
     # -- commands
@@ -303,13 +305,13 @@ class RunNode:
         held = "" if self._attended else self._unattended()
         reason = "held" if held else "asked" if self._shutting_down else "no trial is left"
         self._writer.log(Kind.RUN_STOPPED, {"reason": reason}, who=self._ended_by or None)
-        name = self._writer.campaign.folder.name
+        campaign = self._writer.campaign
         if held:
-            raise Held(f"held: {held}; then go on with: labctl run {name}")
+            raise Held(f"held: {held}; then go on with: {goes_on_with(campaign)}")
         if self._shutting_down:
-            self._writer.say(f"stopped: {tally(self._writer.state)}; go on with: labctl run {name}")
+            self._writer.say(f"stopped: {tally(self._writer.state)}; go on with: {goes_on_with(campaign)}")
         else:
-            self._writer.say(none_left(name, self._writer.state))
+            self._writer.say(none_left(campaign.folder.name, self._writer.state))
         return not self._shutting_down
 
     def _leave_unattended(self, now_ns: int, step: Step) -> None:

@@ -19,6 +19,7 @@ POLL_NS = 20 * MILLISECOND
 PATIENCE_NS = SECOND
 LOCKS = ".locks"  # of a lab's cells
 OF_CAMPAIGN = ".lock"
+CONTACT = "run.json"  # in a campaign, where whoever looks finds the run that is going
 
 
 class Lock:

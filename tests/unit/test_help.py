@@ -27,8 +27,9 @@ EXITS = """## Exit codes
 
 Errors are one line on stderr; with `--json` also a document on stdout (`labctl schema error`), whose `kind` this table
 has. `labctl run --headless` ends with 0 also when it was asked to (`labctl stop`, Ctrl-C, a terminal that is gone), and
-says what is left; with 75 when it was held: not every arm answers, or episodes are void for the same reason one after
-the other. Somebody has to look, then the same command goes on.
+says what is left; with 75 when it was held: not every arm answers, episodes are void for the same reason one after
+the other, or a hold is back after two acknowledgements without an episode. Somebody has to look, then the same command
+goes on.
 """
 
 

@@ -11,7 +11,7 @@ from labctl.analysis.binary.rates import wilson
 from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
 from labctl.analysis.report.figures import Look, records_csv
-from labctl.analysis.report.lab_facts import AnswerTimes, AtConsole, Lab
+from labctl.analysis.report.lab_facts import AnswerTimes, Lab, Line
 from labctl.analysis.report.lab_tables import spread_of
 from labctl.analysis.report.sections import historical_section, judgement_section, linked_section, sensor_section
 from labctl.analysis.report.sections.supplementary_sections import Section
@@ -76,7 +76,7 @@ def _hours(lab: Lab) -> Section | None:
                 count(line["trials"]),
                 number(line["total_s"] / 60),
                 number(line["total_s"] / 60 / line["trials"]) if line["trials"] else MISSING,
-                *_of_a_trial(line.get("console")),
+                *_of_a_trial(line),
                 *(number(line["by"][part] / 60) for part in parts),
             )
             for line in lines
@@ -91,16 +91,14 @@ def _hours(lab: Lab) -> Section | None:
     return Section("hours", "Where the hours went", (), tuple(tables), note)
 
 
-def _of_a_trial(found: AtConsole | None) -> tuple[str, str, str]:
-    """Keys, and minutes of operator and robot, of a mean trial that people ran at a console."""
-    trials = found.get("trials") if found else None
-    if not found or not trials:
-        return MISSING, MISSING, MISSING
-    return (
-        number(found["keys"] / trials),
-        number(found["waited_s"] / 60 / trials),
-        number(found["robot_s"] / 60 / trials),
-    )
+def _of_a_trial(line: Line) -> tuple[str, str, str]:
+    """Keys, and minutes of operator and robot, of a mean trial; of how many, where these are not all."""
+    found, trials, ran_s = line.get("console"), line["trials"], line.get("ran_s")
+    robot = MISSING if ran_s is None or not trials else number(ran_s / 60 / trials)
+    if not found or not (known := found.get("trials")):
+        return MISSING, MISSING, robot
+    of = f" of {known}" if known != trials else ""
+    return f"{number(found['keys'] / known)}{of}", f"{number(found['waited_s'] / 60 / known)}{of}", robot
 
 
 def _stress(lab: Lab) -> Section | None:

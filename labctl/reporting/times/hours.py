@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from labctl.analysis.report.lab_facts import AtConsole, Hours, Line
-from labctl.core.record import Record, Spent
+from labctl.core.record import Episode, Record, Spent
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, FINISHED, State
 
 SCHEMA = "labctl.hours/1"
@@ -22,9 +22,11 @@ WORDS = {
     "hold": "reset and staging while a hold stood",
 }
 OF_A_TRIAL = {
-    "keys": "pressed at consoles for a scored trial, from the score before until its own",
-    "operator": "time in which a scored trial waited for a person: to be ordered, for its scene, for its score",
-    "robot": "time from go to the end of a scored trial",
+    "keys": "pressed at consoles for a scored trial, from the score before until its own; of how many trials, "
+    "where one run did not see all of them from there on",
+    "operator": "time in which a scored trial waited for a person: to be ordered, for its scene, for its score; "
+    "of as many",
+    "robot": "time from go to the end of a scored trial; of all",
 }
 NOBODY, AFTER, UNDER_WAY = "nobody entered", "after the last trial", "blocks under way"
 
@@ -66,15 +68,15 @@ def cells(line: Line) -> list[str]:
     """A row under of, trials and COLUMNS, the same on every surface."""
     each = clock(line["total_s"] / line["trials"]) if line["trials"] else "-"
     shares = [f"{clock(line['by'][doing])}{_share(line['by'][doing], line['total_s'])}" for doing in DOING]
-    return [line["of"], str(line["trials"]), clock(line["total_s"]), each, *_at_console(line["console"]), *shares]
+    return [line["of"], str(line["trials"]), clock(line["total_s"]), each, *_of_a_trial(line), *shares]
 
 
-def _at_console(found: AtConsole) -> list[str]:
+def _of_a_trial(line: Line) -> list[str]:
     """Keys, operator and robot of a mean trial."""
-    trials = found["trials"]
-    if not trials:
-        return ["-"] * len(OF_A_TRIAL)
-    return [f"{found['keys'] / trials:.1f}", clock(found["waited_s"] / trials), clock(found["robot_s"] / trials)]
+    found, trials, known = line["console"], line["trials"], line["console"]["trials"]
+    of = f" of {known}" if known != trials else ""
+    people = [f"{found['keys'] / known:.1f}{of}", f"{clock(found['waited_s'] / known)}{of}"] if known else ["-", "-"]
+    return [*people, clock(line["ran_s"] / trials) if trials else "-"]
 
 
 def _share(part: float, whole: float) -> str:
@@ -105,7 +107,7 @@ def _blocks(record: Record) -> Callable[[Spent], str]:
 def _line(of: str, spent: Iterable[Spent], record: Record) -> Line:
     found = dict.fromkeys(DOING, 0.0)
     holds: dict[str, float] = {}
-    of_trials: set[str] = set()
+    of_trials: dict[str, None] = {}  # in order: sums of floats depend on it
     for one in spent:
         codes = standing(one, record)
         doing = "hold" if codes and one.doing in ("reset", "staging") else one.doing
@@ -113,24 +115,28 @@ def _line(of: str, spent: Iterable[Spent], record: Record) -> Line:
         if doing == "hold":
             holds[codes[0]] = holds.get(codes[0], 0.0) + one.seconds
         if one.trial and one.doing == "running":
-            of_trials.add(one.trial)
-    scored = sum(record.state.trials[trial].state == State.SCORED for trial in of_trials)
+            of_trials[one.trial] = None
+    scored = [trial for trial in of_trials if record.state.trials[trial].state == State.SCORED]
     return {
         "of": of,
-        "trials": scored,
+        "trials": len(scored),
         "total_s": sum(found.values()),
         "by": found,
         "holds": dict(sorted(holds.items())),
-        "console": _console(of_trials, record),
+        "console": _console(ran := [_episode(trial, record) for trial in scored]),
+        "ran_s": sum(episode.duration_s or 0.0 for episode in ran),
     }
 
 
-def _console(trials: Iterable[str], record: Record) -> AtConsole:
+def _episode(trial: str, record: Record) -> Episode:
+    """Of a scored trial the one that was scored."""
+    return record.episodes[str(record.state.trials[trial].episode)]
+
+
+def _console(scored: Iterable[Episode]) -> AtConsole:
     found: AtConsole = {"trials": 0, "keys": 0, "waited_s": 0.0, "robot_s": 0.0}
-    for name in trials:
-        trial = record.state.trials[name]
-        episode = record.episodes.get(trial.episode or "")
-        if trial.state == State.SCORED and episode is not None and episode.hands is not None:
+    for episode in scored:
+        if episode.hands is not None:
             found["trials"] += 1
             found["keys"] += episode.hands["keys"]
             found["waited_s"] += episode.hands["waited_s"]

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from labctl.bus import Node
 from labctl.clock import SECOND, MonotonicClock
@@ -24,6 +25,9 @@ from labctl.errors import InputError, LabctlError
 from labctl.logs import begin_child
 from labctl.nodes.allocator import keep_freed_memory
 from labctl.store.locks import Lock
+
+if TYPE_CHECKING:
+    from labctl.store.campaign import Campaign  # which the processes of devices need not load
 
 TURN = "camera-opening.lock"
 TURN_NS = 30 * SECOND  # how long a camera waits for another one that is being opened
@@ -107,6 +111,13 @@ def build_node(name: str, spec: NodeSpec) -> Node:
 def lacks_terminal(cell: Cell) -> bool:
     """Is the cell driven by the keyboard of a terminal that its file does not name?"""
     return cell.teleop is not None and cell.teleop.device == "keyboard" and "terminal" not in cell.teleop.options
+
+
+def goes_on_with(campaign: Campaign) -> str:
+    """The command by which a campaign is run further: with the terminal whose keyboard drives, where one is needed."""
+    opened, named = campaign.opened, f"labctl run {campaign.folder.name}"
+    by_hand = opened["has_human"] or opened.get("takeover") == "allowed"
+    return f"{named} --hand-terminal /dev/pts/N" if by_hand and lacks_terminal(campaign.cell) else named
 
 
 def with_terminal(cell: Cell, terminal: str | None) -> Cell:

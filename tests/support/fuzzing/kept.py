@@ -44,12 +44,13 @@ from labctl.pages.measured import posted
 from labctl.pages.reviewing import operations_of
 from labctl.publishing.check import _is_line_of
 from labctl.publishing.leaving_out import SALTS, _salts
-from labctl.runtime.attach import CONTACT, run_of
+from labctl.runtime.attach import run_of
 from labctl.store.chain_heads import noted
 from labctl.store.footage import note_beside
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import MARK, MOVED, admit_zone, refuse_moved
 from labctl.store.ledger import CARDS, FOLDER, OPENINGS, PROTOCOL, REVEALS, SCHEDULE, Ledger
+from labctl.store.locks import CONTACT
 from labctl.store.opened_list import OPENED, opened_in
 from labctl.store.pictures import decode_png
 from labctl.store.rubric_pictures import _read

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.clock import SECOND
-from labctl.core.interlock import Limits, Look, Snapshot, holds, overridable
+from labctl.core.interlock import Limits, Look, SensorSeen, Snapshot, holds, overridable
 from labctl.core.trial import Verb
 from labctl.runtime.campaign_run import free_gb
 
@@ -79,6 +79,21 @@ def test_one_thing_wrong_with_arm_cell_or_disk_holds_everything_towards_motion(a
     assert codes(replace(CLEAR, **change), act) == [code]
 
 
+@pytest.mark.parametrize("mode", ["fault", "safety_stop"])
+@pytest.mark.parametrize(
+    ("stands", "clears"),
+    [
+        ({"faulted": "gripper: not activated"}, "then acknowledge it (a): the robot is asked to recover"),
+        ({"unacknowledged": {"safety_stop": "x"}}, "then acknowledge it (a): the robot is asked to recover"),
+        ({}, "nothing to do: it was acknowledged, and the robot is asked to recover"),
+    ],
+)
+def test_of_a_stop_that_was_acknowledged_nobody_is_asked_to_repair_the_robot(mode, stands, clears):
+    """A new gripper says that it is to be acknowledged; beside it stood, and after it too, "repair or reconnect"."""
+    (found,) = (h for h in holds(replace(CLEAR, robot_mode=mode, **stands), LIMITS, Verb.STAGE) if "arm_" in h.code)
+    assert clears in found.clears and "repair" not in found.clears
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -103,6 +118,23 @@ def test_what_records_must_be_heard_from_commit_on_but_not_for_staging(change, c
 def test_a_signal_older_than_its_limit_or_never_heard_is_a_hold_and_no_other_is(age, limit, act):
     found = holds(replace(CLEAR, robot_age_ns=age), replace(LIMITS, silent_ns=limit), act)
     assert bool(found) == (age is None or age > limit)
+
+
+@pytest.mark.parametrize(
+    ("node", "change"),
+    [
+        ("arm", {"robot_age_ns": None}),
+        ("recorder", {"recorder_age_ns": None}),
+        ("camera:wrist", {"camera_age_ns": {"wrist": None}}),
+        ("sensor:scale", {"sensors": {"scale": SensorSeen(None, "")}}),
+    ],
+)
+def test_of_a_process_that_does_not_start_it_is_said_why(node, change):
+    """A robot that drove a moment ago "was never heard", and why it did not come back stood in a log alone."""
+    (hold,) = holds(replace(CLEAR, **change), LIMITS, Verb.START)
+    assert hold.text.endswith("was never heard")
+    (hold,) = holds(replace(CLEAR, **change, ended={node: "no emulator answers; start one"}), LIMITS, Verb.START)
+    assert hold.text.endswith("is not there: no emulator answers; start one")
 
 
 def test_a_disk_that_cannot_be_read_is_a_hold_and_ends_no_run(tmp_path):

@@ -26,3 +26,22 @@ def test_an_entry_of_a_later_version_is_refused_by_name() -> None:
     opened = entry(1, Kind.CAMPAIGN_OPENED, schedule=[], max_voids=1, void_reasons=[])
     with pytest.raises(StateError, match="an entry ScentRecorded cannot be written"):
         record_of([opened, entry(2, "ScentRecorded")])
+
+
+def test_a_hold_that_is_back_after_two_acknowledgements_with_no_episode_between_was_acknowledged_in_vain() -> None:
+    facts, seq = RunFacts(), iter(range(1, 99))
+    raised = [(Kind.HOLD_RAISED, {"code": "arm_lost", "text": "lost"}), (Kind.HOLD_CLEARED, {"code": "arm_lost"})]
+    faulted = [(Kind.CELL_FAULTED, {"reason": "arm ended"}), (Kind.FAULT_ACKNOWLEDGED, {"reason": "arm ended"})]
+    for (stands, body), (cleared, by) in (raised, faulted):
+        for _ in range(2):
+            facts.note(entry(next(seq), stands, **body))
+            facts.note(entry(next(seq), cleared, **by))
+        assert not facts.again
+        facts.note(entry(next(seq), Kind.EPISODE_ENDED, reason="budget"))
+        for _ in range(3):
+            assert not facts.again
+            facts.note(entry(next(seq), stands, **body))
+            facts.note(entry(next(seq), cleared, **by))
+        assert facts.again in ("lost", "arm ended")
+        facts.note(entry(next(seq), Kind.RUN_STARTED, recovered=[]))
+        assert not facts.again, "somebody has looked"

@@ -10,6 +10,7 @@ from support.runs.run_bench import Bench
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.store.campaign import Campaign
+from labctl.ui.console.words import hand_line
 
 HAND = {"device": "gello", "waits": "hold the clutch", "engaged": False}
 
@@ -40,3 +41,17 @@ def test_a_hand_is_shown_from_commit_to_the_end_and_is_not_journalled(tmp_path: 
         bench.wait(SECOND)
         assert bench.shown()["hand"] is None
         assert "gello" not in str([event.body for event in bench.events()])
+
+
+def test_a_hand_that_has_taken_over_is_shown_until_it_gives_the_robot_back(tmp_path: Path):
+    folder = make_campaign(tmp_path, [policy("zebra"), policy("yak")]).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        episode = bench.running()
+        driving = {"episode": episode, "hand": {**HAND, "waits": ""}}
+        bench.hear(Message("run", "hand", driving, sender="controller"))
+        bench.wait(SECOND)
+        assert (hand_line(bench.shown()) or "").endswith("the hand has the robot")
+        bench.hear(Message("run", "hand", {"episode": episode}, sender="controller"))
+        bench.wait(SECOND)
+        assert bench.shown()["hand"] is None and hand_line(bench.shown()) is None

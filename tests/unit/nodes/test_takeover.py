@@ -137,6 +137,25 @@ def test_the_hand_drives_from_the_grip_to_the_release_and_the_policy_is_asked_an
     assert stage.told("target")[-1].body["space"] == "tcp_pose"
 
 
+def test_screens_hear_of_the_hand_while_it_drives_five_times_a_second_and_that_it_let_go(stage):
+    """The page of the hand said that nobody drives, while somebody did."""
+    stage.finish()
+    stage.tick()
+    assert not stage.told("hand"), "nobody drives"
+    stage.stick.engaged = True
+    (first,) = [message.body for message in stage.tick() if message.kind == "hand"]
+    assert (first["episode"], first["hand"]["device"], first["hand"]["waits"]) == ("e", "stick", "")
+    for _ in range(100):
+        stage.tick()
+    assert len(stage.told("hand")) == 1 + 5
+    assert stage.told("hand")[-1].body["hand"]["ramp"] == 1.0
+    stage.stick.engaged = False
+    assert [m.body for m in stage.tick() if m.kind == "hand"] == [{"episode": "e"}], "at once"
+    for _ in range(100):
+        stage.tick()
+    assert len(stage.told("hand")) == 1 + 5 + 1
+
+
 def test_a_hand_is_ramped_in_again_after_every_grip(stage):
     stage.finish()
     speeds = []

@@ -150,6 +150,25 @@ def test_a_run_killed_at_the_score_keeps_what_its_robot_did_however_short_it_lay
     assert by["running"] == pytest.approx(100) and by["scoring"] == pytest.approx(20)
 
 
+def test_a_run_that_was_stopped_in_an_episode_leaves_its_time_and_the_wait_for_its_score_to_that_trial(night: Night):
+    """It was the next trial's, which here is of another block and may be of another arm."""
+    night.whole("t-0")
+    night.begin("t-1")
+    night.end("t-1", running_s=10)
+    night.tell(1, Kind.RUN_STOPPED, reason="asked")
+    night.start(3600)
+    night.score("t-1", scoring_s=40)
+    night.tell(5, Kind.RUN_STOPPED, reason="asked")
+    night.start(3600)
+    night.whole("t-2")
+    own = [(one.doing, one.seconds) for one in night.record.spent if one.trial == "t-1" and one.seconds]
+    expected = (("reset", 60), ("staging", 30), ("arming", 6), ("running", 10), ("scoring", 1), ("scoring", 40))
+    assert own == [(doing, pytest.approx(seconds)) for doing, seconds in expected]
+    first, second = hours(replace(night.record, unblinding={}))["blocks"]  # type: ignore[arg-type]
+    assert (first["trials"], second["trials"]) == (2, 1)
+    assert first["total_s"] == pytest.approx(216 + 147) and second["total_s"] == pytest.approx(5 + 216)
+
+
 @pytest.mark.parametrize("away", ["a weekend", "another boot"])
 def test_dead_time_that_was_never_counted_takes_no_other_time_with_it(night: Night, away: str):
     night.begin("t-0")
@@ -349,12 +368,16 @@ def test_keys_and_the_operators_time_stand_beside_the_robots_for_a_mean_trial(ni
         night.begin(trial)
         night.end(trial, running_s=running_s)
         night.score(trial, hands={"keys": keys, "waited_s": waited_s})
-    night.whole("t-2")  # in a campaign from before it was journalled
+    night.whole("t-2")  # which two runs had: the robot's time is known of it all the same
+    night.begin("t-3")
+    night.end("t-3", running_s=20)
+    night.score("t-3", hands={"keys": 17, "waited_s": 10.0})
     found = hours(night.record)
     assert found["blocks"][0]["console"] == {"trials": 2, "keys": 15, "waited_s": 120.0, "robot_s": 150.0}
     row = dict(zip(("block", "trials", *COLUMNS), cells(found["blocks"][0]), strict=True))
     assert (row["keys"], row["operator"], row["robot"]) == ("7.5", "1 min 00 s", "1 min 15 s")
-    assert set(cells(found["blocks"][1])[4:7]) == {"-"}, "of these nothing is known"
+    row = dict(zip(("block", "trials", *COLUMNS), cells(found["blocks"][1]), strict=True))
+    assert (row["trials"], row["keys"], row["operator"], row["robot"]) == ("2", "17.0 of 1", "10 s of 1", "1 min 00 s")
     assert {"keys", "operator", "robot"} < set(found["what"])
 
 

@@ -11,8 +11,9 @@ from labctl.checks.doctor import check_teleop
 from labctl.config.cell_schema import parse_cell
 from labctl.errors import InputError
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.hosting.cell_nodes import lacks_terminal, with_terminal
+from labctl.runtime.hosting.cell_nodes import goes_on_with, lacks_terminal, with_terminal
 from labctl.runtime.practice_run import practise
+from labctl.store.campaign import Campaign
 
 KEYBOARD = '[teleop]\ndevice = "keyboard"\n'
 BY_HAND = {"name": "human", "kind": "human", "controller": "teleop", "options": {}}
@@ -31,6 +32,12 @@ def test_a_run_says_how_a_second_terminal_is_named(tmp_path: Path) -> None:
 
 def test_a_run_in_which_nobody_drives_asks_for_no_terminal(tmp_path: Path) -> None:
     assert run_campaign(campaign(tmp_path, by_hand=False), lambda line: None, manual=True)
+
+
+def test_how_to_go_on_is_said_with_the_terminal_without_which_it_would_be_refused(tmp_path: Path) -> None:
+    for by_hand, said in ((True, "labctl run trial-run --hand-terminal /dev/pts/N"), (False, "labctl run trial-run")):
+        with Campaign.open(campaign(tmp_path / str(by_hand), by_hand=by_hand)) as opened:
+            assert goes_on_with(opened) == said
 
 
 def test_a_terminal_is_not_named_for_a_cell_without_a_keyboard(tmp_path: Path) -> None:

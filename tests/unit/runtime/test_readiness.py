@@ -196,3 +196,24 @@ def test_a_run_that_does_not_ask_says_so_in_every_report(tmp_path: Path) -> None
     assert [event.body["text"] for event in events if event.kind == Kind.DEVIATION] == [
         "this run began without asking whether every arm answers (--unready)"
     ]
+
+
+@pytest.mark.parametrize(
+    ("code", "dies"), [("arm_lost", {"name": "arm", "reason": "no such object"}), ("safety_stop", None)]
+)
+def test_a_run_without_a_person_ends_at_a_robot_that_is_acknowledged_in_vain(
+    tmp_path: Path, code: str, dies: dict[str, str] | None
+) -> None:
+    """It staged, lost the robot and was acknowledged for as long as there was disk."""
+    with Campaign.open(campaign(tmp_path), writer=True) as opened:
+        bench = Bench(opened, attended=False)
+        bench.begin_session()
+        report = Message("run", "event", {"kind": code, "t_ns": bench.now_ns, "body": {"reason": "a reflex"}})
+        for _ in range(2):
+            bench.hear(report if dies is None else Message("run", "exited", dies))
+            bench.hear(Message("run", "hello", sender="arm"))
+            assert bench.command("acknowledge", code=code, contact=False)["ok"] and not bench.node.finished
+        bench.hear(report if dies is None else Message("run", "exited", dies))
+        assert bench.node.finished
+        with pytest.raises(Held, match=r"acknowledged 2 times, and back with no episode in between.*labctl run"):
+            bench.node.leave()

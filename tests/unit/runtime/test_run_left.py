@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.run_bench import Bench
 
 from labctl.bus import Message
+from labctl.cli import call
 from labctl.clock import SECOND, ManualClock
 from labctl.core.events import Kind
 from labctl.core.published_state import published
@@ -18,6 +21,7 @@ from labctl.core.recovery import reconcile
 from labctl.core.trial import State, Trial, fold
 from labctl.messages.processes import EndRun
 from labctl.store.campaign import Campaign
+from labctl.store.locks import CONTACT
 from labctl.ui.console.asking import AskVoid
 
 MAX_VOIDS = 2
@@ -98,3 +102,20 @@ def test_a_killed_run_is_still_a_lost_process_and_counts(folder: Path) -> None:
         bench.commit()
         (void,) = reconcile(bench.events(), rule="void", last_sample_ns={})
     assert void.body["reason"] == "process_lost" and "stage its scene anew" in void.text
+
+
+def test_status_says_of_a_run_that_was_killed_that_nobody_runs_it(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It said of a trial that it is running, and no more."""
+    with run(folder, ManualClock(100 * SECOND)) as bench:
+        bench.stage()
+        bench.start()
+    lab = ["--lab", str(folder.parents[1])]
+    gone = "its run has ended without a word, and none goes on; start it again with: labctl run trial-run"
+    for contact, says in ((None, False), ({"pid": 2**22 + 1, "began": "1"}, True), ({"pid": os.getpid()}, False)):
+        if contact is not None:
+            (folder / CONTACT).write_text(json.dumps(contact))
+        assert call(["status", folder.name, *lab]) == 0
+        said = capsys.readouterr().out
+        assert ": running\n" in said and (gone in said.splitlines()) is says

@@ -222,6 +222,16 @@ def test_a_process_that_dies_again_and_again_faults_the_cell(bench):
     assert fold(bench.events()).faulted is None
 
 
+def test_why_a_process_did_not_start_the_last_time_is_on_the_board(bench):
+    bench.begin()
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "ended by signal 9"}))
+    bench.wait(SECOND)
+    bench.hear(Message("run", "exited", {"name": "arm", "reason": "no emulator answers; start one"}))
+    texts = {hold["code"]: hold["text"] for hold in bench.shown()["holds"]}
+    assert "(ended by signal 9)" in texts["unacknowledged:arm_lost"], "what was lost first"
+    assert texts["arm_stale"] == "the robot is not there: no emulator answers; start one"
+
+
 def test_what_a_dying_controller_says_is_kept_in_the_seal_alone(bench):
     bench.begin()
     episode = bench.commit()

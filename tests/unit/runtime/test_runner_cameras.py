@@ -82,7 +82,7 @@ def test_a_camera_that_gives_no_pictures_holds_what_comes_before_an_episode(seei
 def test_a_camera_that_has_not_given_a_picture_yet_holds(seeing):
     seeing.begin()
     seeing.hear(Message("run", "exited", {"name": WRIST, "reason": "ended by signal 9"}))
-    assert "camera wrist was never heard" in seeing.command("commit")["error"]
+    assert "camera wrist is not there: ended by signal 9" in seeing.command("commit")["error"]
     seeing.hear(Message("run", "hello", sender=WRIST))
     assert "it has not given a picture yet" in seeing.command("commit")["error"]
 

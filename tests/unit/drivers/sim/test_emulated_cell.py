@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from support.robots.cells import FIXTURE, cell_named
-from support.robots.emulators import leave_out_without_client
+from support.robots.cells import FIXTURE, cell_named, changed
+from support.robots.emulators import address, leave_out_without_client
 
+from labctl.checks.doctor import check_scene
+from labctl.config.cell_schema import Fixture
 from labctl.devices import load
+from labctl.drivers.common.robot_tables import FR3
+from labctl.drivers.sim.control_link import ControlLink
+from labctl.drivers.sim.control_port import ControlServer
 from labctl.drivers.sim.emulated import EmulatedCell
-from labctl.errors import DeviceLost
+from labctl.drivers.sim.plant import SimulatedPlant
+from labctl.errors import DeviceLost, DeviceRefused
 
 PAIRS = [("emulated_fr3", "fr3_droid_cell"), ("emulated_ur5e", "ur5e_cell")]
 
@@ -38,7 +45,7 @@ def test_a_fault_in_the_scene_s_thread_is_told_and_nobody_waits_for_the_scene() 
 
     verbs = dict.fromkeys(("to_joints", "to_pose", "follow", "status", "about", "stop", "recover", "staged"))
     inner = SimpleNamespace(dof=7, joint_names=(), control_hz=100.0, streams=(), **verbs)
-    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0)  # type: ignore[arg-type]
+    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0, FIXTURE)  # type: ignore[arg-type]
     made._watch()
     with pytest.raises(DeviceLost, match="ZeroDivisionError: in labctl"):
         made.staged()
@@ -56,7 +63,7 @@ def test_a_scene_that_is_asked_for_while_the_one_before_is_set_is_set_too() -> N
 
     inner = SimpleNamespace(dof=7, joint_names=(), control_hz=100.0, streams=(), recover=None, **verbs)
     inner.staged, inner.stage = lambda: True, lambda *_: None
-    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0)  # type: ignore[arg-type]
+    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0, FIXTURE)  # type: ignore[arg-type]
     made.stage({}, 1, 0)
     made._stage_if_home()
     assert not made.staged()
@@ -76,7 +83,7 @@ def test_a_stop_while_the_robot_goes_home_takes_the_scene_back_too() -> None:
     verbs = dict.fromkeys(("to_joints", "to_pose", "follow", "status", "about", "recover"))
     inner = SimpleNamespace(dof=7, joint_names=(), control_hz=100.0, streams=(), **verbs)
     inner.staged, inner.stage, inner.stop = lambda: True, lambda *_: None, lambda: seen.append(made.staged())
-    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0)  # type: ignore[arg-type]
+    made = EmulatedCell(inner, SimpleNamespace(ask=ask), 100.0, FIXTURE)  # type: ignore[arg-type]
     made.stage({}, 1, 0)
     made.stop()
     assert seen == [False], "not taken for staged while it is being stopped"
@@ -88,3 +95,72 @@ def test_a_stop_while_the_robot_goes_home_takes_the_scene_back_too() -> None:
     assert [request["seed"] for request in asked if request["do"] == "stage"] == [2], (
         "what was asked for after it stays"
     )
+
+
+@pytest.fixture
+def emulator() -> Iterator[Callable[[Fixture], str]]:
+    """The control port of an emulator that has a fixture: its address."""
+    servers = list[ControlServer]()
+
+    def serve(fixture: Fixture) -> str:
+        host, plant = address(), SimulatedPlant(FR3, fixture, 0.001, now_ns=0)
+        servers.append(ControlServer(host, SimpleNamespace(name="fr3", faults={}, plant=plant)))  # type: ignore[arg-type]
+        return host
+
+    yield serve
+    for server in servers:
+        server.close()
+
+
+def moved(fixture: Fixture) -> Fixture:
+    left, right = fixture.tote
+    return fixture.model_copy(update={"tote": (left.model_copy(update={"centre_m": (0.6, 0.35, 0.0)}), right)})
+
+
+def renamed(fixture: Fixture) -> Fixture:
+    first, *rest = fixture.object
+    return fixture.model_copy(update={"object": (first.model_copy(update={"name": "sponges"}), *rest)})
+
+
+def told_otherwise(fixture: Fixture) -> Fixture:
+    """Other words for people, another layout beside: the scene of each condition is the same."""
+    layouts = tuple(one.model_copy(update={"instructions": "Fill it."}) for one in fixture.layout)
+    more = layouts[0].model_copy(update={"name": "layout-9"})
+    return fixture.model_copy(update={"layout": (*layouts, more)})
+
+
+@pytest.mark.parametrize(
+    ("other", "apart"), [(moved, "tote 'left'"), (renamed, "object 'sponges'"), (told_otherwise, "")]
+)
+def test_an_emulator_whose_scene_is_not_the_protocols_is_told_before_opening_and_never_staged(
+    emulator: Callable[[Fixture], str], other: Callable[[Fixture], Fixture], apart: str
+) -> None:
+    """Its items lay elsewhere than the sealed fixture says, and its target was another tote: nothing said so."""
+    ours, theirs = (FIXTURE, told_otherwise(FIXTURE)) if not apart else (other(FIXTURE), FIXTURE)
+    host, verbs = emulator(theirs), dict.fromkeys(("to_joints", "to_pose", "follow", "status", "about", "recover"))
+    cell = changed(cell_named("emulated_fr3"), {"robot": {"options": {"driver_options": {"host": host}}}})
+    found = [(check.level, check.text) for check in check_scene(cell, ours)]
+    inner = SimpleNamespace(dof=7, joint_names=(), control_hz=100.0, streams=(), **verbs)
+    inner.connect, inner.stage, inner.close = lambda now_ns: None, lambda *_: None, lambda: None
+    inner.staged = lambda: False
+    robot = EmulatedCell(inner, ControlLink(host), 100.0, ours)
+    robot.connect(0)
+    try:
+        if not apart:
+            assert not found
+            robot.stage({}, 1, 0)
+            return
+        with pytest.raises(DeviceRefused) as refused:
+            robot.stage({}, 1, 0)
+    finally:
+        robot.close()
+    remedy = f"end it, and start it with that of the protocol, 'two-totes': labctl emulate fr3 --host {host} --fixture"
+    assert str(refused.value) == f"the emulator on {host} has another fixture ({apart}); {remedy} FILE"
+    assert found == [("fail", str(refused.value))]
+
+
+@pytest.mark.parametrize("name", ["emulated_fr3", "emulated_ur5", "emulated_ros2"])
+def test_of_an_emulator_that_does_not_answer_the_scene_is_not_asked(name: str) -> None:
+    leave_out_without_client(name)
+    cell = changed(cell_named(name), {"robot": {"options": {"driver_options": {"host": address()}}}})
+    assert not check_scene(cell, FIXTURE)
