@@ -272,12 +272,13 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot be read ({error.strerror}); check its permissions", where=str(path)) from error
 
 
-def read_cell(path: Path) -> Cell:
-    """A cell file, validated; modules beside its lab.toml can be imported from then on. Raises InputError."""
+def read_cell(path: Path, *, frozen: bool = False) -> Cell:
+    """A cell file, validated (frozen: a campaign's own); modules beside its lab.toml can be imported then on. Raises
+    InputError."""
     from labctl.config.cell_schema import parse_cell
 
     admit_modules(lab_with(path))
-    return parse_cell(read_text(path), str(path))
+    return parse_cell(read_text(path), str(path), frozen=frozen)
 
 
 def read_fixture(path: Path) -> Fixture:
