@@ -25,10 +25,10 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.cells import planned_cells, print_cells
-from labctl.cli.planning.printed import EVENINGS, LONGEST_S, fitting, print_facts, print_hours
+from labctl.cli.planning.printed import EVENINGS, fitting, print_facts, print_hours
 from labctl.cli.planning.resolved import print_looks, resolution_facts, sets_fact
 from labctl.errors import InputError
-from labctl.plain import count
+from labctl.plain import LONGEST_S, count
 from labctl.store.lab_folder import read_plan
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
-from labctl.cli.planning.printed import EVENINGS, LONGEST_S, fitting
+from labctl.cli.planning.printed import EVENINGS, fitting
 from labctl.errors import InputError
-from labctl.plain import Json, count
+from labctl.plain import LONGEST_S, Json, count
 from labctl.store.lab_folder import read_plan
 
 SCHEMA = "labctl.power/1"
