@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -96,7 +97,7 @@ def plan(
     """
     from labctl.analysis.planning import interim_design
     from labctl.analysis.planning.axis_design import needed
-    from labctl.checks.protocol_size import Effort, not_held, preview, trials_in
+    from labctl.checks.protocol_size import Effort, not_held, preview, squares, trials_in
     from labctl.cli.planning import one_arm
     from labctl.config.conditions import protocol_conditions
     from labctl.store.driver_options import check_controllers
@@ -140,6 +141,7 @@ def plan(
         alpha=seen.alpha,
         looks_after=seen.looks_after if evenings is None else (),
         of=of,
+        drawn=None if seen.by_episodes else partial(squares, seen.arms),
     )
     planned = found.protocol.analysis.margin
     margin = None if planned is None else _margin(planned, units, resolved["resolvable"])
