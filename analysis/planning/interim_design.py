@@ -110,7 +110,7 @@ def resolution(
     Holm's correction counts the larger of the two; without one it counts all pairs. Effects are those found with 80 %
     power at its strictest step. Each look of a sequential plan has whether it can stop.
     """
-    family = max(math.comb(arms - 1, 2), arms - 1) if reference else math.comb(arms, 2)
+    family = max(families(arms, reference=reference))
     step = alpha / family
     smallest = _smallest_p(units, family, alpha, drawn)
     found: Resolution = {
@@ -134,6 +134,11 @@ def resolution(
     }
     found["warnings"] = _warnings(found, counted(units, of), alpha)
     return found
+
+
+def families(arms: int, *, reference: bool) -> tuple[int, int]:
+    """How many pairs of a plan's arms Holm's correction counts together: those with its reference, and the others."""
+    return (arms - 1, math.comb(arms - 1, 2)) if reference else (0, math.comb(arms, 2))
 
 
 def half_widths(units: int, items_staged: int) -> Widths:

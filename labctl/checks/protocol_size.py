@@ -231,7 +231,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         looks_after=looks_after(looks, blocks) if looks else (),
         switches=tuple((switch.at_s, switch.instruction) for switch in protocol.switch),
         coverage=coverage(conditions),
-        contrasts=contrasts(conditions, per_condition) if grouped else (),
+        contrasts=contrasts(conditions, per_condition),
         hours=hours(trials, protocol.trial.arming_s, mean_s, effort or Effort()),
     )
 

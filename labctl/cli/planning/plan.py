@@ -151,6 +151,7 @@ def plan(
     resolved["warnings"] = [
         *resolved["warnings"],
         *not_held(protocol_conditions(found.protocol, found.fixture)),
+        *_by_items(seen),
         *_open_ends(found.protocol.trial),
         *_too_near(margin, count(units, of)),
         *(trained_line(*one) for one in trained),
@@ -176,6 +177,16 @@ def plan(
     else:
         shown = (lambda: print_cells(cells, seen, effort, arming)) if cells else None
         _print(seen, resolved, protocol, source, (evenings, blocks), then, disk, shown)
+
+
+def _by_items(seen: Preview) -> list[str]:
+    """Where conditions are perturbed and the report of the campaign itself will not say by how much."""
+    if seen.by_episodes or not seen.contrasts:
+        return []
+    return [
+        "a report by items tests no axis against its base: labctl export CAMPAIGN --to episodes, and labctl analyze of "
+        "that table, do"
+    ]
 
 
 def _open_ends(rules: TrialRules) -> list[str]:
@@ -293,7 +304,8 @@ def _print(
         click.echo(f"warning: {warning}")
     if not seen.coverage:  # times per item are of the short form
         click.echo(
-            f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
+            f"next: labctl power --protocol {shlex.quote(str(path))} --rmst {','.join(['SECONDS'] * seen.arms)}   "
+            "(what N an effect takes)"
         )
     first = "next:" if seen.coverage else "     "
     opened = f"labctl open {shlex.quote(str(path))} --cell CELL.toml"
