@@ -10,6 +10,8 @@ from typing import NotRequired, TypeAlias, TypedDict
 
 # How long a question to a controller may go unanswered before it ends the episode, where nothing else is said.
 GIVE_UP_S = 10.0
+# The longest that an episode, a trial or a step of one is planned for: eleven days.
+LONGEST_S = 1e6
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 

@@ -34,7 +34,9 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Request:
-    """The sizes and levels requested. `reference` is the arm HRT refers to; `alpha` is before Holm's correction."""
+    """The sizes and levels requested. `reference` is the arm HRT refers to; `alpha` is before Holm's correction, which
+    counts the pairs with the reference and the others as `families` has them, else those of the arms given.
+    """
 
     tau_s: float
     sizes: tuple[int, ...]
@@ -44,6 +46,7 @@ class Request:
     runs: int = 200
     perm: int = 299
     seed: int = 0
+    families: tuple[int, int] | None = None
 
 
 class Law(TypedDict):
@@ -156,12 +159,18 @@ def arms_from_rmst(
     )
 
 
-def levels(arms: Sequence[str], reference: str | None, alpha: float) -> dict[tuple[str, str], float]:
-    """The level of every pair at Holm's strictest step; pairs with the reference are a family of their own."""
+def levels(
+    arms: Sequence[str], reference: str | None, alpha: float, counted: tuple[int, int] | None = None
+) -> dict[tuple[str, str], float]:
+    """The level of every pair at Holm's strictest step; pairs with the reference are a family of their own. counted:
+    how many pairs the families have where these arms are not all of a plan's.
+    """
     pairs = list(itertools.combinations(arms, 2))
     with_reference = [pair for pair in pairs if reference in pair]
     others = [pair for pair in pairs if reference not in pair]
-    return {pair: alpha / len(family) for family in (with_reference, others) for pair in family}
+    sizes = counted or (len(with_reference), len(others))
+    both = zip((with_reference, others), sizes, strict=True)
+    return {pair: alpha / size for family, size in both for pair in family}
 
 
 def answer(
@@ -175,7 +184,7 @@ def answer(
     """
     _check(arms, request)
     plan = Plan(tuple(arms), request.tau_s, request.runs, request.perm, request.seed)
-    by_pair = levels([arm.name for arm in arms], request.reference, request.alpha)
+    by_pair = levels([arm.name for arm in arms], request.reference, request.alpha, request.families)
     rows = powers(plan, request.sizes, by_pair, lambda done, of: progress("power", done, of))
     pairs: list[PairPower] = [
         {
@@ -295,7 +304,7 @@ def _check(arms: Sequence[Arm], request: Request) -> None:
     if not request.sizes or min(request.sizes) < 2:
         raise QuestionError("sizes are episodes per arm and object; allowed is 2 and more")
     smallest = 1 / (request.perm + 1)
-    strictest = min(levels(names, request.reference, request.alpha).values())
+    strictest = min(levels(names, request.reference, request.alpha, request.families).values())
     if smallest > strictest:
         need = math.ceil(1 / strictest) - 1
         raise QuestionError(

@@ -6,13 +6,14 @@ May not: handle a protocol's names, or promise power for times without a model (
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NotRequired, TypedDict
 
 from labctl.analysis.monte_carlo import MOST
 from labctl.analysis.numerals import counted
 from labctl.analysis.planning.power import paired_resolvable, ratio_resolvable, wilson_half_width
 from labctl.analysis.planning.spending import Look, looks
+from labctl.analysis.survival.resample import Exchange, exchanges_of, smallest_by_design
 from labctl.analysis.survival.verdicts import smallest_p
 
 POWER = 0.8
@@ -99,17 +100,19 @@ def resolution(
     alpha: float,
     looks_after: Sequence[int] = (),
     of: str = "block",
+    drawn: Callable[[int], Sequence[Exchange]] | None = None,
 ) -> Resolution:
-    """What `units` blocks of `arms` arms can resolve, one pair of arms at a time. Where blocks share a set, units are
-    sets (`of`): a report swaps and counts a set as one, whatever it holds.
+    """What `units` blocks of `arms` arms can resolve, one pair of arms at a time. Of a report by episodes whose blocks
+    share sets, units are sets (`of`): it swaps and counts a set as one, whatever it holds. drawn: of a report by
+    operations, how the labels of a pair could have been drawn in so many blocks.
 
     Pairs with the plan's reference, where it names one, are a family of their own (`verdicts.holm_by_family`), so
     Holm's correction counts the larger of the two; without one it counts all pairs. Effects are those found with 80 %
     power at its strictest step. Each look of a sequential plan has whether it can stop.
     """
-    family = max(math.comb(arms - 1, 2), arms - 1) if reference else math.comb(arms, 2)
+    family = max(families(arms, reference=reference))
     step = alpha / family
-    smallest = smallest_swap_p(units)
+    smallest = _smallest_p(units, family, alpha, drawn)
     found: Resolution = {
         "family_pairs": family,
         "smallest_p": smallest,
@@ -126,11 +129,16 @@ def resolution(
             "rmst_ratio": ratio_resolvable(units, SPREAD, POWER, step),
             "spread": SPREAD,
         },
-        "looks": [_look(look, units, family) for look in (looks(looks_after, alpha) if looks_after else ())],
+        "looks": [_look(look, family, drawn) for look in (looks(looks_after, alpha) if looks_after else ())],
         "warnings": [],
     }
     found["warnings"] = _warnings(found, counted(units, of), alpha)
     return found
+
+
+def families(arms: int, *, reference: bool) -> tuple[int, int]:
+    """How many pairs of a plan's arms Holm's correction counts together: those with its reference, and the others."""
+    return (arms - 1, math.comb(arms - 1, 2)) if reference else (0, math.comb(arms, 2))
 
 
 def half_widths(units: int, items_staged: int) -> Widths:
@@ -150,8 +158,18 @@ def smallest_swap_p(blocks: int, swaps: int = MOST) -> float:
     return smallest_p([(1, 1)] * min(blocks, more_than_drawn), swaps)
 
 
-def _look(look: Look, units: int, family: int) -> PlannedLook:
-    least = min(1.0, smallest_swap_p(min(look.blocks, units)) * family)
+def _smallest_p(units: int, family: int, alpha: float, drawn: Callable[[int], Sequence[Exchange]] | None) -> float:
+    """Of one pair: by what the schedule could have drawn where a report takes that (`exchanges_of`), else by swaps."""
+    if drawn is not None:
+        ways = list(drawn(units))
+        met = [block for blocks, _ in ways for block in blocks]
+        if exchanges_of({("a", "b"): ways}, "a", "b", met, family, alpha):
+            return max(smallest_by_design(ways), 1 / (MOST + 1))
+    return smallest_swap_p(units)
+
+
+def _look(look: Look, family: int, drawn: Callable[[int], Sequence[Exchange]] | None) -> PlannedLook:
+    least = min(1.0, _smallest_p(look.blocks, family, look.level, drawn) * family)
     return {
         "number": look.number,
         "blocks": look.blocks,

@@ -16,7 +16,8 @@ from labctl.config.cell_schema import Fixture
 from labctl.config.conditions import Condition, protocol_conditions, sets_of
 from labctl.config.interim_analyses import looks_after
 from labctl.config.protocol_schema import Protocol
-from labctl.core.design import deducible_share
+from labctl.core.design import deducible_share, exchanges, williams
+from labctl.core.task import reported_by_episodes
 from labctl.errors import InputError
 from labctl.plain import Json
 
@@ -103,7 +104,8 @@ class Preview:
     policies: int
     human: bool
     blocks: int  # with every arm
-    sets: int  # of blocks that belong together: the units of intervals and tests; as many as blocks without bases
+    sets: int  # of blocks that belong together, the units of a report by episodes; as many as blocks in any other
+    by_episodes: bool  # what its report is by; else by operations, of one task that is counted in items
     trials: int
     extra_blocks: int  # of the person alone
     items_staged: int  # the least of any task
@@ -119,11 +121,12 @@ class Preview:
     hours: Hours
 
     def as_json(self) -> dict[str, Json]:
-        """The same as plain values, under the key names of this class but for mean_budget_s; switches, coverage and
-        contrasts only where there are any, sets only where they hold several blocks.
+        """The same as plain values, under the key names of this class but for mean_budget_s and by_episodes; switches,
+        coverage and contrasts only where there are any, sets only where they hold several blocks.
         """
         shown = asdict(self)
         del shown["switches"], shown["mean_budget_s"]
+        del shown["by_episodes"]
         for name in ("coverage", "contrasts", "extra_blocks"):
             if not shown[name]:
                 del shown[name]
@@ -183,6 +186,18 @@ def not_held(conditions: Sequence[Condition]) -> list[str]:
     ]
 
 
+def squares(arms: int, blocks: int) -> list[tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]]:
+    """The relabellings of one pair of arms that a schedule of so many blocks could have drawn, as
+    `reporting.relabellings` has them of one that was: by squares, the last of which may be begun only. No more squares
+    than give a p below any that is drawn.
+    """
+    rows = williams(arms)
+    many = min(blocks, len(rows) * (MOST.bit_length() + 1))
+    orders = [[str(arm) for arm in rows[block % len(rows)]] for block in range(many)]
+    found = exchanges(orders, ("0", "1"))
+    return [(tuple(str(start + k) for k in range(len(ways[0]))), tuple(ways)) for start, ways in found if ways]
+
+
 def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) -> Preview:
     """The preview of a validated protocol. Raises InputError when protocol and fixture do not fit each other."""
     conditions = protocol_conditions(protocol, fixture)
@@ -193,7 +208,7 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
     tasks = {task.name: task for task in protocol.tasks}
     budgets = [(tasks[c.task] if c.task else protocol.tasks[0]).budget_s for c in conditions]
     mean_s = sum(budgets) / len(budgets)
-    looks = protocol.analysis.looks
+    looks, grouped = protocol.analysis.looks, reported_by_episodes([task.measure for task in protocol.tasks])
     return Preview(
         name=protocol.protocol.name,
         question=protocol.protocol.question,
@@ -203,7 +218,8 @@ def preview(protocol: Protocol, fixture: Fixture, effort: Effort | None = None) 
         policies=kinds.count("policy"),
         human="human" in kinds,
         blocks=blocks,
-        sets=per_condition * len(sets_of(conditions)),
+        sets=per_condition * len(sets_of(conditions)) if grouped else blocks,
+        by_episodes=grouped,
         trials=trials,
         extra_blocks=extra * len(conditions),
         items_staged=min(task.items_staged for task in protocol.tasks),

@@ -20,7 +20,7 @@ from labctl.config.robots import Limits as Limits
 from labctl.config.robots import RobotTable as RobotTable
 from labctl.config.robots import SecondRobot as SecondRobot
 from labctl.config.robots import TeleopTable as TeleopTable
-from labctl.config.robots import check_limits, check_second, one_robot
+from labctl.config.robots import check_limits, check_metres, check_second, one_robot
 from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.server import StoreTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
@@ -302,8 +302,10 @@ def parse_lab(text: str, where: str) -> Lab:
     return found
 
 
-def parse_cell(text: str, where: str) -> Cell:
-    """The cell in a TOML text; `where` is its file's name for messages. Raises InputError with file:line."""
+def parse_cell(text: str, where: str, *, frozen: bool = False) -> Cell:
+    """The cell in a TOML text; `where` is its file's name for messages. frozen: of a campaign that was opened already,
+    whose box may be of any size. Raises InputError with file:line.
+    """
     found = parse(Cell, text, where)
     kind = found.cell.kind
     if found.cell.clock == "manual" and kind not in ("sim", "replay"):
@@ -315,6 +317,8 @@ def parse_cell(text: str, where: str) -> Cell:
             ("cell", "durable"), f"durable is false and kind is {kind!r}; only a sim cell may risk its record"
         )
     check_limits(found, "robot", found.robot)
+    if not frozen:
+        check_metres(found, found.robot, found.second_robot)
     if found.second_robot is not None:
         check_limits(found, "second_robot", found.second_robot)
         check_second(found, found.robot, found.second_robot)

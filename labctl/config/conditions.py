@@ -14,11 +14,12 @@ from labctl.config.cell_schema import Fixture, FixtureObject, Layout, Tote
 from labctl.config.protocol_schema import Protocol, check_against_fixture
 from labctl.config.tasks import root_of
 from labctl.config.toml_text import Document, Location
-from labctl.plain import Json
+from labctl.plain import LONGEST_S, Json
 
 NEITHER = "tie"  # as `preferred` of an episodes table has it
 BETWEEN = ";"  # tags of an episodes table
 WIDEST_M = 0.5  # that any hand opens, as of a policy card
+MOST_TRIALS = 100_000  # of a campaign: ten seconds to draw, and fourteen a day for twenty years
 STICKS_OUT = 2  # an item may, but not so many times the tote that it lies in
 
 
@@ -118,6 +119,25 @@ def check_new(protocol: Protocol, fixture: Fixture) -> None:
             _check_tags(fixture, (table, index, "tags"), entry.tags)
     _check_totes(fixture)
     _check_sizes(fixture)
+    _check_length(protocol)
+
+
+def _check_length(protocol: Protocol) -> None:
+    """No trial is longer than anybody waits, and no campaign longer than anybody draws."""
+    given: list[tuple[Location, float]] = [(("trial", "arming_s"), protocol.trial.arming_s)]
+    given += [(("task", index, "budget_s"), task.budget_s) for index, task in enumerate(protocol.task)]
+    if not protocol.task:
+        given.append((("trial", "budget_s_per_item"), protocol.tasks[0].budget_s))
+    for at, seconds in given:
+        if seconds > LONGEST_S:
+            what = "arming" if at[-1] == "arming_s" else "the budget of an episode"
+            raise protocol.refusal(at, f"{what} is {seconds:g} s, and at most {LONGEST_S:g} s are planned; shorten it")
+    extra = protocol.alone[1] if protocol.alone else 0
+    each = protocol.design.blocks_per_condition * len(protocol.arm) + extra
+    trials = each * protocol.conditions_count
+    if trials > MOST_TRIALS:
+        text = f"{protocol.conditions_count} conditions x {each} trials are {trials:.6g}, and at most {MOST_TRIALS}"
+        raise protocol.refusal(("design", "blocks_per_condition"), f"{text} are planned; plan fewer blocks of each")
 
 
 def _check_tags(document: Document, at: Location, tags: Sequence[str]) -> None:

@@ -25,6 +25,10 @@ from labctl.config.policy_words import (
     SPACES,
     STATES,
     TURNED,
+    Gripper,
+    Tool,
+    check_hand,
+    check_tool,
 )
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
 from labctl.config.values import Lax, Positive, Text, Texts
@@ -79,31 +83,6 @@ class Input(Table):
     width: Annotated[int, Field(gt=0, le=4096)] | None = None
     height: Annotated[int, Field(gt=0, le=4096)] | None = None
     resize: Literal["pad", "stretch", "none"] | None = None
-
-
-class Gripper(Table):
-    """[gripper]: what the policy's numbers say of the fingers, in its state and its actions.
-
-    open_m and closed_m: the openings that "open" and "closed" stand for on this cell. binarise_at: in the policy's own
-    unit; above it is one end of the range, otherwise the other.
-    """
-
-    state: Text = "0_open_1_closed"
-    action: Text
-    open_m: Annotated[float, Field(gt=0, le=0.5)]
-    closed_m: Annotated[float, Field(ge=0, le=0.5)] = 0.0
-    binarise_at: float | None = None
-
-
-class Tool(Table):
-    """[tool]: the frame that the policy's poses and motions of the tool are of. frame: "tcp", the cell's tool centre
-    point, or "flange", the robot's own (panda_link8 and fr3_link8 of Franka's URDF, tool0 of a UR's); then a shift in m
-    and a turn from there.
-    """
-
-    frame: Literal["tcp", "flange"] | None = None
-    shift_m: Annotated[tuple[float, float, float], Lax] = (0.0, 0.0, 0.0)
-    turn_xyzw: Annotated[tuple[float, float, float, float], Lax] = (0.0, 0.0, 0.0, 1.0)
 
 
 class Action(Table):
@@ -231,7 +210,8 @@ def parse_card(text: str, where: str, *, frozen: bool = False) -> Card:
         check(card)
     if not frozen:
         _check_frame(card)
-        _check_binarised(card)
+        check_hand(card, card.gripper)
+        check_tool(card, card.tool)
     for dialect, check in (("roboarena", _check_roboarena), ("gr00t", _check_gr00t)):
         if card.policy.dialect == dialect:
             check(card)
@@ -343,17 +323,6 @@ def _check_gripper(card: Card) -> None:
     if gripper.closed_m >= gripper.open_m:
         text = f"closed_m {gripper.closed_m:g} is not below open_m {gripper.open_m:g}"
         raise card.refusal(("gripper", "closed_m"), text)
-
-
-def _check_binarised(card: Card) -> None:
-    """Raises InputError for a binarise_at that every number of the policy is above, or none: the hand never moves."""
-    gripper = card.gripper
-    if gripper is None or (at := gripper.binarise_at) is None:
-        return
-    opened, closed = GRIPPERS[gripper.action] or (gripper.open_m, gripper.closed_m)
-    if not min(opened, closed) < at < max(opened, closed):
-        text = f"binarise_at is {at:g}, and by {gripper.action} open is {opened:g} and closed {closed:g}"
-        raise card.refusal(("gripper", "binarise_at"), f"{text}; give one between them, or leave it out")
 
 
 def _check_timing(card: Card) -> None:

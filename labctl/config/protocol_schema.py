@@ -7,6 +7,7 @@ Units are in the names: _s seconds, _m metres, _rad radians, _hz per second, _gb
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Literal, get_args
 
@@ -315,6 +316,10 @@ def _check_form(found: Protocol) -> None:
         for at in SHORT_FORM:
             if at not in given:
                 raise found.refusal(at[:1], f"[{at[0]}] needs the key {at[1]!r}; add it")
+        per_item = found.trial.budget_s_per_item
+        if not math.isfinite((found.trial.items_staged or 0) * (per_item or 0.0)):
+            text = f"budget_s_per_item is {per_item:g}, and an episode's budget would be endless; shorten it"
+            raise found.refusal(("trial", "budget_s_per_item"), text)
         return
     for at in [*given, *([("trial", "stages")] if found.trial.stages else [])]:
         message = f"{at[1]} in [{at[0]}] is of the short form; this protocol has [[task]] tables, which say it"

@@ -7,17 +7,19 @@ compared, in the first one's.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, JsonValue, StringConstraints
 
 from labctl.config.axes import AxisTable, TeleopAxis
-from labctl.config.toml_text import Document, Table
+from labctl.config.toml_text import Document, Location, Table
 from labctl.config.values import Lax, Point, Positive, Text, Texts, Vector
 
 RobotName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 RESERVED = ("arm", "camera", "policy", "robot", "sensor", "stream", "tracker")  # what streams begin with already
+FURTHEST_M = 10.0  # that an arm reaches, or another one's base is from it
 
 
 class Limits(Table):
@@ -119,6 +121,21 @@ def check_limits(document: Document, key: str, robot: RobotTable) -> None:
         if low >= high:
             message = f"the box is empty along {axis}: box_min_m {low:g} is not below box_max_m {high:g}"
             raise document.refusal((key, "limits", "box_max_m"), message)
+
+
+def check_metres(document: Document, robot: RobotTable, second: SecondRobot | None) -> None:
+    """Refuse, at its line, a corner of a box or a second base further away than any arm reaches, as one in mm is: the
+    box holds the tool back nowhere, and boxes that far apart never overlap. Raises InputError.
+    """
+    corners = ("box_min_m", "box_max_m")
+    far: list[tuple[Location, Sequence[float]]] = []
+    for key, one in (("robot", robot), ("second_robot", second)):
+        far += [((key, "limits", name), getattr(one.limits, name)) for name in corners if one is not None]
+    far += [(("second_robot", "base_m"), second.base_m)] if second is not None else []
+    for at, point in far:
+        if max(map(abs, point)) > FURTHEST_M:
+            text = f"{at[-1]} is {list(point)}, and no arm reaches {FURTHEST_M:g} m"
+            raise document.refusal(at, f"{text}; give it in m")
 
 
 def check_second(document: Document, robot: RobotTable, second: SecondRobot) -> None:

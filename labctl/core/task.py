@@ -46,6 +46,11 @@ class Task:
         return sum(stage["points"] for stage in self.stages[:reached]) / sum(stage["points"] for stage in self.stages)
 
 
+def reported_by_episodes(measures: Sequence[str]) -> bool:
+    """Whether a report of tasks that are measured so is by episodes: of several, or of one not counted in items."""
+    return len(measures) > 1 or any(measure != ITEMS for measure in measures)
+
+
 def condition_of(opened: CampaignOpened, name: str) -> ConditionEntry:
     """The condition of this id. Raises KeyError."""
     for entry in opened["conditions"]:

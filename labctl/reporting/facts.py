@@ -17,7 +17,7 @@ from labctl.core.record import Episode, Record
 from labctl.core.recorded.skew import campaign_clock
 from labctl.core.reviewed import queue
 from labctl.core.session import Session
-from labctl.core.task import ITEMS, task_of
+from labctl.core.task import ITEMS, reported_by_episodes, task_of
 from labctl.core.trial import State, Trial, tally
 from labctl.errors import StateError
 from labctl.messages.body_parts import Clock, Pins
@@ -57,9 +57,8 @@ def refuse_mixed(record: Record, name: str) -> None:
 
 
 def by_episodes(opened: CampaignOpened) -> bool:
-    """Whether a campaign's report is by episodes: it has several tasks, or one that is not counted in items."""
-    tasks = opened.get("tasks", ())
-    return len(tasks) > 1 or any(task["measure"] != ITEMS for task in tasks)
+    """Whether a campaign's report is by episodes, as its first entry has its tasks."""
+    return reported_by_episodes([one["measure"] for one in opened.get("tasks", ())])
 
 
 def refuse_tasks(record: Record, name: str) -> None:

@@ -50,7 +50,7 @@ class Attachment:
         self._began = began(self.pid)
         self._sockets = found.get("sockets", "")  # `_contact` gives none without
         sockets = Path(self._sockets)
-        cell = read_cell(self.folder / "cell.toml")
+        cell = read_cell(self.folder / "cell.toml", frozen=True)
         self._context = zmq.Context()
         self._hub = self._socket(zmq.DEALER)
         self._hub.identity = self._name.encode()

@@ -81,7 +81,7 @@ class Campaign:
             refuse_moved(folder)
         url = journal_url(folder)
         name = _only(campaigns_in(url), folder)
-        durable = writer and read_cell(folder / "cell.toml").cell.durable
+        durable = writer and read_cell(folder / "cell.toml", frozen=True).cell.durable
         ledger = Ledger.open(folder, durable=durable) if writer else None
         journal = Journal.open(url, name, readonly=not writer, durable=durable)
         try:
@@ -109,7 +109,7 @@ class Campaign:
     @cached_property
     def cell(self) -> Cell:
         """The cell as it was frozen. Raises InputError."""
-        return read_cell(self.folder / "cell.toml")
+        return read_cell(self.folder / "cell.toml", frozen=True)
 
     @cached_property
     def fixture(self) -> Fixture:

@@ -7,6 +7,8 @@ May not: import a vendor's library for a driver that ships with labctl, or conne
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Literal
 
 from labctl.config.axes import check_declared, check_driven
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, refuse_unknown
@@ -23,6 +25,13 @@ from labctl.store.lab_folder import Plan
 SIMULATED = "labctl.drivers.sim."  # simulations, recordings, wrappers of faults, emulated cells
 OF_TABLES: Mapping[str, tuple[str, ...]] = {"camera": CameraOptions.OF_TABLE, "sensor": SensorOptions.OF_TABLE}
 ROBOTS, DEVICES = ("robot", "second_robot"), ("teleop", "second_teleop")  # their tables in a cell
+OWN_KINDS: Mapping[str, Literal["human", "policy"]] = {  # of arms, by where their controllers are
+    "labctl.drivers.teleop.": "human",
+    "labctl.drivers.sim.person": "human",
+    "labctl.drivers.policy.": "policy",
+    "labctl.drivers.sim.policy": "policy",
+}
+KIND_WORDS = {"human": "person who leads the robot", "policy": "policy"}
 HONEST = "name a real one, or say kind sim, replay or emulated, which every report then shows"
 
 
@@ -133,8 +142,24 @@ def records_depth(camera: CameraTable) -> bool:
 
 
 def check_controllers(protocol: Protocol) -> None:
-    """Refuse, at its line of the protocol, the first controller that no installed driver has. Raises InputError."""
+    """Refuse, at its line of a plan, the first controller that no installed driver has, and an arm whose kind is not
+    that of its controller: what can be deduced of the others is worked out from kinds. Raises InputError.
+    """
     _refuse_unknown(protocol, [(("arm", i, "controller"), arm.controller) for i, arm in enumerate(protocol.arm)])
+    for index, arm in enumerate(protocol.arm):
+        for driver in (arm.controller, arm.options.get("driver")):  # and what one of faults goes around
+            own = _own_kind(driver) if isinstance(driver, str) else arm.kind
+            if own not in (None, arm.kind):
+                text = f"kind is {arm.kind!r}, and {driver} is a {KIND_WORDS[own]}"
+                raise protocol.refusal(("arm", index, "kind"), f"{text}: say {own!r}, or name another controller")
+
+
+def _own_kind(driver: str) -> Literal["human", "policy"] | None:
+    """The kind of arm that one of labctl's own controllers is of; None of anybody else's, and of no controller."""
+    with suppress(InputError):
+        place = find_driver(driver) if driver.partition(":")[0].isidentifier() else driver
+        return next((kind for module, kind in OWN_KINDS.items() if place.startswith(module)), None)
+    return None
 
 
 def _refuse_unknown(document: Document, named: Iterable[tuple[Location, str]]) -> None:

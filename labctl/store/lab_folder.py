@@ -272,12 +272,13 @@ def read_text(path: Path) -> str:
         raise InputError(f"cannot be read ({error.strerror}); check its permissions", where=str(path)) from error
 
 
-def read_cell(path: Path) -> Cell:
-    """A cell file, validated; modules beside its lab.toml can be imported from then on. Raises InputError."""
+def read_cell(path: Path, *, frozen: bool = False) -> Cell:
+    """A cell file, validated (frozen: a campaign's own); modules beside its lab.toml can be imported then on. Raises
+    InputError."""
     from labctl.config.cell_schema import parse_cell
 
     admit_modules(lab_with(path))
-    return parse_cell(read_text(path), str(path))
+    return parse_cell(read_text(path), str(path), frozen=frozen)
 
 
 def read_fixture(path: Path) -> Fixture:
@@ -297,7 +298,7 @@ def read_plan(path: Path) -> Plan:
     from labctl.config.cell_schema import parse_fixture
     from labctl.config.conditions import check_new
     from labctl.config.protocol_schema import check_against_fixture, parse_protocol
-    from labctl.core.task import ITEMS
+    from labctl.core.task import reported_by_episodes
 
     admit_modules(lab_with(path))
     text = read_text(path)
@@ -306,9 +307,7 @@ def read_plan(path: Path) -> Plan:
         other = f"for intervals of {100 * alpha:g} % write {1 - alpha:.3g}"
         said = f"alpha is the share of false alarms, and {alpha:g} is none; {other}"
         raise protocol.refusal(("analysis", "alpha"), said)
-    if protocol.analysis.looks is not None and (
-        len(protocol.tasks) > 1 or any(task.measure != ITEMS for task in protocol.tasks)
-    ):
+    if protocol.analysis.looks is not None and reported_by_episodes([task.measure for task in protocol.tasks]):
         said = "a look at several tasks, or at one not in items, is not there yet, and planning it costs p at the end"
         raise protocol.refusal(("analysis", "looks"), f"{said}; take [analysis.looks] out")
     fixture_path = path.parent / protocol.protocol.fixture

@@ -230,11 +230,14 @@ class PowerAt(TypedDict):
 
 
 class TwoRates(Computed):
-    """`labctl power --rates`: trials per arm, null beyond what is listed; trials_normal: by approximation."""
+    """`labctl power --rates`: trials per arm, null beyond what is listed; trials_normal: by approximation; level: by
+    Holm's strictest step, of a protocol with several pairs.
+    """
 
     question: str
     rates: list[float]
     alpha: float
+    level: NotRequired[float]
     target: float
     trials_per_arm: int | None
     trials_normal: int
@@ -253,12 +256,13 @@ class PairsAt(TypedDict):
 
 
 class PairedRates(Computed):
-    """`labctl power --discordant --difference`; pairs_connor: by Connor's formula."""
+    """`labctl power --discordant --difference`; pairs_connor: by Connor's formula; level: as of `--rates`."""
 
     question: str
     discordant: float
     difference: float
     alpha: float
+    level: NotRequired[float]
     target: float
     pairs: int | None
     pairs_connor: int

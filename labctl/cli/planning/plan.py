@@ -8,6 +8,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
@@ -25,10 +26,10 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.cells import planned_cells, print_cells
-from labctl.cli.planning.printed import EVENINGS, LONGEST_S, fitting, print_facts, print_hours
+from labctl.cli.planning.printed import EVENINGS, fitting, print_facts, print_hours
 from labctl.cli.planning.resolved import print_looks, resolution_facts, sets_fact
 from labctl.errors import InputError
-from labctl.plain import count
+from labctl.plain import LONGEST_S, count
 from labctl.store.lab_folder import read_plan
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def plan(
     """
     from labctl.analysis.planning import interim_design
     from labctl.analysis.planning.axis_design import needed
-    from labctl.checks.protocol_size import Effort, not_held, preview, trials_in
+    from labctl.checks.protocol_size import Effort, not_held, preview, squares, trials_in
     from labctl.cli.planning import one_arm
     from labctl.config.conditions import protocol_conditions
     from labctl.store.driver_options import check_controllers
@@ -140,6 +141,7 @@ def plan(
         alpha=seen.alpha,
         looks_after=seen.looks_after if evenings is None else (),
         of=of,
+        drawn=None if seen.by_episodes else partial(squares, seen.arms),
     )
     planned = found.protocol.analysis.margin
     margin = None if planned is None else _margin(planned, units, resolved["resolvable"])
@@ -149,6 +151,7 @@ def plan(
     resolved["warnings"] = [
         *resolved["warnings"],
         *not_held(protocol_conditions(found.protocol, found.fixture)),
+        *_by_items(seen),
         *_open_ends(found.protocol.trial),
         *_too_near(margin, count(units, of)),
         *(trained_line(*one) for one in trained),
@@ -174,6 +177,16 @@ def plan(
     else:
         shown = (lambda: print_cells(cells, seen, effort, arming)) if cells else None
         _print(seen, resolved, protocol, source, (evenings, blocks), then, disk, shown)
+
+
+def _by_items(seen: Preview) -> list[str]:
+    """Where conditions are perturbed and the report of the campaign itself will not say by how much."""
+    if seen.by_episodes or not seen.contrasts:
+        return []
+    return [
+        "a report by items tests no axis against its base: labctl export CAMPAIGN --to episodes, and labctl analyze of "
+        "that table, do"
+    ]
 
 
 def _open_ends(rules: TrialRules) -> list[str]:
@@ -291,7 +304,8 @@ def _print(
         click.echo(f"warning: {warning}")
     if not seen.coverage:  # times per item are of the short form
         click.echo(
-            f"next: labctl power --protocol {shlex.quote(str(path))} --rmst SECONDS,SECONDS   (what N an effect takes)"
+            f"next: labctl power --protocol {shlex.quote(str(path))} --rmst {','.join(['SECONDS'] * seen.arms)}   "
+            "(what N an effect takes)"
         )
     first = "next:" if seen.coverage else "     "
     opened = f"labctl open {shlex.quote(str(path))} --cell CELL.toml"

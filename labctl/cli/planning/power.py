@@ -24,9 +24,9 @@ from labctl.cli.options import (
     times_of_option,
 )
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
-from labctl.cli.planning.printed import EVENINGS, LONGEST_S, fitting
+from labctl.cli.planning.printed import EVENINGS, fitting
 from labctl.errors import InputError
-from labctl.plain import Json, count
+from labctl.plain import LONGEST_S, Json, count
 from labctl.store.lab_folder import read_plan
 
 SCHEMA = "labctl.power/1"
@@ -36,7 +36,7 @@ EPILOG = example(
     "labctl power --half-width 0.05 --rate 0.7                  # trials for a success rate to +-5 points",
     "labctl power --rates 0.85,0.70 --n 20,40,80                # two arms, unpaired",
     "labctl power --discordant 0.3 --difference 0.15 --n 40,80  # two arms, in pairs",
-    "labctl power --protocol protocols/first.toml --rmst human=10.5,a=77,b=99",
+    "labctl power --protocol protocols/first.toml --rmst human=10.5,policy-a=77,policy-b=99",
     "labctl power --rmst 77,99 --tau 240 --items 8 --budget-s 240 --objects 4 --json",
     "labctl power --protocol protocols/first.toml --pilot operations.csv",
     "labctl power --discordant 0.3 --difference 0.15 --evenings 3 --times-of first  # what three evenings can see",
@@ -51,7 +51,28 @@ class Answer:
     line: str
     heads: Sequence[str]
     rows: Sequence[Sequence[str]]
-    needed: int | None  # trials of all arms that the answer's N takes
+    needed: int | None  # trials of each arm that the answer's N takes
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """What a pair's p is held to: alpha, or Holm's strictest step of it where a protocol has several pairs."""
+
+    alpha: float
+    pairs: int
+
+    @property
+    def of_a_pair(self) -> float:
+        return self.alpha / self.pairs
+
+    @property
+    def words(self) -> str:
+        held = f", by Holm over {self.pairs} pairs {self.of_a_pair:.2g}" if self.pairs > 1 else ""
+        return f"alpha {self.alpha:g}{held}"
+
+    @property
+    def json(self) -> dict[str, float]:
+        return {"alpha": self.alpha, **({"level": self.of_a_pair} if self.pairs > 1 else {})}
 
 
 MODES = ("--half-width", "--rates", "--discordant", "--rmst", "--pilot")
@@ -141,43 +162,49 @@ def power(**given: Unpack[Given]) -> None:
 
 def _rates(given: Given) -> None:
     """Print the answer for --half-width, --rates or --discordant. Raises QuestionError and InputError."""
+    from labctl.analysis.planning.interim_design import families
     from labctl.checks.protocol_size import preview
 
     alpha, sizes = given["alpha"], numbers(given["sizes"], "--n")
-    seen = None
+    seen, pairs, of_all = None, 1, (1 if given["half_width"] is not None else 2, 1)
     if given["protocol"] is not None:
         planned = read_plan(given["protocol"])
         seen = preview(planned.protocol, planned.fixture)
-        alpha = alpha or seen.alpha
-    alpha = alpha or 0.05
-    pace = pace_of(given)
-    arms = 1 if given["half_width"] is not None else 2
+        alpha, of_all = alpha or seen.alpha, (seen.trials, seen.blocks)  # whoever meets one arm more meets all of them
+        if given["half_width"] is None:
+            if seen.arms == 1:
+                raise InputError(f"{seen.name} has one arm and compares nothing; ask with --half-width, or of another")
+            pairs = max(families(seen.arms, reference=planned.protocol.analysis.reference is not None))
+    level, pace = Level(alpha or 0.05, pairs), pace_of(given)
     blocks = None if seen is None or sizes else seen.blocks
     if given["evenings"] is not None:
         trials = needed_pace(pace).trials_in(given["evenings"])
-        blocks = fitting(trials, given["evenings"], arms, "two of each arm", 1_000_000)
+        blocks = fitting(trials, given["evenings"], of_all[0] / of_all[1], "two of each arm", 1_000_000)
     if blocks is not None:
         sizes = [blocks if seen is None else seen.sets_in(blocks)]
     if given["half_width"] is not None:
         found = _one_rate(given["half_width"], given["rate"], sizes)
     elif given["rates"] is not None:
-        found = _unpaired(given["rates"], given["target"], sizes, alpha)
+        found = _unpaired(given["rates"], given["target"], sizes, level)
     else:
         assert given["discordant"] is not None and given["difference"] is not None
-        found = _paired(given["discordant"], given["difference"], given["target"], sizes, alpha)
-    cost = {} if pace is None else {"cost": {"times": pace.source, **pace.cost(found.needed)}}
+        found = _paired(given["discordant"], given["difference"], given["target"], sizes, level)
+    needed = None if found.needed is None else found.needed * of_all[0] // of_all[1]
+    cost = {} if pace is None else {"cost": {"times": pace.source, **pace.cost(needed)}}
     sets = {"blocks": blocks, "sets": sizes[0]} if blocks is not None and sizes[0] < blocks else None
     if given["as_json"]:
         print_json({"schema": SCHEMA, **found.json, **({"in_sets": sets} if sets else {}), **cost, **computed_here()})
         return
     click.echo(found.line)
-    if pace is not None and found.needed is not None:
-        click.echo(f"That is {count(found.needed, 'trial')}: {pace.words(found.needed)}.")
+    if pace is not None and needed is not None:
+        arms = f" of all {seen.arms} arms" if seen is not None and seen.arms > 1 else ""
+        click.echo(f"That is {count(needed, 'trial')}{arms}: {pace.words(needed)}.")
     if found.rows:
         rows, heads = found.rows, found.heads
         if pace is not None:
             of_one = {sets["sets"]: sets["blocks"]} if sets else {}
-            costs = [pace.words(arms * of_one.get(size, size)) for size in (int(row[0]) for row in rows)]
+            of_rows = [of_one.get(size, size) for size in (int(row[0]) for row in rows)]
+            costs = [pace.words(size * of_all[0] // of_all[1]) for size in of_rows]
             rows, heads = [(*row, cost) for row, cost in zip(rows, costs, strict=True)], (*heads, "at the robot")
         print_table(heads, rows)
     if sets:
@@ -215,9 +242,10 @@ def _one_rate(half: float, rate: float, sizes: list[int]) -> Answer:
     )
 
 
-def _unpaired(rates: str, target: float, sizes: list[int], alpha: float) -> Answer:
+def _unpaired(rates: str, target: float, sizes: list[int], level: Level) -> Answer:
     from labctl.analysis.planning import power
 
+    alpha = level.of_a_pair
     try:
         a, b = (float(part) for part in rates.split(","))
     except ValueError:
@@ -234,12 +262,12 @@ def _unpaired(rates: str, target: float, sizes: list[int], alpha: float) -> Answ
         if needed
         else f"about {count(about, 'trial')} per arm (by the normal approximation)."
     )
-    line = f"{a:.0%} against {b:.0%}, unpaired, Boschloo's exact test, alpha {alpha:g}: {target:.0%} power"
+    line = f"{a:.0%} against {b:.0%}, unpaired, Boschloo's exact test, {level.words}: {target:.0%} power"
     return Answer(
         json={
             "question": "two rates, unpaired",
             "rates": [a, b],
-            "alpha": alpha,
+            **level.json,
             "target": target,
             "trials_per_arm": needed,
             "trials_normal": about,
@@ -248,13 +276,14 @@ def _unpaired(rates: str, target: float, sizes: list[int], alpha: float) -> Answ
         line=f"{line} needs {trials}",
         heads=("trials per arm", "power"),
         rows=[(str(r["trials"]), f"{r['power']:.3f}") for r in found],
-        needed=2 * (needed or about),
+        needed=needed or about,
     )
 
 
-def _paired(share: float, difference: float, target: float, sizes: list[int], alpha: float) -> Answer:
+def _paired(share: float, difference: float, target: float, sizes: list[int], level: Level) -> Answer:
     from labctl.analysis.planning import power
 
+    alpha = level.of_a_pair
     connor = power.connor_pairs(share, difference, target, alpha)
     most = min(10 * connor + 100, power.LARGEST_PAIRS)
     needed = power.smallest_trials(lambda n: power.mcnemar_power(n, share, difference, alpha), target, connor, most)
@@ -278,14 +307,14 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
         for r in found
     ]
     what = f"{100 * difference:g} points with {share:.0%} of pairs discordant"
-    line = f"{what}, McNemar, alpha {alpha:g}: {target:.0%} power"
+    line = f"{what}, McNemar, {level.words}: {target:.0%} power"
     heads = ("pairs", "power (mid-p)", "power (exact)", f"points found with {target:.0%} power")
     return Answer(
         json={
             "question": "two rates, paired",
             "discordant": share,
             "difference": difference,
-            "alpha": alpha,
+            **level.json,
             "target": target,
             "pairs": needed,
             "pairs_connor": connor,
@@ -294,5 +323,5 @@ def _paired(share: float, difference: float, target: float, sizes: list[int], al
         line=f"{line} needs {pairs} by listing every outcome ({connor} by Connor's formula).",
         heads=heads,
         rows=rows,
-        needed=None if needed is None else 2 * needed,
+        needed=needed,
     )

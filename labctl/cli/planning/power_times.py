@@ -17,6 +17,7 @@ import click
 from labctl.cli.options import computed_here, numbers, print_json, print_table, progress
 from labctl.cli.planning.pace import Given, needed_pace, pace_of
 from labctl.cli.planning.printed import fitting
+from labctl.config.toml_text import suggestion
 from labctl.errors import InputError
 from labctl.plain import count
 from labctl.store.lab_folder import read_plan
@@ -54,12 +55,14 @@ class Design:
     alpha: float = 0.05
     names: Sequence[str] = ()
     reference: str | None = None
+    of_all: tuple[int, int] | None = None  # trials of all arms in so many blocks
     sizes: Sequence[int] = (5, 10, 20, 40)
 
 
 def times(given: Given) -> None:
     """Print the answer for --rmst or --pilot. Raises QuestionError and InputError."""
     from labctl.analysis.planning import answers
+    from labctl.analysis.planning.interim_design import families
 
     design = _design(given["protocol"])
     pilot = None
@@ -81,32 +84,36 @@ def times(given: Given) -> None:
         arms = _stated(given, design, tau, items, budget)
     names = [arm.name for arm in arms]
     pace = pace_of(given)
-    each = len(arms) * len(next(iter(arms)).distributions)
+    objects, (trials_of, blocks_of) = len(next(iter(arms)).distributions), design.of_all or (len(arms), 1)
     sizes = numbers(given["sizes"], "--n", 10_000) or list(design.sizes)
     if given["evenings"] is not None:
-        trials = needed_pace(pace).trials_in(given["evenings"])
-        sizes = [fitting(trials, given["evenings"], each, "two episodes of each arm and object", 10_000)]
+        fit, each = needed_pace(pace).trials_in(given["evenings"]), objects * trials_of / blocks_of
+        sizes = [fitting(fit, given["evenings"], each, "two episodes of each arm and object", 10_000)]
+    trials = {size: size * objects * trials_of // blocks_of for size in sizes}
     usual = "human" if given["protocol"] is None else design.reference
+    reference = given["reference"] or (usual if usual in names else None)
+    whole = bool(design.names) and set(names) <= set(design.names)
     request = answers.Request(
         tau_s=tau,
         sizes=tuple(sizes),
         alpha=given["alpha"] or design.alpha,
         target=given["target"],
-        reference=given["reference"] or (usual if usual in names else None),
+        reference=reference,
+        families=families(len(design.names), reference=(reference or usual) is not None) if whole else None,
         runs=given["runs"],
         perm=given["perm"],
         seed=given["seed"],
     )
     with progress("campaigns", quiet=True) as say:
         found = answers.answer(arms, request, _steps(say, quiet=given["as_json"]), pilot)
-    costs = [] if pace is None else [{"episodes": size, **pace.cost(each * size)} for size in sizes]
+    costs = [] if pace is None else [{"episodes": size, **pace.cost(trials[size])} for size in sizes]
     if given["as_json"]:
         cost = {} if pace is None else {"cost": {"times": pace.source, "by_size": costs}}
         print_json({**found, **computed_here(), **cost})
         return
     _print(found, pilot=given["pilot"] is not None)
     if pace is not None:
-        rows = [(str(size), str(each * size), pace.words(each * size)) for size in sizes]
+        rows = [(str(size), str(trials[size]), pace.words(trials[size])) for size in sizes]
         print_table(("N", "trials of all arms", "at the robot"), rows)
         click.echo(f"Times: {pace.source}.")
 
@@ -127,7 +134,12 @@ def _design(path: Path | None) -> Design:
     if path is None:
         return Design()
 
-    protocol = read_plan(path).protocol
+    from labctl.checks.protocol_size import preview
+
+    plan = read_plan(path)
+    protocol, seen = plan.protocol, preview(plan.protocol, plan.fixture)
+    if seen.arms == 1:
+        raise InputError(f"{seen.name} has one arm and compares nothing; ask of another protocol, or of none")
     task = protocol.task_in_items("labctl power")
     each = protocol.design.blocks_per_condition * len(protocol.design.layouts or ())
     return Design(
@@ -138,6 +150,7 @@ def _design(path: Path | None) -> Design:
         alpha=protocol.analysis.alpha,
         names=[arm.name for arm in protocol.arm],
         reference=protocol.analysis.reference,
+        of_all=(seen.trials, seen.blocks),
         sizes=sorted({max(2, each // 2), max(2, each)}),
     )
 
@@ -171,9 +184,9 @@ def _stated(given: Given, design: Design, tau: float, items: int, budget: float)
 
 
 def _named(text: str, known: Sequence[str]) -> dict[str, float]:
-    """Arms and their RMSTs: `a=77,b=99`, or bare numbers that get the protocol's names when they are as many."""
+    """Arms and their RMSTs: `a=77,b=99`, of a protocol's arms (known) if there are any, or a bare number of each."""
     parts = [part.strip() for part in text.split(",")]
-    bare = known if len(known) == len(parts) else LETTERS
+    bare = known if len(known) == len(parts) else () if known else LETTERS
     found: dict[str, float] = {}
     for i, part in enumerate(parts):
         name, equals, value = part.rpartition("=")
@@ -182,6 +195,11 @@ def _named(text: str, known: Sequence[str]) -> dict[str, float]:
             seconds = float(value)
         except ValueError:
             seconds = -1.0
+        if known and 0 < seconds < float("inf") and name not in known:
+            arms = f"the protocol's arms are {', '.join(known)}"
+            if not equals:
+                raise InputError(f"--rmst has {count(len(parts), 'time')}, and {arms}; give each one, or NAME=SECONDS")
+            raise InputError(f"--rmst names {name!r}{suggestion(name, known)}; {arms}")
         if not (name and 0 < seconds < float("inf")):
             raise InputError(f"--rmst has {part!r}; allowed are seconds or NAME=SECONDS, such as human=10.5,a=77,b=99")
         if name in found:

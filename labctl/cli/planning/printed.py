@@ -31,7 +31,6 @@ PARTS = {
 
 
 EVENINGS = FiniteRange(0, 100_000, min_open=True)
-LONGEST_S = 1e6  # of an episode, a trial or a step of one: eleven days
 
 
 def fitting(trials: int, evenings: float, each: float, two: str, most: int) -> int:

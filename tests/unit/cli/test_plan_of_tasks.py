@@ -86,6 +86,35 @@ def test_the_smallest_p_of_two_arms_is_by_sets_as_in_the_report(
     assert f"{5 * blocks} blocks in {blocks} sets" in out and f"{5 * blocks} trials in {blocks} sets" in out
 
 
+ITEMS_ONLY = {'measure = "success"': 'measure = "items"'}
+
+
+def test_one_task_in_items_is_reported_by_blocks_and_so_is_its_plan(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """*Seen:* 24 blocks of a base and two that perturb it were "8 sets, smallest p 0.0078"; their report had .0005."""
+    path = lab_with(tmp_path, ITEMS_ONLY, 5)
+    found = asked("plan", str(path), capsys=capsys)
+    assert "sets" not in found and "sets" not in found["resolution"]
+    assert found["resolution"]["blocks"] == 25 and found["resolution"]["smallest_p"] == 2 / 2**13
+    assert cli.call(["plan", str(path)]) == 0
+    out = capsys.readouterr().out
+    assert "Sets:" not in out and "a report by items tests no axis against its base" in out
+    words = ["power", "--discordant", "0.5", "--difference", "0.4", "--protocol", str(path)]
+    assert [row["pairs"] for row in asked(*words, capsys=capsys)["by_pairs"]] == [25]
+
+
+def test_a_look_at_such_a_task_can_stop_where_its_blocks_let_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """*Seen:* "look 1 cannot stop: after 20 blocks there is no p below 0.0078", of four sets' blocks."""
+    looks = "tau_s = 30.0\n[analysis.looks]\nfractions = [0.5, 0.75, 1.0]"
+    found = asked("plan", str(lab_with(tmp_path, {**ITEMS_ONLY, "tau_s = 30.0": looks}, 8)), capsys=capsys)
+    assert [look["blocks"] for look in found["resolution"]["looks"]] == [20, 30, 40]
+    assert [look["smallest_holm_p"] for look in found["resolution"]["looks"]] == [1 / 10_000] * 3
+    assert not any(line.startswith("look") for line in found["resolution"]["warnings"])
+
+
 def test_power_of_such_a_protocol_counts_its_sets_and_the_hours_of_all_its_trials(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

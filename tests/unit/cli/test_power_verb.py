@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 DEMO = ROOT / "protocols" / "demo.toml"
 PILOT = ROOT / "tests" / "unit" / "analysis" / "report_table.csv"
 QUICK = ["--runs", "20", "--perm", "99"]
+FINER = ["--runs", "20", "--perm", "119"]  # for a level of .05 / 6
 
 
 def protocol_of_tasks(lab: Path) -> Path:
@@ -93,12 +94,82 @@ def test_the_mean_trial_of_tasks_has_the_mean_of_its_conditions_budgets(tmp_path
 
 
 def test_times_are_simulated_from_stated_rmsts(capsys: pytest.CaptureFixture[str]):
-    words = ["--rmst", "human=8,a=40,b=70", "--protocol", str(DEMO), "--n", "3,6", *QUICK]
+    words = ["--rmst", "human=8,policy-a=40,policy-b=70", "--protocol", str(DEMO), "--n", "3,6", *QUICK]
     code, out, err = typed(*words, capsys=capsys)
     assert code == 0
-    assert "Assumed (stated)" in out and "a vs b, level 0.05:" in out and "HRT % against human" in out
+    assert "Assumed (stated)" in out and "policy-a vs policy-b, level 0.017:" in out and "HRT % against human" in out
     assert "(blocks in all: 12, 24)" in out  # four objects
     assert "simulated: power" in err
+
+
+PHAIL = ROOT / "protocols" / "phail_like.toml"  # five arms, a person among them as the reference; 40 blocks
+
+
+@pytest.mark.parametrize(
+    "words", [["--rates", "0.9,0.4"], ["--discordant", "0.3", "--difference", "0.15"], ["--half-width", "0.1"]]
+)
+def test_hours_and_evenings_are_those_of_all_arms_as_of_the_plan(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """*Seen:* 4 evenings for a protocol that takes 10, and 32 trials of each arm in 3 evenings that hold 12 blocks."""
+    (tmp_path / "lab.toml").touch()
+    lab = ["--lab", str(tmp_path), "--protocol", str(PHAIL)]
+    out = typed(*words, *lab, capsys=capsys)[1]
+    assert cli.call(["plan", str(PHAIL), "--lab", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    cost = said[said.index("At the robot: ") + 14 :].splitlines()[0]
+    assert ("half" in words[0]) or cost in out
+    out = typed(*words, *lab, "--evenings", "3", "--json", capsys=capsys)[1]
+    found = json.loads(out)
+    rows = found.get("by_trials") or found["by_pairs"]
+    assert [row.get("trials", row.get("pairs")) for row in rows] == [12]
+    needed = found.get("trials", found.get("trials_per_arm", found.get("pairs")))
+    assert found["cost"]["trials"] == 5 * needed
+
+
+def test_the_level_of_rates_is_by_holm_over_the_pairs_of_the_protocol(capsys: pytest.CaptureFixture[str]):
+    """Six pairs of policies, as `labctl plan` counts them; none is corrected for where no protocol is given."""
+    found = json.loads(typed("--rates", "0.9,0.6", "--protocol", str(PHAIL), "--json", capsys=capsys)[1])
+    alone = json.loads(typed("--rates", "0.9,0.6", "--n", "40", "--json", capsys=capsys)[1])
+    assert (found["alpha"], found["level"]) == (0.05, pytest.approx(0.05 / 6)) and "level" not in alone
+    assert found["trials_per_arm"] > 1.4 * alone["trials_per_arm"]
+    assert found["by_trials"][0]["power"] < alone["by_trials"][0]["power"] - 0.15
+    out = typed("--discordant", "0.3", "--difference", "0.15", "--protocol", str(PHAIL), capsys=capsys)[1]
+    assert "alpha 0.05, by Holm over 6 pairs 0.0083: 80% power" in out
+
+
+def test_times_of_some_arms_are_held_to_the_level_and_cost_the_hours_of_all(capsys: pytest.CaptureFixture[str]):
+    words = ["--rmst", "pi05-like=77,act-like=40", "--protocol", str(PHAIL), "--n", "3", "--json", *FINER]
+    found = json.loads(typed(*words, "--trial-s", "100", capsys=capsys)[1])
+    assert [round(pair["level"], 5) for pair in found["pairs"]] == [round(0.05 / 6, 5)]
+    objects = len(found["objects"])
+    assert [one["trials"] for one in found["cost"]["by_size"]] == [3 * objects * 5]
+
+
+@pytest.mark.parametrize(
+    ("rmst", "said"),
+    [
+        ("77,99", "--rmst has 2 times, and the protocol's arms are human, pi05-like"),
+        (
+            "pi05-like=77,act_like=99",
+            "--rmst names 'act_like'; did you mean 'act-like'?; the protocol's arms",
+        ),
+    ],
+)
+def test_times_of_arms_that_the_protocol_has_not_are_refused(rmst: str, said: str, capsys: pytest.CaptureFixture[str]):
+    """A misspelt arm was one more, and without its reference the table of HRT was left out without a word."""
+    code, _, err = typed("--rmst", rmst, "--protocol", str(PHAIL), capsys=capsys)
+    assert code == 2 and said in err and err.count("\n") == 1
+
+
+def test_a_protocol_of_one_arm_compares_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    text = DEMO.read_text("utf-8").replace("../fixtures", str(ROOT / "fixtures")).replace('reference = "human"\n', "")
+    second = text.index("[[arm]]", text.index("[[arm]]") + 1)
+    (tmp_path / "p.toml").write_text(text[:second].replace("ask_guess = true", "ask_guess = false"), "utf-8")
+    for words in (["--rates", "0.9,0.4"], ["--rmst", "human=8,b=9"]):
+        code, _, err = typed(*words, "--protocol", str(tmp_path / "p.toml"), capsys=capsys)
+        assert code == 2 and "has one arm and compares nothing" in err
+    assert typed("--half-width", "0.2", "--protocol", str(tmp_path / "p.toml"), capsys=capsys)[0] == 0
 
 
 def test_bare_numbers_take_the_protocol_s_names_when_they_are_as_many(capsys: pytest.CaptureFixture[str]):
@@ -197,10 +268,10 @@ def test_a_protocol_that_names_no_reference_has_none_though_an_arm_is_called_hum
     text = DEMO.read_text("utf-8").replace("../fixtures", str(ROOT / "fixtures"))
     path = tmp_path / "p.toml"
     path.write_text(text if named else text.replace('reference = "human"\n', ""), "utf-8")
-    words = ["--rmst", "human=8,a=40,b=70", "--protocol", str(path), "--n", "3", "--json", *QUICK]
+    words = ["--rmst", "human=8,policy-a=40,policy-b=70", "--protocol", str(path), "--n", "3", "--json", *FINER]
     found = json.loads(typed(*words, capsys=capsys)[1])
     assert found["reference"] == ("human" if named else None) and bool(found["hrt"]) is named
-    assert {round(pair["level"], 6) for pair in found["pairs"]} == ({0.025, 0.05} if named else {0.016667})
+    assert {round(pair["level"], 6) for pair in found["pairs"]} == ({0.016667} if named else {0.008333})
 
 
 @pytest.mark.parametrize("more", [["--target", "0.03"], ["--alpha", "0.95"]])

@@ -59,6 +59,36 @@ def test_a_tag_that_a_table_would_split_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "old", "new", "says"),
+    [
+        ("demo.toml", "arming_s = 6.0", "arming_s = 1e308", "arming is 1e+308 s, and at most 1e+06 s are planned"),
+        ("demo.toml", "budget_s_per_item = 30.0", "budget_s_per_item = 3e5", "the budget of an episode is 1.2e+06 s"),
+        ("demo_tasks.toml", "budget_s = 60.0", "budget_s = 2e6", "the budget of an episode is 2e+06 s"),
+        (
+            "demo.toml",
+            "blocks_per_condition = 3",
+            "blocks_per_condition = 6251",
+            "4 conditions x 25004 trials are",
+        ),
+        ("demo_tasks.toml", "blocks_per_condition = 8", "blocks_per_condition = 1_000_000_000", "are 1.2e+10, and at"),
+    ],
+)
+def test_what_is_longer_than_anybody_plans_is_refused_at_its_line(
+    tmp_path: Path, name: str, old: str, new: str, says: str
+) -> None:
+    """Hours were a traceback, or 612 million; a schedule of 10^9 blocks was drawn until the memory was full."""
+    given = protocol_with(old, new, name=name)
+    fixture = "task_table.toml" if name == "demo_tasks.toml" else "two_totes.toml"
+    told = refusal(tmp_path, given, (ROOT / "fixtures" / fixture).read_text("utf-8"))
+    assert f"new.toml:{given[: given.index(new)].count(chr(10)) + 1}: " in told and says in told
+
+
+def test_a_budget_beyond_any_number_is_one_line_whoever_reads_it() -> None:
+    with pytest.raises(InputError, match="budget_s_per_item is 1e\\+308, and an episode's budget would be endless"):
+        parse_protocol(protocol_with("budget_s_per_item = 30.0", "budget_s_per_item = 1e308"), "p.toml")
+
+
+@pytest.mark.parametrize(
     ("old", "new", "says"),
     [
         (RIGHT, "centre_m = [0.48, 0.24, 0.00]", "tote 'right' is at x = 0.31 to 0.65 m and y = 0.09 to 0.39 m, and"),

@@ -136,6 +136,28 @@ def test_a_shifted_tool_is_refused_where_velocities_would_be_those_of_another_po
     assert "moves otherwise" in refused(text + "shift_m = [0.0, 0.0, 0.1]\n", "shift_m")
 
 
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("shift_m = [0.0, 0.0, 163.0]", "shift_m is [0.0, 0.0, 163.0], and no tool is longer than 1 m; give it in m"),
+        ("turn_xyzw = [0.0, 0.0, 0.0, 0.0]", "of length 0, and a quaternion's is 1; [0.0, 0.0, 0.0, 1.0] turns"),
+        ("turn_xyzw = [0.0, 0.0, 1.0, 1.0]", "of length 1.41"),
+    ],
+)
+def test_a_tool_in_millimetres_or_turned_by_no_turn_is_refused_in_a_new_card_and_read_in_a_sealed_one(
+    line: str, says: str
+):
+    """Its policy was told of a hand 163 m away; a turn of 0 was refused while it was asked, as one of its answer."""
+    text = card_toml() + f'[tool]\nframe = "flange"\n{line}\n'
+    assert says in refused(text, line)
+    assert parse_card(text, "card.toml", frozen=True).tool.frame == "flange"
+
+
+@pytest.mark.parametrize("line", ["shift_m = [0.0, 0.1, -1.0]", "turn_xyzw = [0.71, 0.0, 0.0, 0.71]"])
+def test_a_long_tool_and_a_turn_of_two_digits_are_taken(line: str):
+    assert parse_card(card_toml() + f'[tool]\nframe = "flange"\n{line}\n', "card.toml").tool.frame == "flange"
+
+
 FRAMES = 'say frame = "tcp" (the cell\'s tool centre point) or "flange" (panda_link8 of DROID\'s robots) in [tool]'
 
 

@@ -57,6 +57,32 @@ def test_what_a_second_robot_cannot_be_is_refused_at_its_line(old: str, new: str
     assert line in text.splitlines()[number - 1], said
 
 
+@pytest.mark.parametrize(
+    ("name", "old", "new", "told"),
+    [
+        ("sim_fr3", "box_max_m = [0.80, 0.60, 0.80]", "box_max_m = [800.0, 600.0, 800.0]", "box_max_m is [800.0, 600"),
+        ("sim_fr3", "box_min_m = [0.15, -0.60, 0.00]", "box_min_m = [-150, -600.0, 0.00]", "box_min_m is [-150.0, -6"),
+        (
+            "sim_pair",
+            "base_m = [0.0, -1.40, 0.0]",
+            "base_m = [0.0, -1400.0, 0.0]",
+            "base_m is [0.0, -1400.0, 0.0]",
+        ),
+    ],
+)
+def test_a_box_or_a_base_in_millimetres_is_refused_in_a_new_cell_and_read_in_a_campaign(
+    name: str, old: str, new: str, told: str
+) -> None:
+    """A box of 800 m held the tool back nowhere; boxes 1400 m apart need no `keep_apart_m`."""
+    text = (ROOT / "hw_configs" / f"{name}.toml").read_text("utf-8")
+    assert old in text
+    text = text.replace(old, new, 1)
+    said = refused(text)
+    assert told in said and said.endswith("and no arm reaches 10 m; give it in m")
+    assert new in text.splitlines()[int(said.split(":")[1]) - 1]
+    assert parse_cell(text, "cell.toml", frozen=True).robot
+
+
 def test_another_rate_of_setpoints_is_refused() -> None:
     at = CELL.index("[second_robot]")
     text = CELL[:at] + CELL[at:].replace("control_hz = 100.0", "control_hz = 50.0", 1)

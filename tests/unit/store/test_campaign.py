@@ -151,6 +151,28 @@ def test_a_reader_gets_no_ledger(lab):
         _ = campaign.ledger
 
 
+def test_a_campaign_that_would_not_be_opened_now_is_read_written_and_ended(lab, monkeypatch):
+    """Opened by an earlier labctl: a person listed as a policy, a box in mm, arming for ever."""
+    for name, old, new in (
+        ("protocols/demo.toml", 'kind = "human"', 'kind = "policy"'),
+        ("protocols/demo.toml", "arming_s = 6.0", "arming_s = 1e7"),
+        ("hw_configs/sim_fr3.toml", "box_max_m = [0.80, 0.60, 0.80]", "box_max_m = [800.0, 600.0, 800.0]"),
+    ):
+        text = (lab / name).read_text()
+        assert old in text
+        (lab / name).write_text(text.replace(old, new, 1))
+    with monkeypatch.context() as before:
+        before.setattr("labctl.config.conditions.check_new", lambda *given: None)
+        before.setattr("labctl.config.cell_schema.check_metres", lambda *given: None)
+        before.setattr("labctl.store.driver_options.check_controllers", lambda *given: None)
+        folder = opened(lab).folder
+    ended(folder)
+    unblind_campaign(folder, who="p-1", anchor=NOW)
+    with Campaign.open(folder) as campaign:
+        assert campaign.cell.robot.limits.box_max_m == (800.0, 600.0, 800.0)
+        assert campaign.record().unblinding is not None
+
+
 def test_closing_with_trials_left_needs_a_reason_and_records_each_as_not_run(lab):
     folder = opened(lab).folder
     with pytest.raises(StateError, match="not run yet: 48 of 48 trials"):

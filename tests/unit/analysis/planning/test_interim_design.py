@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import pytest
 from hypothesis import given, settings
@@ -13,8 +14,12 @@ from labctl.analysis.planning.spending import looks
 from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.ks import pair_of
 from labctl.analysis.survival.permutation import permutation_p
+from labctl.analysis.survival.resample import exchanges_of, smallest_by_design
 from labctl.analysis.survival.verdicts import holm_by_family, pairs_of
 from labctl.analysis.table import table_from_rows
+from labctl.checks.protocol_size import squares
+from labctl.core.design import arm_orders, words_of
+from labctl.reporting.relabellings import relabellings
 
 
 def p_of(times_a: list[float], times_b: list[float], perm: int) -> dict[str, float | None]:
@@ -95,6 +100,38 @@ def test_more_blocks_resolve_smaller_effects(blocks: int):
 def test_a_design_too_small_to_conclude_anything_says_so():
     (said,) = resolution(4, 4, arms=4, reference=True, alpha=0.05)["warnings"]
     assert said.startswith("4 blocks cannot reach p <= 0.05")
+
+
+@pytest.mark.parametrize(
+    ("arms", "blocks", "smallest"),
+    [
+        (2, 14, 2 / 2**14),  # swaps within blocks
+        (2, 16, 2 / 2**8),  # both blocks of a square or none: docs/statistics.md, "Which labels could have been"
+        (2, 24, 2 / 2**12),  # seen: a report of 24 blocks had .00049, and its plan .0001
+        (2, 40, 1 / 10_000),
+        (3, 18, 1 / 10_000),
+        (3, 24, 2 / 8**4),
+        (4, 40, 1 / 10_000),
+        (4, 44, 2 / 2**11),
+    ],
+)
+def test_the_smallest_p_of_a_report_by_operations_is_by_what_its_schedule_could_have_drawn(
+    arms: int, blocks: int, smallest: float
+):
+    """As the report itself finds it for a schedule that was drawn, whichever that is."""
+    found = resolution(blocks, 4, arms=arms, reference=False, alpha=0.05, drawn=partial(squares, arms))
+    assert found["smallest_p"] == pytest.approx(smallest)
+    names = [f"arm {i}" for i in range(arms)]
+    orders = itertools.islice(arm_orders(names, words_of(bytes(range(32)), "orders")), blocks)
+    schedule = [
+        {"block": block, "position": place, "arm": arm}
+        for block, order in enumerate(orders)
+        for place, arm in enumerate(order)
+    ]
+    met = list(map(str, range(blocks)))
+    by_design = exchanges_of(relabellings(schedule), *names[:2], met, found["family_pairs"], 0.05)
+    reported = max(smallest_by_design(by_design), 1 / 10_000) if by_design else smallest_swap_p(blocks)
+    assert found["smallest_p"] == pytest.approx(reported)
 
 
 def test_looks_carry_their_levels_and_say_when_they_cannot_stop():
