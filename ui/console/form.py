@@ -130,7 +130,7 @@ class Options(Static, can_focus=True):
 
     def _heights(self) -> list[int]:
         """How many lines of the screen each choice takes: a long one is wrapped."""
-        return [row.get_height(self.styles, self.content_size.width) for row in self._rows]
+        return [row.get_height({}, self.content_size.width) for row in self._rows]
 
     def action_move(self, by: int) -> None:
         self._at = min(max(self._at + by, 0), len(self._options) - 1)
