@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from labctl.cli.leaving import failure
 from labctl.cli.options import LABCTL, campaign_argument, example, has_terminal, lab_option, need_terminal, who_option
 from labctl.clock import SECOND, MonotonicClock
 from labctl.errors import InputError, LabctlError, MissingExtra, StateError
@@ -100,18 +101,17 @@ def choose(
             click.echo(f"{folder.name}: {error}", err=True)
             last_error = error
             continue
-        if shown.broken:
-            found["phase"] += ", does not hold"
         happened = f"{last.kind} {local(last.wall)}"
         counts = (found["finished"], found["trials"])
-        entries.append(module.Entry(folder.name, found["phase"], *counts, is_running(folder), happened))
+        stands = (*counts, is_running(folder), happened, bool(shown.broken))
+        entries.append(module.Entry(folder.name, found["phase"], *stands))
     if not entries and last_error is not None:
         raise last_error
     by_name = {folder.name: folder for folder in folders}
     reports = find_lab(lab) / "reports"
 
     def make(name: str, say: Callable[[str], None]) -> Path:
-        return report_campaign(by_name[name], reports / name, say=say)
+        return in_words(lambda: report_campaign(by_name[name], reports / name, say=say))
 
     chosen = module.Campaigns(entries, make).run()
     if chosen is None:
@@ -122,6 +122,18 @@ def choose(
     else:
         run_with_console(folder, acting(who, folder), unready=unready, hand_terminal=hand_terminal)
     return True
+
+
+def in_words(make: Callable[[], Path]) -> Path:
+    """What is made in front of a screen that stays: what this machine says against it ends no screen. Raises StateError
+    in the words of a command line.
+    """
+    try:
+        return make()
+    except OSError as error:
+        if (failed := failure(error)) is None:
+            raise
+        raise StateError(failed.message) from error
 
 
 def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:

@@ -44,8 +44,9 @@ _NOTHING = Event(0, "", 0, "", "", "")
 
 @dataclass(frozen=True, slots=True)
 class CampaignState:
-    """What the journal says now. `trials` are in schedule order; `holds` map codes to texts; `opened` is
-    CampaignOpened's body; `people` are all who were ever in a session, with their roles.
+    """What the journal says now. `trials` are in schedule order; `holds` map codes to texts, `raised` each code to the
+    seq of the event that raised it last; `opened` is CampaignOpened's body; `people` are all who were ever in a
+    session, with their roles.
 
     `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
     before freezing. `alike`: why the last episodes are void, for a reason of the machine's own, and how many in a row
@@ -57,6 +58,7 @@ class CampaignState:
     phase: Phase = Phase.DRAFT
     trials: Mapping[str, Trial] = field(default_factory=dict[str, Trial])
     holds: Mapping[str, str] = field(default_factory=dict[str, str])
+    raised: Mapping[str, int] = field(default_factory=dict[str, int])
     faulted: str | None = None
     session: Session | None = None
     people: People = field(default_factory=dict[str, frozenset[Role]])

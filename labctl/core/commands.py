@@ -86,17 +86,20 @@ class People(Kept):
 
 
 class CloseSession(Arguments):
-    """session_close: a note to whoever comes next."""
+    """session_close: a note to whoever comes next. session: the one that is meant, None for whichever is open."""
 
     handover: Text = ""
+    session: Text | None = None
 
 
 class Acknowledge(Arguments):
     """acknowledge: the hold's code; of a stop by hand also its cause and why it was made. contact: with a person or a
-    thing; a stop by hand has it as its cause.
+    thing; a stop by hand has it as its cause. raised: the seq of the entry that raised the hold that is meant, None for
+    whichever stands by that code.
     """
 
     code: Text
+    raised: StrictInt | None = None
     why: Text | None = None
     contact: StrictBool | None = None
     cause: StopCause | None = None
@@ -105,7 +108,7 @@ class Acknowledge(Arguments):
         """What is journalled beside the code. Raises InputError for a stop by hand without a cause or a why or whose
         `contact` contradicts its cause, and for the cause of anything else.
         """
-        found = self.model_dump(exclude_none=True, exclude={"code"})
+        found = self.model_dump(exclude_none=True, exclude={"code", "raised"})
         if not by_hand:
             if self.cause is not None:
                 raise InputError(

@@ -102,7 +102,7 @@ class Scene(TypedDict):
 
 class LiveHold(TypedDict):
     """A reason not to go on, what clears it, and who: only a named person, or an operator's override. awaited: nothing
-    is wrong, it only takes its time.
+    is wrong, it only takes its time. raised: the seq of the journal's entry that raised it last, None where none did.
     """
 
     code: str
@@ -111,6 +111,7 @@ class LiveHold(TypedDict):
     needs_person: bool
     overridable: bool
     awaited: bool
+    raised: int | None
 
 
 class Proposal(TypedDict):

@@ -296,7 +296,8 @@ def _session_closed(state: CampaignState, trials: dict[str, Trial], event: Event
 
 
 def _hold_raised(state: CampaignState, event: Event) -> CampaignState:
-    return replace(state, holds={**state.holds, event.body["code"]: event.body["text"]})
+    code, text = event.body["code"], event.body["text"]
+    return replace(state, holds={**state.holds, code: text}, raised={**state.raised, code: event.seq})
 
 
 def _hold_cleared(state: CampaignState, event: Event) -> CampaignState:

@@ -51,7 +51,17 @@ class SecondPerson:
         self._ordered.setdefault(console, set()).add(who)
 
     def confirm(self, episode: str, reason: str, who: str, console: str) -> None:
-        """A person says that this episode is to be void for this reason; a later word takes the place of an earlier."""
+        """A person says that this episode is to be void for this reason; a later word takes the place of an earlier.
+
+        Raises StateError at a console from which somebody else ordered something: it would be no other console.
+        """
+        others = sorted(self._ordered.get(console, set()) - {who})
+        if others:
+            code = ", or type your code at the one that voids it" if self.with_code([who]) else ""
+            raise StateError(
+                f"this console was also {', '.join(others)}'s in this run, so it cannot stand for {who} alone: leave "
+                f"it (Q) and open one of your own (labctl console --who {who}){code}"
+            )
         self._confirmed[episode, who] = (reason, console)
 
     def shown(self, episode: str) -> list[Confirmed]:

@@ -123,6 +123,8 @@ class Orders(RecordedOrders):
         session = self._writer.state.session
         if session is None:
             raise StateError("no session is open")
+        if args.session not in (None, session.id):
+            raise StaleCommand(f"session {session.id} is open, not {args.session}, which this was to close; look again")
         self._writer.log(Kind.SESSION_CLOSED, {"session": session.id, "handover": args.handover}, **given.by)
         self.over = self._writer.current() is None
 
@@ -180,6 +182,8 @@ class Orders(RecordedOrders):
             return
         if code not in self._writer.state.holds:
             raise StateError(f"no hold {code!r} stands; standing: {', '.join(self._writer.state.holds) or 'none'}")
+        if args.raised not in (None, self._writer.state.raised.get(code)):
+            raise StaleCommand(f"not acknowledged: another hold stands by now: {self._writer.state.holds[code]}")
         cause = args.cause_fields(by_hand=code == STOP_BY_HAND)
         body = {"code": code, "acknowledged_by": given.command.who, **cause}
         self._writer.log(Kind.HOLD_CLEARED, body, **given.by)

@@ -43,7 +43,8 @@ from labctl.plain import count
 from labctl.runtime.blind_view import BlindView
 
 PUBLISH_NS = SECOND
-PERSONAL = ("unacknowledged:", "cell_faulted")  # holds that only a named person clears
+UNACKNOWLEDGED = "unacknowledged:"  # how the codes of journalled holds begin here
+PERSONAL = (UNACKNOWLEDGED, "cell_faulted")  # holds that only a named person clears
 EARLIER = 12  # trials of the history that are shown
 BREAK_NS = 1800 * SECOND  # a longer time between two scores was a break, not the pace of the evening
 
@@ -136,6 +137,7 @@ def campaign_part(view: BlindView) -> CampaignPart:
                 "needs_person": hold.code.startswith(PERSONAL),
                 "overridable": overridable(hold) and view.overrides,
                 "awaited": hold.awaited,
+                "raised": state.raised.get(hold.code.removeprefix(UNACKNOWLEDGED)),
             }
             for hold in view.live
         ],

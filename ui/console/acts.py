@@ -14,7 +14,7 @@ from labctl.core.published_state import PublishedState as State
 from labctl.core.scene_words import verdict
 from labctl.plain import count
 from labctl.ui.console import words
-from labctl.ui.console.amounts import clock, short
+from labctl.ui.console.words import clock, short
 
 # state of a trial -> the verb that leads on, who usually does it, the words on the button
 LEADS = {
@@ -156,7 +156,7 @@ def page(state: State | None, now_ns: int) -> Page:
 def _planned(state: State, now_ns: int) -> Page:
     return Page(
         "next",
-        f"trial {_number(state)}: {_what(state)}",
+        f"trial {number(state)}: {_what(state)}",
         [*_voided(state), *_tonight(state), *_setting(state), *_recovered(state)],
     )
 
@@ -296,7 +296,8 @@ _PAGES = {
 }
 
 
-def _number(state: State) -> str:
+def number(state: State) -> str:
+    """What people call the trial whose turn it is, of all ("2 of 48")."""
     done, of = state["progress"]
     return f"{done + 1} of {of}"
 

@@ -16,23 +16,21 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from labctl.clock import SECOND, Clock
-from labctl.core.events import STOP_CODES
-from labctl.core.published_state import PublishedState
 from labctl.core.task import ITEMS, SCORE
-from labctl.ui.console import acts, asking, measures, pages, people, refusals
-from labctl.ui.console.amounts import clock as minutes
-from labctl.ui.console.attached import Attached, Reply
+from labctl.ui.console import acts, asking, measures, pages, people, refusals, stops_and_voids
+from labctl.ui.console.attached import Reply
 from labctl.ui.console.form import Answer
 from labctl.ui.console.keys import ACTS, KEYS, rows
 from labctl.ui.console.link import Link
 from labctl.ui.console.picture import Photos
 from labctl.ui.console.presses import Press
+from labctl.ui.console.scoring import Scoring
+from labctl.ui.console.words import clock as minutes
 
 TWICE_NS = 2 * SECOND
-UNDO_NS = 10 * SECOND
 
 
-class Console(Attached):
+class Console(Scoring):
     """See the module. `who` acts; `keys` rebinds by id (`{"moved": "g"}`); photos: pictures that the campaign keeps."""
 
     CSS_PATH = "console.tcss"
@@ -51,11 +49,8 @@ class Console(Attached):
         hands: Clock | None = None,
         photos: Photos | None = None,
     ) -> None:
-        super().__init__(link, clock, who=who, keys=keys, pump=pump, hands=hands)
-        self._photos = photos
+        super().__init__(link, clock, who=who, keys=keys, pump=pump, hands=hands, photos=photos)
         self._pressed: tuple[str, int] = ("", 0)
-        self._scored: tuple[str, int, Answer, asking.ToScore] | None = None  # trial, until, outcome, what it was of
-        self._marks: tuple[str | None, list[str]] = (None, [])  # an episode, when in it something was to be noted
         self._whole: str | None = None  # the episode that was ended here with the word that all of it was done
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -69,8 +64,8 @@ class Console(Attached):
             return False
         if action == "acknowledge" and self._ends_whole():
             return True
-        may_undo = self._scored is not None and self._clock.now_ns() <= self._scored[1]
-        return refusals.offers(action, self._state, self._who, read_only=self._link.read_only, may_undo=may_undo)
+        read_only, may_undo = self._link.read_only, self.may_undo()
+        return refusals.offers(action, self._state, self._who, read_only=read_only, may_undo=may_undo)
 
     def _unheard(self, action: str) -> bool:
         """Does an action take a run process that is heard, and it is not?"""
@@ -125,56 +120,12 @@ class Console(Attached):
         else:
             self.order(lambda: self.send(act.verb, act.role, seen=seen))
 
-    def _score(self, state: PublishedState, role: str, *, begins_with: str = "") -> None:
-        trial = str(state["trial"])
-
-        def answered(outcome: Answer) -> None:
-            def recorded(reply: Reply) -> None:
-                candidates = state["rules"]["candidates"]
-                if candidates:
-                    self._open(asking.AskGuess(candidates), guessed, closed=may_undo)
-                else:
-                    may_undo()
-
-            def may_undo() -> None:
-                """The ten seconds begin when nothing is asked any more."""
-                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, about)
-                self.tell("recorded; u undoes it for ten seconds")
-
-            def guessed(guess: Answer) -> None:
-                self.send("guess", role, {"trial": trial, **guess}, any_state=True, done=lambda reply: None)
-
-            for touch in asking.touches(outcome):
-                self.send("touch", role, touch, any_state=True)
-            self.send("score", role, outcome, done=recorded)
-
-        episode, marks = self._marks
-        about = asking.to_score(state, marks if episode == state["episode"] else ())
-        form = measures.form(about, photos=self._photos)
-        form.of_episode, form.begins_with = True, begins_with
-        self._open(form, answered)
-
     def action_prefer(self) -> None:
         """Say which of the two episodes that were drawn of a block was better."""
         state = self._state
         if state is None or (pair := state["compare"]) is None:
             return
         self._open(measures.AskPreference(pair), lambda answer: self.send("prefer", "assessor", answer, any_state=True))
-
-    def action_undo(self) -> None:
-        """Correct what was just scored."""
-        if self._state is None or self._scored is None:
-            return
-        trial, _, outcome, of = self._scored
-        role = acts.role_among(self._state, self._who, ("operator", "assessor")) or "operator"
-
-        def answered(new: Answer) -> None:
-            self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True)
-
-        about: asking.ToScore = {**of, "proposal": None, "measured": None, "unsaid": (), "marks": ()}
-        form = measures.form(about, outcome, photos=self._photos)
-        form.title_text = "Undo: score the episode before this trial anew"
-        self._open(form, answered)
 
     def action_stop(self) -> None:
         """Stop the robot: the driver has told the robot already; the run process journals who did."""
@@ -260,7 +211,8 @@ class Console(Attached):
         state = self._state
         if state is None or not (role := self._may("void")):
             return
-        self._open(asking.AskVoid(state), lambda answer: self.send("void", role, answer))
+        form = stops_and_voids.AskVoid(state, lambda: self._state["confirmed"] if self._state else ())
+        self._open(form, lambda answer: self.send("void", role, answer))
 
     def action_confirm(self) -> None:
         """As the second person: the console that voids the episode names who confirmed it here."""
@@ -273,7 +225,7 @@ class Console(Attached):
         def answered(answer: Answer) -> None:
             self.send("confirm", role, answer, any_state=True, done=lambda reply: self.tell(text))
 
-        self._open(asking.AskConfirm(state, self._who), answered)
+        self._open(stops_and_voids.AskConfirm(state, self._who), answered)
 
     def action_release(self) -> None:
         if role := self._may("release"):
@@ -333,22 +285,18 @@ class Console(Attached):
                 self._pressed, self._whole = ("", 0), state["episode"]
                 self.send("end", "operator", {"reason": "operator"})
             return
-        holds = [(hold["code"], hold["text"]) for hold in (state["holds"] if state else ()) if hold["needs_person"]]
-        holds += [(code, "a hold asked for") for code in (state["waiting"] if state else ())]
-        if not holds:
+        meant = None if state is None else stops_and_voids.to_acknowledge(state)
+        if meant is None:
             return
-        code, text = holds[0]
-        if code.endswith(STOP_CODES):
-            form = asking.AskStop(code, text)
-        else:
-            form = asking.Confirm(f"{text}\n\nHave you looked, and is the cause gone?", "Acknowledge")
 
         def answered(answer: Answer) -> None:
-            said = "acknowledged; if its cause is still there, it comes back"
-            args: Answer = {"code": code, **answer}
-            self.send("acknowledge", "operator", args, any_state=True, done=lambda reply: self.tell(said))
+            args, done = {**meant.args, **answer}, meant.done
+            self.send("acknowledge", "operator", args, any_state=True, done=lambda reply: self.tell(done))
 
-        self._open(form, answered)
+        if not meant.asked_for or not refusals.may_move(state):
+            self._open(meant.form(), answered)
+        elif self._twice("a", f"go on without it: {meant.text}"):
+            answered({})
 
     def action_people(self) -> None:
         """Somebody comes, leaves or changes role; the session goes on."""
@@ -374,7 +322,7 @@ class Console(Attached):
     def action_leave_session(self) -> None:
         title, of = "Close the session: what must the next ones know?", asking.this_session
         form = asking.AskText(title, "handover", ok="Close", needed=False, of=of)
-        self._ask(form, "session_close", any_state=True)
+        self._ask(form, "session_close", any_state=True, session=self._state["session"] if self._state else None)
 
     def _may(self, verb: str) -> str | None:
         """A role that allows this verb now."""

@@ -6,19 +6,17 @@ May not: send anything, or let an answer through that contradicts itself: the fo
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from typing import ClassVar, TypedDict
+from typing import TypedDict
 
 from textual import on
 from textual.widget import Widget
 from textual.widgets import Input, Label
 
-from labctl.core.events import STOP_BY_HAND
 from labctl.core.published_state import Measured, Proposal, PublishedState
 from labctl.messages.body_parts import AnchorEntry, StageEntry
 from labctl.plain import count
 from labctl.ui.console.form import Answer, Form, Line, Options, Unfit
 from labctl.ui.console.link import Json
-from labctl.ui.console.words import words_of
 
 TOUCHES = {
     "hand_in_scene": "a hand in the scene",
@@ -34,6 +32,13 @@ def this_trial(state: PublishedState) -> Hashable:
 
 def this_session(state: PublishedState) -> Hashable:
     return state["session"]
+
+
+def _another(of: Callable[[PublishedState], Hashable], state: PublishedState) -> str:
+    """Why a form about a trial or a session is closed once another one has its turn."""
+    if of is this_session:
+        return f"another session is open meanwhile: {state['session']}" if state["session"] else "the session is closed"
+    return "it was about the trial before; another one has its turn"
 
 
 class ToScore(TypedDict):
@@ -118,6 +123,7 @@ class AskText(Form):
     ) -> None:
         super().__init__()
         self.title_text, self.ok_text, self.of = title, ok, of
+        self.overtaken = lambda state, about: _another(of, state)
         self._name, self._needed = name, needed
 
     def fields(self) -> Iterator[Widget]:
@@ -125,117 +131,6 @@ class AskText(Form):
 
     def answer(self) -> Answer:
         return {self._name: self.needed("line", "the line") if self._needed else self.text("line")}
-
-
-NO_REASON = "choose a reason: its number, or x on its line"
-
-
-class AskVoid(Form):
-    """Why this episode does not count. After go it takes a machine's event or a second person."""
-
-    ok_text = "Void"
-    of_episode = True
-
-    def __init__(self, state: PublishedState) -> None:
-        super().__init__()
-        last = "the protocol allows no further attempt, its trial is skipped"
-        self.title_text = f"Void this episode: {last if state['last_void'] else 'it is run again with the same arm'}"
-        self._reasons = state["rules"]["void_reasons"]
-        self._after_go = state["trial_state"] == "scoring"
-        self._evidence = state["evidence"]
-        self.words = self._after_go and self._evidence is None
-        self._with_code, self._confirmed = state["with_code"], state["confirmed"]
-
-    def fields(self) -> Iterator[Widget]:
-        yield Label("reason (the protocol's)")
-        yield Options([(words_of(reason), reason) for reason in self._reasons], id="reason")
-        if self.words:
-            yield Label("no machine event stands behind it: a second person confirms (id)")
-            yield Line(id="second")
-            for confirmed in self._confirmed:
-                reason = words_of(confirmed["reason"])
-                yield Label(f"{confirmed['by']} confirmed at a console: {reason}", markup=False)
-            if self._with_code:
-                yield Label(f"personal code, typed by that person ({', '.join(self._with_code)})", markup=False)
-                yield Line(id="code", password=True)
-
-    def answer(self) -> Answer:
-        reason = self.choice("reason", NO_REASON)
-        answer: Answer = {"reason": reason}
-        if self.words:
-            second = self.needed("second", "the second person's id")
-            answer["confirmed_by"] = second
-            if second in self._with_code:
-                answer |= self._code(second, reason)
-        elif self._after_go:
-            answer["evidence"] = self._evidence
-        return answer
-
-    def _code(self, second: str, reason: str) -> Answer:
-        """The code of whoever has one; none where that person confirmed this reason at a console."""
-        code = self.text("code")
-        if code:
-            return {"personal_code": code}
-        if {"by": second, "reason": reason} not in self._confirmed:
-            raise Unfit("code", f"{second} types the personal code here, or confirms at another console (y)")
-        return {}
-
-
-class AskConfirm(Form):
-    """A second person's word, at a console of their own, that an episode is to be void."""
-
-    ok_text = "Confirm"
-    words = False
-    of_episode = True
-
-    def __init__(self, state: PublishedState, who: str) -> None:
-        super().__init__()
-        self.title_text = f"{who} confirms, as the second person, that this episode is void"
-        self._reasons, self._episode = state["rules"]["void_reasons"], state["episode"]
-
-    def fields(self) -> Iterator[Widget]:
-        yield Label("reason (the protocol's; the same as at the console that voids it)")
-        yield Options([(words_of(reason), reason) for reason in self._reasons], id="reason")
-
-    def answer(self) -> Answer:
-        return {"episode": self._episode, "reason": self.choice("reason", NO_REASON)}
-
-
-class AskStop(Form):
-    """What stands behind a stop, before anything moves again. Of a stop by hand one cause is chosen; which of them
-    count against an arm is not shown.
-    """
-
-    title_text = "The robot was stopped. Look at the cell first."
-    ok_text = "Acknowledge"
-    _CAUSES: ClassVar = {
-        "danger": "danger: it would have hit something or somebody",
-        "contact": "contact: it touched a person or a thing",
-        "mistaken_key": "a mistaken key: nothing was wrong",
-    }
-
-    def __init__(self, code: str, text: str) -> None:
-        super().__init__()
-        self._code, self._text = code, text
-        self._by_hand = code.endswith(STOP_BY_HAND)
-        self.of = lambda state: (state["trial"], code in [hold["code"] for hold in state["holds"]])
-
-    def fields(self) -> Iterator[Widget]:
-        yield Label(self._text, markup=False)
-        if self._by_hand:
-            yield Label("what was the cause?")
-            yield Options([(words, cause) for cause, words in self._CAUSES.items()], id="cause")
-        yield Label("why was it stopped?")
-        yield Line(id="why")
-        if not self._by_hand:
-            yield Label("was there contact?")
-            yield Options([("there was contact with a person or a thing", "contact")], id="contact", many=True)
-
-    def answer(self) -> Answer:
-        if not self._by_hand:
-            return {"code": self._code, "why": self.reason(), "contact": bool(self.ticked("contact"))}
-        cause = self.choice("cause", "choose the cause: its number, or x on its line")
-        return {"code": self._code, "cause": cause, "why": self.reason()}
 
 
 WRONG_END = (
@@ -362,12 +257,18 @@ def touches(outcome: Answer) -> list[Answer]:
 class AskGuess(Form):
     """Which arm was it? Asked when the protocol does; nobody tells whether the guess is right."""
 
-    title_text = "Which of the candidates was this, do you think? (for the blinding index; nothing depends on it)"
     words = False
 
-    def __init__(self, candidates: Sequence[str]) -> None:
+    def __init__(self, candidates: Sequence[str], trial: str | None, place: str) -> None:
+        """trial: the one that was scored; place: what people call it ("2 of 48")."""
         super().__init__()
         self._candidates = candidates
+        about = f"Trial {place}: which of the candidates was this, do you think?"
+        self.title_text = f"{about} (for the blinding index; nothing depends on it)"
+        self.of = lambda state: state["trial"] == trial or state["trial_state"] in ("planned", None)
+        self.overtaken = lambda state, about: (
+            "the next trial is under way; no guess is recorded, and a correction of the score is made in the review"
+        )
 
     def on_mount(self) -> None:
         super().on_mount()

@@ -15,7 +15,7 @@ from labctl.clock import SECOND, Clock
 from labctl.core.published_state import PublishedState, published
 from labctl.errors import LabctlError
 from labctl.ui.console import acts, pages, refusals, screens
-from labctl.ui.console.form import Answer, Form
+from labctl.ui.console.form import Answer, Form, Given
 from labctl.ui.console.front import Front
 from labctl.ui.console.keys import ACTS
 from labctl.ui.console.link import Json, Link
@@ -27,6 +27,8 @@ PUMP_S = 1 / 25
 SOON_S = (0.007, 0.014, 0.021, 0.028, 0.035)
 CALM_NS = SECOND // 5  # after a key nothing that merely moves is drawn: the answer comes first
 SILENT_NS = 3 * SECOND  # without a word for so long, nothing on the screen may be trusted
+KEPT = "; what you wrote is kept for later"
+LOOK_WHETHER = "look whether it was done before you repeat it"
 DRAW_NS = SECOND // 5  # what only grows older, such as the time left, is drawn no more often
 
 
@@ -35,7 +37,17 @@ class Draft(NamedTuple):
 
     of: Callable[[PublishedState], Hashable]
     about: Hashable
-    typed: Mapping[str, str]
+    typed: Mapping[str, Given]
+
+
+class Asked(NamedTuple):
+    """An order on its way: its verb, what is done with the answer, when it is missed, the form that gave it."""
+
+    verb: str
+    done: Callable[[Reply], None]
+    missed_ns: int | None  # None: that was said
+    title: str
+    draft: Draft | None
 
 
 class Attached(Front):
@@ -59,7 +71,8 @@ class Attached(Front):
         self._state: PublishedState | None = None
         self._heard_ns = self._renew_ns = clock.now_ns()
         self._drawn_ns = self._calm_ns = 0
-        self._asked: dict[str, Callable[[Reply], None]] = {}
+        self._asked: dict[str, Asked] = {}
+        self._giving: tuple[str, Draft | None] = ("", None)  # the form whose answer is being sent
         self._there = True  # the run's process, as it was looked up last
         self._stopping = ""  # what to say of a stop that was pressed
         self._offered: tuple[bool, ...] = ()
@@ -75,8 +88,9 @@ class Attached(Front):
     def stop_now(self) -> None:
         """Tell the robot at once, and the run process with the next drawing."""
         self.keys_pressed += 1
-        reached = self._link.stop_robot()
-        self._stopping = "the robot was told to stop" if reached else "no process of the robot is there to be stopped"
+        reached, taken_back = self._link.stop_robot(), self.take_back()
+        said = "the robot was told to stop" if reached else "no process of the robot is there to be stopped"
+        self._stopping = f"{said}; what ENTER ordered just before is taken back" if taken_back else said
 
     def on_mount(self) -> None:
         if self._rebound:
@@ -99,6 +113,8 @@ class Attached(Front):
         if not self._fresh(now_ns) and now_ns >= self._renew_ns:
             self._renew_ns = now_ns + SECOND
             if self._link.renew():
+                if verbs := [asked.verb for asked in self._asked.values()]:
+                    self.tell(f"the run process gave no answer to {', '.join(verbs)}: {LOOK_WHETHER}", wrong=True)
                 self._asked.clear()
                 self._there = self._link.alive()
         for message in self._link.poll():
@@ -117,6 +133,7 @@ class Attached(Front):
                 self.now.query_one(Cameras).ghost(message.body["camera"], message.arrays["image"], score, now_ns)
             elif message.kind == "reply":
                 self._replied(message.body)
+        self._miss_answers(now_ns)
         news = self._heard_ns == now_ns or now_ns - self._drawn_ns >= DRAW_NS
         if self.now.is_mounted and news:
             self._drawn_ns = now_ns
@@ -139,8 +156,7 @@ class Attached(Front):
             self.screen.draw(self._state)
         if self._line.startswith(refusals.NOT_YET) and not self.stands_against("primary"):
             self.tell("")
-        self._close_overtaken()
-        if self.words_wait():
+        if not self._close_overtaken() and self.words_wait():
             self._put_aside()
         self.presses.shown(self.offer(), self.hands.now_ns())
 
@@ -168,11 +184,23 @@ class Attached(Front):
         return self._link.alive() if old else refusals.may_move(self._state)
 
     def _replied(self, reply: Reply) -> None:
-        done = self._asked.pop(str(reply["id"]), None)
+        asked = self._asked.pop(str(reply["id"]), None)
         if not reply["ok"]:
-            self.tell(str(reply["error"]), wrong=True)
-        elif done is not None:
-            done(reply)
+            kept = KEPT if asked is not None and self._keep(asked.title, asked.draft) else ""
+            self.tell(f"{reply['error']}{kept}", wrong=True)
+        elif asked is not None:
+            if self._drafts.get(asked.title) is asked.draft:
+                self._drafts.pop(asked.title, None)
+            asked.done(reply)
+
+    def _miss_answers(self, now_ns: int) -> None:
+        """An order that is not answered is said once; one that waits for photos is not missed."""
+        if self._state is not None and self._state["scene"]["photographing"]:
+            return
+        for sent, asked in self._asked.items():
+            if asked.missed_ns is not None and now_ns >= asked.missed_ns:
+                self._asked[sent] = asked._replace(missed_ns=None)
+                self.tell(f"no answer yet to {asked.verb}: {LOOK_WHETHER}", wrong=True)
 
     # -- sending
 
@@ -205,7 +233,8 @@ class Attached(Front):
             if answered == self._lines_shown:
                 self.tell("")
 
-        self._asked[sent] = done or wiped
+        title, draft = self._giving
+        self._asked[sent] = Asked(verb, done or wiped, self._clock.now_ns() + SILENT_NS, title, draft)
         self._look_soon()
 
     def _look_soon(self) -> None:
@@ -217,13 +246,14 @@ class Attached(Front):
     def _open(
         self, form: Form, answered: Callable[[Answer], None], *, closed: Callable[[], None] = lambda: None
     ) -> None:
-        """Ask, unless words are wanted while the robot may move. closed: what comes after, answered or not."""
+        """Ask, unless words are wanted while the robot may move. closed: what comes after, answered or not, once a
+        person has closed it.
+        """
         if form.words and self.words_wait():
             self.tell(refusals.MOVING, wrong=True)
             return
-        form.began = refusals.at_hand(self._state)
         if form.of_episode:
-            form.of = refusals.at_hand
+            form.of, form.overtaken = refusals.at_hand, refusals.gone_on
         form.about = () if self._state is None else form.of(self._state)
         kept = self._drafts.pop(form.title_text, None)
         form.draft = kept.typed if kept is not None and kept.about == form.about else {}
@@ -232,19 +262,33 @@ class Attached(Front):
 
         def left(answer: Answer | None) -> None:
             if answer is not None:
+                draft = Draft(form.of, form.about, form.given)
+                self._keep(form.title_text, draft)  # until it is known to have been done
+                self._giving = (form.title_text, draft)
                 answered(answer)
-            closed()
+                self._giving = ("", None)
+            if not form.taken_away:
+                closed()
 
         self.push_screen(form, left)
 
-    def _close_overtaken(self) -> None:
-        """A form about an episode that has gone on without it is closed, and says what happened."""
+    def _close_overtaken(self) -> bool:
+        """A form about what has gone on without it is closed, and says what happened."""
         form, state = self.screen, self._state
-        if not isinstance(form, Form) or not form.of_episode or not form.is_mounted or state is None:
-            return
-        if refusals.at_hand(state) != form.began:
-            form.dismiss(None)
-            self.now.say(refusals.gone_on(state, form.began), wrong=True)
+        if not isinstance(form, Form) or form.overtaken is None or not form.is_mounted or state is None:
+            return False
+        if form.of(state) == form.about:
+            return False
+        form.take_away()
+        self.now.say(f"the form was closed: {form.overtaken(state, form.about)}", wrong=True)
+        return True
+
+    def _keep(self, title: str, draft: Draft | None) -> bool:
+        """Is what was given in a form kept for the next of that title? Not where it is empty or of what is over."""
+        if draft is None or not draft.typed or self._state is None or draft.of(self._state) != draft.about:
+            return False
+        self._drafts[title] = draft
+        return True
 
     def _drop_drafts(self, state: PublishedState) -> None:
         """What was typed about something that is over is not for what comes after it."""
@@ -254,11 +298,8 @@ class Attached(Front):
         """The robot may move from now on: what has a text field is closed, and what was typed kept."""
         screen = self.screen
         if isinstance(screen, Form) and screen.words and screen.is_mounted:
-            kept = ""
-            if typed := screen.typed:
-                self._drafts[screen.title_text] = Draft(screen.of, screen.about, typed)
-                kept = "; what you wrote is kept for later"
-            screen.dismiss(None)
+            kept = KEPT if self._keep(screen.title_text, Draft(screen.of, screen.about, screen.typed)) else ""
+            screen.take_away()
             self.now.say(f"the form was closed: the robot may move now{kept}", wrong=True)
         elif isinstance(screen, CommandPalette) and screen.is_mounted:
             screen.dismiss(None)

@@ -34,12 +34,20 @@ class Entry:
     trials: int
     running: bool
     last: str
+    broken: bool = False  # its record does not hold
+
+    @property
+    def stands(self) -> str:
+        """Its phase, and whether its record holds."""
+        return f"{self.phase}, does not hold" if self.broken else self.phase
 
     @property
     def next(self) -> str:
         """What ENTER does with it."""
         if self.running:
             return "attach"
+        if self.broken:
+            return ""
         if self.phase == "open":
             return "resume" if self.finished else "begin"
         return "report" if self.phase == "unblinded" else ""
@@ -114,7 +122,7 @@ class Campaigns(App[tuple[str, str]]):
         table = self.query_one(DataTable)
         table.add_columns("campaign", "stands", "trials", "ENTER", "last")
         for entry in self._entries:
-            state = "running" if entry.running else entry.phase
+            state = "running" if entry.running else entry.stands
             row = (entry.name, state, f"{entry.finished}/{entry.trials}", entry.next, entry.last)
             table.add_row(*(Text(cell) for cell in row))
         table.focus()
@@ -124,10 +132,9 @@ class Campaigns(App[tuple[str, str]]):
             return
         entry = self._entries[self.query_one(DataTable).cursor_row]
         if not entry.next:
-            what = {"closed": "review and freeze", "reviewed": "freeze", "frozen": "unblind"}.get(
-                entry.phase, "nothing"
-            )
-            self.query_one("#said", Label).update(f"{entry.name} is {entry.phase}; next: {what}")
+            steps = {"closed": "review and freeze", "reviewed": "freeze", "frozen": "unblind"}
+            what = f"labctl verify {entry.name}" if entry.broken else steps.get(entry.phase, "nothing")
+            self.query_one("#said", Label).update(f"{entry.name} is {entry.stands}; next: {what}")
             return
         if entry.next == "report":
             if self._failed(entry.name):

@@ -24,6 +24,7 @@ from labctl.core.published_state import PublishedState
 from labctl.ui.console.link import Json
 
 Answer = dict[str, Json]
+Given = str | tuple[str, ...]  # what stands in a line, what is taken of choices
 LOW = 36  # rows below which a form leaves out its frames: all of it is on the screen
 NUMBERS = 9  # choices that have a key of their own
 FIRST_LINE = "of pasted text the first line is here, and no more"
@@ -85,6 +86,7 @@ class Options(Static, can_focus=True):
         """options: (words, value); taken: the values that are taken to begin with."""
         super().__init__("", id=id, classes="options", markup=False)
         self._options, self._many, self._at = options, many, 0
+        self._rows: list[Content] = []  # as they are drawn, each of one line or more
         self._taken = [value for _, value in options if value in taken]
         if self._taken and not many:  # what stands is what ENTER takes
             self._at = [value for _, value in options].index(self._taken[0])
@@ -103,8 +105,8 @@ class Options(Static, can_focus=True):
         return [value for _, value in self._options if value in self._taken]
 
     def put(self, values: Sequence[str]) -> None:
-        """Take these and no others."""
-        self._taken = list(values)
+        """Take these of the choices and no others."""
+        self._taken = [value for _, value in self._options if value in values]
         self._draw()
 
     def on_mount(self) -> None:
@@ -117,22 +119,30 @@ class Options(Static, can_focus=True):
         self._draw()
 
     def _draw(self) -> None:
-        rows = []
+        self._rows = []
         for at, (words, value) in enumerate(self._options):
             taken, here = value in self._taken, at == self._at and self.has_focus
             number = f"{at + 1} " if len(self._options) > 1 and at < NUMBERS else ""
             mark = ("[x]" if taken else "[ ]") if self._many else ("(x)" if taken else "( )")
             style = " ".join(["bold $text-success" if taken else "", "reverse" if here else ""]).strip()
-            rows.append(Content.styled(f"{'›' if here else ' '} {mark} {number}{words}", style))
-        self.update(Content("\n").join(rows))
+            self._rows.append(Content.styled(f"{'›' if here else ' '} {mark} {number}{words}", style))
+        self.update(Content("\n").join(self._rows))
+
+    def _heights(self) -> list[int]:
+        """How many lines of the screen each choice takes: a long one is wrapped."""
+        return [row.get_height({}, self.content_size.width) for row in self._rows]
 
     def action_move(self, by: int) -> None:
         self._at = min(max(self._at + by, 0), len(self._options) - 1)
         self._draw()
+        self._bring_into_sight()
+
+    def _bring_into_sight(self) -> None:
+        """The choice at hand, all of its lines."""
         if isinstance(self.parent, VerticalScroll):
-            self.parent.scroll_to_region(
-                Region(0, self.virtual_region.y + self._at, self.size.width, 1), animate=False, force=True
-            )
+            heights = self._heights()
+            top, height = self.virtual_region.y + sum(heights[: self._at]), heights[self._at]
+            self.parent.scroll_to_region(Region(0, top, self.size.width, height), animate=False, force=True)
 
     def action_take(self) -> None:
         value = self._options[self._at][1]
@@ -151,10 +161,12 @@ class Options(Static, can_focus=True):
         if number <= len(self._options):
             self._at = number - 1
             self.action_take()
+            self._bring_into_sight()
 
     def on_click(self, event: Click) -> None:
-        if 0 <= event.y < len(self._options):
-            self._at = event.y
+        lines = [at for at, height in enumerate(self._heights()) for _ in range(height)]
+        if 0 <= event.y < len(lines):
+            self._at = lines[event.y]
             self.action_take()
 
 
@@ -172,11 +184,12 @@ class Accept(Button):
 class Form(ModalScreen[Answer | None]):
     """A titled form with an OK and a way out. Subclasses give `fields` and `answer`, which raises Unfit with the field
     that is wrong and the line to show. `words`: it has a text field, so that it may not be open while a robot may move.
-    `stops`: SPACE stops a robot. `draft`: what was typed when it had to be put aside, by field. `of_episode`: it is
-    about the episode at hand, so that it is closed when that goes on without it; `began` is where that was. `clicked`:
-    takes a click on OK as a press, and says why it does nothing, "" when a person meant it. `begins_with`: a key of its
-    own that was pressed before it opened. `of`: what of the published state the text is about; once that is not what it
-    was (`about`) when the form opened, a draft is gone.
+    `stops`: SPACE stops a robot. `draft`: what was given when it had to be put aside, by field; `given`: when it was
+    accepted. `clicked`: takes a click on OK as a press, and says why it does nothing, "" when a person meant it.
+    `begins_with`: a key of its own that was pressed before it opened. `of`: what of the published state it is about;
+    once that is not what it was (`about`) when the form opened, a draft is gone, and so is the form itself if it has
+    words for that (`overtaken`, by the state of now and `about`). `of_episode`: it is about the episode at hand.
+    `taken_away`: nobody at it closed it.
     """
 
     BINDINGS: ClassVar = [("escape", "leave", "back"), ("ctrl+s", "accept", "ok")]
@@ -186,12 +199,14 @@ class Form(ModalScreen[Answer | None]):
     words = True
     stops = False
     of_episode = False
-    began: tuple[str | None, ...] = ()
     clicked: Callable[[], str] = staticmethod(lambda: "")
-    draft: Mapping[str, str] = {}
+    draft: Mapping[str, Given] = {}
+    given: Mapping[str, Given] = {}
     of: Callable[[PublishedState], Hashable] = staticmethod(lambda state: ())
     about: Hashable = ()
-    _filled: Mapping[str, str] = {}  # what stood in the lines before anything was typed
+    overtaken: Callable[[PublishedState, Hashable], str] | None = None
+    taken_away = False
+    _filled: Mapping[str, Given] = {}  # what stood there before anything was given
     begins_with = ""
     _said = Message()  # of the moment in which the foot was written last
     _of_pasted = False  # it says what became of pasted text, until a key comes by itself
@@ -221,10 +236,13 @@ class Form(ModalScreen[Answer | None]):
         return {}
 
     def on_mount(self) -> None:
-        lines = {line.id or "": line for line in self.query(Line)}
-        self._filled = {field: line.value for field, line in lines.items()}
-        for field in self.draft.keys() & lines.keys():  # what is asked now may be less than it was
-            lines[field].value = self.draft[field]
+        self._filled = self._stands()
+        for field in self.draft.keys() & self._filled.keys():  # what is asked now may be less than it was
+            given, found = self.draft[field], self.query_one(f"#{field}")
+            if isinstance(found, Line) and isinstance(given, str):
+                found.value = given
+            elif isinstance(found, Options):
+                found.put(given)
         first = self.query("Line, Options")
         (first.first() if first else self.query_one("#ok")).focus()
         self.tell_keys()
@@ -264,10 +282,19 @@ class Form(ModalScreen[Answer | None]):
         return isinstance(self.focused, Line) and self.focused.takes_words
 
     @property
-    def typed(self) -> dict[str, str]:
-        """What a person has put into the lines, by field; a secret is not kept."""
-        lines = [(line.id or "", line.value) for line in self.query(Line) if not line.password]
-        return {field: text for field, text in lines if text != self._filled.get(field)}
+    def typed(self) -> dict[str, Given]:
+        """What a person has given, by field; a secret is not kept."""
+        return {field: given for field, given in self._stands().items() if given != self._filled.get(field)}
+
+    def _stands(self) -> dict[str, Given]:
+        """What stands in each field now."""
+        lines: dict[str, Given] = {line.id or "": line.value for line in self.query(Line) if not line.password}
+        return {**lines, **{choices.id or "": tuple(choices.values) for choices in self.query(Options)}}
+
+    def take_away(self) -> None:
+        """Close it over the head of whoever sits at it."""
+        self.taken_away = True
+        self.dismiss(None)
 
     def on_descendant_focus(self) -> None:
         self.tell_keys()
@@ -323,6 +350,7 @@ class Form(ModalScreen[Answer | None]):
             self.say(str(error))
             self.query_one(f"#{error.field}").focus()
             return
+        self.given = self.typed
         self.dismiss(answer)
 
     def text(self, name: str) -> str:

@@ -79,8 +79,7 @@ class Front(App[str]):
         """Has this key been answered here, by a stop or by words? Otherwise it goes its way."""
         self._without_shift(event)
         key = event.key
-        if self._ordered is not None:
-            self._ordered = None
+        if not self.is_stop(key) and self.take_back():
             self.tell(PASTED, wrong=True)
         if key in console_keys.STOP_KEYS and not self.may_stop():
             self.tell(refusals.READ_ONLY, wrong=True)
@@ -146,9 +145,15 @@ class Front(App[str]):
 
     def carry_out(self) -> None:
         """Do what was ordered and is due."""
-        if self._ordered is not None and self.hands.now_ns() >= self._ordered[0]:
-            do, self._ordered = self._ordered[1], None
-            do()
+        ordered = self._ordered  # a stop may take it back meanwhile, from another thread
+        if ordered is not None and self.hands.now_ns() >= ordered[0]:
+            self._ordered = None
+            ordered[1]()
+
+    def take_back(self) -> bool:
+        """Forget what was ordered and is not due yet. Was there anything?"""
+        ordered, self._ordered = self._ordered, None
+        return ordered is not None
 
     def action_command_palette(self) -> None:
         """Every key by its name: it has a text field, so not while the robot may move."""

@@ -134,6 +134,8 @@ class AskPreference(Form):
     def __init__(self, pair: Compare, given: PreferenceStated | None = None) -> None:
         super().__init__()
         self._pair, self._given = pair, given
+        self.of = lambda state: str(state["compare"])
+        self.overtaken = lambda state, about: "which of the two was better was said meanwhile, at another console"
         self.title_text = f"Block {pair['block'] + 1}: {pair['question']}"
 
     def fields(self) -> Iterator[Widget]:

@@ -24,7 +24,7 @@ class AskSession(Form):
     def __init__(self, state: PublishedState, who: str) -> None:
         super().__init__()
         self._checks: Sequence[str] = state["checks"]
-        self.of = lambda state: state["session"]
+        self.of, self.overtaken = lambda state: state["session"], lambda state, about: "another console opened it"
         self.title_text = f"Open the session: who is here{', and is the cell as it should be' if self._checks else ''}?"
         self._who = who
 
@@ -53,6 +53,7 @@ class AskPeople(Form):
         self._people = {person["id"]: list(person["roles"]) for person in state["people"]}
         self._who = who
         self.of = lambda state: (state["session"], str(state["people"]))
+        self.overtaken = lambda state, about: "who is here has changed meanwhile; J shows who"
         self._named: dict[str, list[str]] = {}  # new people that were shown once, for whoever mistyped
 
     def fields(self) -> Iterator[Widget]:

@@ -5,6 +5,8 @@ May not: draw or send.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 from labctl.core.published_state import PublishedState as State
 from labctl.ui.console import acts, words
 from labctl.ui.console.keys import ACTS
@@ -43,18 +45,16 @@ def at_hand(state: State | None) -> tuple[str | None, ...]:
     return (state["trial"], state["episode"], state["trial_state"]) if state else ()
 
 
-def gone_on(state: State, began: tuple[str | None, ...]) -> str:
-    """Why a form about an episode is closed: what became of that meanwhile."""
-    trial, void = began[0], state["voided"]
+def gone_on(state: State, began: Hashable) -> str:
+    """Why a form about an episode is closed: what became of that meanwhile. began: `at_hand` when it was opened."""
+    trial, void = (began[0] if isinstance(began, tuple) and began else None), state["voided"]
     if state["trial"] == trial and void:
-        what = f"the episode was voided meanwhile ({words.words_of(void['reason'])})"
-    elif state["trial"] == trial and state["trial_state"] == "running":
-        what = "the episode has begun; a void comes after the motion"
-    elif state["trial"] == trial and state["trial_state"] == "scoring":
-        what = "the episode has ended meanwhile; V voids it now, ENTER scores it"
-    else:
-        what = "the episode was scored or given up meanwhile, at another console"
-    return f"the form was closed: {what}"
+        return f"the episode was voided meanwhile ({words.words_of(void['reason'])})"
+    if state["trial"] == trial and state["trial_state"] == "running":
+        return "the episode has begun; a void comes after the motion"
+    if state["trial"] == trial and state["trial_state"] == "scoring":
+        return "the episode has ended meanwhile; V voids it now, ENTER scores it"
+    return "the episode was scored or given up meanwhile, at another console"
 
 
 def offers(action: str, state: State | None, who: str, *, read_only: bool, may_undo: bool) -> bool:

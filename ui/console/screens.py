@@ -16,9 +16,9 @@ from textual.widgets import Button, Digits, Label, ProgressBar, Static
 
 from labctl.core.published_state import PublishedState
 from labctl.ui.console import acts
-from labctl.ui.console.amounts import clock, short
 from labctl.ui.console.keyrow import KeyRow
 from labctl.ui.console.tiles import Cameras, Joints
+from labctl.ui.console.words import clock, short
 
 TALL = 30  # rows from which the clock is drawn large
 WIDE = 100  # columns from which cameras and curves stand beside the card

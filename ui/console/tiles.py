@@ -98,13 +98,19 @@ class Joints(Widget):
 
 
 def sparks(values: Sequence[float], width: int) -> str:
-    """The latest values as a row of bars from the lowest to the highest; an older history is drawn closer together."""
+    """The latest values as a row of bars from the lowest to the highest; an older history is drawn closer together. A
+    value that is no number, which a driver may say before it has read one, is a blank.
+    """
     if width <= 0:
         return ""
     kept = np.asarray(values, float)
-    at = np.linspace(0, len(kept) - 1, width).round().astype(int)
-    low, span = kept.min(), max(float(np.ptp(kept)), 1e-9)
-    return "".join(BARS[level] for level in ((kept[at] - low) / span * (len(BARS) - 1)).round().astype(int))
+    known = kept[np.isfinite(kept)]
+    if not len(known):
+        return " " * width
+    shown = kept[np.linspace(0, len(kept) - 1, width).round().astype(int)]
+    low, span = known.min(), max(float(np.ptp(known)), 1e-9)
+    levels = np.where(np.isfinite(shown), (shown - low) / span * (len(BARS) - 1), -1).round().astype(int)
+    return "".join(BARS[level] if level >= 0 else " " for level in levels)
 
 
 class Cameras(Horizontal):

@@ -1,4 +1,4 @@
-"""The text of the pages beside the first screen. Pure.
+"""The text of the pages beside the first screen, and amounts in words and in characters. Pure.
 
 May not: draw, read a clock, or show an outcome, a latency, a policy's rate or anything of an arm that is not seen.
 """
@@ -11,9 +11,9 @@ from labctl.clock import SECOND
 from labctl.core.events import EndReason
 from labctl.core.published_state import LiveHold, PublishedState
 from labctl.plain import count
-from labctl.times import local
-from labctl.ui.console.amounts import bar, clock
+from labctl.times import local, minutes
 
+BAR = 24  # characters of a bar
 WAITING = "waiting for the run process"
 ENDED = {
     EndReason.ALL_DONE: "a device counted every item moved or lost",
@@ -223,3 +223,22 @@ def counted(state: PublishedState) -> list[str]:
     marks = ("reached" if number <= reached else f"press {number}" for number in range(1, len(steps) + 1))
     lines = [f"{mark}: {step['name']}: {step['definition']}" for mark, step in zip(marks, steps, strict=True)]
     return [*lines, f"all stages are reached{ends}"] if done(state) else lines
+
+
+def clock(seconds: float, *, coarse: bool = False) -> str:
+    """1:05 for 65 s; coarse: minutes or hours in words."""
+    if coarse:
+        whole = round(seconds / 60)
+        return f"{whole} min" if whole < 90 else f"{whole / 60:.1f} h"
+    return minutes(seconds + 0.5)
+
+
+def short(text: str, most: int = 48) -> str:
+    """A text cut to fit a button."""
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
+def bar(share: float) -> str:
+    """A bar of fixed length, filled by a share from 0 to 1."""
+    filled = round(BAR * min(1.0, max(0.0, share)))
+    return "█" * filled + "·" * (BAR - filled)

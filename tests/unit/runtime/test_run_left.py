@@ -22,7 +22,7 @@ from labctl.core.trial import State, Trial, fold
 from labctl.messages.processes import EndRun
 from labctl.store.campaign import Campaign
 from labctl.store.locks import CONTACT
-from labctl.ui.console.asking import AskVoid
+from labctl.ui.console.stops_and_voids import AskVoid
 
 MAX_VOIDS = 2
 

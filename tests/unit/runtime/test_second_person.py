@@ -106,7 +106,9 @@ def test_who_confirms_at_another_console_needs_no_code(bench: Bench) -> None:
 @pytest.mark.parametrize("console", ["console", "console-of-both"])
 def test_a_console_from_which_the_first_person_orders_is_not_another_one(bench: Bench, console: str) -> None:
     assert bench.command("note", text="x", console="console-of-both")["ok"]
-    assert not confirm(bench, "cal", "setter", console=console)
+    refused = confirm(bench, "cal", "setter", console=console)
+    assert "this console was also ann's in this run, so it cannot stand for cal alone" in refused
+    assert "labctl console --who cal" in refused and not bench.shown()["confirmed"]
     assert not void(bench, "cal")
     assert said(bench) == "the same keyboard"
 

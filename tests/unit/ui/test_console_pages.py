@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -10,16 +12,27 @@ from typing import Any
 import pytest
 from support.runs.run_bench import Bench
 from support.screens.console_bench import NARROW, WIDE, Desk, at_console, both_sizes, evening, flat
+from support.screens.console_pictures import PICTURES, shots
 from support.screens.unhurried import Unhurried
 from textual.events import Key
 
 from labctl.bus import Message
+from labctl.cli.console import in_words
 from labctl.core.events import Kind
 from labctl.core.reviewed import queue
 from labctl.errors import StateError
 from labctl.store.campaign import Campaign
 from labctl.ui.console.campaigns import Campaigns, Entry
 from labctl.ui.review.review import Review
+
+DRAWN = {
+    "run": "you counted 1 of 2 items moved",
+    "score": "so 1 remains in the source tote",
+    "staging": "match 78 of 100, scene differs",
+    "review": "the detector saw 1 moved, the assessor 2",
+    "hold": "Acknowledge: ann stopped the robot",
+    "hand": "bring the leader to the robot",
+}
 
 
 @both_sizes
@@ -276,3 +289,48 @@ def test_a_switch_of_the_instruction_is_announced_counted_down_and_then_stands(t
     tables = '[[switch]]\nname = "small"\nat_s = 6.0\ninstruction = "Move the small items."\n'
     with evening(tmp_path, link=tables) as bench:
         at_console(bench, play, size=size)
+
+
+def test_a_report_that_this_machine_refuses_is_said_in_its_words_and_the_screen_stays():
+    """It was a traceback, and the end of the screen."""
+
+    def refused() -> Path:
+        raise PermissionError(errno.EACCES, "Permission denied", "reports/first")
+
+    async def session() -> str:
+        app = Campaigns([Entry("first", "unblinded", 4, 4, False, "")], lambda name, say: in_words(refused))
+        async with app.run_test(size=NARROW) as pilot:
+            await pilot.press("enter")
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            return str(app.screen.query_one("#lines").content)  # type: ignore[attr-defined]
+
+    said = "✖ no report: reports/first: not allowed (Permission denied); check its owner and permissions"
+    assert asyncio.run(session()) == said
+
+
+def test_a_campaign_that_does_not_hold_is_verified_before_all_else():
+    entries = [Entry(phase, phase, 1, 2, False, "", broken=True) for phase in ("unblinded", "open")]
+
+    async def session() -> list[str]:
+        app, said = Campaigns(entries, lambda name, say: Path(name)), []
+        async with app.run_test(size=NARROW) as pilot:
+            for keys in (("enter",), ("down", "enter")):
+                await pilot.press(*keys)
+                said.append(str(app.query_one("#said").render()))
+        return said
+
+    assert asyncio.run(session()) == [
+        f"{phase} is {phase}, does not hold; next: labctl verify {phase}" for phase in ("unblinded", "open")
+    ]
+
+
+@pytest.mark.thorough
+def test_every_picture_of_the_guide_is_drawn_from_a_simulated_trial_and_fetches_nothing(tmp_path: Path):
+    found = {}
+    for name, svg in shots(tmp_path):
+        words = re.sub(r"<[^>]+>", " ", svg).replace("&#160;", " ")
+        assert DRAWN[name] in " ".join(words.split()), name
+        assert "url(" not in re.sub(r"url\(#[^)]*\)", "", svg) and "@font-face" not in svg
+        found[name] = svg
+    assert set(found) == set(DRAWN) == {path.stem.removeprefix("console_") for path in PICTURES.glob("console_*.png")}

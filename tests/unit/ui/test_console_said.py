@@ -44,9 +44,7 @@ def test_the_reason_of_a_void_before_go_stays_on_the_screen_until_the_trial_is_a
 def test_a_lost_robot_is_called_a_robot_where_a_form_is_closed_for_it():
     """The journal's word for it is that of a treatment."""
     state = {"trial": "t1", "trial_state": "planned", "voided": {"reason": "arm_lost", "after_go": False}}
-    assert refusals.gone_on(state, ("t1", "e1", "armed")) == (
-        "the form was closed: the episode was voided meanwhile (robot lost)"
-    )
+    assert refusals.gone_on(state, ("t1", "e1", "armed")) == "the episode was voided meanwhile (robot lost)"
 
 
 @both_sizes

@@ -15,7 +15,7 @@ from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.startup_recovery import recover
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
-from labctl.ui.console import asking
+from labctl.ui.console import stops_and_voids
 from labctl.ui.console.form import Line
 
 
@@ -254,7 +254,7 @@ def test_a_form_that_asks_less_than_the_one_that_was_put_aside_opens(tmp_path):
         await desk.type("p09")
         await silent(desk)
         assert desk.app._state is not None
-        form = asking.AskVoid({**desk.app._state, "evidence": 7})
+        form = stops_and_voids.AskVoid({**desk.app._state, "evidence": 7})
         desk.app._open(form, lambda answer: None)
         await desk.settle()
         assert desk.app.screen is form and not lines(desk)

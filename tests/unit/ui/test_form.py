@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Label
 
-from labctl.ui.console import app, asking, measures, people
+from labctl.ui.console import app, asking, measures, people, stops_and_voids
 from labctl.ui.console.form import Form, Line, Options
 from labctl.ui.review.review import AskOperation
 
@@ -61,15 +61,16 @@ FORMS: dict[str, Callable[[], Form]] = {
     "people": lambda: people.AskPeople(STATE, "ann"),
     "touch": lambda: asking.AskIntervention(0),
     "text": lambda: asking.AskText("A note for the record", "text"),
-    "void after go": lambda: asking.AskVoid(STATE),
-    "second person": lambda: asking.AskConfirm(STATE, "dora"),
-    "void before go": lambda: asking.AskVoid({**STATE, "trial_state": "armed"}),
-    "stop by hand": lambda: asking.AskStop("operator_stop", LONG),
-    "stop": lambda: asking.AskStop("safety_stop", LONG),
+    "void after go": lambda: stops_and_voids.AskVoid(STATE),
+    "second person": lambda: stops_and_voids.AskConfirm(STATE, "dora"),
+    "void before go": lambda: stops_and_voids.AskVoid({**STATE, "trial_state": "armed"}),
+    "stop by hand": lambda: stops_and_voids.AskStop("operator_stop", LONG),
+    "stop": lambda: stops_and_voids.AskStop("safety_stop", LONG),
     "score": lambda: asking.AskScore(ABOUT),
     "correction": lambda: asking.AskScore(ABOUT, {"moved": 3, "lost": 0}, why=True),
-    "guess": lambda: asking.AskGuess(["a", "b", "c", "d"]),
+    "guess": lambda: asking.AskGuess(["a", "b", "c", "d"], "t-1", "2 of 48"),
     "confirm": lambda: asking.Confirm(LONG, "Acknowledge"),
+    "hold": lambda: stops_and_voids.ConfirmHold("arm_lost", LONG, "Acknowledge"),
     "operation": lambda: AskOperation(),
     "stages": lambda: measures.form(OF_TASK),
     "success": lambda: measures.form({**OF_TASK, "measure": "success", "steps": STEPS[:1]}),
@@ -275,6 +276,37 @@ def test_a_click_on_a_choice_takes_it(row):
     shown(FORMS["void before go"](), play)
 
 
+@pytest.mark.parametrize("choice", [2, 3, 5])
+def test_so_does_one_where_a_choice_above_it_takes_two_lines(choice):
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        rows = (await settled(pilot, form)).splitlines()
+        options = form.query_one(Options)
+        row = next(n for n, line in enumerate(rows) if f") {choice} " in line)
+        assert row - options.region.y > choice - 1, "one above it is wrapped"
+        for below in (0, 1) if choice < 5 else (0,):
+            options.put([])
+            await pilot.click("#reached", offset=(8, row + below - options.region.y))
+            assert options.value == str(choice % 5)
+
+    shown(FORMS["stages"](), play, (80, 40))
+
+
+def test_the_choice_at_hand_is_brought_into_sight_where_those_above_it_take_two_lines_each():
+    steps = [{"name": f"stage {n}", "points": 1.0, "definition": LONG[:85]} for n in range(8)]
+    form = measures.form({**OF_TASK, "steps": steps})
+
+    async def play(pilot: Pilot[Any], form: Form) -> None:
+        for _ in range(8):
+            await pilot.press("down")
+            assert "›" in await settled(pilot, form)
+        await pilot.press("x")
+        assert form.query_one(Options).value == "0" and "none of them" in await settled(pilot, form)
+        await pilot.press("1")
+        assert "(x) 1 " in await settled(pilot, form)
+
+    shown(form, play)
+
+
 @each_form
 def test_a_click_that_accepts_a_form_is_asked_whether_a_person_meant_it(name):
     """For every form, also one that will be: what orders motion or reveals is accepted by nothing else."""
@@ -294,7 +326,7 @@ def test_a_click_that_accepts_a_form_is_asked_whether_a_person_meant_it(name):
 
 
 def test_why_a_key_did_nothing_outlives_a_change_that_was_made_before_it() -> None:
-    form = asking.AskVoid({**STATE, "trial_state": "armed"})
+    form = stops_and_voids.AskVoid({**STATE, "trial_state": "armed"})
 
     async def play(pilot: Pilot[Any], form: Form) -> None:
         earlier = Options.Changed()

@@ -41,6 +41,14 @@ def test_a_curve_has_its_width_and_ends_with_its_last_value(values: list[float],
         assert drawn[-1] == BARS[round(level * (len(BARS) - 1))]
 
 
+@given(st.lists(st.floats(-1e3, 1e3) | st.sampled_from([np.nan, np.inf, -np.inf]), min_size=1), st.integers(1, 80))
+def test_what_is_no_number_is_a_blank_in_a_curve_and_ends_no_screen(values: list[float], width: int) -> None:
+    drawn = sparks(values, width)
+    assert len(drawn) == width and set(drawn) <= {*BARS, " "}
+    if width > 1:
+        assert (drawn[-1] == " ") == (not np.isfinite(values[-1]))
+
+
 class Screen(App[None]):
     CSS = "Picture { width: 1fr; height: auto; } Joints { height: auto; }"
 
