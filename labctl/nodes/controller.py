@@ -88,8 +88,7 @@ class ControllerNode:
         self._asked: Question | None = None
         self._play: Play | None = None
         self._began_ns = self._loaded_ns = 0
-        self._next_hand_ns = 0
-        self._shown = False  # the screens have a hand
+        self._next_hand_ns, self._shown = 0, False  # when the screens hear of a hand next; whether they have one
         self._next_ns: int | None = None  # a question waits for an observation that is no older
         self._hand: TakeOver | None = None
         self._overtaken = False  # the answer that is awaited was asked for before a hand took over: never used
@@ -123,9 +122,7 @@ class ControllerNode:
         return self._task.episode
 
     def _tell_hand(self, now_ns: int, step: Step) -> None:
-        """Tell the screens of a person's device, also of one that has taken over; there is nothing to tell of a
-        policy.
-        """
+        """Tell the screens of a person's device, also of one that has taken over; of a policy there is nothing to tell."""
         device = self._by_hand or self._hand
         if device is None or self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns:
             return

@@ -336,3 +336,15 @@ def test_each_stop_names_who_made_it(bench):
     raised = bench.events(Kind.HOLD_RAISED)
     assert [event.who for event in raised][-1] == "ann" and "ann stopped the robot" in raised[-1].body["text"]
     assert len(bench.events(Kind.EPISODE_ENDED)) == 1
+
+
+def test_an_arm_that_cannot_be_recovered_faults_the_cell_and_the_next_acknowledgement_tries_again(bench):
+    bench.mode, bench.reason = "safety_stop", "user stop is pressed"
+    bench.begin_session()
+    bench.wait(SECOND)
+    bench.command("acknowledge", code="safety_stop")
+    body = {"kind": "fault", "t_ns": bench.now_ns, "body": {"reason": "user stop is pressed"}}
+    bench.hear(Message("run", "event", body, sender="arm"))
+    assert fold(bench.events()).faulted == "user stop is pressed"
+    assert bench.command("acknowledge", code="cell_faulted")["ok"]
+    assert [message.to for message in bench.sent if message.kind == "recover"] == ["arm", "arm"]

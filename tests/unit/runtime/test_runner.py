@@ -369,18 +369,6 @@ def test_an_arm_found_stopped_asks_for_a_person_whose_word_recovers_it(bench):
     assert bench.command("stage", role="setter")["ok"]
 
 
-def test_an_arm_that_cannot_be_recovered_faults_the_cell_and_the_next_acknowledgement_tries_again(bench):
-    bench.mode, bench.reason = "safety_stop", "user stop is pressed"
-    bench.begin_session()
-    bench.wait(SECOND)
-    bench.command("acknowledge", code="safety_stop")
-    body = {"kind": "fault", "t_ns": bench.now_ns, "body": {"reason": "user stop is pressed"}}
-    bench.hear(Message("run", "event", body, sender="arm"))
-    assert fold(bench.events()).faulted == "user stop is pressed"
-    assert bench.command("acknowledge", code="cell_faulted")["ok"]
-    assert [message.to for message in bench.sent if message.kind == "recover"] == ["arm", "arm"]
-
-
 def test_why_the_arms_process_ended_is_in_the_hold(bench):
     bench.begin()
     bench.hear(Message("run", "failing", {"name": "arm", "reason": "no state for 1 s"}, sender="arm"))

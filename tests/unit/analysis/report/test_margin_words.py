@@ -265,3 +265,9 @@ def test_a_margin_on_the_command_line_is_refused_in_one_line(tmp_path: Path, opt
 def test_of_a_campaign_the_margin_stands_in_its_protocol(tmp_path: Path) -> None:
     told = CliRunner().invoke(report_verb, ["first", "--out", str(tmp_path / "r"), "--margin", "1.25"])
     assert told.exit_code != 0 and "stand in its protocol" in str(told.exception)
+
+
+def test_the_words_of_intervals_name_the_levels_that_are_not_of_95_percent(case: dict[str, Any], undrawn: None) -> None:
+    """All of them were 95 %, below intervals of 60, 80 and 90 %."""
+    html = render_html(build_page(case["result"], [], lab=case["lab"], title="a title")[0])
+    assert "All intervals are" not in html and "those of several pairs at once are at 1 − alpha" in html

@@ -344,12 +344,6 @@ def test_a_report_of_what_was_frozen_without_a_review_promises_none(case, rows, 
     assert "of episodes that nobody went through stand as recorded" in page, "those of the others are the review's"
 
 
-def test_the_words_of_intervals_name_the_levels_that_are_not_of_95_percent(case, rows, undrawn):
-    """All of them were 95 %, below intervals of 60, 80 and 90 %."""
-    page = html_of(case["result"], rows, case["lab"])
-    assert "All intervals are" not in page and "those of several pairs at once are at 1 − alpha" in page
-
-
 def never_scored(lab):
     by_arm = {**lab["flow"]["by_arm"], "policy-z": {"planned": 9, "run": 4, "scored": 0, "not_run": 9, "voids": 4}}
     return lab | {"flow": lab["flow"] | {"by_arm": by_arm}}
