@@ -122,7 +122,7 @@ class ControllerNode:
         return self._task.episode
 
     def _tell_hand(self, now_ns: int, step: Step) -> None:
-        """Tell the screens of a person's device, also of one that has taken over; of a policy there is nothing to tell."""
+        """Tell the screens of a person's device, also of one that took over; there is nothing to tell of a policy."""
         device = self._by_hand or self._hand
         if device is None or self._phase in (Phase.IDLE, Phase.OVER) or now_ns < self._next_hand_ns:
             return
