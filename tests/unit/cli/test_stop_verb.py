@@ -114,9 +114,9 @@ def test_whoever_leaves_the_console_of_a_killed_run_reads_how_it_goes_on(capsys:
         def wait(self, timeout: float) -> int:
             return -signal.SIGKILL
 
-    _leave(cast("subprocess.Popen[bytes]", Killed()), "first")
+    _leave(cast("subprocess.Popen[bytes]", Killed()), "first", "labctl run first --hand-terminal /dev/pts/3")
     said = capsys.readouterr().out
-    assert "was killed (SIGKILL)" in said and "it goes on with: labctl run first" in said
+    assert "was killed (SIGKILL)" in said and "it goes on with: labctl run first --hand-terminal /dev/pts/3" in said
 
 
 @pytest.mark.parametrize(("code", "said"), [(None, "the run goes on; look"), (0, "the run is over")])
@@ -133,5 +133,5 @@ def test_whoever_answers_late_whether_the_run_is_to_end_reads_what_has_become_of
             return code
 
     monkeypatch.setattr("click.confirm", lambda text: False)
-    _leave(cast("subprocess.Popen[bytes]", Left()), "first")
+    _leave(cast("subprocess.Popen[bytes]", Left()), "first", "labctl run first --hand-terminal /dev/pts/3")
     assert said in capsys.readouterr().out
