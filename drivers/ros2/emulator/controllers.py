@@ -50,6 +50,10 @@ class Joints:
         self.q = self.q + step
         self.dq = step / period_s
 
+    def stand(self) -> None:
+        """One period later, of joints that something keeps where they are."""
+        self.dq = np.zeros(len(self.q))
+
     def _wanted(self, now_s: float) -> np.ndarray:
         begin_s, begin = self._from
         for end_s, end in self._points:

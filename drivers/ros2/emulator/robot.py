@@ -166,6 +166,8 @@ class Ros2Emulator:
     def _obey(self, name: str, args: Mapping[str, Any]) -> None:
         match name:
             case "":
+                if self._kept():
+                    self._stay()  # it does not leap to where it was led meanwhile
                 self._silent_until, self._stuck, self._fraction = 0, False, 1.0
                 self.plant.clear_contact()
                 self._listening.close()
@@ -209,11 +211,17 @@ class Ros2Emulator:
 
     def _tick(self, now_ns: int) -> None:
         self._cycle += 1
-        if not self._stuck and not self.plant.contact:
+        if self._kept():
+            self._joints.stand()
+        else:
             self._joints.advance(now_ns / SECOND, self._period_ns / SECOND)
         self._now_s = now_ns / SECOND
         self._action.advance(self._now_s, self._joints.q)
         self.plant.tick(self._joints.q, now_ns)
+
+    def _kept(self) -> bool:
+        """Do the joints stay where they are, whatever is asked?"""
+        return self._stuck or bool(self.plant.contact)
 
     def _publish(self) -> None:
         self._sent += 1

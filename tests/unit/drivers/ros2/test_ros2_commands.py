@@ -190,3 +190,13 @@ def test_a_robot_whose_slider_is_back_at_full_at_that_moment_is_not_slowed() -> 
         back = Float64(data=options.scaling_full)
         with after_the_first_read(link, "_slow_ns", lambda back=back: link._read_scaling(back)):
             assert not link._slowed(), full
+
+
+def test_joints_that_something_keeps_where_they_are_have_no_speed() -> None:
+    """The emulator said the last one for as long as its arm was stuck: it was taken to be moving for ever."""
+    joints = Joints(np.zeros(1), np.array([10.0]))
+    joints.put(0.0, np.array([1.0]))
+    joints.advance(0.01, 0.01)
+    assert joints.dq[0] == 10.0
+    joints.stand()
+    assert joints.dq[0] == 0.0 and joints.q[0] == pytest.approx(0.1)
