@@ -40,6 +40,7 @@ NEEDED: dict[str, dict[str, Any]] = {
 }
 GRIPPERS = ("franka_hand", "robotiq_serial", "robotiq_socket")
 CAMERAS = ("opencv_camera", "realsense", "sim_camera")
+PERSONS = ("sim_person", "teleop")
 ARMS = ("policy_callable", "policy_gr00t", "policy_openpi", "policy_roboarena", "sim_person", "sim_policy", "teleop")
 NOWHERE = ("sim_operator", "sim_operator_prompt")  # no table of a file holds options for it
 
@@ -82,8 +83,11 @@ def written(lab: Path, driver: str, options: Mapping[str, Any]) -> tuple[str, in
         dialect = driver.removeprefix("policy_") if driver.startswith("policy_") else "openpi"
         (lab / "protocols" / "card.toml").write_text(card_toml(dialect))
         kept = protocol.read_text()
-        head = kept[: kept.index('[[arm]]\nname = "policy-b"')]
-        rows = ["[[arm]]", 'name = "tried"', 'kind = "policy"', f'controller = "{driver}"', "[arm.options]"]
+        person, one, other = (kept.index(f'[[arm]]\nname = "{name}"') for name in ("human", "policy-a", "policy-b"))
+        head, name, kind = kept[:other], "tried", "policy"
+        if driver in PERSONS:
+            head, name, kind = kept[:person] + kept[one:other], "human", "human"
+        rows = ["[[arm]]", f'name = "{name}"', f'kind = "{kind}"', f'controller = "{driver}"', "[arm.options]"]
         path, text = protocol, head + "\n".join(rows)
     elif driver in CAMERAS:
         text = cell.read_text()
