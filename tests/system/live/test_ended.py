@@ -43,7 +43,7 @@ def campaign(lab: Path, time: str, **more: Any) -> Path:
     one.
     """
     real = time == "--real-time"
-    long = {"items": 600, "budget": 3600.0, "arming": 5.0}
+    long = {"items": 600, "budget": 1600.0, "arming": 5.0}
     skill, lasts = ("slow", {"items": 40, "budget": 6.0}) if real else ("swift", long)
     arms = [policy(name, skill=skill) for name in ("policy-a", "policy-b")]
     return make_campaign(lab, arms, **{"live": real, "blocks": 2} | lasts | more).folder
