@@ -144,10 +144,12 @@ def open_console(folder: Path, who: str, *, read_only: bool = False) -> None:
     link = Attachment(folder, read_only=read_only)
     try:
         need_terminal("console", f"labctl console {folder.name} --web in a browser, or labctl status {folder.name}")
-        from labctl.ui.console import app as module
+        from labctl.ui.console.app import Console
+        from labctl.ui.console.attached import Seat
 
         settings = _settings(folder)
-        app = module.Console(link, MonotonicClock(), who=who, keys=settings.keys, photos=partial(load_photo, folder))
+        seat = Seat(who, settings.keys, photos=partial(load_photo, folder))
+        app = Console(link, MonotonicClock(), seat)
         if settings.theme:
             app.theme = settings.theme
         app.run()

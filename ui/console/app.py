@@ -5,7 +5,6 @@ May not: keep any state that matters: it can be killed at any moment, and anothe
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar
 
@@ -18,11 +17,10 @@ from textual.widgets import Button, Input
 from labctl.clock import SECOND, Clock
 from labctl.core.task import ITEMS, SCORE
 from labctl.ui.console import acts, asking, measures, pages, people, refusals, stops_and_voids
-from labctl.ui.console.attached import Reply
+from labctl.ui.console.attached import Reply, Seat
 from labctl.ui.console.form import Answer
 from labctl.ui.console.keys import ACTS, KEYS, rows
 from labctl.ui.console.link import Link
-from labctl.ui.console.picture import Photos
 from labctl.ui.console.presses import Press
 from labctl.ui.console.scoring import Scoring
 from labctl.ui.console.words import clock as minutes
@@ -31,25 +29,15 @@ TWICE_NS = 2 * SECOND
 
 
 class Console(Scoring):
-    """See the module. `who` acts; `keys` rebinds by id (`{"moved": "g"}`); photos: pictures that the campaign keeps."""
+    """See the module."""
 
     CSS_PATH = "console.tcss"
     TITLE = "labctl"
     # taken before any widget is asked: on its way through all of them a key waits for whatever is being drawn
     BINDINGS: ClassVar[list[BindingType]] = [replace(key, priority=key.id != "stop") for key in KEYS]
 
-    def __init__(
-        self,
-        link: Link,
-        clock: Clock,
-        *,
-        who: str,
-        keys: Mapping[str, str] | None = None,
-        pump: bool = True,
-        hands: Clock | None = None,
-        photos: Photos | None = None,
-    ) -> None:
-        super().__init__(link, clock, who=who, keys=keys, pump=pump, hands=hands, photos=photos)
+    def __init__(self, link: Link, clock: Clock, seat: Seat) -> None:
+        super().__init__(link, clock, seat)
         self._pressed: tuple[str, int] = ("", 0)
         self._whole: str | None = None  # the episode that was ended here with the word that all of it was done
 

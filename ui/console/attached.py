@@ -7,6 +7,7 @@ May not: keep any state that matters, or know what a key does.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from textual.command import CommandPalette
@@ -19,6 +20,7 @@ from labctl.ui.console.form import Answer, Form, Given
 from labctl.ui.console.front import Front
 from labctl.ui.console.keys import ACTS
 from labctl.ui.console.link import Json, Link
+from labctl.ui.console.picture import Photos
 from labctl.ui.console.tiles import Cameras, Joints
 
 Reply = Mapping[str, Json]
@@ -50,24 +52,26 @@ class Asked(NamedTuple):
     draft: Draft | None
 
 
-class Attached(Front):
-    """See the module. `keys` rebinds by id; `hands` times presses (None: as `clock`); pump: draw by itself."""
+@dataclass(frozen=True)
+class Seat:
+    """Who sits at a console, and what differs from seat to seat."""
 
-    def __init__(
-        self,
-        link: Link,
-        clock: Clock,
-        *,
-        who: str,
-        keys: Mapping[str, str] | None = None,
-        pump: bool = True,
-        hands: Clock | None = None,
-    ) -> None:
+    who: str  # who acts here until somebody else says so
+    keys: Mapping[str, str] = field(default_factory=dict)  # rebound, by id: {"moved": "g"}
+    pump: bool = True  # draw by itself
+    hands: Clock | None = None  # what presses are timed by; None: the console's clock
+    photos: Photos | None = None  # the pictures that the campaign keeps
+
+
+class Attached(Front):
+    """See the module."""
+
+    def __init__(self, link: Link, clock: Clock, seat: Seat) -> None:
         self._link = link
-        super().__init__(hands or clock, keys or {})
+        super().__init__(seat.hands or clock, seat.keys)
         self._clock = clock
-        self._who = who
-        self._pump = pump
+        self._who = seat.who
+        self._pump = seat.pump
         self._state: PublishedState | None = None
         self._heard_ns = self._renew_ns = clock.now_ns()
         self._drawn_ns = self._calm_ns = 0

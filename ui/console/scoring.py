@@ -5,36 +5,23 @@ May not: decide what an outcome may be (`labctl.core.outcome` does), or know whi
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from labctl.clock import SECOND, Clock
 from labctl.core.published_state import PublishedState
 from labctl.ui.console import acts, asking, measures
-from labctl.ui.console.attached import Attached, Reply
+from labctl.ui.console.attached import Attached, Reply, Seat
 from labctl.ui.console.form import Answer
 from labctl.ui.console.link import Link
-from labctl.ui.console.picture import Photos
 
 UNDO_NS = 10 * SECOND
 UNDO = "Undo: score the episode before this trial anew"
 
 
 class Scoring(Attached):
-    """See the module. photos: pictures that the campaign keeps; the rest as `Attached` has it."""
+    """See the module."""
 
-    def __init__(
-        self,
-        link: Link,
-        clock: Clock,
-        *,
-        who: str,
-        keys: Mapping[str, str] | None = None,
-        pump: bool = True,
-        hands: Clock | None = None,
-        photos: Photos | None = None,
-    ) -> None:
-        super().__init__(link, clock, who=who, keys=keys, pump=pump, hands=hands)
-        self._photos = photos
+    def __init__(self, link: Link, clock: Clock, seat: Seat) -> None:
+        super().__init__(link, clock, seat)
+        self._photos = seat.photos
         self._scored: tuple[str, int, Answer, asking.ToScore] | None = None  # trial, until, outcome, what it was of
         self._marks: tuple[str | None, list[str]] = (None, [])  # an episode, when in it something was to be noted
 

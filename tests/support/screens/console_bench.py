@@ -20,6 +20,7 @@ from labctl.errors import StateError
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
 from labctl.ui.console.app import Console
+from labctl.ui.console.attached import Seat
 from labctl.ui.console.form import Form
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
@@ -268,7 +269,7 @@ def at_console(
     link = BenchLink(bench, read_only=read_only)
 
     async def session() -> None:
-        app = Console(link, bench.clock, who="ann", pump=False, hands=ManualClock(SECOND), **given)
+        app = Console(link, bench.clock, Seat("ann", pump=False, hands=ManualClock(SECOND), **given))
         async with app.run_test(size=size) as pilot:
             desk = Desk(bench, link, app, pilot)
             if everyone:
