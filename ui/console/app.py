@@ -160,7 +160,7 @@ class Console(Scoring):
         if last == key and now_ns - at_ns < TWICE_NS:
             self._pressed = ("", 0)
             return True
-        self.tell(f"press {key} again to {what}")
+        self.tell(f"press {key} again within {TWICE_NS // SECOND} s to {what}")
         return False
 
     def action_end(self) -> None:

@@ -29,7 +29,7 @@ def test_a_clean_trial_from_the_first_screen_to_the_score(bench, size):
         await desk.press("m", "m", "minus", "plus")
         assert "you counted 2 of 2" in desk.text()
         await desk.press("e")
-        assert "press e again" in desk.text() and not bench.events(Kind.EPISODE_ENDED)
+        assert "press e again within 2 s" in desk.text() and not bench.events(Kind.EPISODE_ENDED)
         await desk.press("e")
         assert "sealing" in desk.text()
         await desk.sealed(episode)
