@@ -127,6 +127,9 @@ class WrappingOptions(Options):
     def wrapped(self) -> Sequence[Wrapped]:
         return (Wrapped("driver_options", self.driver, self.driver_options),)
 
+    def axes(self) -> Sequence[RobotAxis] | None:
+        return declared_axes(self.driver, self.driver_options)
+
 
 class Emulated(WrappingOptions):
     """A real driver in front of an emulated controller; its options need the emulator's `host`."""
@@ -148,6 +151,3 @@ class Faults(WrappingOptions):
             text = f"{driver} goes around a robot, a policy or a person, and neither a camera nor a sensor"
             raise OptionError(text, ("driver",))
         return super().read(given, driver)
-
-    def axes(self) -> Sequence[RobotAxis] | None:
-        return declared_axes(self.driver, self.driver_options)
