@@ -108,7 +108,7 @@ class SimUr5Options(Options):
 
 
 class Replay(Options):
-    """A recorded arm."""
+    """A recorded arm. A campaign that uses it has episodes of kind replay, whatever the cell says."""
 
     file: Text = Field(description="an .npz of a recorded arm/state stream, as `labctl export … --to npz` writes it")
     arm: Literal["fr3", "ur5", "ur5e"] = Field("fr3", description="the robot that was recorded")
@@ -136,7 +136,9 @@ class Emulated(WrappingOptions):
 
 
 class Faults(WrappingOptions):
-    """A driver of a robot, a policy or a person that fails on cue, for tests."""
+    """A driver of a robot, a policy or a person that fails on cue, for tests. A campaign that uses it has episodes of
+    kind faults, whatever the cell says.
+    """
 
     verb: Text = Field(description="the method that fails")
     after: Annotated[int, Field(ge=0)] = Field(0, description="how many calls still go well")
