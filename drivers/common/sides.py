@@ -12,7 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from labctl.config.cell_schema import Cell
-from labctl.devices import ActionChunk, Controller, Kind, Observation
+from labctl.devices import ActionChunk, Controller, Kind, Observation, Pace
 
 PARTED = ("q", "dq", "gripper")  # the first robot's values, then the second's
 LOOKS = ("links", "fingers", "stands")  # of a simulated robot, for cameras: the other one's say nothing of it
@@ -93,7 +93,11 @@ class TwoControllers:
     def __init__(self, cell: Cell, both: tuple[Controller, Controller]) -> None:
         self._sides, self._both = Sides(cell), both
         self.kind: Kind = both[0].kind
-        self.pace = both[0].pace
+
+    @property
+    def pace(self) -> Pace:
+        """The first one's, as it is now: much of it may be known only once it has loaded."""
+        return self._both[0].pace
 
     @property
     def load_s(self) -> float:

@@ -45,7 +45,8 @@ class Knowing:
         self.pace, self.told, self.software = Pace(), dict[str, float](), dict[str, str]()
         self._torch = torch
 
-    def load(self) -> None: ...
+    def load(self) -> None:
+        self.pace = Pace(cameras=("wrist",))
 
     def warm(self, observation: Observation) -> None:
         self.told = {"gpu_memory_mb": 7000.0, "parameters": 3e9}
@@ -95,6 +96,8 @@ def test_one_controller_for_two_robots_tells_what_both_tell() -> None:
     first, second = Knowing("2.1"), Knowing("2.2")
     both: Any = TwoControllers(cell, (first, second))
     assert isinstance(both, devices.Telling) and not both.told and not both.software
+    both.load()
+    assert both.pace.cameras == ("wrist",), "as a controller has it once it has loaded"
     both.warm(Observation(0, seen))
     assert both.told == {"gpu_memory_mb": 14000.0, "parameters": 6e9}
     assert both.software == {"openpi": "1", "torch": "2.1 + 2.2"}
