@@ -30,7 +30,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Campaign:
-    """One campaign's cells; `fake` is the kind of its episodes: "real", "sim", "replay", "emulated"."""
+    """One campaign's cells; `fake` is the kind of its episodes: "real", "sim", "replay", "emulated", "faults"."""
 
     name: str
     cells: Mapping[Key, Cell]

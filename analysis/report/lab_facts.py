@@ -22,7 +22,7 @@ OTHER_LAB = "--lab DIR"
 
 class Counts(TypedDict):
     """What became of trials. planned: slots of the schedule; run: episodes whose arm was revealed; voids: by reason;
-    ended_early: by a person or with the run, then scored.
+    ended_early: by a person or with the run while work remained, then scored.
     """
 
     planned: int

@@ -352,7 +352,8 @@ def badges(lab: Lab) -> list[dict[str, str]]:
     if kind == "sim":
         found.append({"kind": "simulated", "label": "SIMULATED", "text": wording.SIMULATED})
     elif kind not in (None, "real"):
-        found.append({"kind": "simulated", "label": str(kind).upper(), "text": wording.NOT_REAL})
+        text = wording.FAULTS if kind == "faults" else wording.NOT_REAL
+        found.append({"kind": "simulated", "label": str(kind).upper(), "text": text})
     if given_up := lab.get("abandoned"):
         found.append({"kind": "provisional", "label": "ABANDONED", "text": f"{'; '.join(given_up)}."})
     if unreviewed:

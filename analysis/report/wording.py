@@ -25,6 +25,7 @@ MADE_OF_EPISODES = (
     "Here it is Wang and Chang’s, in which every episode counts once however many of its operations ended; HRT and "
     "ratios of time per item are made of it, success curves pool all operations."
 )
+FAULTS = "Faults were put into these episodes on purpose. Nothing here measures a robot, a policy or a person."
 NOT_REAL = "No episode on this page is a measurement of a real robot doing its task."
 
 

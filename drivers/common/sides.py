@@ -5,13 +5,14 @@ May not: know a driver, or decide what a robot does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from labctl.config.cell_schema import Cell
-from labctl.devices import ActionChunk, Controller, Kind, Observation
+from labctl.devices import ActionChunk, Controller, Kind, Observation, Pace
 
 PARTED = ("q", "dq", "gripper")  # the first robot's values, then the second's
 LOOKS = ("links", "fingers", "stands")  # of a simulated robot, for cameras: the other one's say nothing of it
@@ -63,8 +64,16 @@ class Sides:
             max(chunk.delay_s for chunk in chunks),
             all(chunk.done for chunk in chunks),
             first.starts,
+            server_s=_where_all_say(max, [chunk.server_s for chunk in chunks]),
+            call_s=_where_all_say(max, [chunk.call_s for chunk in chunks]),
+            gpu_memory_mb=_where_all_say(sum, [chunk.gpu_memory_mb for chunk in chunks]),
             about_m=first.about_m,
         )
+
+
+def _where_all_say(joined: Callable[[Sequence[float]], float], told: Sequence[float]) -> float:
+    """One number of what each server says; NaN where one of them says nothing."""
+    return math.nan if any(math.isnan(one) for one in told) else joined(told)
 
 
 def lengthened(rows: np.ndarray, execute: int, n: int) -> np.ndarray:
@@ -77,14 +86,18 @@ C = TypeVar("C", bound=Controller)
 
 
 class TwoControllers:
-    """A controller for each of two robots, as one of both. See `labctl.devices.Controller`; neither knows what the
-    other does, and each waits for the other's longer answer.
+    """A controller for each of two robots, as one of both. See `labctl.devices.Controller`, `Telling`; neither knows
+    what the other does, and each waits for the other's longer answer.
     """
 
     def __init__(self, cell: Cell, both: tuple[Controller, Controller]) -> None:
         self._sides, self._both = Sides(cell), both
         self.kind: Kind = both[0].kind
-        self.pace = both[0].pace
+
+    @property
+    def pace(self) -> Pace:
+        """The first one's, as it is now: much of it may be known only once it has loaded."""
+        return self._both[0].pace
 
     @property
     def load_s(self) -> float:
@@ -93,6 +106,19 @@ class TwoControllers:
     @property
     def warm_s(self) -> float:
         return sum(one.warm_s for one in self._both)
+
+    @property
+    def told(self) -> Mapping[str, float]:
+        """What both need together, of all that both tell."""
+        first, second = (getattr(one, "told", {}) for one in self._both)
+        return {name: first[name] + second[name] for name in first if name in second}
+
+    @property
+    def software(self) -> Mapping[str, str]:
+        """What either runs on; two versions of one name are both named, the first robot's first."""
+        first, second = (getattr(one, "software", {}) for one in self._both)
+        twice = [name for name in first if second.get(name, first[name]) != first[name]]
+        return {**second, **first, **{name: f"{first[name]} + {second[name]}" for name in twice}}
 
     def load(self) -> None:
         """One after the other. Raises as each does."""

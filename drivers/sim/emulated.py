@@ -36,7 +36,9 @@ class EmulatedCell:
         verbs = ("to_joints", "to_pose", "follow", "status", "about", "recover")
         for name in ("dof", "joint_names", "control_hz", *verbs):
             setattr(self, name, getattr(inner, name))
-        self.takes_steps = bool(getattr(inner, "takes_steps", False))
+        for name in ("axes", "takes_steps"):  # what a robot may have
+            if hasattr(inner, name):
+                setattr(self, name, getattr(inner, name))
         self.streams = (*inner.streams, tracker_spec(observe_hz))
         self._period_ns = round(SECOND / observe_hz)
         self._clock = MonotonicClock()
@@ -56,9 +58,7 @@ class EmulatedCell:
 
     def connect(self, now_ns: int) -> None:
         """Connect the wrapped driver and the control port. Raises DeviceLost or DeviceRefused."""
-        self._other = (
-            self.other_scene()
-        )  # told at the first staging: who only connects may have no fixture of their own
+        self._other = self.other_scene()  # told when it is staged: who only connects may have no fixture of their own
         self._sense()
         try:
             self._inner.connect(now_ns)

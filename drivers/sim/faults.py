@@ -1,7 +1,8 @@
 """Driver "faults": another driver that delays, raises, hangs or exits on cue. For tests of what labctl does then.
 
-May not: be used in a campaign that counts: its kind is "faults", which a cell of kind real refuses. Its episodes are
-stamped with the kind of their cell, as all are. It goes around a robot, a policy or a person, not a camera or a sensor.
+May not: be used in a campaign that counts: its kind is "faults", which a cell of kind real refuses and all episodes of
+a campaign are stamped with that uses it anywhere. It goes around a robot, a policy or a person, not a camera or a
+sensor.
 A `hang` ends with `close`; `exit` ends the process at once with code 70, as after a crash in a native library.
 """
 

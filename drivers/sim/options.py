@@ -108,7 +108,7 @@ class SimUr5Options(Options):
 
 
 class Replay(Options):
-    """A recorded arm."""
+    """A recorded arm. A campaign that uses it has episodes of kind replay, whatever the cell says."""
 
     file: Text = Field(description="an .npz of a recorded arm/state stream, as `labctl export … --to npz` writes it")
     arm: Literal["fr3", "ur5", "ur5e"] = Field("fr3", description="the robot that was recorded")
@@ -127,13 +127,18 @@ class WrappingOptions(Options):
     def wrapped(self) -> Sequence[Wrapped]:
         return (Wrapped("driver_options", self.driver, self.driver_options),)
 
+    def axes(self) -> Sequence[RobotAxis] | None:
+        return declared_axes(self.driver, self.driver_options)
+
 
 class Emulated(WrappingOptions):
     """A real driver in front of an emulated controller; its options need the emulator's `host`."""
 
 
 class Faults(WrappingOptions):
-    """A driver of a robot, a policy or a person that fails on cue, for tests."""
+    """A driver of a robot, a policy or a person that fails on cue, for tests. A campaign that uses it has episodes of
+    kind faults, whatever the cell says.
+    """
 
     verb: Text = Field(description="the method that fails")
     after: Annotated[int, Field(ge=0)] = Field(0, description="how many calls still go well")
@@ -148,6 +153,3 @@ class Faults(WrappingOptions):
             text = f"{driver} goes around a robot, a policy or a person, and neither a camera nor a sensor"
             raise OptionError(text, ("driver",))
         return super().read(given, driver)
-
-    def axes(self) -> Sequence[RobotAxis] | None:
-        return declared_axes(self.driver, self.driver_options)

@@ -1,7 +1,7 @@
 """Driver "replay": a robot that moves as a recorded one did, as long as it is given setpoints. A fake, and says so.
 
 May not: follow what is asked of it: `sent` is what was recorded, no faster than the cell allows. Its kind is "replay",
-which a cell of kind real refuses; its episodes are stamped with the kind of their cell, as all are.
+which a cell of kind real refuses; its episodes are stamped "replay", whatever the cell says.
 The recording is an .npz with t_ns (n,), values (n, m) and columns of a recorded arm/state stream.
 """
 

@@ -61,6 +61,8 @@ class Teleop:
         self._answers = self._had_hold = False
         self._asked_ns: int | None = None  # last, of this grip
         self._grip = self._new_grip()
+        self._presses = 0  # of a button that opens and closes by turns, as many as count no more
+        self._turned: float | None = None  # where they have turned the gripper in this hold of the clutch
         self._q: np.ndarray | None = None  # of a robot of more axes: where those that a leader does not lead stay
         self.reset(0)
 
@@ -99,7 +101,7 @@ class Teleop:
         known until the hand has been asked.
         """
         self._done, self._answers, self._had_hold = False, False, self._had_hold and not self._answers
-        self._asked_ns = None
+        self._asked_ns = self._turned = None
         self._gate = Gate(self._caps, quiet=self._device.quiet)
         silent, self._grip, self._q = self._grip.silent, self._new_grip(), None
         if silent:  # a button that is pressed with the clutch, before go, counts
@@ -110,6 +112,7 @@ class Teleop:
         until the person takes it over.
         """
         self._grip.hold(hand)
+        self._turned = None
 
     def wants(self, observation: Observation) -> bool:
         """Whether the hand takes the arm, or keeps it: for a take-over during a policy episode. Raises DeviceLost."""
@@ -168,6 +171,8 @@ class Teleop:
         reading = self._poller.newest()
         if reading is not None:
             self._grip.hear(reading.grip)
+            if not reading.engaged:  # a press of a hold that is over
+                self._presses = max(self._presses, reading.presses)
         return None if reading is None else replace(self._mapped(reading), waits=self._rest.missing)
 
     def _mapped(self, reading: Reading) -> Reading:
@@ -197,8 +202,15 @@ class Teleop:
     def _hand(self, reading: Reading | None, observation: Observation, now_ns: int) -> np.ndarray:
         """The hand's axes, (h,): what the person asks for, or what was asked for before they let go."""
         measured = np.ravel(observation.arrays["gripper"]).astype(float)
-        grip = None if reading is None else reading.grip
-        return self._grip.asks(grip, measured, now_ns, engaged=not self._gate.resting(reading, now_ns))
+        engaged = reading is not None and not self._gate.resting(reading, now_ns)
+        if reading is None or not engaged:
+            self._turned = None
+        elif (reading.presses - self._presses) % 2:
+            self._turned = self._grip.opposite(measured)
+        if reading is not None and engaged:
+            self._presses = max(self._presses, reading.presses)
+        grip = self._turned if reading is None or reading.grip is None else reading.grip
+        return self._grip.asks(grip, measured, now_ns, engaged=engaged)
 
     def close(self) -> None:
         self._poller.stop()

@@ -29,10 +29,12 @@ JUMP_RAD = 0.35  # a leader's joint that turns farther between two readings was 
 class Reading:
     """What a device said at t_ns (host's monotonic clock): axes (6,) from -1 to 1, or joints (dof,) in rad of a leader.
 
-    engaged: the dead-man or clutch is held. grip: opening from 0 (closed) to 1 (open), None to leave it. done: the
-    person says that the task is finished. parts: the deflection from -1 to 1 of each stick and trigger by its name, not
-    a number where none is known yet; left out, the axes are the parts. waits: what has to happen before this device may
-    drive at all, "" when nothing has to. slides: (k,) from -1 to 1, of the axes that are no joints; labctl sets it.
+    engaged: the dead-man or clutch is held. grip: opening from 0 (closed) to 1 (open), None to leave it. presses:
+    of a device whose one button opens and closes by turns, how often it was pressed while the clutch was held,
+    ever: which of the two the next press does, labctl knows. done: the person says that the task is finished.
+    parts: the deflection from -1 to 1 of each stick and trigger by its name, not a number where none is known yet;
+    left out, the axes are the parts. waits: what has to happen before this device may drive at all, "" when nothing
+    has to. slides: (k,) from -1 to 1, of the axes that are no joints; labctl sets it.
     """
 
     t_ns: int
@@ -40,6 +42,7 @@ class Reading:
     joints: np.ndarray | None = None
     engaged: bool = False
     grip: float | None = None
+    presses: int = 0
     done: bool = False
     parts: Mapping[str, float] | None = None
     waits: str = ""

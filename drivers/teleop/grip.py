@@ -42,6 +42,13 @@ class Grip:
         """The hand has a button for the gripper, and none of its presses has counted yet."""
         return self._silent
 
+    def opposite(self, measured_m: float) -> float:
+        """What a button asks for that opens and closes by turns: 0 where the gripper is rather open as it was asked for
+        last, else 1.
+        """
+        held = measured_m if self._held_m is None else self._held_m
+        return 0.0 if abs(held - self._open_m) < abs(held - self._closed_m) else 1.0
+
     def hold(self, opening_m: float) -> None:
         """Somebody else has asked for this opening; the hand may take over from there."""
         self._held_m, self._has = opening_m, False

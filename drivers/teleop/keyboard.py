@@ -56,8 +56,7 @@ class Keyboard:
         self._file = -1
         self._before: Any = None
         self._held: dict[str, int] = {}
-        self._grip: float | None = None
-        self._open = 1.0  # where G left it; `_grip` is what this hold of the keys has asked for
+        self._presses = 0
 
     def open(self) -> None:
         if self._terminal is None:
@@ -68,7 +67,7 @@ class Keyboard:
             tty.setcbreak(self._file)
         except (OSError, termios.error) as error:
             raise DeviceLost(f"{self._terminal} is no terminal that can be read ({error})") from error
-        self._held, self._open, self._grip = {}, 1.0, None
+        self._held = {}
 
     def poll(self) -> Reading | None:
         try:
@@ -83,7 +82,7 @@ class Keyboard:
             if key in MOVES or key == GRIP:
                 self._held[key] = now_ns
             if key == GRIP:
-                self._open = self._grip = 1.0 - self._open
+                self._presses += 1
             done = done or key in DONE
         axes = np.zeros(6)
         for key, at_ns in self._held.items():
@@ -91,9 +90,7 @@ class Keyboard:
                 axis, way = MOVES[key]
                 axes[axis] += way
         held = any(now_ns - at_ns < ENGAGED_NS for at_ns in self._held.values())
-        if not held:
-            self._grip = None
-        return Reading(now_ns, axes=axes, engaged=held, grip=self._grip, done=done)
+        return Reading(now_ns, axes=axes, engaged=held, presses=self._presses, done=done)
 
     def close(self) -> None:
         if self._file >= 0:

@@ -87,6 +87,12 @@ class HandGrip(_Gripping):
         self._share = float(np.clip((self._asked - self._closed) / self._way, 0.0, 1.0).mean())
         self._grip.hold(self._share)
 
+    def opposite(self, measured: np.ndarray) -> float:
+        """See `Grip.opposite`."""
+        if self._asked is None:
+            self.hold(measured)
+        return self._grip.opposite(self._share)
+
     def asks(self, grip: float | None, measured: np.ndarray, now_ns: int, *, engaged: bool) -> np.ndarray:
         """See `Grip.asks`: (h,)."""
         if self._asked is None:
@@ -106,6 +112,10 @@ class OpeningGrip(_Gripping):
     def hold(self, values: np.ndarray) -> None:
         """Somebody else has asked for this; the hand may take over from there."""
         self._grip.hold(float(values[0]))
+
+    def opposite(self, measured: np.ndarray) -> float:
+        """See `Grip.opposite`."""
+        return self._grip.opposite(float(measured[0]))
 
     def asks(self, grip: float | None, measured: np.ndarray, now_ns: int, *, engaged: bool) -> np.ndarray:
         """See `Grip.asks`."""

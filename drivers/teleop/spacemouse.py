@@ -48,12 +48,12 @@ class SpaceMouse:
         self._open_device = open_device
         self._clock = clock
         self._hid: Any = None
+        self._presses = 0
 
     def open(self) -> None:
         self._hid, self._puck = self._open_device()
         self._axes = np.full(6, np.nan)  # not known before the first report, or the first silence
         self._buttons = 0
-        self._grip: float | None = None
         self._reported_ns = self._pushed_ns = self._clock.now_ns()
 
     def poll(self) -> Reading | None:
@@ -69,7 +69,7 @@ class SpaceMouse:
         most, axes = float(np.abs(self._axes).max()), np.nan_to_num(self._axes)
         said_ns = self._pushed_ns if axes.any() else now_ns  # of one that is pushed only its own reports are fresh
         engaged = bool(self._buttons & CLUTCH)
-        return Reading(said_ns, axes=axes, engaged=engaged, grip=self._grip, parts={"puck": most})
+        return Reading(said_ns, axes=axes, engaged=engaged, presses=self._presses, parts={"puck": most})
 
     def _take(self, report: bytes, now_ns: int) -> None:
         if not report:  # away from rest it sends all the time
@@ -83,8 +83,8 @@ class SpaceMouse:
             self._axes[part], self._pushed_ns = values, now_ns
         elif report[0] == BUTTONS and len(report) >= 2:
             held, pressed = report[1] & CLUTCH, report[1] & GRIP and not self._buttons & GRIP
-            if pressed and held:  # the first press closes: an episode begins with an open gripper
-                self._grip = 1.0 if self._grip == 0.0 else 0.0
+            if pressed and held:
+                self._presses += 1
             self._buttons = report[1]
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import os
 import shlex
 import socket
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -74,17 +74,25 @@ def check_drivers(cell: Cell, folder: Path, again: str) -> list[Check]:
 
 
 def check_scene(cell: Cell, fixture: Fixture) -> list[Check]:
-    """Does each emulator that answers have this fixture? A check for one that has another; `check_drivers` says of a
-    robot that it does not load or answer.
+    """Does each emulator that answers have this fixture? A check for one that has another, and for a robot that does
+    not load with it; `check_drivers` says of one that it does not answer.
     """
     checks: list[Check] = []
     for name, side in _robots(cell) if cell.kind == "emulated" else ():
-        with suppress(LabctlError):
-            robot = load(side.robot.driver, side.robot.options, cell=side, fixture=fixture)
-            said = robot.other_scene() if hasattr(robot, "other_scene") else ""
-            robot.close()
-            checks += _of(name, [Check("scene", "fail", said)] if said else [])
+        checks += _of(name, _scene_of(side, fixture))
     return checks
+
+
+def _scene_of(cell: Cell, fixture: Fixture) -> list[Check]:
+    try:
+        robot = load(cell.robot.driver, cell.robot.options, cell=cell, fixture=fixture)
+    except LabctlError as error:
+        text = f"not looked at, the robot does not load: {error}"
+        return [Check("scene", "fail", text, "correct the cell file, or install what it needs")]
+    said = ""
+    with closing(robot), suppress(LabctlError):
+        said = robot.other_scene() if hasattr(robot, "other_scene") else ""
+    return [Check("scene", "fail", said)] if said else []
 
 
 def _setup(cell: Cell) -> Setup:

@@ -60,7 +60,8 @@ class CampaignOpened(TypedDict):
     """What a blind role sees of the protocol, and the commitment to the schedule. format: of the folder, 1 if missing.
     tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty. preference:
     the question. alone: extra blocks, of the person by itself; historical: what is frozen of a person of another time;
-    joint: where the campaign is one cell's part of a joint one.
+    joint: where the campaign is one cell's part of a joint one. kind: of the cell, or faults or replay (see
+    `labctl.store.driver_options`).
     """
 
     campaign: str
@@ -128,9 +129,9 @@ class ArmRevealed(TypedDict):
 
 
 class EpisodeStarted(TypedDict):
-    """The episode may move. kind: of the cell; sealed: digest of the controller and its options; robot: what it is, as
-    it was connected last (from December 2026 on); inputs_seed: of what is drawn for the edits of its condition, the
-    same for every arm of a block.
+    """The episode may move. kind: as `CampaignOpened` has it; sealed: digest of the controller and its options; robot:
+    what it is, as it was connected last (from December 2026 on); inputs_seed: of what is drawn for the edits of its
+    condition, the same for every arm of a block.
     """
 
     pins: Pins

@@ -6,6 +6,7 @@ May not: hold the journal, the campaign or its ledger: screens are drawn from it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
@@ -19,6 +20,7 @@ from labctl.core.task import reached_after
 from labctl.messages.body_parts import Detected
 
 VAIN = 2  # acknowledgements of one hold
+NUMBER = re.compile(r"\b\d+(?:[.,]\d+)*")
 
 
 class RunFacts:
@@ -69,13 +71,20 @@ class RunFacts:
             case Kind.RUN_STARTED | Kind.EPISODE_ENDED | Kind.EPISODE_VOIDED | Kind.TRIAL_SKIPPED:
                 self.again, self._acknowledged = "", {}
             case Kind.HOLD_CLEARED | Kind.FAULT_ACKNOWLEDGED:
-                code = str(event.body.get("code"))
-                self._acknowledged[code] = self._acknowledged.get(code, 0) + 1
+                of = _stands(event)
+                self._acknowledged[of] = self._acknowledged.get(of, 0) + 1
             case Kind.HOLD_RAISED | Kind.CELL_FAULTED:
-                if self._acknowledged.get(str(event.body.get("code")), 0) >= VAIN:
+                if self._acknowledged.get(_stands(event), 0) >= VAIN:
                     self.again = str(event.body.get("text") or event.body.get("reason"))
             case _:
                 pass
+
+
+def _stands(event: Event) -> str:
+    """What tells one hold or fault from another: its code; a fault, which has none, says whose it is and why, each time
+    with other numbers.
+    """
+    return str(event.body.get("code") or NUMBER.sub("#", str(event.body.get("reason"))))
 
 
 class Hours:

@@ -196,7 +196,7 @@ def _flow(trials: Iterable[Trial], record: Record) -> Counts:
         "voids": dict(sorted(Counter(void.reason for void in voids).items())),
         "voids_before_go": len(voids) - after_go,
         "voids_after_go": after_go,
-        "ended_early": sum(trial.id in chosen and _ended(record, trial, one) in EARLY for trial, one in record.scored),
+        "ended_early": sum(trial.id in chosen and _ended_early(record, trial, one) for trial, one in record.scored),
     }
 
 
@@ -268,6 +268,12 @@ def _disputed(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> Dis
 def _ended(record: Record, trial: Trial, episode: Episode) -> EndReason | None:
     """Why a scored episode ended, as it counts."""
     return EndReason.OPERATOR if record.spares(episode) else trial.ended
+
+
+def _ended_early(record: Record, trial: Trial, episode: Episode) -> bool:
+    """Whether somebody ended it, or might have, while work remained: as the cells count it."""
+    outcome = trial.outcome
+    return outcome is not None and outcome.remaining > 0 and _ended(record, trial, episode) in EARLY
 
 
 def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:

@@ -18,6 +18,7 @@ from labctl.messages.historical import HistoricalEntry
 from labctl.reporting.facts import by_episodes, kind_of
 from labctl.reporting.operations_table import COLUMNS as OF_OPERATIONS
 from labctl.reporting.operations_table import SOMETIMES, csv_text, operations
+from labctl.store.driver_options import stamped_kind
 from labctl.store.lab_folder import Plan, campaign_folder
 from labctl.store.opened_body import HISTORICAL, Frozen, rows_of, text_digest
 from labctl.store.verifying.verified import JOURNAL_ALONE, protocol_of, verified
@@ -46,8 +47,8 @@ def looked_up(plan: Plan, lab: Path, cell: Cell | None = None) -> Frozen | None:
     except (InputError, StateError, BrokenRecord, TableError) as error:
         raise _refused(plan, key, str(error)) from None
     kind = found.entry.get("kind")
-    if cell is not None and kind is not None and kind != cell.cell.kind:
-        text = f"{named.campaign} is of kind {kind} and this cell of kind {cell.cell.kind}; kinds are never mixed"
+    if cell is not None and kind is not None and kind != (own := stamped_kind(cell, plan.protocol.arm)):
+        text = f"{named.campaign} is of kind {kind} and this cell of kind {own}; kinds are never mixed"
         raise _refused(plan, key, text)
     if named.hrt and any(task.measure != "items" for task in plan.protocol.tasks):
         raise _refused(plan, "hrt", "HRT is of items; this protocol has a task of another measure, take hrt out")

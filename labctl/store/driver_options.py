@@ -1,5 +1,5 @@
 """The options of the drivers that a cell and a protocol name, checked against what each driver declares; and that in a
-cell whose episodes are said to be real nothing is simulated.
+cell whose episodes are said to be real nothing is simulated; what episodes are stamped with.
 
 May not: import a vendor's library for a driver that ships with labctl, or connect to anything.
 """
@@ -32,6 +32,8 @@ OWN_KINDS: Mapping[str, Literal["human", "policy"]] = {  # of arms, by where the
     "labctl.drivers.sim.policy": "policy",
 }
 KIND_WORDS = {"human": "person who leads the robot", "policy": "policy"}
+# Drivers of which no cell's kind tells, by where they are: the first of them that a campaign uses names its episodes.
+TELLING = {"labctl.drivers.sim.faults": "faults", "labctl.drivers.sim.replay": "replay"}
 HONEST = "name a real one, or say kind sim, replay or emulated, which every report then shows"
 
 
@@ -202,3 +204,27 @@ def _check(
         raise document.refusal((*at, "host"), f'{host} {OWN}, and the cell says kind = "real"; {HONEST}')
     for other in inside:
         _check(document, (*at, other.key), other.driver, (*at, other.key), other.options, real)
+
+
+def stamped_kind(cell: Cell, arms: Iterable[Arm]) -> str:
+    """real, sim, replay, emulated or faults. "faults" where any driver of the cell or of an arm fails on cue, else
+    "replay" where a robot of the cell moves as a recorded one did, else what the cell says.
+    """
+    named = [(robot.driver, robot.options) for robot in cell.robots]
+    named += [(hand.driver, hand.options) for side in cell.sides if (hand := side.teleop) is not None]
+    named += [(one.driver, one.given) for one in (*cell.camera, *cell.sensor)]
+    named += [(arm.controller, arm.options) for arm in arms]
+    used = {place for driver, options in named for place in _places(driver, options)}
+    return next((kind for place, kind in TELLING.items() if place in used), cell.kind)
+
+
+def _places(driver: str, given: Mapping[str, Json]) -> list[str]:
+    """The module of a driver, and of each that it goes around."""
+    found = list[str]()
+    with suppress(InputError, OptionError):
+        found.append(find_driver(driver).partition(":")[0])
+        table = options_type(driver)
+        options = None if table is None else table.read(given, driver)
+        for inside in options.wrapped() if isinstance(options, Options) else ():
+            found += _places(inside.driver, inside.options)
+    return found

@@ -21,6 +21,7 @@ from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, fold
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.messages.body_parts import Link, SealedLink
 from labctl.store.chain_heads import chain_and_head_problems
+from labctl.store.driver_options import stamped_kind
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import Plan, campaign_folder
 from labctl.store.ledger import Ledger, sealed_values
@@ -182,8 +183,8 @@ def _link(plan: Plan, cell: Cell, earlier: _Earlier, named: Sequence[str]) -> Li
 def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> None:
     """Refuse now what a linked report would refuse after the evenings are spent."""
     opened, ours = earlier.state.opened, plan.protocol
-    if opened["kind"] != cell.cell.kind:
-        found = f"{earlier.name} is {opened['kind']} and cell {cell.cell.name} is {cell.cell.kind}"
+    if opened["kind"] != (kind := stamped_kind(cell, ours.arm)):
+        found = f"{earlier.name} is {opened['kind']} and cell {cell.cell.name} is {kind}"
         raise StateError(f"{found}; episodes of different kinds are never compared, take a {opened['kind']} cell")
     if ours.task or "tasks" in opened:
         raise StateError(

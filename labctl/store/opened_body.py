@@ -69,6 +69,7 @@ def opened_body(
     """
     from labctl.config.conditions import protocol_conditions
     from labctl.core.design import deducible_share
+    from labctl.store.driver_options import stamped_kind
 
     protocol, fixture, rules = plan.protocol, plan.fixture, plan.protocol.trial
     layouts = {layout.name: layout for layout in fixture.layout}
@@ -76,7 +77,7 @@ def opened_body(
     body: CampaignOpened = {
         "campaign": name,
         "format": FORMAT,
-        "kind": cell.cell.kind,
+        "kind": stamped_kind(cell, protocol.arm),
         "cell": {"name": cell.cell.name, "sha256": text_digest(cell_text)},
         "fixture": {"name": fixture.fixture.name, "sha256": text_digest(plan.fixture_text)},
         "protocol": {

@@ -45,3 +45,19 @@ def test_a_hold_that_is_back_after_two_acknowledgements_with_no_episode_between_
         assert facts.again in ("lost", "arm ended")
         facts.note(entry(next(seq), Kind.RUN_STARTED, recovered=[]))
         assert not facts.again, "somebody has looked"
+
+
+def test_two_faults_that_were_each_acknowledged_are_not_one_that_comes_again_and_again() -> None:
+    """A third fault of any kind ended a run without a person."""
+    facts, seq = RunFacts(), iter(range(1, 99))
+
+    def faulted(reason: str) -> str:
+        facts.note(entry(next(seq), Kind.CELL_FAULTED, reason=reason))
+        again = facts.again
+        facts.note(entry(next(seq), Kind.FAULT_ACKNOWLEDGED, reason=reason))
+        return again
+
+    arm, recorder = "arm: a reflex of joint 3 at {} s", "recorder: the disk is full, {} MB are free"
+    assert not any([faulted(arm.format(1.25)), faulted(recorder.format(12)), faulted(arm.format(3))])
+    assert not faulted("perception ended 3 times in a row; its log: logs/perception-2.log")
+    assert faulted(arm.format(0.5)) == arm.format(0.5), "by what it says, not by the numbers in it"

@@ -1,5 +1,6 @@
 """A cell that says kind = "real" has no device, controller or operator that only plays the part: neither when a
-campaign is opened, nor when a device is built. The badges of a report come from that word.
+campaign is opened, nor when a device is built. The badges of a report come from that word, unless episodes come out of
+a recording or have faults put in.
 """
 
 from __future__ import annotations
@@ -9,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.robots.cells import cell_named
+from support.robots.cells import cell_named, changed
 from support.runs.campaigns import HUMAN, ROOT, make_campaign, policy
 
+from labctl.analysis.report.page import badges
+from labctl.config.protocol_schema import Arm
 from labctl.devices import load, no_stand_in
 from labctl.drivers import BY_NAME
 from labctl.drivers.common.options import check_place
 from labctl.errors import InputError
-from labctl.store.driver_options import check_cell_options
+from labctl.store.driver_options import check_cell_options, stamped_kind
+from labctl.store.journal import events_of
 from labctl.store.lab_folder import read_cell
 
 PERSON, SCRIPT = HUMAN, policy("zebra", skill="swift")
@@ -112,3 +116,46 @@ def test_each_driver_of_a_simulation_says_so_of_itself() -> None:
     assert len(SIMULATED) >= 8
     with pytest.raises(InputError, match="sim_operator is sim"):
         no_stand_in(load("sim_operator", {}), "sim_operator", "real")
+
+
+INSIDE = {"driver": "sim_fr3", "driver_options": {}}
+FAULTS: dict[str, Any] = {**INSIDE, "verb": "observe", "fault": "raise"}
+REPLAY: dict[str, Any] = {"file": "r.npz"}
+
+
+@pytest.mark.parametrize(
+    ("robot", "kind", "stamped"),
+    [
+        (("sim_fr3", {}), "sim", "sim"),
+        (("sim_fr3", {}), "replay", "replay"),
+        (("replay", REPLAY), "sim", "replay"),
+        (("faults", FAULTS), "sim", "faults"),
+        (("faults", {**FAULTS, "driver": "replay", "driver_options": REPLAY}), "replay", "faults"),
+        (("emulated", {"driver": "faults", "driver_options": FAULTS}), "emulated", "faults"),
+        (("emulated", {"driver": "franka", "driver_options": {"host": "127.0.0.9"}}), "emulated", "emulated"),
+    ],
+)
+def test_a_cell_s_episodes_are_of_the_kind_of_what_its_drivers_do(
+    robot: tuple[str, dict[str, Any]], kind: str, stamped: str
+) -> None:
+    made = changed(cell_named("sim_fr3"), {"cell": {"kind": kind}})
+    table = made.robot.model_copy(update={"driver": robot[0], "options": robot[1]})
+    assert stamped_kind(made.model_copy(update={"robot": table}), []) == stamped
+
+
+def test_either_of_two_robots_and_any_arm_counts() -> None:
+    pair = cell_named("sim_pair")
+    assert pair.second_robot is not None and stamped_kind(pair, []) == "sim"
+    second = pair.second_robot.model_copy(update={"driver": "faults", "options": FAULTS})
+    assert stamped_kind(pair.model_copy(update={"second_robot": second}), []) == "faults"
+    arm = Arm(name="a", kind="policy", controller="faults", options={**FAULTS, "driver": "sim_policy"})
+    assert stamped_kind(pair, [arm]) == "faults", "of the whole campaign: an episode of its own kind would name its arm"
+
+
+def test_a_campaign_is_opened_and_every_report_headed_with_what_its_drivers_do(tmp_path: Path) -> None:
+    wrapped = 'driver = "faults"\noptions = { driver = "sim_fr3", verb = "recover", fault = "raise" }'
+    made = make_campaign(tmp_path, [HUMAN, policy("zebra")], cell={'driver = "sim_fr3"': wrapped})
+    (entry,) = events_of(made.folder)
+    assert entry.body["kind"] == "faults"
+    (badge,) = badges({"kind": "faults"})
+    assert (badge["label"], badge["text"][:20]) == ("FAULTS", "Faults were put into")

@@ -175,9 +175,13 @@ def test_the_flow_accounts_for_every_slot_and_every_attempt(closed: Story):
 OF_ITS_END = (Kind.EPISODE_ENDED, Kind.OUTCOME_RECORDED)
 
 
-def test_flow_and_cells_call_the_same_ends_early(closed: Story):
-    """One report had two counts of one heading: an episode that ended with its run was in one of them alone."""
-    ended, scored = (e for e in closed.events if e.episode == "e-1" and e.kind in OF_ITS_END)
+@pytest.mark.parametrize(("episode", "remaining"), [("e-1", 3), ("e-0", 0)])
+def test_flow_and_cells_call_the_same_ends_early(closed: Story, episode: str, remaining: int):
+    """One report had two counts of one heading: an episode that ended with its run, or that a person ended when nothing
+    remained, was in one of them alone.
+    """
+    ended, scored = (e for e in closed.events if e.episode == episode and e.kind in OF_ITS_END)
+    assert scored.body["outcome"]["remaining"] == remaining
     for reason in (EndReason.SHUTDOWN, EndReason.OPERATOR, EndReason.FUTILITY, EndReason.BUDGET):
         closed.events[ended.seq - 1] = replace(ended, body={**ended.body, "reason": str(reason)})
         outcome = {**scored.body["outcome"], "end_reason": str(reason)}

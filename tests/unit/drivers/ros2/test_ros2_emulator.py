@@ -12,6 +12,7 @@ import pytest
 pytest.importorskip("cyclonedds")
 from support.robots.emulators import address, own_domain
 
+from labctl.clock import SECOND
 from labctl.devices import load
 from labctl.drivers.ros2.messages import (
     Duration,
@@ -62,3 +63,29 @@ def test_positions_and_speeds_that_are_no_numbers_move_no_joint(emulator: Any) -
 def test_what_is_whole_is_followed(emulator: Any) -> None:
     after, at = emulator._follow(trajectory(emulator._names, WELL))
     assert after >= 1.0 and at.tolist() == WELL
+
+
+@pytest.mark.parametrize("kept", ["stuck", "contact"])
+def test_joints_that_are_let_go_stay_until_something_is_asked_anew(emulator: Any, kept: str) -> None:
+    """They leapt at once to where they had been led while something kept them."""
+    period_ns = emulator._period_ns
+    now_ns = round(emulator._now_s * SECOND) + period_ns
+    if kept == "stuck":
+        emulator._obey("stuck", {})
+    else:
+        emulator.plant.contact = "the floor"
+    stood = emulator._joints.q.copy()
+
+    def goes_on(for_s: float) -> np.ndarray:
+        nonlocal now_ns
+        for _ in range(round(for_s * SECOND / period_ns)):
+            emulator._tick(now_ns)
+            now_ns += period_ns
+        return emulator._joints.q
+
+    emulator._put(Float64MultiArray(data=(stood + 0.3).tolist()))
+    assert (goes_on(0.2) == stood).all() and not emulator._joints.dq.any()
+    emulator._obey("", {})
+    assert (goes_on(0.2) == stood).all() and not emulator._joints.dq.any()
+    emulator._put(Float64MultiArray(data=(stood + 0.01).tolist()))
+    assert goes_on(0.2) == pytest.approx(stood + 0.01), "and then it is led as ever"

@@ -10,6 +10,7 @@ import pytest
 from support.robots.cells import FIXTURE, cell_named, changed
 from support.robots.emulators import address, leave_out_without_client
 
+from labctl.checks import doctor
 from labctl.checks.doctor import check_scene
 from labctl.config.cell_schema import Fixture
 from labctl.devices import load
@@ -18,7 +19,7 @@ from labctl.drivers.sim.control_link import ControlLink
 from labctl.drivers.sim.control_port import ControlServer
 from labctl.drivers.sim.emulated import EmulatedCell
 from labctl.drivers.sim.plant import SimulatedPlant
-from labctl.errors import DeviceLost, DeviceRefused
+from labctl.errors import DeviceLost, DeviceRefused, InputError
 
 PAIRS = [("emulated_fr3", "fr3_droid_cell"), ("emulated_ur5e", "ur5e_cell")]
 
@@ -164,3 +165,28 @@ def test_of_an_emulator_that_does_not_answer_the_scene_is_not_asked(name: str) -
     leave_out_without_client(name)
     cell = changed(cell_named(name), {"robot": {"options": {"driver_options": {"host": address()}}}})
     assert not check_scene(cell, FIXTURE)
+
+
+def test_a_robot_is_closed_whatever_its_emulator_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = list[str]()
+
+    def other_scene() -> str:
+        raise DeviceLost("no emulator answers")
+
+    robot = SimpleNamespace(other_scene=other_scene, close=lambda: closed.append("closed"))
+    monkeypatch.setattr(doctor, "load", lambda *_, **__: robot)
+    assert not check_scene(cell_named("emulated_fr3"), FIXTURE) and closed == ["closed"]
+
+
+def test_a_robot_that_does_not_load_with_the_protocols_fixture_is_a_failed_check(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`labctl doctor` loads drivers with a fixture of its own: of this one nobody said anything before the run."""
+
+    def refuse(*_: object, fixture: Fixture, **__: object) -> None:
+        raise InputError(f"this driver knows no fixture {fixture.fixture.name!r}")
+
+    monkeypatch.setattr(doctor, "load", refuse)
+    (check,) = check_scene(cell_named("emulated_fr3"), FIXTURE)
+    assert (check.name, check.level) == ("scene", "fail")
+    assert check.text == "not looked at, the robot does not load: this driver knows no fixture 'two-totes'"

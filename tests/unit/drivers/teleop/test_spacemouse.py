@@ -92,8 +92,8 @@ def test_the_first_button_is_the_clutch_and_the_second_toggles_the_gripper_while
         plastic.press(buttons)
         found = mouse.poll()
         assert found is not None
-        seen.append((found.engaged, found.grip))
-    assert seen == [(False, None), (False, None), (True, None), (True, 0.0), (True, 0.0), (True, 1.0)]
+        seen.append((found.engaged, found.presses))
+    assert seen == [(False, 0), (False, 0), (True, 0), (True, 1), (True, 1), (True, 2)]
 
 
 def test_a_puck_that_is_not_at_rest_when_it_is_opened_is_no_wish() -> None:
