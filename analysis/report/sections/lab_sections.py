@@ -29,6 +29,10 @@ RESOURCES_NOTE = (
     "report one. Rest: what was left of the time from question to answer beyond the server’s whole call, which is the "
     "network, the codec and preparing pictures. Memory is the greatest that was reported, in MB of 10⁶ bytes."
 )
+OF_CELLS = (
+    "Cells may run at once: their sum is what rigs and people took, and not how long it was by the clock. A cell’s "
+    "blocks, operators and what a trial took there bear its name."
+)
 ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
 
 
@@ -62,7 +66,10 @@ def _hours(lab: Lab) -> Section | None:
         return None
     parts = list(total["by"])
     tables = []
+    cells = found.get("cells", ())
+    several = len(cells) > 1
     for heading, of, lines in (
+        *((("By cell", "Cell", [*cells, total]),) if several else ()),
         ("By block", "Block", [*found["blocks"], total]),
         ("By operator", "Operator", found["operators"]),
     ):
@@ -88,6 +95,7 @@ def _hours(lab: Lab) -> Section | None:
         f"Minutes while a run went, from the journal. {words}. Holds by reason: {holds or 'none'}. Two operators of "
         "one session have its time each."
     )
+    note += f" {OF_CELLS}" if several else ""
     return Section("hours", "Where the hours went", (), tuple(tables), note)
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from labctl.analysis.report.lab_facts import OTHER_LAB, Clip, Counts, EpisodeEntry, Flow, Lab
+from labctl.analysis.report.judged_facts import Judgements
+from labctl.analysis.report.lab_facts import OTHER_LAB, Clip, EpisodeEntry, Lab
 from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -24,14 +24,24 @@ from labctl.errors import InputError, StateError
 from labctl.messages.joint import JointPart
 from labctl.people.qualifications import calibrated, qualifications
 from labctl.reporting.campaign_report import opened_seal
-from labctl.reporting.cells.counts import disputed_of, own_people, session_name, stops_of
+from labctl.reporting.cells.counts import (
+    disputed_of,
+    flow_of,
+    hours_of,
+    own_people,
+    practice_of,
+    session_name,
+    stops_of,
+)
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, voids_as_failures
+from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations, recorded, that_count
 from labctl.reporting.other_ways import ways_of
 from labctl.reporting.policy_software import changes_of_policies
+from labctl.reporting.practice import human_trials, practice
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.reporting.touches import touched_by_arm
@@ -262,7 +272,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
             for part in parts
             for session in part.lab.get("sessions", ())
         ],
-        "flow": _flow([one["flow"] for one in labs if "flow" in one]),
+        "flow": flow_of([one["flow"] for one in labs if "flow" in one]),
         "abandoned": _each(cells, [one.get("abandoned", ()) for one in labs]),
         "deviations": [
             *_missing(parts),
@@ -278,6 +288,14 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "disputed": disputed_of([one["disputed"] for one in labs if "disputed" in one]),
         "stops": stops_of([one.get("stops") for one in labs]),
         "interventions": touched_by_arm(records, rows, arms),
+        "hours": hours_of(first.joint["name"], [(p.joint, p.lab["hours"]) for p in parts if "hours" in p.lab]),
+        "practice": practice_of(
+            {
+                cell: practice([(part.record, human_trials(part.record, part.protocol)) for part in own])
+                for cell, own in _by_cell(parts).items()
+            }
+        ),
+        "judgements": _judgements(parts, arms),
         "trained": first.lab.get("trained", []),
         "provenance": {
             f"{cell}: {key}": value
@@ -293,6 +311,19 @@ def joined(parts: Sequence[_Part]) -> Lab:
         ],
     }
     return lab
+
+
+def _by_cell(parts: Sequence[_Part]) -> dict[str, list[_Part]]:
+    found: dict[str, list[_Part]] = {}
+    for part in parts:
+        found.setdefault(part.joint["cell"], []).append(part)
+    return found
+
+
+def _judgements(parts: Sequence[_Part], arms: Sequence[str]) -> Judgements:
+    """Of all cells as one list, and of each by itself."""
+    by_cell = {cell: judgements([part.record for part in own], arms) for cell, own in _by_cell(parts).items()}
+    return {**judgements([part.record for part in parts], arms), "by_cell": by_cell}
 
 
 def _missing(parts: Sequence[_Part]) -> list[str]:
@@ -323,23 +354,3 @@ def _missing(parts: Sequence[_Part]) -> list[str]:
 
 def _each(cells: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return [f"{cell}: {line}" for cell, own in zip(cells, lines, strict=True) for line in own]
-
-
-def _flow(flows: Sequence[Flow]) -> Flow:
-    voids: Counter[str] = Counter()
-    by_arm: dict[str, Counter[str]] = {}
-    for flow in flows:
-        voids.update(flow["voids"])
-        for arm, own in flow["by_arm"].items():
-            by_arm.setdefault(arm, Counter()).update(own)
-    counts: Counts = {
-        "planned": sum(flow["planned"] for flow in flows),
-        "run": sum(flow["run"] for flow in flows),
-        "scored": sum(flow["scored"] for flow in flows),
-        "not_run": sum(flow["not_run"] for flow in flows),
-        "voids": dict(voids),
-        "voids_before_go": sum(flow["voids_before_go"] for flow in flows),
-        "voids_after_go": sum(flow["voids_after_go"] for flow in flows),
-        "ended_early": sum(flow["ended_early"] for flow in flows),
-    }
-    return {**counts, "by_arm": {arm: dict(own) for arm, own in by_arm.items()}}
