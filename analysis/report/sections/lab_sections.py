@@ -30,8 +30,8 @@ RESOURCES_NOTE = (
     "network, the codec and preparing pictures. Memory is the greatest that was reported, in MB of 10⁶ bytes."
 )
 OF_CELLS = (
-    "Cells may run at once: their sum is what rigs and people took, and not how long it was by the clock. A cell’s "
-    "blocks, operators and what a trial took there bear its name."
+    "Blocks and operators bear the name of their cell. Cells may run at once: their sum is what rigs and people took, "
+    "and not how long it was by the clock."
 )
 ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
 

@@ -206,7 +206,7 @@ def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) 
 
 def _trends(found: Supplement) -> Table:
     """The slope of each arm, in a report of several cells with that in each."""
-    several = any(arm.get("trend_by_cell") for arm in found["arms"])
+    several = any("trend_by_cell" in arm for arm in found["arms"])
     rows: list[tuple[str, ...]] = []
     for arm in found["arms"]:
         if whole := arm["trend"]:
