@@ -224,8 +224,11 @@ class Answered(TypedDict):
 
 
 class AnswerTimes(Answered):
-    """With what came before the clock, what its server reported of itself, and whether a person drives the arm."""
+    """With what came before the clock, what its server reported of itself, and whether a person drives the arm. cell:
+    of a joint campaign, whose arms are told cell by cell.
+    """
 
+    cell: NotRequired[str]
     load_s: Spread | None
     warm_s: Spread | None
     told: dict[str, float]
@@ -291,7 +294,9 @@ class SensorCurve(TypedDict):
 
 
 class SensorColumn(TypedDict):
-    """One column of a sensor over the campaign. drawn: false of a further column of one that has many."""
+    """One column of a sensor over the campaign; of a joint one a sensor's name has its cell's before it. drawn: false
+    of a further column of one that has many.
+    """
 
     sensor: str
     column: str

@@ -12,7 +12,7 @@ from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
 from labctl.analysis.report.figures import Look, records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab, Line
-from labctl.analysis.report.lab_tables import spread_of
+from labctl.analysis.report.lab_tables import cell_column, cell_in, spread_of
 from labctl.analysis.report.sections import historical_section, judgement_section, linked_section, sensor_section
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -117,6 +117,7 @@ def _stress(lab: Lab) -> Section | None:
     rows = tuple(
         (
             entry["arm"],
+            *cell_in(entry),
             count(entry["episodes"]),
             _measured(entry["inference_hz"], digits=2),
             _measured(entry["latency_s"], digits=0, scale=1000),
@@ -127,7 +128,13 @@ def _stress(lab: Lab) -> Section | None:
         for entry in entries
     )
     columns = (
-        *(ARM, Column("Episodes"), Column("Questions per s [95 %]"), Column("Latency ms [95 %]")),
+        *(
+            ARM,
+            *cell_column(entries),
+            Column("Episodes"),
+            Column("Questions per s [95 %]"),
+            Column("Latency ms [95 %]"),
+        ),
         Column("1 / latency Hz [95 %]"),
         *(Column("Worst episode’s 95th percentile ms"), Column("Stability [95 %]")),
     )
@@ -208,7 +215,13 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     if not found or not entries:
         return None
     columns = (
-        *(ARM, Column("Switch", "text"), Column("Met / scored episodes"), Column("Did as it asks")),
+        *(
+            ARM,
+            *cell_column(entries),
+            Column("Switch", "text"),
+            Column("Met / scored episodes"),
+            Column("Did as it asks"),
+        ),
         *(
             Column("% [95 %]"),
             Column("Moved any item after it"),
@@ -221,6 +234,7 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     rows = tuple(
         (
             entry["arm"],
+            *cell_in(entry),
             entry["switch"],
             f"{count(entry['met'])} / {count(entry['episodes'])}",
             MISSING if entry["succeeded"] is None else f"{count(entry['succeeded'])} / {count(entry['met'])}",
@@ -273,7 +287,13 @@ def resources_table(entries: Sequence[AnswerTimes]) -> Table | None:
     if not rows:
         return None
     columns = (
-        *(ARM, Column("Answers"), Column("Server’s inference ms"), Column("Rest of the answer ms")),
+        *(
+            ARM,
+            *cell_column(entries),
+            Column("Answers"),
+            Column("Server’s inference ms"),
+            Column("Rest of the answer ms"),
+        ),
         *(Column(name) for _, name, _ in RESOURCES),
     )
     return Table(columns, rows, RESOURCES_NOTE)
@@ -287,4 +307,4 @@ def _resources(entry: AnswerTimes) -> tuple[str, ...]:
     times = (spread_of(entry.get(key), 1000, 1, missing) for key in ("server_s", "rest_s"))
     values = ((reported.get(key), scale) for key, _, scale in RESOURCES)
     sizes = (missing if value is None else number(value * scale, 0) for value, scale in values)
-    return (str(entry["arm"]), answers, *times, *sizes)
+    return (str(entry["arm"]), *cell_in(entry), answers, *times, *sizes)

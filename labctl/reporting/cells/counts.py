@@ -35,8 +35,12 @@ def own_people(rows: Sequence[Row], joint: JointPart) -> list[Row]:
 
 def session_name(session: str, joint: JointPart) -> str:
     """A session of a part as it is called among those of all."""
-    part = f" part {joint['part']}" if joint["part"] > 1 else ""
-    return f"{joint['cell']}{part}: {session}"
+    return f"{part_name(joint)}: {session}"
+
+
+def part_name(joint: JointPart) -> str:
+    """A part by its cell, a further one of it with its number."""
+    return f"{joint['cell']} part {joint['part']}" if joint["part"] > 1 else joint["cell"]
 
 
 def person_of(named: str, cell: str) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -29,13 +30,16 @@ from labctl.reporting.cells.counts import (
     flow_of,
     hours_of,
     own_people,
+    part_name,
     practice_of,
     session_name,
     stops_of,
 )
+from labctl.reporting.cells.measured import answer_times_of, sensors_of, stress_of
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
-from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, voids_as_failures
+from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, times_of, voids_as_failures
+from labctl.reporting.from_traces import Early, add_measured
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations, recorded, that_count
@@ -47,7 +51,8 @@ from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.lab_folder import lab_with
-from labctl.store.verifying.verified import arms_of, protocol_of, verified_but
+from labctl.store.read_once import ReadOnce
+from labctl.store.verifying.verified import arms_of, protocol_of, samples_of, verified_but
 from labctl.store.verifying.withheld import IN_A_LAB, Published
 
 ELSEWHERE = "its pictures are in the publication of its cell"
@@ -94,7 +99,8 @@ def report_cells(
     are not counted in items.
     """
     say(f"1/4 {len(folders)} records are verified")
-    parts = [_read(folder, labels, published.get(folder, IN_A_LAB)) for folder in folders]
+    draws = {"boot": boot, "seed": seed}
+    parts = [_read(folder, labels, published.get(folder, IN_A_LAB), **draws) for folder in folders]
     _refuse_strangers(parts)
     parts.sort(key=lambda part: (list(part.joint["cells"]).index(part.joint["cell"]), part.joint["part"]))
     folders = [part.folder for part in parts]
@@ -176,8 +182,9 @@ def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
     return found
 
 
-def _read(folder: Path, labels: str, published: Published) -> _Part:
-    with verified_but(folder, withheld=published.withheld) as (campaign, events, _):
+def _read(folder: Path, labels: str, published: Published, *, boot: int, seed: int) -> _Part:
+    early = Early()
+    with verified_but(folder, withheld=published.withheld, seen=early.seen) as (campaign, events, _):
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         joint = campaign.opened.get("joint")
@@ -199,9 +206,12 @@ def _read(folder: Path, labels: str, published: Published) -> _Part:
         lab.setdefault("provenance", {})["labels"] = f"{stream['stream']}: {stream['text']}"
         trained = trained_with(protocol, campaign.fixture, arms_of(campaign))
         lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
+        with closing(samples_of(campaign, held=True)) as traces:
+            about = (lab, ReadOnce(traces), campaign, protocol, record, published.untraced, rows)
+            add_measured(*about, boot=boot, seed=seed, early=early)()
     said = published.stated.get(EARLY, {}) if published.stated else scored_too_early(folder, record)
-    early = [line for _, line in sorted(said.items())]
-    return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, early, published)
+    unqualified = [line for _, line in sorted(said.items())]
+    return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, unqualified, published)
 
 
 def scored_too_early(folder: Path, record: Record) -> dict[str, str]:
@@ -247,6 +257,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
     first, labs, records = parts[0], [part.lab for part in parts], [part.record for part in parts]
     rows, arms = [row for part in parts for row in part.rows], [arm.name for arm in first.protocol.arm]
     cells = [part.joint["cell"] for part in parts]
+    own = [(part_name(part.joint), part.lab) for part in parts]
     names = list(dict.fromkeys(cells))
     blinding = [(c, one["blinding"]) for c, one in zip(cells, labs, strict=True) if "blinding" in one]
     early = [f"{cell}: {why}" for cell, one in blinding if (why := one["early_unblinding"])]
@@ -265,6 +276,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "robot": ", ".join(dict.fromkeys(one.get("robot", "") for one in labs)),
         "commitment": first.joint["commitment"],
         "head": ", ".join(f"{c} {one.get('head')}" for c, one in zip(cells, labs, strict=True)),
+        "times": times_of(min(opened, default=None), max(closed, default=None)),
         "opened_wall": min(opened, default=None),
         "closed_wall": max(closed, default=None),
         "sessions": [
@@ -296,11 +308,11 @@ def joined(parts: Sequence[_Part]) -> Lab:
             }
         ),
         "judgements": _judgements(parts, arms),
+        "answer_times": answer_times_of(own),
+        "sensors": sensors_of(own),
         "trained": first.lab.get("trained", []),
         "provenance": {
-            f"{cell}: {key}": value
-            for cell, one in zip(cells, labs, strict=True)
-            for key, value in one.get("provenance", {}).items()
+            f"{name}: {key}": value for name, one in own for key, value in one.get("provenance", {}).items()
         },
         "notes": [
             *(trained_line(one["condition"], one["arm"]) for one in first.lab.get("trained", ())),
@@ -310,6 +322,8 @@ def joined(parts: Sequence[_Part]) -> Lab:
             f"there, by: labctl joint verify {shlex.quote(first.joint['name'])}",
         ],
     }
+    if (stress := stress_of(own)) is not None:
+        lab["stress"] = stress
     return lab
 
 

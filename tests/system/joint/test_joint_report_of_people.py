@@ -1,4 +1,4 @@
-"""What one report of a joint campaign's folders says of the lab's hours, of people and of what they judged."""
+"""What one report of a joint campaign's folders says of hours, of people and what they judged, and of traces."""
 
 from __future__ import annotations
 
@@ -117,3 +117,14 @@ def test_learning_and_trends_are_told_of_each_cell(parts: list[Path], tmp_path: 
     more = body["supplement"]
     assert all([one["cell"] for one in arm["trend_by_cell"]] == [] for arm in more["arms"]), "two blocks are no trend"
     assert "The cells’ blocks stand one after the other; the slope of all is within cells." in markdown
+
+
+def test_what_is_read_from_traces_is_told_of_each_cell(parts: list[Path], tmp_path: Path) -> None:
+    body, _, markdown = reported(parts, tmp_path / "out")
+    lab = body["lab"]
+    each = {("a", "human"), ("a", "policy-a"), ("b", "human"), ("b", "policy-a")}
+    assert {(one["cell"], one["arm"]) for one in lab["answer_times"]} == each
+    assert {(one["cell"], one["arm"], one["episodes"]) for one in lab["stress"]["arms"]} == {(*of, 2) for of in each}
+    assert {"a: motion lease", "b: motion lease"} <= set(lab["provenance"]), "as of one campaign, with its cell"
+    assert "## How fast each arm answered" in markdown and "## Stress measures" in markdown
+    assert (tmp_path / "out/figures/stress.csv").read_text().count("\n") == 9, "a head and eight episodes"

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from support.night import Night
 
+from labctl.analysis.report.lab_tables import answer_table
 from labctl.analysis.report.sections import lab_sections
 from labctl.analysis.report.sections.judgement_section import OF_CELLS, section
 from labctl.analysis.report.sections.operator_sections import section as people_section
 from labctl.core.events import EndReason, Kind
 from labctl.core.outcome import Outcome
 from labctl.reporting.cells.counts import hours_of, practice_of
+from labctl.reporting.cells.measured import answer_times_of, sensors_of, stress_of
 from labctl.reporting.judgements import judgements
 from labctl.reporting.practice import practice
 from labctl.reporting.times.hours import hours
@@ -211,3 +213,42 @@ def test_cells_of_unlike_tasks_agree_more_together_than_each_by_itself() -> None
     each = [judgements([one], ARMS)["second"][0]["agreement"] for one in (high, low)]
     assert each == pytest.approx([0.0, 0.0])
     assert judgements([high, low], ARMS)["second"][0]["agreement"] == pytest.approx(0.5)
+
+
+def lab_of(episode: str, latency_s: float, *, questions: int) -> Any:
+    """A part's own facts: one arm, one episode."""
+    one = {"value": latency_s, "ci": None, "episodes": 1}
+    return {
+        "answer_times": [{"arm": "p", "questions": questions, "late": 0, "unanswered": 1, "told": {}}],
+        "stress": {
+            "rate_hz": 10.0,
+            "arms": [{"arm": "p", "episodes": 1, "inference_hz": one, "latency_s": one, "latency_worst_p95_s": None,
+                      "roughness_rad": one, "stability": one}],
+            "episodes": [{"episode": episode, "arm": "p", "latency_s": latency_s}],
+            "taken_over": [episode],
+        },
+        "sensors": [{"sensor": "scale", "column": "mass", "unit": "kg", "drawn": True, "curves": []}],
+    }  # fmt: skip
+
+
+def test_what_is_read_from_traces_stands_cell_by_cell_and_is_never_put_together() -> None:
+    parts = [("a", lab_of("e-1", 0.1, questions=9)), ("b", lab_of("e-2", 0.5, questions=5))]
+    answers, stress = answer_times_of(parts), stress_of(parts)
+    assert stress is not None
+    assert [(one["cell"], one["questions"]) for one in answers] == [("a", 9), ("b", 5)]
+    assert [(one["cell"], one["latency_s"]["value"]) for one in stress["arms"]] == [("a", 0.1), ("b", 0.5)]
+    assert stress["taken_over"] == ["e-1", "e-2"]
+    assert [one["sensor"] for one in sensors_of(parts)] == ["a: scale", "b: scale"]
+    assert stress_of([("a", {})]) is None and answer_times_of([("a", {})]) == []
+    lab: Any = {"answer_times": answers, "stress": stress}
+    table = answer_table(lab)
+    assert table is not None and [row[:3] for row in table.rows] == [("p", "a", "9"), ("p", "b", "5")]
+    (shown,) = lab_sections.sections(lab, {}, {})
+    of_arms, resources = (table for _, table in shown.tables)
+    # 0.1 s are 100 ms, and 1 / 0.1 s 10 Hz
+    assert [(row[0], row[1], row[4], row[5]) for row in of_arms.rows] == [
+        ("p", "a", "100", "10.00"), ("p", "b", "500", "2.00")
+    ]  # fmt: skip
+    assert [row[:3] for row in resources.rows] == [("p", "a", "8"), ("p", "b", "4")]
+    head, *lines = lab_sections.files(lab)["figures/stress.csv"].decode().splitlines()
+    assert head.endswith(",cell") and [line.rsplit(",", 1)[1] for line in lines] == ["a", "b"]
