@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from labctl.analysis.early_ends import ENDED_EARLY
-from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged, Times
+from labctl.analysis.report.lab_facts import Counts, Disputed, EpisodeEntry, Lab, MovedOfStaged
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason
 from labctl.core.record import Episode, Record
@@ -98,7 +98,11 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
         "head": state.head,
         "opened_wall": record.opened_wall,
         "closed_wall": record.closed_wall,
-        "times": times_of(record.opened_wall, record.closed_wall),
+        "times": {
+            "zone": zone_words(),
+            "opened": local(record.opened_wall),
+            "closed": local(record.closed_wall),
+        },
         "sessions": [_session(session) for session in record.sessions.values()],
         "flow": {**_flow(state.trials.values(), record), "by_arm": _flow_by_arm(record, arms)},
         "abandoned": _abandoned(record),
@@ -132,11 +136,6 @@ def facts(record: Record, arms: Sequence[str], *, alpha: float, robot: str, rows
         "disputed": _disputed(record, arms, rows),
         "stops": stop_facts(record, arms),
     }
-
-
-def times_of(opened: str | None, closed: str | None) -> Times:
-    """When a campaign was opened and closed (ISO 8601), as people read it."""
-    return {"zone": zone_words(), "opened": local(opened), "closed": local(closed)}
 
 
 def _closed_before(record: Record) -> list[str]:

@@ -117,7 +117,7 @@ def _stress(lab: Lab) -> Section | None:
     rows = tuple(
         (
             entry["arm"],
-            *cell_in(entry),
+            *cell_in(entry.get("cell")),
             count(entry["episodes"]),
             _measured(entry["inference_hz"], digits=2),
             _measured(entry["latency_s"], digits=0, scale=1000),
@@ -130,7 +130,7 @@ def _stress(lab: Lab) -> Section | None:
     columns = (
         *(
             ARM,
-            *cell_column(entries),
+            *cell_column(entry.get("cell") for entry in entries),
             Column("Episodes"),
             Column("Questions per s [95 %]"),
             Column("Latency ms [95 %]"),
@@ -217,7 +217,7 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     columns = (
         *(
             ARM,
-            *cell_column(entries),
+            *cell_column(entry.get("cell") for entry in entries),
             Column("Switch", "text"),
             Column("Met / scored episodes"),
             Column("Did as it asks"),
@@ -234,7 +234,7 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     rows = tuple(
         (
             entry["arm"],
-            *cell_in(entry),
+            *cell_in(entry.get("cell")),
             entry["switch"],
             f"{count(entry['met'])} / {count(entry['episodes'])}",
             MISSING if entry["succeeded"] is None else f"{count(entry['succeeded'])} / {count(entry['met'])}",
@@ -289,7 +289,7 @@ def resources_table(entries: Sequence[AnswerTimes]) -> Table | None:
     columns = (
         *(
             ARM,
-            *cell_column(entries),
+            *cell_column(entry.get("cell") for entry in entries),
             Column("Answers"),
             Column("Server’s inference ms"),
             Column("Rest of the answer ms"),
@@ -307,4 +307,4 @@ def _resources(entry: AnswerTimes) -> tuple[str, ...]:
     times = (spread_of(entry.get(key), 1000, 1, missing) for key in ("server_s", "rest_s"))
     values = ((reported.get(key), scale) for key, _, scale in RESOURCES)
     sizes = (missing if value is None else number(value * scale, 0) for value, scale in values)
-    return (str(entry["arm"]), *cell_in(entry), answers, *times, *sizes)
+    return (str(entry["arm"]), *cell_in(entry.get("cell")), answers, *times, *sizes)

@@ -38,7 +38,7 @@ from labctl.reporting.cells.counts import (
 from labctl.reporting.cells.measured import answer_times_of, sensors_of, stress_of
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
-from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, times_of, voids_as_failures
+from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, voids_as_failures
 from labctl.reporting.from_traces import Early, add_measured
 from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
@@ -276,7 +276,6 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "robot": ", ".join(dict.fromkeys(one.get("robot", "") for one in labs)),
         "commitment": first.joint["commitment"],
         "head": ", ".join(f"{c} {one.get('head')}" for c, one in zip(cells, labs, strict=True)),
-        "times": times_of(min(opened, default=None), max(closed, default=None)),
         "opened_wall": min(opened, default=None),
         "closed_wall": max(closed, default=None),
         "sessions": [
