@@ -128,3 +128,17 @@ def test_what_is_read_from_traces_is_told_of_each_cell(parts: list[Path], tmp_pa
     assert {"a: motion lease", "b: motion lease"} <= set(lab["provenance"]), "as of one campaign, with its cell"
     assert "## How fast each arm answered" in markdown and "## Stress measures" in markdown
     assert (tmp_path / "out/figures/stress.csv").read_text().count("\n") == 9, "a head and eight episodes"
+
+
+def test_a_further_part_of_a_cell_has_a_provenance_of_its_own(
+    parts: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # seen: the rows of part 2 stood in place of those of part 1
+    joined, found = report.joined, []
+    monkeypatch.setattr(report, "joined", lambda read: found.extend(read) or joined(read))
+    reported(parts, tmp_path / "out")
+    again = replace(found[0], joint={**found[0].joint, "part": 2})
+    lab = joined([found[0], again, found[1]])
+    assert {"a: motion lease", "a part 2: motion lease", "b: motion lease"} <= set(lab.get("provenance", {}))
+    assert [line["of"] for line in lab.get("hours", {}).get("cells", [])] == ["a", "b"]
+    assert {one.get("cell") for one in lab.get("answer_times", [])} == {"a", "a part 2", "b"}
