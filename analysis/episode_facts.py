@@ -22,8 +22,9 @@ class Measure(TypedDict):
 
 
 class EpisodeStress(TypedDict):
-    """Stress measures of an episode; None where its traces hold too little."""
+    """Stress measures of an episode; None where its traces hold too little. cell: of a joint campaign's."""
 
+    cell: NotRequired[str]
     episode: str
     arm: str
     object: str
@@ -38,6 +39,7 @@ class EpisodeStress(TypedDict):
 class ArmStress(TypedDict):
     """Stress measures of an arm, over `episodes`."""
 
+    cell: NotRequired[str]
     arm: str
     episodes: int
     inference_hz: Measure
@@ -66,6 +68,7 @@ class AfterSwitch(Stretch):
     after it; None where it was not met, or the protocol has nobody judge it.
     """
 
+    cell: NotRequired[str]
     episode: str
     arm: str
     object: str
@@ -79,6 +82,7 @@ class ArmAfterSwitch(TypedDict):
     with any item moved after it; succeeded, share and ci are None where nobody judged what was moved.
     """
 
+    cell: NotRequired[str]
     arm: str
     switch: str
     episodes: int

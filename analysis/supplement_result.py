@@ -7,7 +7,7 @@ An interval is [low, high] at 95 %; None is "the table has no answer", "inf" inf
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:  # as in `episode_facts`
     from labctl.analysis.results import Bounds, Plain, Unbounded
@@ -86,6 +86,16 @@ class Trend(TypedDict):
     p_error: float | None
 
 
+class TrendInCell(TypedDict):
+    """The slope of an arm's RMST over its blocks in one robot's cell, s per block, and its p, as of `Trend`."""
+
+    cell: str
+    blocks: int
+    slope: float | None
+    p: float | None
+    p_error: float | None
+
+
 class Sessions(TypedDict):
     """Items moved / staged of an arm by session, and p."""
 
@@ -98,12 +108,15 @@ class Sessions(TypedDict):
 
 
 class MoreOfArm(TypedDict):
-    """What stands beside the numbers of an arm."""
+    """What stands beside the numbers of an arm. trend_by_cell: in a table of several robots' cells, of each where the
+    arm has three blocks; `trend` is then the slope within cells.
+    """
 
     arm: str
     hrt_bounds: Range | None
     failures: Failures
     trend: Trend | None
+    trend_by_cell: NotRequired[list[TrendInCell]]
     sessions: Sessions | None
     letters: str
 
@@ -201,6 +214,20 @@ class People(TypedDict):
     fatigue: Slope | None
 
 
+class PeopleInCell(TypedDict):
+    """Learning and fatigue of those who operated in one robot's cell; as of `People`."""
+
+    cell: str
+    learning: Slope
+    fatigue: Slope | None
+
+
+class PeopleOfCells(People):
+    """Who the reference is; by_cell: in a table of several robots' cells, of each where it was run."""
+
+    by_cell: NotRequired[list[PeopleInCell]]
+
+
 class Supplement(TypedDict):
     """Everything that `supplement` computes."""
 
@@ -210,4 +237,4 @@ class Supplement(TypedDict):
     pairs: list[MoreOfPair]
     spatial: Spatial | None
     teleoperators: list[str]
-    people: People | None
+    people: PeopleOfCells | None

@@ -121,12 +121,14 @@ def spatial(table: Table, seed: int = 0, perm: int = 9999) -> Spatial | None:
     return Spatial(tuple(rows), tuple(sides), 100 * max(gaps))
 
 
-def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999) -> Trend | None:
-    """Whether an arm changed as the campaign went on; None for fewer than three blocks (episodes without blocks)."""
+def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999, rig: str = "") -> Trend | None:
+    """Whether an arm changed as the campaign went on; None for fewer than three blocks (episodes without blocks). rig:
+    of the robot's cell of that name alone; of all, blocks are held against others of their own cell.
+    """
     cells = cells_of(table)
     met: list[tuple[int, str, str, float]] = []
     for (a, obj), found in table.cells().items():
-        if a != arm:
+        if a != arm or (rig and table.episodes[found[0]].cell != rig):
             continue
         places: dict[str, list[int]] = {}
         for place, i in enumerate(found):
@@ -142,7 +144,9 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999) 
     x = order - sum(np.where(np.isin(order, g), order[g].mean(), 0.0) for g in groups)
     spread = float((x**2).sum())
     found = float((x * value).sum())
-    p = _p(np.abs(_shuffled(value, groups, stream_key(seed, "trend", arm), perm) @ x), abs(found))
+    p = _p(
+        np.abs(_shuffled(value, groups, stream_key(seed, "trend", arm, *filter(None, (rig,))), perm) @ x), abs(found)
+    )
     known = spread > 0 and not alike(value)
     return Trend(
         arm, order, tuple(m[1] for m in met), tuple(m[2] for m in met), value,

@@ -65,9 +65,12 @@ class People(Result):
     fatigue: Slope | None
 
 
-def people(table: Table, reference: str | None) -> People | None:
-    """The reference by who operated; None without a reference or where the table names no operator of it."""
-    own = [i for i, e in enumerate(table.episodes) if e.arm == reference and not e.void]
+def people(table: Table, reference: str | None, rig: str = "") -> People | None:
+    """The reference by who operated; None without a reference or where the table names no operator of it. rig: in the
+    robot's cell of that name alone.
+    """
+    of = [i for i, e in enumerate(table.episodes) if e.arm == reference and not e.void]
+    own = [i for i in of if not rig or table.episodes[i].cell == rig]
     names = list(dict.fromkeys(table.episodes[i].operator for i in own))
     if not own or "" in names:
         return None

@@ -55,7 +55,7 @@ def supplement(table: Table, result: AnalysisResult, *, perm: int = 9999, design
         "pairs": [_pair(together, p, plan, exchanges[p["a"], p["b"]]) for p in result["pairs"] if p["objects"]],
         "spatial": spatial(table, seed, perm),
         "teleoperators": teleoperators(table, reference),
-        "people": people(table, reference),
+        "people": _people(table, reference),
     }
     return plain_in(found, Supplement)
 
@@ -86,8 +86,33 @@ def _arm(
         "hrt_bounds": hrt_bounds(theirs, shared, tau_ns) if shared else None,
         "failures": failure_modes(own),
         "trend": trend(table, arm, tau_ns, seed, perm),
+        **_trend_by_cell(table, arm, tau_ns, seed, perm),
         "sessions": sessions(table, arm, seed, perm),
     }
+
+
+def _trend_by_cell(table: Table, arm: str, tau_ns: int, seed: int, perm: int) -> dict[str, Computed]:
+    """Nothing in a table of one cell."""
+    if not (rigs := table.rigs()):
+        return {}
+    found = ((rig, trend(table, arm, tau_ns, seed, perm, rig)) for rig in rigs)
+    return {
+        "trend_by_cell": [
+            {"cell": rig, "blocks": len(one.block), "slope": one.slope, "p": one.p, "p_error": one.p_error}
+            for rig, one in found
+            if one is not None
+        ]
+    }
+
+
+def _people(table: Table, reference: str | None) -> Computed:
+    """`people`, in a table of several cells with learning and fatigue in each."""
+    found, rigs = people(table, reference), table.rigs()
+    if found is None or not rigs:
+        return found
+    in_cells = ((rig, people(table, reference, rig)) for rig in rigs)
+    each = [{"cell": rig, "learning": one.learning, "fatigue": one.fatigue} for rig, one in in_cells if one is not None]
+    return {**found.as_dict(), "by_cell": each}
 
 
 def _pair(cells: Mapping[Key, Cell], row: PairResult, plan: Plan, exchanges: Sequence[Exchange]) -> dict[str, Computed]:

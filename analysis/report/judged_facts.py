@@ -5,7 +5,8 @@ May not: judge who is right.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 if TYPE_CHECKING:
     from labctl.analysis.results import Bounds
@@ -76,10 +77,13 @@ class ModelWitness(TypedDict):
 
 
 class Judgements(TypedDict):
-    """What people recorded beside outcomes; each empty where nothing was."""
+    """What people recorded beside outcomes; each empty where nothing was. by_cell: of a joint campaign, the same of
+    each cell by itself; the rest is then of all cells' judgements as one list.
+    """
 
     guesses: list[Guesses]
     tags: list[Tags]
     witnesses: list[Witness]
     second: list[SecondAssessor]
     models: list[ModelWitness]
+    by_cell: NotRequired[Mapping[str, Judgements]]

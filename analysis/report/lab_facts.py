@@ -132,8 +132,8 @@ class AtConsole(TypedDict):
 
 
 class Line(TypedDict):
-    """Seconds by what they went on. of: a block's number from 1, an operator's id, or what else is named. ran_s: of all
-    scored trials, from go to the end.
+    """Seconds by what they went on. of: a block's number from 1, an operator's id, or what else is named, of a joint
+    campaign with its cell before it ("a: 3"). ran_s: of all scored trials, from go to the end.
     """
 
     of: str
@@ -146,11 +146,14 @@ class Line(TypedDict):
 
 
 class Hours(TypedDict):
-    """Where the hours of a campaign's runs went. what: what each kind of time is, in words."""
+    """Where the hours of a campaign's runs went. what: what each kind of time is, in words; cells: of a joint campaign,
+    a line for each, which together are `total`: hours of rigs, which may have run at once.
+    """
 
     schema: str
     campaign: str | None
     total: Line
+    cells: NotRequired[list[Line]]
     blocks: list[Line]
     operators: list[Line]
     what: dict[str, str]
@@ -221,8 +224,11 @@ class Answered(TypedDict):
 
 
 class AnswerTimes(Answered):
-    """With what came before the clock, what its server reported of itself, and whether a person drives the arm."""
+    """With what came before the clock, what its server reported of itself, and whether a person drives the arm. cell:
+    of a joint campaign, whose arms are told cell by cell.
+    """
 
+    cell: NotRequired[str]
     load_s: Spread | None
     warm_s: Spread | None
     told: dict[str, float]
@@ -288,7 +294,9 @@ class SensorCurve(TypedDict):
 
 
 class SensorColumn(TypedDict):
-    """One column of a sensor over the campaign. drawn: false of a further column of one that has many."""
+    """One column of a sensor over the campaign; of a joint one a sensor's name has its cell's before it. drawn: false
+    of a further column of one that has many.
+    """
 
     sensor: str
     column: str

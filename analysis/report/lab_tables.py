@@ -5,7 +5,7 @@ May not: read a campaign; it is given one plain dict, any key of which may be mi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from labctl.analysis.numerals import MISSING, count, number
 from labctl.analysis.report.lab_facts import OTHER_LAB, EpisodeEntry, Lab, MovedOfStaged, Spread
@@ -46,6 +46,16 @@ def _repeated(row: MovedOfStaged | None) -> str:
     return moved_of_staged(row.get("moved"), row.get("staged")) if row else MISSING
 
 
+def cell_column(cells: Iterable[str | None]) -> tuple[Column, ...]:
+    """The column of the robot's cell where entries name theirs: those of a joint campaign."""
+    return (Column("Cell", "text"),) if any(cells) else ()
+
+
+def cell_in(cell: str | None) -> tuple[str, ...]:
+    """What stands in that column."""
+    return (cell,) if cell else ()
+
+
 def answer_table(lab: Lab) -> Table | None:
     """How fast each arm was answered; None when no questions were recorded."""
     rows = []
@@ -53,12 +63,15 @@ def answer_table(lab: Lab) -> Table | None:
         spreads = [spread_of(entry.get(key), 1000, 0) for key in ("answer_s", "server_s", "command_s", "picture_s")]
         spreads += [spread_of(entry.get(key), 1, 1) for key in ("load_s", "warm_s")]
         counts = (count(entry.get("questions")), count(entry.get("late")), count(entry.get("unanswered")))
-        rows.append((str(entry["arm"]), *counts, number(entry.get("answers_per_s")), *spreads))
+        rows.append(
+            (str(entry["arm"]), *cell_in(entry.get("cell")), *counts, number(entry.get("answers_per_s")), *spreads)
+        )
     if not rows:
         return None
+    of = cell_column(entry.get("cell") for entry in lab.get("answer_times") or [])
     columns = (
-        ARM, Column("Questions"), Column("Late"), Column("Unanswered"), Column("Answers per s"), Column("Answer ms"),
-        Column("By its server ms"), Column("State to command ms"), Column("Picture to command ms"),
+        ARM, *of, Column("Questions"), Column("Late"), Column("Unanswered"), Column("Answers per s"),
+        Column("Answer ms"), Column("By its server ms"), Column("State to command ms"), Column("Picture to command ms"),
         Column("Loading s"), Column("Warming s"),
     )  # fmt: skip
     note = (

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labctl.analysis.report.figures import MUTED, Figure, Look, make, slugs, to_csv
-from labctl.analysis.supplement_result import Quantiles, Supplement, Swept, Trend
+from labctl.analysis.supplement_result import MoreOfArm, Quantiles, Supplement, Swept, Trend, TrendInCell
+from labctl.analysis.table import in_cell
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,22 +121,28 @@ def _plain_number(value: float, _: float) -> str:
     return f"{value:g}"
 
 
-def trend_figure(trends: Sequence[Trend], styles: Mapping[str, Look]) -> Figure | None:
-    """RMST of every block in order, arm by arm."""
+def trend_figure(arms: Sequence[MoreOfArm], styles: Mapping[str, Look]) -> Figure | None:
+    """RMST of every block in order, arm by arm, with its slope; of several cells one after the other, each with the
+    slope that it has there.
+    """
+    trends = [trend for arm in arms if (trend := arm["trend"])]
     if not trends:
         return None
+    cells = {arm["arm"]: found for arm in arms if (found := arm.get("trend_by_cell")) is not None}
 
     def draw(ax: Axes) -> None:
         for trend in trends:
             look = styles[trend["arm"]]
             x, y = np.array(trend["order"], float), np.array([_finite(v) for v in trend["rmst"]], float)
             ax.plot(x + 1, y, color=look.colour, linestyle="none", marker=look.mark or "o", markersize=3.5)
-            if len(x) > 2 and trend["slope"] is not None:
-                middle = float(np.nanmean(y))
-                ends = np.array([x.min(), x.max()])
-                level = middle + trend["slope"] * (ends - x.mean())
-                ax.plot(ends + 1, level, color=look.colour, linestyle=look.linestyle, linewidth=1.2)
-        ax.set(xlabel="block, in the order of the campaign", ylabel="RMST, s", ylim=(0, None))
+            for there, slope in _lines(trend, cells.get(trend["arm"])):
+                if there.sum() > 2 and slope is not None:
+                    ends = np.array([x[there].min(), x[there].max()])
+                    level = float(np.nanmean(y[there])) + slope * (ends - x[there].mean())
+                    ax.plot(ends + 1, level, color=look.colour, linestyle=look.linestyle, linewidth=1.2)
+        order = "block, in the order of the campaign"
+        order = "block, in the order of each cell, one cell after the other" if cells else order
+        ax.set(xlabel=order, ylabel="RMST, s", ylim=(0, None))
 
     rows = [
         (trend["arm"], obj, block, str(order), f"{rmst:.6g}")
@@ -145,6 +152,15 @@ def trend_figure(trends: Sequence[Trend], styles: Mapping[str, Look]) -> Figure 
     return make(
         "trend", "RMST over the campaign", (7.4, 3.0), draw, to_csv(("arm", "object", "block", "order", "rmst_s"), rows)
     )
+
+
+def _lines(trend: Trend, cells: Sequence[TrendInCell] | None) -> list[tuple[np.ndarray, float | None]]:
+    """Which blocks (n,) a line is drawn over, and its slope: one over all, or one in each cell."""
+    if cells is None:
+        return [(np.ones(len(trend["order"]), dtype=bool), trend["slope"])]
+    return [
+        (np.array([obj.endswith(in_cell("", one["cell"])) for obj in trend["object"]]), one["slope"]) for one in cells
+    ]
 
 
 def _finite(value: float | str | None) -> float | None:

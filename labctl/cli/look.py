@@ -95,7 +95,7 @@ def status(
         try:
             with verified(folder, JOURNAL_ALONE, unverified=unverified or not campaign) as shown:
                 entry = {**standing(shown.campaign.state), **({"unverified": shown.broken} if shown.broken else {})}
-                if as_json and (second := second_assessor(shown.campaign.record())):
+                if as_json and (second := second_assessor([shown.campaign.record()])):
                     entry["second_assessor"] = second
                 if with_hours or page is not None:
                     entry["hours"] = hours(shown.campaign.record())

@@ -21,7 +21,6 @@ from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.core.trial import TO_UNBLINDED
 from labctl.errors import StateError
-from labctl.people.practised import practice_before, rule_of
 from labctl.processes import one_beside
 from labctl.reporting.clips.cutting import Cutting, planned
 from labctl.reporting.episodes_page import PAGE, page_of
@@ -34,6 +33,7 @@ from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import operations, recorded, that_count
 from labctl.reporting.other_ways import ways_of
 from labctl.reporting.policy_software import changes_of_policies
+from labctl.reporting.practice import human_trials, practice
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
@@ -120,9 +120,7 @@ def report_campaign(
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels, published.earlier)
         lab["interventions"] = touched_by_arm([record], rows, names)
-        human = {arm.name for arm in protocol.arm if arm.kind == "human"}
-        trials = {trial for trial, arm in record.arms.items() if arm in human}
-        lab["practice"] = _practice(record, trials)
+        lab["practice"] = practice([(record, human_trials(record, protocol))])
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
         lab["episodes_page"] = PAGE
         of = [*([pairing.earlier] if pairing else []), folder]
@@ -250,7 +248,7 @@ def _lab(
     alpha, look = judged_at(record.state, protocol)
     lab = facts(record, arms, alpha=alpha, robot=campaign.cell.robot.driver, rows=rows)
     lab["look"], lab["notes"] = look, look_notes(record, look, alpha)
-    lab["judgements"] = judgements(record, arms)
+    lab["judgements"] = judgements([record], arms)
     trained = trained_with(protocol, campaign.fixture, arms_of(campaign))
     lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
     lab.setdefault("notes", []).extend(trained_line(*one) for one in trained)
@@ -272,14 +270,4 @@ def practised(folder: Path) -> Practice:
     for a journal that does not hold.
     """
     with verified(folder, JOURNAL_ALONE) as shown:
-        return _practice(shown.campaign.record(), ())
-
-
-def _practice(record: Record, human: Collection[str]) -> Practice:
-    """What teleoperators practised before the reference, and whether they reached the plateau. human: its trials."""
-    from labctl.analysis.episodes import operators
-
-    entries = practice_before(record, human)
-    rule = rule_of(record.state.opened)
-    found = operators.practised(entries, last=rule["last"], within=rule["within"])
-    return {"rule": rule, "people": found}
+        return practice([(shown.campaign.record(), ())])

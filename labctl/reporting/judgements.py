@@ -21,8 +21,9 @@ from labctl.errors import StateError
 WITNESSES = ("the operator's tally", "the detector", "the review")
 
 
-def judgements(record: Record, arms: Sequence[str]) -> Judgements:
-    """Those of the scored episodes, for a report; each empty where nothing was recorded.
+def judgements(records: Sequence[Record], arms: Sequence[str]) -> Judgements:
+    """Those of the scored episodes, for a report; each empty where nothing was recorded. records: the campaign's own,
+    or those of a joint campaign's parts, whose judgements are then one list.
 
     guesses: Bang's index by arm, of each person's last word on an episode; tags: by arm, in how many of its episodes
     an assessor ticked each; witnesses: each one's count of items moved against the assessor's outcome, of tasks
@@ -30,23 +31,23 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
     """
     from labctl.analysis.episodes.agreement import bang_index, cohens_kappa
 
-    if record.unblinding is None:
+    if any(record.unblinding is None for record in records):
         raise StateError("the campaign is not unblinded; nothing may be said by arm")
-    of = record.arms
-    last = [(of[trial.id], dict(episode.guesses).values()) for trial, episode in record.scored]
+    every = [(record.arms[trial.id], trial, episode) for record in records for trial, episode in record.scored]
+    last = [(arm, dict(episode.guesses).values()) for arm, _, episode in every]
     guessed = [(arm, guess) for arm, guesses in last for guess in guesses]
     known = [(arm, guess) for arm, guess in guessed if guess is None or guess in arms]
     index = bang_index(known, arms) if len(arms) > 1 else {}
-    scored = Counter(of[trial.id] for trial, _ in record.scored)
+    scored = Counter(arm for arm, _, _ in every)
     ticked: dict[str, Counter[str]] = {arm: Counter() for arm in arms}
-    for trial, _ in record.scored:
-        ticked[of[trial.id]].update(set(trial.outcome.tags) if trial.outcome else ())
+    for arm, trial, _ in every:
+        ticked[arm].update(set(trial.outcome.tags) if trial.outcome else ())
     names = sorted({tag for tags in ticked.values() for tag in tags})
     agreements: list[Witness] = []
     for name in WITNESSES:
         both = [
             (seen, trial.outcome.moved)
-            for trial, episode in record.scored
+            for _, trial, episode in every
             if trial.outcome and not trial.outcome.measured and (seen := _seen(episode, name)) is not None
         ]
         if both:
@@ -79,25 +80,29 @@ def judgements(record: Record, arms: Sequence[str]) -> Judgements:
         if names
         else [],
         "witnesses": agreements,
-        "second": second_assessor(record),
-        "models": models(record),
+        "second": second_assessor(records),
+        "models": models(records),
     }
 
 
-def second_assessor(record: Record) -> list[SecondAssessor]:
-    """Whether the first who judged an episode from its video alone agrees with the outcome that stood then, by task."""
+def second_assessor(records: Sequence[Record]) -> list[SecondAssessor]:
+    """Whether the first who judged an episode from its video alone agrees with the outcome that stood then, by task.
+    records: as of `judgements`.
+    """
     judged = [
         (trial, episode, outcome_from(episode.judged_against), episode.judged[0][1])
+        for record in records
         for trial, episode in record.scored
         if episode.judged and episode.judged_against is not None
     ]
     if not judged:
         return []
-    tasks = {task.name: task for task in tasks_of(record.state.opened).values()}
+    opened = records[0].state.opened
+    tasks = {task.name: task for task in tasks_of(opened).values()}
     found: list[SecondAssessor] = []
     for name, task in tasks.items():
         of = None if task.measure == ITEMS else task
-        here = [one for one in judged if task_of(record.state.opened, one[0].condition).name == name]
+        here = [one for one in judged if task_of(opened, one[0].condition).name == name]
         if not here:
             continue
         values = [(value_of(of, first), value_of(of, second)) for _, _, first, second in here]
@@ -120,14 +125,17 @@ def second_assessor(record: Record) -> list[SecondAssessor]:
     return found
 
 
-def models(record: Record) -> list[ModelWitness]:
-    """Whether a model's last word on each episode agrees with the outcome that stood when it was asked, by task."""
-    if not any(episode.witnessed for _, episode in record.scored):
+def models(records: Sequence[Record]) -> list[ModelWitness]:
+    """Whether a model's last word on each episode agrees with the outcome that stood when it was asked, by task.
+    records: as of `judgements`.
+    """
+    scored = [one for record in records for one in record.scored]
+    if not any(episode.witnessed for _, episode in scored):
         return []
-    opened = record.state.opened
+    opened = records[0].state.opened
     heard: dict[tuple[str, str], list[tuple[float, float] | None]] = {}
     tasks = {task.name: task for task in tasks_of(opened).values()}
-    for trial, episode in record.scored:
+    for trial, episode in scored:
         task = task_of(opened, trial.condition)
         of = None if task.measure == ITEMS else task
         for said, stood in {said["model"]: (said, stood) for said, stood in episode.witnessed}.values():

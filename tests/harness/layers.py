@@ -96,7 +96,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "reporting.clips": (*BASE, *MEASURES, *CORE, "store", "store.media", "store.verifying"),
     "reporting.cells": (
-        *(*BASE, *MEASURES, "config", *CORE, "people", "reporting", "reporting.clips", "store"),
+        *(*BASE, *MEASURES, "config", *CORE, "people", "reporting", "reporting.clips", "reporting.times", "store"),
         "store.verifying",
     ),
     "reporting.times": (*BASE, "analysis.report", *CORE, "store", "store.verifying"),

@@ -12,7 +12,7 @@ from labctl.analysis.episode_facts import Adaptability, Measure, Switch
 from labctl.analysis.numerals import MISSING, NOT_REACHED, count, estimate, listing, number, percent
 from labctl.analysis.report.figures import Look, records_csv
 from labctl.analysis.report.lab_facts import AnswerTimes, Lab, Line
-from labctl.analysis.report.lab_tables import spread_of
+from labctl.analysis.report.lab_tables import cell_column, cell_in, spread_of
 from labctl.analysis.report.sections import historical_section, judgement_section, linked_section, sensor_section
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import ARM, Column, Table
@@ -28,6 +28,10 @@ RESOURCES_NOTE = (
     "By the servers’ own account; labctl measured none of it. Times: median / 95th percentile over the answers that "
     "report one. Rest: what was left of the time from question to answer beyond the server’s whole call, which is the "
     "network, the codec and preparing pictures. Memory is the greatest that was reported, in MB of 10⁶ bytes."
+)
+OF_CELLS = (
+    "Blocks and operators bear the name of their cell. Cells may run at once: their sum is what rigs and people took, "
+    "and not how long it was by the clock."
 )
 ADAPTABILITY_HEADING = "Adaptability: after a switch of the instruction"
 
@@ -62,7 +66,10 @@ def _hours(lab: Lab) -> Section | None:
         return None
     parts = list(total["by"])
     tables = []
+    cells = found.get("cells", ())
+    several = len(cells) > 1
     for heading, of, lines in (
+        *((("By cell", "Cell", [*cells, total]),) if several else ()),
         ("By block", "Block", [*found["blocks"], total]),
         ("By operator", "Operator", found["operators"]),
     ):
@@ -88,6 +95,7 @@ def _hours(lab: Lab) -> Section | None:
         f"Minutes while a run went, from the journal. {words}. Holds by reason: {holds or 'none'}. Two operators of "
         "one session have its time each."
     )
+    note += f" {OF_CELLS}" if several else ""
     return Section("hours", "Where the hours went", (), tuple(tables), note)
 
 
@@ -109,6 +117,7 @@ def _stress(lab: Lab) -> Section | None:
     rows = tuple(
         (
             entry["arm"],
+            *cell_in(entry.get("cell")),
             count(entry["episodes"]),
             _measured(entry["inference_hz"], digits=2),
             _measured(entry["latency_s"], digits=0, scale=1000),
@@ -119,7 +128,13 @@ def _stress(lab: Lab) -> Section | None:
         for entry in entries
     )
     columns = (
-        *(ARM, Column("Episodes"), Column("Questions per s [95 %]"), Column("Latency ms [95 %]")),
+        *(
+            ARM,
+            *cell_column(entry.get("cell") for entry in entries),
+            Column("Episodes"),
+            Column("Questions per s [95 %]"),
+            Column("Latency ms [95 %]"),
+        ),
         Column("1 / latency Hz [95 %]"),
         *(Column("Worst episode’s 95th percentile ms"), Column("Stability [95 %]")),
     )
@@ -200,7 +215,13 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     if not found or not entries:
         return None
     columns = (
-        *(ARM, Column("Switch", "text"), Column("Met / scored episodes"), Column("Did as it asks")),
+        *(
+            ARM,
+            *cell_column(entry.get("cell") for entry in entries),
+            Column("Switch", "text"),
+            Column("Met / scored episodes"),
+            Column("Did as it asks"),
+        ),
         *(
             Column("% [95 %]"),
             Column("Moved any item after it"),
@@ -213,6 +234,7 @@ def adaptability_table(found: Adaptability | None) -> Table | None:
     rows = tuple(
         (
             entry["arm"],
+            *cell_in(entry.get("cell")),
             entry["switch"],
             f"{count(entry['met'])} / {count(entry['episodes'])}",
             MISSING if entry["succeeded"] is None else f"{count(entry['succeeded'])} / {count(entry['met'])}",
@@ -265,7 +287,13 @@ def resources_table(entries: Sequence[AnswerTimes]) -> Table | None:
     if not rows:
         return None
     columns = (
-        *(ARM, Column("Answers"), Column("Server’s inference ms"), Column("Rest of the answer ms")),
+        *(
+            ARM,
+            *cell_column(entry.get("cell") for entry in entries),
+            Column("Answers"),
+            Column("Server’s inference ms"),
+            Column("Rest of the answer ms"),
+        ),
         *(Column(name) for _, name, _ in RESOURCES),
     )
     return Table(columns, rows, RESOURCES_NOTE)
@@ -279,4 +307,4 @@ def _resources(entry: AnswerTimes) -> tuple[str, ...]:
     times = (spread_of(entry.get(key), 1000, 1, missing) for key in ("server_s", "rest_s"))
     values = ((reported.get(key), scale) for key, _, scale in RESOURCES)
     sizes = (missing if value is None else number(value * scale, 0) for value, scale in values)
-    return (str(entry["arm"]), answers, *times, *sizes)
+    return (str(entry["arm"]), *cell_in(entry.get("cell")), answers, *times, *sizes)

@@ -9,11 +9,13 @@ from labctl.analysis.episode_facts import Practice
 from labctl.analysis.numerals import MISSING, count, estimate, number
 from labctl.analysis.report.sections.supplementary_sections import Section
 from labctl.analysis.report.tables import Column, Table
-from labctl.analysis.supplement_result import People
+from labctl.analysis.supplement_result import PeopleOfCells
+
+ALL = "all"
 
 
-def section(people: People | None, practice: Practice | None) -> Section | None:
-    """The section, or None where nothing is known of the people. people: `People` as a dictionary; practice: of
+def section(people: PeopleOfCells | None, practice: Practice | None) -> Section | None:
+    """The section, or None where nothing is known of the people. people: of the supplement; practice: of
     `labctl.analysis.episodes.operators`.
     """
     tables = [*_operators(people), *_practice(practice)]
@@ -22,7 +24,7 @@ def section(people: People | None, practice: Practice | None) -> Section | None:
     return Section("people", "The human reference, person by person", (), tuple(tables))
 
 
-def _operators(people: People | None) -> list[tuple[str, Table]]:
+def _operators(people: PeopleOfCells | None) -> list[tuple[str, Table]]:
     if not people:
         return []
     rows = tuple(
@@ -44,18 +46,26 @@ def _operators(people: People | None) -> list[tuple[str, Table]]:
         f"Scored episodes of {people['reference']}. A name with + is a session with several operators: the record does "
         "not say who of them drove. Items per hour from go to end; t on the log scale, one episode a unit."
     )
-    trends = [("Learning: per further episode of a person", people["learning"])]
-    trends += [("Fatigue: per further episode of a session", people["fatigue"])] if people["fatigue"] else []
+    by_cell = people.get("by_cell", [])
+    every = [(ALL, people["learning"], people["fatigue"])]
+    every += [(one["cell"], one["learning"], one["fatigue"]) for one in by_cell]
+    trends = [("Learning: per further episode of a person", cell, found) for cell, found, _ in every]
+    trends += [("Fatigue: per further episode of a session", cell, found) for cell, _, found in every if found]
     slopes = tuple(
-        (name, estimate(found["value"], found["ci"], digits=2), count(found["episodes"]), count(found["df"]))
-        for name, found in trends
+        (
+            *(name, *((cell,) if by_cell else ())),
+            *(estimate(found["value"], found["ci"], digits=2), count(found["episodes"]), count(found["df"])),
+        )
+        for name, cell, found in trends
     )
     words = (
         "Least squares within person and object (fatigue: and session); a slope above 0 is learning, below 0 fatigue "
         "or wear. The reference is not corrected for either."
     )
     words += "" if people["fatigue"] else " Nobody had two sessions: learning and fatigue cannot be told apart."
-    headings = (Column("What", "text"), Column("Items per hour [95 %]"), Column("Episodes"), Column("df"))
+    words += " A person is one of a cell: the slope of all is within cells too." if by_cell else ""
+    of = (Column("Cell", "text"),) if by_cell else ()
+    headings = (Column("What", "text"), *of, Column("Items per hour [95 %]"), Column("Episodes"), Column("df"))
     return [("", Table(columns, rows, note)), ("Learning and fatigue", Table(headings, slopes, words))]
 
 

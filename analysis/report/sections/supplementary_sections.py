@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from labctl.analysis.numerals import MISSING, estimate, number, p_value, percent
+from labctl.analysis.numerals import MISSING, count, estimate, number, p_value, percent
 from labctl.analysis.report import success_curves, supplementary_figures
 from labctl.analysis.report.figures import Figure, Look
 from labctl.analysis.report.pair_tables import TOO_NARROW, moved_difference
@@ -40,6 +40,8 @@ TREND_NOTE = (
     "A slope would be learning, fatigue or wear; p by shuffling blocks, each arm's by itself: of twenty arms without a "
     "slope one has a p below 0.05."
 )
+
+TREND_OF_CELLS = "The cells’ blocks stand one after the other; the slope of all is within cells."
 
 
 def sections(found: Supplement, result: AnalysisResult, styles: Mapping[str, Look]) -> list[Section]:
@@ -183,13 +185,10 @@ def _spatial(found: Supplement) -> Section | None:
 
 
 def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) -> Section | None:
-    trends = [trend for arm in found["arms"] if (trend := arm.get("trend"))]
-    figure = supplementary_figures.trend_figure(trends, styles)
+    figure = supplementary_figures.trend_figure(found["arms"], styles)
     tables: list[tuple[str, Table]] = []
-    if trends:
-        rows = tuple((t["arm"], number(t["slope"], 2), p_value(t["p"], t["p_error"])) for t in trends)
-        columns = (ARM, Column("Slope, s per block"), Column("p"))
-        tables.append(("", Table(columns, rows, TREND_NOTE)))
+    if figure:
+        tables.append(("", _trends(found)))
     sessions = [by for arm in found["arms"] if (by := arm.get("sessions"))]
     if sessions:
         names = list(dict.fromkeys(name for entry in sessions for name in entry["session"]))
@@ -203,6 +202,23 @@ def _time(found: Supplement, styles: Mapping[str, Look], reference: str | None) 
     people = found.get("teleoperators") or []
     note = f"{reference} is conditional on who teleoperated: {', '.join(people)}." if reference and people else ""
     return Section("time", "Over the campaign", (figure,) if figure else (), tuple(tables), note)
+
+
+def _trends(found: Supplement) -> Table:
+    """The slope of each arm, in a report of several cells with that in each."""
+    several = any("trend_by_cell" in arm for arm in found["arms"])
+    rows: list[tuple[str, ...]] = []
+    for arm in found["arms"]:
+        if whole := arm["trend"]:
+            of_all = number(whole["slope"], 2), p_value(whole["p"], whole["p_error"])
+            rows.append((arm["arm"], *(("all", count(len(whole["block"]))) if several else ()), *of_all))
+        rows += [
+            (arm["arm"], one["cell"], count(one["blocks"]), number(one["slope"], 2), p_value(one["p"], one["p_error"]))
+            for one in arm.get("trend_by_cell", ())
+        ]
+    of = (Column("Cell", "text"), Column("Blocks")) if several else ()
+    note = f"{TREND_NOTE} {TREND_OF_CELLS}" if several else TREND_NOTE
+    return Table((ARM, *of, Column("Slope, s per block"), Column("p")), tuple(rows), note)
 
 
 def _moved(found: Supplement, result: AnalysisResult) -> Section | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from labctl.analysis.report.lab_facts import OTHER_LAB, Clip, Counts, EpisodeEntry, Flow, Lab
+from labctl.analysis.report.judged_facts import Judgements
+from labctl.analysis.report.lab_facts import OTHER_LAB, Clip, EpisodeEntry, Lab
 from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
@@ -24,20 +25,34 @@ from labctl.errors import InputError, StateError
 from labctl.messages.joint import JointPart
 from labctl.people.qualifications import calibrated, qualifications
 from labctl.reporting.campaign_report import opened_seal
-from labctl.reporting.cells.counts import disputed_of, own_people, session_name, stops_of
+from labctl.reporting.cells.counts import (
+    disputed_of,
+    flow_of,
+    hours_of,
+    own_people,
+    part_name,
+    practice_of,
+    session_name,
+    stops_of,
+)
+from labctl.reporting.cells.measured import answer_times_of, sensors_of, stress_of
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, voids_as_failures
+from labctl.reporting.from_traces import Early, add_measured
+from labctl.reporting.judgements import judgements
 from labctl.reporting.label_streams import label_facts, witnesses
 from labctl.reporting.operations_table import Row, operations, recorded, that_count
 from labctl.reporting.other_ways import ways_of
 from labctl.reporting.policy_software import changes_of_policies
+from labctl.reporting.practice import human_trials, practice
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.reporting.touches import touched_by_arm
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.lab_folder import lab_with
-from labctl.store.verifying.verified import arms_of, protocol_of, verified_but
+from labctl.store.read_once import ReadOnce
+from labctl.store.verifying.verified import arms_of, protocol_of, samples_of, verified_but
 from labctl.store.verifying.withheld import IN_A_LAB, Published
 
 ELSEWHERE = "its pictures are in the publication of its cell"
@@ -84,7 +99,8 @@ def report_cells(
     are not counted in items.
     """
     say(f"1/4 {len(folders)} records are verified")
-    parts = [_read(folder, labels, published.get(folder, IN_A_LAB)) for folder in folders]
+    draws = {"boot": boot, "seed": seed}
+    parts = [_read(folder, labels, published.get(folder, IN_A_LAB), **draws) for folder in folders]
     _refuse_strangers(parts)
     parts.sort(key=lambda part: (list(part.joint["cells"]).index(part.joint["cell"]), part.joint["part"]))
     folders = [part.folder for part in parts]
@@ -166,8 +182,9 @@ def _design(parts: Sequence[_Part]) -> dict[tuple[str, str], list[Exchange]]:
     return found
 
 
-def _read(folder: Path, labels: str, published: Published) -> _Part:
-    with verified_but(folder, withheld=published.withheld) as (campaign, events, _):
+def _read(folder: Path, labels: str, published: Published, *, boot: int, seed: int) -> _Part:
+    early = Early()
+    with verified_but(folder, withheld=published.withheld, seen=early.seen) as (campaign, events, _):
         record = record_of(events)
         unblinding = opened_seal(record, folder)
         joint = campaign.opened.get("joint")
@@ -189,9 +206,12 @@ def _read(folder: Path, labels: str, published: Published) -> _Part:
         lab.setdefault("provenance", {})["labels"] = f"{stream['stream']}: {stream['text']}"
         trained = trained_with(protocol, campaign.fixture, arms_of(campaign))
         lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
+        with closing(samples_of(campaign, held=True)) as traces:
+            about = (lab, ReadOnce(traces), campaign, protocol, record, published.untraced, rows)
+            add_measured(*about, boot=boot, seed=seed, early=early)()
     said = published.stated.get(EARLY, {}) if published.stated else scored_too_early(folder, record)
-    early = [line for _, line in sorted(said.items())]
-    return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, early, published)
+    unqualified = [line for _, line in sorted(said.items())]
+    return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, unqualified, published)
 
 
 def scored_too_early(folder: Path, record: Record) -> dict[str, str]:
@@ -237,6 +257,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
     first, labs, records = parts[0], [part.lab for part in parts], [part.record for part in parts]
     rows, arms = [row for part in parts for row in part.rows], [arm.name for arm in first.protocol.arm]
     cells = [part.joint["cell"] for part in parts]
+    own = [(part_name(part.joint), part.lab) for part in parts]
     names = list(dict.fromkeys(cells))
     blinding = [(c, one["blinding"]) for c, one in zip(cells, labs, strict=True) if "blinding" in one]
     early = [f"{cell}: {why}" for cell, one in blinding if (why := one["early_unblinding"])]
@@ -262,7 +283,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
             for part in parts
             for session in part.lab.get("sessions", ())
         ],
-        "flow": _flow([one["flow"] for one in labs if "flow" in one]),
+        "flow": flow_of([one["flow"] for one in labs if "flow" in one]),
         "abandoned": _each(cells, [one.get("abandoned", ()) for one in labs]),
         "deviations": [
             *_missing(parts),
@@ -278,11 +299,19 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "disputed": disputed_of([one["disputed"] for one in labs if "disputed" in one]),
         "stops": stops_of([one.get("stops") for one in labs]),
         "interventions": touched_by_arm(records, rows, arms),
+        "hours": hours_of(first.joint["name"], [(p.joint, p.lab["hours"]) for p in parts if "hours" in p.lab]),
+        "practice": practice_of(
+            {
+                cell: practice([(part.record, human_trials(part.record, part.protocol)) for part in own])
+                for cell, own in _by_cell(parts).items()
+            }
+        ),
+        "judgements": _judgements(parts, arms),
+        "answer_times": answer_times_of(own),
+        "sensors": sensors_of(own),
         "trained": first.lab.get("trained", []),
         "provenance": {
-            f"{cell}: {key}": value
-            for cell, one in zip(cells, labs, strict=True)
-            for key, value in one.get("provenance", {}).items()
+            f"{name}: {key}": value for name, one in own for key, value in one.get("provenance", {}).items()
         },
         "notes": [
             *(trained_line(one["condition"], one["arm"]) for one in first.lab.get("trained", ())),
@@ -292,7 +321,22 @@ def joined(parts: Sequence[_Part]) -> Lab:
             f"there, by: labctl joint verify {shlex.quote(first.joint['name'])}",
         ],
     }
+    if (stress := stress_of(own)) is not None:
+        lab["stress"] = stress
     return lab
+
+
+def _by_cell(parts: Sequence[_Part]) -> dict[str, list[_Part]]:
+    found: dict[str, list[_Part]] = {}
+    for part in parts:
+        found.setdefault(part.joint["cell"], []).append(part)
+    return found
+
+
+def _judgements(parts: Sequence[_Part], arms: Sequence[str]) -> Judgements:
+    """Of all cells as one list, and of each by itself."""
+    by_cell = {cell: judgements([part.record for part in own], arms) for cell, own in _by_cell(parts).items()}
+    return {**judgements([part.record for part in parts], arms), "by_cell": by_cell}
 
 
 def _missing(parts: Sequence[_Part]) -> list[str]:
@@ -323,23 +367,3 @@ def _missing(parts: Sequence[_Part]) -> list[str]:
 
 def _each(cells: Sequence[str], lines: Sequence[Sequence[str]]) -> list[str]:
     return [f"{cell}: {line}" for cell, own in zip(cells, lines, strict=True) for line in own]
-
-
-def _flow(flows: Sequence[Flow]) -> Flow:
-    voids: Counter[str] = Counter()
-    by_arm: dict[str, Counter[str]] = {}
-    for flow in flows:
-        voids.update(flow["voids"])
-        for arm, own in flow["by_arm"].items():
-            by_arm.setdefault(arm, Counter()).update(own)
-    counts: Counts = {
-        "planned": sum(flow["planned"] for flow in flows),
-        "run": sum(flow["run"] for flow in flows),
-        "scored": sum(flow["scored"] for flow in flows),
-        "not_run": sum(flow["not_run"] for flow in flows),
-        "voids": dict(voids),
-        "voids_before_go": sum(flow["voids_before_go"] for flow in flows),
-        "voids_after_go": sum(flow["voids_after_go"] for flow in flows),
-        "ended_early": sum(flow["ended_early"] for flow in flows),
-    }
-    return {**counts, "by_arm": {arm: dict(own) for arm, own in by_arm.items()}}

@@ -42,7 +42,7 @@ def hours(record: Record) -> Hours:
         blocks.setdefault(block_of(one), []).append(one)
         for person in one.operators or (NOBODY,):
             people.setdefault(person, []).append(one)
-    in_order = sorted(blocks, key=lambda name: (not name.isdigit(), name.zfill(9)))
+    in_order = sorted(blocks, key=place_of_block)
     return {
         "schema": SCHEMA,
         "campaign": record.state.opened.get("campaign"),
@@ -50,6 +50,38 @@ def hours(record: Record) -> Hours:
         "blocks": [_line(name, blocks[name], record) for name in in_order],
         "operators": [_line(person, spent, record) for person, spent in people.items()],
         "what": {**WORDS, **OF_A_TRIAL},
+    }
+
+
+def place_of_block(name: str) -> tuple[bool, str]:
+    """Sorts the names of blocks: by number, and what is no block's after them."""
+    return not name.isdigit(), name.zfill(9)
+
+
+def added(of: str, lines: Sequence[Line]) -> Line:
+    """The line of several records' time put together: every number of theirs added up."""
+    by = dict.fromkeys(DOING, 0.0)
+    holds: dict[str, float] = {}
+    console: AtConsole = {"trials": 0, "keys": 0, "waited_s": 0.0, "robot_s": 0.0}
+    for line in lines:
+        by = {doing: seconds + line["by"][doing] for doing, seconds in by.items()}
+        for code, seconds in line["holds"].items():
+            holds[code] = holds.get(code, 0.0) + seconds
+        own = line["console"]
+        console = {
+            "trials": console["trials"] + own["trials"],
+            "keys": console["keys"] + own["keys"],
+            "waited_s": console["waited_s"] + own["waited_s"],
+            "robot_s": console["robot_s"] + own["robot_s"],
+        }
+    return {
+        "of": of,
+        "trials": sum(line["trials"] for line in lines),
+        "total_s": sum(line["total_s"] for line in lines),
+        "by": by,
+        "holds": dict(sorted(holds.items())),
+        "console": console,
+        "ran_s": sum(line["ran_s"] for line in lines),
     }
 
 

@@ -87,6 +87,11 @@ def test_the_report_of_published_parts_has_the_bytes_of_the_lab_s_own(
 ) -> None:
     folders = cell_folders(out.parent / "a/campaigns/two-a")
     own = report_cells(folders, tmp_path / "own", boot=FEW, perm=FEW).parent
+    lab = json.loads((own / "report.json").read_text())["lab"]
+    assert [line["trials"] for line in lab["hours"]["cells"]] == [4, 4] and set(lab["judgements"]["by_cell"]) == {
+        "a",
+        "b",
+    }
     for folders_given in (everything, parts_of(out), parts_of(out)[::-1]):
         made = report_together(folders_given, tmp_path / "made")
         assert made.together.missing == [] and digests(made.page.parent) == digests(own)

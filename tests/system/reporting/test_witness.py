@@ -118,7 +118,7 @@ def test_what_a_model_says_is_shown_and_settles_and_disputes_nothing(folder: Pat
 @pytest.mark.thorough
 def test_the_report_says_how_far_a_model_agrees_with_the_assessor(folder: Path, served: StandIn) -> None:
     assert call(["review", str(folder), "--who", "tim", "--witness"]) == 0
-    found = {one["task"]: one for one in models(record_of(folder))}
+    found = {one["task"]: one for one in models([record_of(folder)])}
     assert set(found) == {"in order", "over"}
     assert sum(one["unknown"] for one in found.values()) == 1 and {one["n"] for one in found.values()} == {2, 4}
     assert {one["statistic"] for one in found.values()} == {"weighted_kappa"}

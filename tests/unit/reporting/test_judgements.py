@@ -40,7 +40,7 @@ CASE = (
 
 
 def test_guesses_tags_and_witnesses_are_counted_by_arm():
-    found = judgements(record(*CASE), ["a", "b"])
+    found = judgements([record(*CASE)], ["a", "b"])
     by_arm = {g["arm"]: (g["said"], g["right"], g["unknown"], g["index"]) for g in found["guesses"]}
     assert by_arm == {"a": (2, 2, 0, 1.0), "b": (3, 1, 1, 0.0)}  # the last word of each person counts
     assert found["tags"] == [
@@ -53,19 +53,19 @@ def test_guesses_tags_and_witnesses_are_counted_by_arm():
 
 
 def test_the_section_shows_what_was_recorded_and_is_not_there_where_nothing_was():
-    shown = section(judgements(record(*CASE), ["a", "b"]))
+    shown = section(judgements([record(*CASE)], ["a", "b"]))
     assert shown is not None
     guesses, tags, witnesses = (table for _, table in shown.tables)
     assert guesses.rows[0][:4] == ("a", "2", "2", "0") and guesses.rows[1][4].startswith("0.00")
     assert tags.rows[1] == ("b", "2", "1 (50.0 %)", "2 (100.0 %)")
     assert witnesses.rows[1][:3] == ("the detector", "3", "66.7")
-    assert section(judgements(record(("a", 1, None, None, (), [])), ["a", "b"])) is None
+    assert section(judgements([record(("a", 1, None, None, (), []))], ["a", "b"])) is None
     assert section(None) is None
 
 
 def test_nothing_is_said_before_unblinding():
     with pytest.raises(StateError, match="not unblinded"):
-        judgements(record(*CASE, unblinded=False), ["a", "b"])
+        judgements([record(*CASE, unblinded=False)], ["a", "b"])
 
 
 def test_a_switch_is_ignored_where_the_assessor_ticked_the_tag_that_the_protocol_names():

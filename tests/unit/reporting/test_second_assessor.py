@@ -96,7 +96,7 @@ def test_a_disagreement_comes_first_in_the_review_and_is_settled_by_who_goes_ove
     with Campaign.open(folder) as campaign:
         record = campaign.record()
     assert not any(item.differences for item in queue(record))
-    (found,) = second_assessor(record)
+    (found,) = second_assessor([record])
     assert (found["n"], found["same"], found["disagreements"], found["adjudicated"]) == (2, 0.5, 1, 1)
     assert record.state.trials[differs].outcome.score == 0.75 and found["statistic"] == "icc"
 
@@ -108,7 +108,7 @@ def test_agreement_is_by_task_against_what_stood_when_the_second_one_judged(fold
     judge(folder, two, {"reached_s": [None, None]}, who="eva")
     correct(folder, two, {"reached_s": [1.0, None]}, who="tim", why="the second lies there too")
     with Campaign.open(folder) as campaign:
-        (found,) = second_assessor(campaign.record())
+        (found,) = second_assessor([campaign.record()])
     assert (found["task"], found["measure"], found["statistic"]) == ("in order", "stages", "weighted_kappa")
     assert found["agreement"] == pytest.approx(0.0) and found["same"] == 0.5
 
@@ -149,4 +149,4 @@ def test_no_count_of_items_is_held_against_a_task_that_is_not_counted_in_items(f
         record = campaign.record()
     tallied = {name: replace(episode, counts=((2, 1),)) for name, episode in record.episodes.items()}
     record = replace(record, episodes=tallied)
-    assert judgements(record, sorted(set(record.arms.values())))["witnesses"] == []
+    assert judgements([record], sorted(set(record.arms.values())))["witnesses"] == []

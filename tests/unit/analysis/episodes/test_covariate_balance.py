@@ -7,9 +7,14 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
+import pytest
 from support.statistics.cohorts import NS
 
 from labctl.analysis.episodes.covariate_balance import sessions, spatial, trend
+from labctl.analysis.episodes.supplement import supplement
+from labctl.analysis.operations_table.analyze import analyze
+from labctl.analysis.report.figures import looks
+from labctl.analysis.report.sections.supplementary_sections import sections as further
 from labctl.analysis.table import Table, table_from_rows
 
 
@@ -127,3 +132,29 @@ def steps(blocks: int) -> int:
 
 def test_twice_the_blocks_take_twice_the_work_and_not_four_times() -> None:
     assert steps(200) < 2.1 * steps(100)
+
+
+def test_a_slope_in_a_cell_is_over_its_own_blocks_and_that_of_all_is_within_cells() -> None:
+    """Cell p falls by 2 s a block from 20 s, q rises by 1 s from 40 s, three blocks each, one after the other. Within
+    cells: (2 × -2 + 2 × 1) / (2 + 2) = -0.5; a line over all six would rise, since q is slower.
+    """
+    times = {"p": (20, 18, 16), "q": (40, 41, 42)}
+    rows = [
+        {"episode": f"{rig}{n}", "arm": "a", "object": "cup", "block": f"{rig}/{n}", "cell": rig, "kind": "success",
+         "time_s": time_s, "budget_s": 60, "items_staged": 1, "end_s": time_s}
+        for rig, own in times.items() for n, time_s in enumerate(own)
+    ]  # fmt: skip
+    found = {rig: trend(table_from_rows(rows), "a", 60 * NS, perm=99, rig=rig) for rig in ("", "p", "q")}
+    slopes = {rig: one and one.slope for rig, one in found.items()}
+    assert slopes == {"": pytest.approx(-0.5), "p": pytest.approx(-2.0), "q": pytest.approx(1.0)}
+    assert found["p"] is not None and found["p"].block == ("p/0", "p/1", "p/2")
+    result = analyze(table_from_rows(rows), tau=60.0, boot=19, perm=19)
+    more = supplement(table_from_rows(rows), result, perm=19)
+    each = [(one["cell"], one["blocks"], one["slope"]) for one in more["arms"][0].get("trend_by_cell", ())]
+    assert each == [("p", 3, pytest.approx(-2.0)), ("q", 3, pytest.approx(1.0))]
+    ((_, shown),) = (
+        part for one in further(more, result, looks(["a"], None)) if one.id == "time" for part in one.tables
+    )
+    assert [row[:4] for row in shown.rows] == [
+        ("a", "all", "6", "−0.50"), ("a", "p", "3", "−2.00"), ("a", "q", "3", "1.00")
+    ]  # fmt: skip

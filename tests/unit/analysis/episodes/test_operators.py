@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -106,3 +108,24 @@ def test_the_section_names_the_rule_and_keeps_practice_apart():
     assert "in no other number" in told["Practice"].note and "as the protocol states it" in told["Practice"].note
     assert told["Practice"].rows == (("p1", "1", "240", "240.0", "–"),)
     assert section(None, None) is None
+
+
+def test_learning_in_each_cell_is_of_those_who_operated_there() -> None:
+    """In cell a p1 gains 60 items an hour an episode (240, 300, 360), in b p2 loses 100 (400, 300). Of all: the
+    sums of (place - mean)(rate) are 120 and -50, those of (place - mean)^2 are 2 and 1/2: 70 / 2.5 = 28.
+    """
+    in_a = [{**row, "cell": "a"} for row in rows(*LEARNER)]
+    in_b = [{**row, "cell": "b"} for i, end in enumerate((36, 48)) for row in episode(f"b{i}", "p2", 4, end)]
+    table = table_from_rows([*in_a, *in_b])
+    each = {rig: found.learning for rig in table.rigs() if (found := people(table, "human", rig)) is not None}
+    assert {rig: (one.value, one.episodes) for rig, one in each.items()} == {
+        "a": (pytest.approx(60.0), 3), "b": (pytest.approx(-100.0), 2)
+    }  # fmt: skip
+    of_all = people(table, "human")
+    assert of_all is not None and of_all.learning.value == pytest.approx(28.0)
+    by_cell = [{"cell": rig, "learning": one.as_dict(), "fatigue": None} for rig, one in each.items()]
+    shown: Any = section({**of_all.as_dict(), "by_cell": by_cell}, None)  # type: ignore[arg-type]
+    slopes = dict(shown.tables)["Learning and fatigue"]
+    assert [(row[1], row[2].split(" ")[0], row[3]) for row in slopes.rows] == [
+        ("all", "28.00", "5"), ("a", "60.00", "3"), ("b", "−100.00", "2")
+    ]  # fmt: skip

@@ -85,4 +85,4 @@ def test_the_supplement_has_the_keys_of_its_forms(table: Table) -> None:
     parts += [(arm, forms.MoreOfArm) for arm in found["arms"]]
     parts += [(pair, forms.MoreOfPair) for pair in found["pairs"]]
     for part, form in parts:
-        assert list(part) == list(form.__annotations__)
+        assert list(part) == [name for name in form.__annotations__ if name != "trend_by_cell"], "several cells have it"
