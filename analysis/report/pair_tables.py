@@ -15,9 +15,8 @@ TOO_NARROW = (
     "items moved that pair is not resolved."
 )
 OF_BOTH = (
-    "†: the interval excludes no difference and the p of that measure does not; interval and p rest on different "
-    "approximations, of few blocks the interval may be too narrow, and p counts: by that measure alone the pair is not "
-    "resolved."
+    "†: the interval excludes 0 (of a ratio 1) and the p of that measure does not; the two rest on different "
+    "approximations, of few blocks the interval may be too narrow, and p counts: by that measure the pair is not resolved."
 )
 
 
