@@ -16,7 +16,8 @@ TOO_NARROW = (
 )
 OF_BOTH = (
     "†: the interval excludes 0 (of a ratio 1) and the p of that measure does not; the two rest on different "
-    "approximations, of few blocks the interval may be too narrow, and p counts: by that measure the pair is not resolved."
+    "approximations, of few blocks the interval may be too narrow, and p counts: by that measure the pair is not "
+    "resolved."
 )
 
 
