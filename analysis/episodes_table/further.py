@@ -123,7 +123,7 @@ def _by_unit(
     own: dict[tuple[int, str, str], list[float]] = {}
     for unit, difference, *at in zip(cohort.unit.tolist(), differences.tolist(), level, nested or level, strict=True):
         if math.isfinite(difference):
-            own.setdefault((unit, *at), []).append(difference)
+            own.setdefault((unit, at[0], at[1]), []).append(difference)
     means = np.array([math.fsum(values) / len(values) for values in own.values()])
     return means, [at for _, at, _ in own], [at for _, _, at in own] if nested else None
 
