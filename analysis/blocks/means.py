@@ -48,11 +48,11 @@ def mean_over_units(
     """The mean of the values that are not NaN, which lie in [low, high]; `unit` [values] names each one's unit.
 
     The outer ends of two intervals over whole units, as neither alone covers everywhere (docs/episodes.md):
-    bootstrap-t (Efron & Tibshirani 1993, chapter 12) with the linearised standard error of a ratio of sums, and its
-    deterministic twin, t on units - 1, on the logit for shares. Cut at the range. Where all values, or all units'
-    means, are the same but for rounding, the exact binomial interval of that mean on as many trials as there are units:
-    a distribution on this range that has this mean and would show no spread is never likelier than the one that is at
-    its ends alone.
+    bootstrap-t (Efron & Tibshirani 1993, chapter 12) with the linearised standard error of a ratio of sums, and a
+    deterministic one, t on units - 1 (of units of unequal size `_uneven`), on the logit for shares. Cut at the range.
+    Where all values, or all units' means, are the same but for rounding, the exact binomial interval of that mean on as
+    many trials as there are units: a distribution on this range that has this mean and would show no spread is never
+    likelier than the one that is at its ends alone.
     """
     known = np.isfinite(values)
     if not known.any():
@@ -66,7 +66,8 @@ def mean_over_units(
     if alike(values[known]) or count < 2 or not apart:
         return Estimate(value, _without_spread(value, count, low, high, level), int(known.sum()), count)
     se = float(_errors(_columns(sums, sizes).sum(axis=0)[:, None], count)[0])
-    twin = t_interval(value, se, count - 1, logit() if (low, high) == (0.0, 1.0) else IDENTITY, level)
+    careful = (se, count - 1) if alike(sizes) else _uneven(sums - value * sizes, sizes)
+    twin = t_interval(value, *careful, logit() if (low, high) == (0.0, 1.0) else IDENTITY, level)
     if twin is None:
         return Estimate(value, None, int(known.sum()), count)
     drawn = _resampled(sums, sizes, draws)
@@ -75,6 +76,19 @@ def mean_over_units(
     found = bootstrap_t(value, se, means, ses, IDENTITY, level) or twin
     ends = max(low, min(twin[0], found[0])), min(high, max(twin[1], found[1]))
     return Estimate(value, ends, int(known.sum()), count)
+
+
+def _uneven(parts: Floats, sizes: Floats) -> tuple[float, float]:
+    """The error of a mean over units of unequal size from what each adds about it [units], and its degrees of freedom.
+
+    A large unit draws the mean towards itself and hides how far off it is: the bias-reduced linearisation (CR2) of
+    R. M. Bell & D. F. McCaffrey, Survey Methodology 28 (2002) 169, and their degrees of freedom after Satterthwaite, as
+    of independent values; units - 1 and the error of a mean where sizes are equal.
+    """
+    share = sizes / sizes.sum()
+    pull = share**2 / (1 - share)
+    df = 1 / float((share**2).sum() + pull.sum() ** 2 - (pull**2).sum())
+    return math.sqrt(float((parts**2 / (1 - share)).sum())) / float(sizes.sum()), max(df, 1.0)
 
 
 def _columns(sums: Floats, sizes: Floats) -> Floats:

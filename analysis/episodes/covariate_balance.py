@@ -70,7 +70,7 @@ class Trend(Result):
     """RMST(tau) of an arm in every block, in the order of the table: learning, fatigue or wear would show as a slope.
 
     `order` [k] counts blocks from 0 over all objects, `rmst` [k] in seconds; `slope` is seconds per block, within
-    objects; `p` by shuffling the blocks of an object.
+    objects; `p` by shuffling the blocks of an object, those that go over several objects whole among their like.
     """
 
     arm: str
@@ -85,7 +85,9 @@ class Trend(Result):
 
 @dataclass(frozen=True)
 class Sessions(Result):
-    """Items moved / staged of an arm by session, in the table's order; `p` by shuffling sessions within objects."""
+    """Items moved / staged of an arm by session, in the table's order; `p` by shuffling blocks (episodes
+    where there are none) over sessions within objects, those of several episodes whole among their like.
+    """
 
     arm: str
     session: tuple[str, ...]
@@ -144,9 +146,9 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999, 
     x = order - sum(np.where(np.isin(order, g), order[g].mean(), 0.0) for g in groups)
     spread = float((x**2).sum())
     found = float((x * value).sum())
-    p = _p(
-        np.abs(_shuffled(value, groups, stream_key(seed, "trend", arm, *filter(None, (rig,))), perm) @ x), abs(found)
-    )
+    units = _units([m[2] for m in met], [m[1] for m in met])
+    key = stream_key(seed, "trend", arm, *filter(None, (rig,)))
+    p = _p(np.abs(_shuffled(value, units, key, perm) @ x), abs(found))
     known = spread > 0 and not alike(value)
     return Trend(
         arm, order, tuple(m[1] for m in met), tuple(m[2] for m in met), value,
@@ -157,13 +159,14 @@ def trend(table: Table, arm: str, tau_ns: int, seed: int = 0, perm: int = 9999, 
 def sessions(table: Table, arm: str, seed: int = 0, perm: int = 9999) -> Sessions | None:
     """Whether an arm did otherwise in another session; None for fewer than two sessions or unknown items staged."""
     cells = cells_of(table)
-    moved, staged, names, objects = [], [], [], []
+    moved, staged, names, objects, blocks = [], [], [], [], []
     for (a, obj), found in table.cells().items():
         if a == arm:
             moved.append(cells[a, obj].moved)
             staged.append(cells[a, obj].staged)
             names += [table.episodes[i].session for i in found]
             objects += [obj] * len(found)
+            blocks += [table.episodes[i].block or table.episodes[i].name for i in found]
     if not names or "" in names or len(set(names)) < 2 or (np.concatenate(staged) == UNKNOWN).any():
         return None
     share, name, obj = np.concatenate(moved) / np.concatenate(staged), np.array(names), np.array(objects)
@@ -178,8 +181,7 @@ def sessions(table: Table, arm: str, seed: int = 0, perm: int = 9999) -> Session
         """Between-session sum of squares [R] of values [R, episodes]."""
         return ((values @ members.T) ** 2 / members.sum(axis=1)).sum(axis=1)
 
-    groups = [np.flatnonzero(obj == o) for o in sorted(set(objects))]
-    shuffled = _shuffled(centred, groups, stream_key(seed, "sessions", arm), perm)
+    shuffled = _shuffled(centred, _units(blocks, objects), stream_key(seed, "sessions", arm), perm)
     p = _p(spread(shuffled), float(spread(centred[None, :])[0]))
     counts = members.sum(axis=1).astype(int)
     return Sessions(
@@ -204,13 +206,28 @@ def _by_episodes(durations: Durations, wanted: Iterable[Sequence[int]]) -> Itera
         yield Durations(durations.time_ns[own], durations.event[own], number, len(places))
 
 
+def _units(names: Sequence[str], objects: Sequence[str]) -> list[np.ndarray]:
+    """Places of what goes together by name, like with like: one array [units, values of each] for every set of objects
+    that units go over, each unit's values in the order of its objects.
+    """
+    own: dict[str, list[int]] = {}
+    for place in sorted(range(len(names)), key=lambda i: (objects[i], i)):
+        own.setdefault(names[place], []).append(place)
+    alike: dict[tuple[str, ...], list[list[int]]] = {}
+    for places in own.values():
+        alike.setdefault(tuple(objects[place] for place in places), []).append(places)
+    return [np.array(sorted(units)) for units in alike.values()]
+
+
 def _shuffled(values: Floats, groups: Sequence[np.ndarray], key: np.uint64, perm: int) -> Floats:
-    """The values in random order within each group [perm, len(values)]; `groups` holds the places of each."""
+    """The values in random order within each group [perm, len(values)]; `groups` holds the places of each [units,
+    values of each], and a unit's values stay together.
+    """
     out = np.empty((perm, len(values)))
     for part in parts_of(perm):
         words = hashes(key, part, range(len(values)))
         for g in groups:
-            out[part.start : part.stop, g] = values[g][np.argsort(words[:, g], axis=1, kind="stable")]
+            out[part.start : part.stop, g] = values[g][np.argsort(words[:, g[:, 0]], axis=1, kind="stable")]
     return out
 
 

@@ -13,7 +13,7 @@ NOTES: tuple[tuple[str, str], ...] = (
         "An episode is one attempt of an arm at a task. A block is one condition attempted once by each arm; only "
         "episodes of one block are compared. Blocks that belong together, such as a base and what perturbs it, make a "
         "set; blocks, or sets where there are any, are the independent units of intervals and tests. Friedman’s, "
-        "Cochran’s and McNemar’s tests, the trend over blocks, and what sites and people add go by blocks.",
+        "Cochran’s and McNemar’s tests and the trend over blocks go by blocks.",
     ),
     (
         "Success and score",

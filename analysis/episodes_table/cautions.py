@@ -42,7 +42,7 @@ def cautions(cohort: Cohort) -> list[str]:
         sentences.append(
             f"{counted(blocks, 'block')} in {counted(units, 'set')}: a set is one unit in intervals "
             "and exchanges of labels, and looked at once its last block has run; Friedman's, Cochran's and McNemar's "
-            "tests, the trend, and what sites and people add take blocks for independent"
+            "tests and the trend take blocks for independent"
         )
     staged = np.isfinite(stages_reached(table))
     if stage_count(table) and len({task for task, own in zip(table.words["task"], staged, strict=True) if own}) > 1:

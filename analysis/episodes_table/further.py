@@ -107,9 +107,25 @@ def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Factor], list[str]]:
 
 def _effects(cohort: Cohort, plan: Plan, level: list[str], nested: list[str] | None) -> dict[Pair, SiteEffects]:
     return {
-        pair: site_effects(cohort.difference(cohort.measure, pair), level, nested, plan.level)
+        pair: site_effects(*_by_unit(cohort, cohort.difference(cohort.measure, pair), level, nested), plan.level)
         for pair in pairs_of(cohort.table.arms, plan.reference)
     }
+
+
+def _by_unit(
+    cohort: Cohort, differences: Floats, level: list[str], nested: list[str] | None
+) -> tuple[Floats, list[str], list[str] | None]:
+    """The differences of blocks with their levels, of a set its mean at each of them: blocks of a set that have more in
+    common than their site would make sites look unlike.
+    """
+    if cohort.single:
+        return differences, level, nested
+    own: dict[tuple[int, str, str], list[float]] = {}
+    for unit, difference, *at in zip(cohort.unit.tolist(), differences.tolist(), level, nested or level, strict=True):
+        if math.isfinite(difference):
+            own.setdefault((unit, at[0], at[1]), []).append(difference)
+    means = np.array([math.fsum(values) / len(values) for values in own.values()])
+    return means, [at for _, at, _ in own], [at for _, _, at in own] if nested else None
 
 
 def _factor(by_pair: dict[Pair, SiteEffects], names: list[str], *, nested: bool = False) -> Factor:

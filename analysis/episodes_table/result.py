@@ -156,7 +156,9 @@ class Prediction(TypedDict):
 
 
 class AtLevel(TypedDict):
-    """A pair's mean difference at one level of a factor, and that of all other levels together."""
+    """A pair's mean difference at one level of a factor, of so many blocks (sets, where there are any), and that of all
+    other levels together.
+    """
 
     level: str
     blocks: int

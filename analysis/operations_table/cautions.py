@@ -187,7 +187,8 @@ def _of_pairs(
             least = smallest_attainable(by_design, pair.strata, pair.is_a)
             if least > alpha:
                 swaps = ways_of(by_design) if by_design else swap_count(pair.strata, pair.is_a)
-                out.append(f"{a} and {b}: only {swaps} relabellings within blocks; p cannot be below {least:.3g}")
+                ways = counted(swaps, "relabelling")
+                out.append(f"{a} and {b}: only {ways} within blocks; p cannot be below {least:.3g}")
             out += _pooled([cells[a, o] for o in shared], [cells[b, o] for o in shared])
         elif not shared:
             out.append(f"{a} and {b} have no object in common: not compared")

@@ -16,7 +16,7 @@ from scipy import special
 
 from labctl.analysis.monte_carlo import share_error
 from labctl.analysis.survival.clusters import Key, Replicates, few, freedom
-from labctl.analysis.survival.curves import Floats
+from labctl.analysis.survival.curves import Floats, Ints
 from labctl.analysis.survival.intervals import (
     IDENTITY,
     LEVEL,
@@ -26,7 +26,7 @@ from labctl.analysis.survival.intervals import (
     t_interval,
     widest,
 )
-from labctl.analysis.survival.ks import Pair
+from labctl.analysis.survival.ks import Pair, met_in_blocks
 from labctl.analysis.survival.result import Margin, MarginVerdict
 from labctl.analysis.survival.spread import beyond_rounding
 from labctl.analysis.survival.studentised import HOUR_S
@@ -105,8 +105,9 @@ def hourly_interval(pair: Pair) -> Interval | None:
     """Difference in items per robot-hour, a less b, mean over objects: t by linearisation, its variance times
     N / (N - 1) of every arm at an object.
 
-    Two episodes that are each other's partner in a block count as one, all those of a block that goes over several
-    objects as one. Of an object t is on the fewer episodes of an arm less one, over objects after Satterthwaite.
+    N are an arm's blocks where both arms met in two of every object at least, and episodes of a block count as one,
+    those of a block that goes over several objects too; else N are its episodes. Of an object t is on the fewer N of an
+    arm less one, over objects after Satterthwaite.
     """
     objects = len(pair.of_a)
     owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
@@ -117,15 +118,22 @@ def hourly_interval(pair: Pair) -> Interval | None:
     rate = HOUR_S * moved / seconds
     earned, due = HOUR_S * pair.brought[:, 0] / seconds[group], rate[group] * pair.brought[:, 1] / seconds[group]
     size = np.sqrt(np.bincount(owner, earned**2 + due**2, minlength=objects))
-    count = np.column_stack((pair.of_a, pair.of_b)).ravel()
-    parts = np.where(pair.is_a, 1.0, -1.0) * (earned - due) * for_a_mean(count)[group]
-    rows = np.arange(len(owner))
-    partnered = np.where(pair.partner >= 0, np.minimum(rows, pair.partner), rows)
-    unit = drawn_whole(pair.blocks, owner, group, partnered)
-    found = summed(parts, owner, np.minimum(pair.of_a, pair.of_b) - 1, unit, size)
+    count, together = _units(pair)
+    parts = np.where(pair.is_a, 1.0, -1.0) * (earned - due) * for_a_mean(count.T.ravel())[group]
+    unit = drawn_whole(pair.blocks, owner, group, together)
+    found = summed(parts, owner, count.min(axis=0) - 1, unit, size)
     se = math.sqrt(math.fsum(part.variance for part in found)) / objects
     df = satterthwaite((part.variance, part.df) for part in found)
     return t_interval(float((rate[::2] - rate[1::2]).mean()), se, df, IDENTITY)
+
+
+def _units(pair: Pair) -> tuple[Ints, Ints]:
+    """How many units each arm has at an object [2, objects], and the first episode of every one's own [units]."""
+    rows = np.arange(len(pair.is_a))
+    of, met, both = met_in_blocks(pair)
+    if (both > 1).all() and all(pair.blocks):
+        return met, np.array([int(s.min()) for s in pair.strata])[of]
+    return np.array((pair.of_a, pair.of_b)), np.where(pair.partner >= 0, np.minimum(rows, pair.partner), rows)
 
 
 def p_beyond(ratio: RatioReplicates, ends: Ends) -> float:

@@ -14,18 +14,26 @@ TOO_NARROW = (
     "†: the interval excludes 0 and the exact p does not; where few blocks differ it is too narrow, and p counts: by "
     "items moved that pair is not resolved."
 )
+OF_BOTH = (
+    "†: the interval excludes 0 (of a ratio 1) and the p of that measure does not; the two rest on different "
+    "approximations, of few blocks the interval may be too narrow, and p counts: by that measure the pair is not "
+    "resolved."
+)
 
 
 def moved_difference(difference: float | None, ci: Bounds, p: float | None, alpha: float) -> str:
-    """A difference in items moved with its interval, in points; † where that excludes 0 though p is above alpha."""
-    shown = estimate(difference, ci, scale=100)
-    narrow = ci is not None and p is not None and p > alpha and not ci[0] <= 0 <= ci[1]
-    return f"{shown} †" if narrow else shown
+    """A difference in items moved with its interval, in points, marked as by `marked`."""
+    return marked(estimate(difference, ci, scale=100), ci, p, alpha)
+
+
+def marked(shown: str, ci: Bounds, p: float | None, alpha: float) -> str:
+    """What is shown of a difference, with † where its interval excludes 0 though its own p is above alpha."""
+    return f"{shown} †" if ci is not None and p is not None and p > alpha and not ci[0] <= 0 <= ci[1] else shown
 
 
 def pair_table(result: AnalysisResult) -> Table:
     """Every pair of arms once: by how much they differ, each with its interval, then the verdict and its p."""
-    against_margin = result.get("margin") is not None
+    against_margin, alpha = result.get("margin") is not None, result["alpha"]
     columns = (
         *(Column("Pair", "text"), Column("Time per item, ratio, its family at once"), Column("Ratio alone [95 %]")),
         *(Column("Items per robot-hour, difference [95 %]"), Column("Items moved, points [95 %]")),
@@ -36,17 +44,21 @@ def pair_table(result: AnalysisResult) -> Table:
         (
             f"{pair['a']} – {pair['b']}",
             time_ratio(pair, adjusted=True),
-            time_ratio(pair, adjusted=False),
-            estimate(pair.get("uph_difference"), pair.get("uph_difference_ci")),
-            moved_difference(
-                pair.get("moved_difference"), pair.get("moved_difference_ci"), pair.get("moved_p"), result["alpha"]
+            marked(time_ratio(pair, adjusted=False), pair.get("log_rmst_ratio_ci"), p.get("log_rmst_ratio"), alpha),
+            marked(
+                estimate(pair.get("uph_difference"), pair.get("uph_difference_ci")),
+                pair.get("uph_difference_ci"),
+                p.get("uph"),
+                alpha,
             ),
+            moved_difference(pair.get("moved_difference"), pair.get("moved_difference_ci"), pair.get("moved_p"), alpha),
             estimate(pair.get("auc"), pair.get("auc_ci"), digits=2),
             verdict_words(pair),
             computed(pair.get("p_holm"), pair.get("p_holm_error")),
             *([margin_words(pair)] if against_margin else []),
         )
         for pair in result.get("pairs") or []
+        for p in (pair.get("p") or {},)
     )
     level, families = confidence(result["alpha"]), ""
     if reference := result.get("reference"):
@@ -56,7 +68,7 @@ def pair_table(result: AnalysisResult) -> Table:
         f"Ratios in the first column hold for all pairs of a family at once at {level} %{families}: an order is "
         "claimed where that interval excludes 1, the pair differs, and neither items per hour nor P(first is quicker) "
         "points the other way. Items moved: t on differences of blocks; its exact p stands under Items moved, pair by "
-        f"pair. {TOO_NARROW} A value without an interval did not vary in these episodes, which "
+        f"pair. {OF_BOTH} A value without an interval did not vary in these episodes, which "
         "is no certainty."
     )
     return without_empty(Table(columns, rows, note), MISSING)

@@ -15,8 +15,8 @@ from scipy import special
 from labctl.analysis.results import Result
 from labctl.analysis.survival.cells import Cell
 from labctl.analysis.survival.curves import Floats
-from labctl.analysis.survival.intervals import LEVEL, Interval
-from labctl.analysis.survival.ks import Pair
+from labctl.analysis.survival.intervals import LEVEL, Interval, widest
+from labctl.analysis.survival.ks import Pair, met_in_blocks
 from labctl.analysis.survival.permutation import Relabelled, p_error, relabelled, share_at_least
 from labctl.analysis.survival.studentised import in_errors, share_columns, share_difference
 from labctl.analysis.survival.summed_parts import Summed, drawn_whole, for_a_mean, satterthwaite, summed
@@ -29,8 +29,8 @@ class MovedDifference(Result):
 
     `p` is by permutation within block × object, two-sided, `p_error` its Monte-Carlo error; `interval` is t on what
     each block adds to the difference (episodes of either arm where there are none), degrees of freedom over objects
-    (and arms) after Satterthwaite, `blocks` those that have both arms, `per_hour` the same difference in items per
-    robot-hour.
+    (and arms) after Satterthwaite, beside an arm that moved everything or nothing no narrower than Wilson's of the
+    other; `blocks` those that have both arms, `per_hour` the same difference in items per robot-hour.
     """
 
     a: str
@@ -63,11 +63,15 @@ def moved_share(cells: Sequence[Cell]) -> tuple[float | None, Interval | None]:
     within = _within(cells, share)
     spread = math.fsum(part.variance for part in within) / total**2
     effective = min(total, share * (1 - share) / spread) if spread > 0 else count
-    df = sum(part.most for part in within)
+    return share, _wilson(share, effective, sum(part.most for part in within))
+
+
+def _wilson(share: float, effective: float, df: float) -> Interval:
+    """Of a share of so many items, with t's quantile; the normal one without a degree of freedom."""
     z2 = float(special.stdtrit(df, 0.5 + LEVEL / 2) if df > 0 else special.ndtri(0.5 + LEVEL / 2)) ** 2
     centre = (share + z2 / (2 * effective)) / (1 + z2 / effective)
     reach = math.sqrt(z2 * (share * (1 - share) + z2 / (4 * effective)) / effective) / (1 + z2 / effective)
-    return share, (max(0.0, centre - reach), min(1.0, centre + reach))
+    return max(0.0, centre - reach), min(1.0, centre + reach)
 
 
 def moved_macro(cells: Sequence[Cell]) -> float | None:
@@ -97,12 +101,13 @@ def moved_difference(
     found, p = float(change[0]), share_at_least(in_errors(change, variance))
     paired, blocks, se, df = _error(pair, share)
     reach = float(special.stdtrit(df, 0.5 + LEVEL / 2)) * se if df > 0 and se > 0 else None
+    plain = None if reach is None else (max(-1.0, found - reach), min(1.0, found + reach))
     hourly_a, hourly_b = _hourly(a), _hourly(b)
     return MovedDifference(
         pair.a,
         pair.b,
         found,
-        None if reach is None else (max(-1.0, found - reach), min(1.0, found + reach)),
+        plain and widest(plain, _from_an_end((a, b), pair, share, (found, se, df))),
         p,
         p_error(pair, perm, p),
         paired,
@@ -135,15 +140,11 @@ def _error(pair: Pair, share: Floats) -> tuple[bool, int, float, float]:
     objects = len(pair.of_a)
     owner = np.repeat(np.arange(objects), pair.of_a + pair.of_b)
     cell = 2 * owner + ~pair.is_a
-    block = np.empty(len(share), dtype=int)
-    block[np.concatenate(pair.strata)] = np.repeat(np.arange(len(pair.strata)), [len(s) for s in pair.strata])
-    at = np.array([owner[s[0]] for s in pair.strata])
-    has = [np.bincount(block[side], minlength=len(at)) > 0 for side in (pair.is_a, ~pair.is_a)]
-    both = np.bincount(at[has[0] & has[1]], minlength=objects)
+    block, met, both = met_in_blocks(pair)
     paired = bool((both > 1).all())
     if paired:
         group, otherwise = owner, block
-        count = np.minimum(*(np.bincount(at[own], minlength=objects) for own in has))
+        count = met.min(axis=0)
     else:
         group, otherwise = cell, np.arange(len(share))
         count = np.column_stack((pair.of_a, pair.of_b)).ravel()
@@ -153,6 +154,24 @@ def _error(pair: Pair, share: Floats) -> tuple[bool, int, float, float]:
     variance = math.fsum(part.variance for part in found)
     df = satterthwaite((part.variance, part.df) for part in found)
     return paired, int(both.sum()) if paired else len(share), math.sqrt(variance) / objects, df
+
+
+def _from_an_end(
+    cells: tuple[Sequence[Cell], Sequence[Cell]], pair: Pair, share: Floats, known: tuple[float, float, float]
+) -> Interval | None:
+    """The difference from an arm that moved everything, or nothing, whose error is that of the other's share: from
+    Wilson's interval of that one at its effective number of items, as the spread of few episodes near an end is mostly
+    too small. None where both arms vary. `known` are the difference, its error and its degrees of freedom.
+    """
+    found, se, df = known
+    for fixed, sign, others in ((share[pair.is_a], -1.0, cells[1]), (share[~pair.is_a], 1.0, cells[0])):
+        end = float(fixed[0])
+        other = end + sign * found
+        if end in (0.0, 1.0) and (fixed == end).all() and 0 < other < 1:
+            effective = min(sum(int(c.staged.sum()) for c in others), other * (1 - other) / se**2)
+            ends = [sign * (bound - end) for bound in _wilson(other, effective, df)]
+            return min(ends), max(ends)
+    return None
 
 
 def _parts(pair: Pair, share: Floats, owner: np.ndarray) -> Floats:

@@ -101,6 +101,19 @@ def pair_of(
     )
 
 
+def met_in_blocks(pair: Pair) -> tuple[Ints, Ints, Ints]:
+    """Which of `strata` every unit is in [units], how many of an object's hold each arm [2, objects], and both
+    [objects].
+    """
+    of = np.empty(len(pair.is_a), dtype=int)
+    of[np.concatenate(pair.strata)] = np.repeat(np.arange(len(pair.strata)), [len(s) for s in pair.strata])
+    owner = np.repeat(np.arange(len(pair.of_a)), pair.of_a + pair.of_b)
+    at = np.array([owner[s[0]] for s in pair.strata])
+    has = [np.bincount(of[side], minlength=len(at)) > 0 for side in (pair.is_a, ~pair.is_a)]
+    held = [np.bincount(at[own], minlength=len(pair.of_a)) for own in (*has, has[0] & has[1])]
+    return of, np.array(held[:2]), held[2]
+
+
 def _brought(moved: Floats, seconds: Floats, partner: Ints) -> Floats:
     """What every unit brings along [units, 9]: items, seconds, squares and product, and products with a partner's.
 

@@ -149,7 +149,9 @@ def test_a_hold_that_was_asked_for_is_named_and_in_a_running_episode_let_go_with
         await desk.press("h", "H")
         assert len(bench.shown()["waiting"]) == 2
         await desk.press("a")
-        assert not desk.asked() and "press a again within 2 s to go on without it: a hold after this block" in flat(desk.text())
+        assert not desk.asked() and "press a again within 2 s to go on without it: a hold after this block" in flat(
+            desk.text()
+        )
         await desk.press("a")
         assert "let go of" in desk.text() and len(bench.shown()["waiting"]) == 1
         await desk.press("plus", "e", "e")

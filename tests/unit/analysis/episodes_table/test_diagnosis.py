@@ -110,9 +110,10 @@ def test_a_tag_says_the_smallest_p_that_so_few_tasks_can_give(result: EpisodesRe
 
 
 def test_a_site_says_each_pair_at_each_level_and_without_it(result: EpisodesResult) -> None:
+    units = {(pair["a"], pair["b"]): pair["units"] for pair in result["pairs"]}
     for pair in result["factors"]["site"]["pairs"]:
         assert len(pair["levels"]) == 5 and pair["mean"] is not None and pair["ci"] is not None
-        assert sum(at["blocks"] for at in pair["levels"]) == 420
+        assert sum(at["blocks"] for at in pair["levels"]) == units[pair["a"], pair["b"]]
         least, most = (f(at["without"] for at in pair["levels"] if at["without"] is not None) for f in (min, max))
         assert least <= pair["mean"] <= most
 

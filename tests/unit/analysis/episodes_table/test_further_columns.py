@@ -13,6 +13,7 @@ from labctl.analysis.episodes_table.analyze import analyze
 from labctl.analysis.episodes_table.cohort import Plan
 from labctl.analysis.episodes_table.table import table_from_rows
 from labctl.analysis.report.figures import looks
+from labctl.analysis.table import Row
 from labctl.errors import TableError
 
 PLAN = Plan(boot=199, perm=999)
@@ -179,3 +180,17 @@ def test_cells_are_a_factor_and_below_five_nothing_is_said_of_a_further_one(cell
     said = " ".join(words.factors(result))
     assert ("an interval for a further one needs 5" in said) is not predicted
     assert ("At a further cell" in said) is predicted
+
+
+def test_a_set_is_one_difference_of_its_site() -> None:
+    """Sets of four blocks that are alike within: sites say what they do of one block a set."""
+    rng = np.random.default_rng(0)
+    rows: list[Row] = []
+    for one in range(12):
+        by = 0.5 + 0.3 * rng.random(2)
+        for k in range(4):
+            said = {"block": f"{one}.{k}", "set": f"s{one}", "site": f"site-{one % 3}", "evaluator": f"p{one % 6}"}
+            rows += [{**said, "arm": arm, "score": score} for arm, score in zip("ab", by.tolist(), strict=True)]
+    alone = [row for row in rows if str(row["block"]).endswith(".0")]
+    whole, first = (analyze(table_from_rows(given), PLAN)["factors"] for given in (rows, alone))
+    assert whole["site"]["pairs"] and whole == first

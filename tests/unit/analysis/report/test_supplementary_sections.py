@@ -134,6 +134,7 @@ def test_the_pair_says_how_many_blocks_it_rests_on(page):
 )
 def test_an_interval_of_items_moved_that_its_exact_p_contradicts_is_marked(ci, p, shown):
     assert pair_tables.moved_difference(0.104, ci, p, 0.05) == shown
+    assert pair_tables.marked("10.4", ci, p, 0.05).endswith(" †") == shown.endswith(" †")
 
 
 def test_of_one_configuration_no_balance_is_claimed(rows):

@@ -102,3 +102,24 @@ def test_no_arm_moves_more_per_hour_for_having_been_ended_where_its_tail_is_carr
     a, b = [found["a", "cup"]], [found["b", "cup"]]
     moved = moved_difference(a, b, pair_of(a, b, 90 * 10**9), 0, 99)
     assert moved is not None and moved.per_hour == 0
+
+
+@pytest.mark.parametrize(("scene", "own"), [(0.3, 0.0), (0.0, 0.3)])
+def test_several_episodes_of_an_arm_in_a_block_say_no_more_than_blocks_do(scene: float, own: float) -> None:
+    """Blocks slow or quick for both arms, or for each by itself, four episodes of each in five blocks: counted by
+    episode, 400 runs held in .985 and .703. One Monte-Carlo error at .95 is .018.
+    """
+    rng = np.random.default_rng(9)
+    held, runs = 0, 150
+    for _ in range(runs):
+        pace = scene * rng.normal(size=5)
+        rows: list[Row] = []
+        for arm in "ab":
+            block = np.repeat(pace + own * rng.normal(size=5), 4)
+            for i, time in enumerate(np.exp(3 + block + 0.2 * rng.normal(size=20)).round(3).tolist()):
+                rows.append({"episode": f"{arm}{i}", "arm": arm, "object": "cup", "kind": "success", "time_s": time,
+                             "items_staged": 1, "end_s": time, "budget_s": 900, "block": f"b{i // 4}"})  # fmt: skip
+        cells = cells_of(table_from_rows(rows))
+        found = hourly_interval(pair_of([cells["a", "cup"]], [cells["b", "cup"]], 900 * 10**9))
+        held += found is not None and found[0] <= 0 <= found[1]
+    assert 0.9 <= held / runs <= 0.98
