@@ -84,7 +84,7 @@ def a_link(**more: Any) -> tuple[Ros2Link, States, Times]:
     states, times = States(lambda: 0.0), Times()
     commands: Any = SimpleNamespace(
         readers=lambda: 1,
-        problem=lambda: SimpleNamespace(mode="idle", reason=""),
+        problem=lambda: RobotStatus("idle"),
         go=lambda *_: None,
         forget=lambda: None,
     )
