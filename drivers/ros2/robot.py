@@ -35,6 +35,7 @@ from labctl.drivers.ros2.messages import Float64, JointState
 from labctl.drivers.ros2.network import FOUND_S, Network, Subscription, within
 from labctl.drivers.ros2.options import GRIPPER, MODELS, Ros2Options
 from labctl.drivers.ros2.speed_scaling import SpeedScaling
+from labctl.drivers.ros2.standing import Standing
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 from labctl.plain import RobotAbout
 
@@ -81,6 +82,7 @@ class Ros2Link:
         self._looked_ns = 0
         self._listens = True
         self._settling = 0.0
+        self._standing, self._stands = Standing(), ""  # why, once it was led and stood
 
     def open(self, states: States) -> None:
         """Find the robot's states, and whoever takes commands. Raises DeviceLost or DeviceRefused."""
@@ -160,6 +162,7 @@ class Ros2Link:
         if self._commands is None or not self._listens:
             raise DeviceRefused(self._nobody())
         if misled := self._misled():
+            self.halt()
             raise DeviceRefused(misled)
         if (problem := self._commands.problem()).mode != "idle":
             raise DeviceRefused(problem.reason)
@@ -173,7 +176,19 @@ class Ros2Link:
 
     def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
         self._settling = 0.0
+        if by_joints or self._slow():
+            self._standing.again()  # on its way home, it is seen whether it comes there
+        elif (newest := self._joints.newest) and self._standing.led(q, newest.q, newest.device_s):
+            self._stands = (
+                f"the robot was led and has not moved, though {self._options.command_topic} is heard: is its "
+                "controller active (`ros2 control list_controllers`), its program running, its speed slider not at 0?"
+            )
+            raise DeviceRefused(self._stands)
         self._command().go(q, dq, *self._at())
+
+    def _slow(self) -> str:
+        """Why the robot goes slower than it is led, in words; "" when it does not, or does not say it."""
+        return "" if self._scaling is None else self._scaling.wrong()
 
     def hold(self, q: np.ndarray) -> bool:
         """Wait until the robot has caught up, for at most a second."""
@@ -196,6 +211,8 @@ class Ros2Link:
     def recover(self) -> bool:
         if self._commands is not None:
             self._commands.forget()
+        self._standing.again()
+        self._stands = ""
         return self.health().mode == "idle"
 
     def lost(self) -> str:
@@ -218,8 +235,8 @@ class Ros2Link:
         if misled := self._misled():
             return RobotStatus("fault", misled)
         problem = SOUND if self._commands is None else self._commands.problem()
-        slow = "" if self._scaling is None else self._scaling.wrong()
-        return RobotStatus("fault", slow) if problem.mode == "idle" and slow else problem
+        wrong = self._slow() or self._stands
+        return RobotStatus("fault", wrong) if problem.mode == "idle" and wrong else problem
 
     def close(self) -> None:
         """Send what is left of the way to rest, where that takes message after message, then leave."""

@@ -115,11 +115,33 @@ def test_a_robot_of_which_two_nodes_speak_is_refused_and_one_that_comes_later_is
         later.robot.close()
 
 
-def test_a_controller_that_is_not_active_is_a_fault_until_it_is(emulator: Emulator) -> None:
+def test_an_arm_that_stands_while_it_is_led_is_a_fault_that_asks_for_its_controller(emulator: Emulator) -> None:
+    """One that is inactive hears commands as an active one does."""
     made = rig(emulator)
     try:
         made.connect()
         emulator.inject("controller_inactive")
+        there, turn = made.robot.observe()["q"], np.eye(6)[0]
+        for k in range(6):
+            made.follow(there + 0.03 * np.sin(k + np.linspace(0, 1, 20))[:, None] * turn)
+        made.until(lambda: made.robot.status().mode == "fault")
+        assert "has not moved" in made.robot.status().reason
+        assert "ros2 control list_controllers" in made.robot.status().reason
+        emulator.clear()
+        made.until(lambda: recovered(made))
+        path = turned(made.robot)
+        made.follow(path)
+        assert np.abs(made.robot.observe()["q"] - there).max() > 0.01
+    finally:
+        emulator.clear()
+        made.robot.close()
+
+
+def test_a_controller_that_is_not_there_is_a_fault_until_it_is(emulator: Emulator) -> None:
+    made = rig(emulator)
+    try:
+        made.connect()
+        emulator.inject("controller_unloaded")
         made.until(lambda: made.robot.status().mode == "fault")
         assert "ros2 control list_controllers" in made.robot.status().reason
         emulator.clear()

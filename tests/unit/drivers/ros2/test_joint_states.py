@@ -79,14 +79,17 @@ def test_two_publishers_are_two_at_any_rate_until_one_has_left(hz: float, other_
 
 
 def a_link(**more: Any) -> tuple[Ros2Link, States, Times]:
-    """One that was opened, without a network."""
+    """One that was opened, without a network; `_commands.braked` counts how often it was told to brake."""
     link = Ros2Link(UR5E, Ros2Options(**more), CELL.robot)
     states, times = States(lambda: 0.0), Times()
+    braked = list[int]()
     commands: Any = SimpleNamespace(
         readers=lambda: 1,
         problem=lambda: RobotStatus("idle"),
         go=lambda *_: None,
         forget=lambda: None,
+        brake=lambda *_: braked.append(1),
+        braked=braked,
     )
     link._states, link._clock, link._commands = states, times, commands  # type: ignore[assignment]
     return link, states, times
@@ -97,6 +100,7 @@ def test_a_robot_of_which_two_nodes_speak_is_not_led_and_not_recorded_elsewhere(
 ) -> None:
     """The arm leaped by 0.6 rad to where a second publisher said that it was, and labctl said "idle"."""
     link, states, times = a_link()
+    commands: Any = link._commands
     there, away = UR5E.home, UR5E.home + np.array([0.0, 0.6, 0.0, 0.0, 0.0, 0.0])
     for k in range(60):
         times.now += EVERY // 2
@@ -111,11 +115,46 @@ def test_a_robot_of_which_two_nodes_speak_is_not_led_and_not_recorded_elsewhere(
             assert "ros2 topic info -v /joint_states" in status.reason
             with pytest.raises(DeviceRefused, match="two nodes say"):
                 link.send_setpoint(there, np.zeros(6))
+            assert commands.braked.pop(), "it does not stop dead at its last point"
     assert all((batch.values[:, :6] == there).all() for batch in states.drain())
     for _ in range(400):  # the other has left
         times.now += EVERY
         link._read(by(ROBOT, joints(there, times.now)))
     assert link.recover() and link.health().mode == "idle"
+
+
+def test_a_robot_that_takes_commands_and_stands_is_a_fault_until_a_person_has_looked() -> None:
+    """An inactive controller hears them all: whole episodes were played on an arm that stood, and scored."""
+    link, _, times = a_link()
+    led, refused = 0, 0
+    for _ in range(2):
+        for k in range(100):
+            times.now += 2 * EVERY
+            link._read(by(ROBOT, joints(UR5E.home, times.now)))
+            assert link.health().mode == "idle"
+            led += 1
+            try:
+                link.send_setpoint(UR5E.home + 0.001 * k * np.eye(6)[0], np.zeros(6))
+            except DeviceRefused as error:
+                refused += 1
+                assert "has not moved" in str(error) and link.health().reason == str(error)
+                break
+        assert link.health().mode == "fault" and "ros2 control list_controllers" in link.health().reason
+        assert link.recover()
+    assert refused == 2 and led < 160
+
+
+def test_a_robot_that_its_slider_holds_is_not_one_that_stands() -> None:
+    """It says so itself."""
+    link, _, times = a_link(scaling_topic="/s")
+    assert link._scaling is not None
+    link._scaling._clock = times  # type: ignore[assignment]
+    for k in range(300):
+        times.now += 2 * EVERY
+        link._read(by(ROBOT, joints(UR5E.home, times.now)))
+        link._scaling.read(Float64(0.0))
+        link.send_setpoint(UR5E.home + 0.01 * min(k, 10) * np.eye(6)[0], np.zeros(6))
+    assert "at 0 % of its speed" in link.health().reason
 
 
 def test_two_nodes_of_other_joints_are_one_robot() -> None:
