@@ -181,7 +181,8 @@ class Ros2Link:
         elif (newest := self._joints.newest) and self._standing.led(q, newest.q, newest.device_s):
             self._stands = (
                 f"the robot was led and has not moved, though {self._options.command_topic} is heard: is its "
-                "controller active (`ros2 control list_controllers`), its program running, its speed slider not at 0?"
+                "controller active (`ros2 control list_controllers`), its program running, no stop pressed, its slider "
+                "not at 0?"
             )
             raise DeviceRefused(self._stands)
         self._command().go(q, dq, *self._at())
