@@ -17,8 +17,9 @@ from labctl.config.cell_schema import Cell, Fixture
 from labctl.devices import Frame
 from labctl.drivers.common.cameras import UNKNOWN, LiveCamera, silent_s
 from labctl.drivers.ros2.messages import CompressedImage, Image
-from labctl.drivers.ros2.network import FOUND_S, Network, within
+from labctl.drivers.ros2.network import FOUND_S, Network, publisher_of, within
 from labctl.drivers.ros2.options import Ros2CameraOptions
+from labctl.drivers.ros2.publishers import OnePublisher
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import CameraAbout
 
@@ -38,6 +39,7 @@ class Topic:
         self._network: Network | None = None
         self._came: queue.Queue[tuple[int, int, CompressedImage | Image]] = queue.Queue(QUEUE)
         self._number, self._format = 0, ""
+        self._speaks = OnePublisher()
 
     def open(self) -> None:
         """Raises DeviceLost when nobody publishes there."""
@@ -50,6 +52,8 @@ class Topic:
 
     def _heard(self, message: CompressedImage | Image) -> None:
         now = self._clock.now_ns()
+        if not self._speaks.takes(publisher_of(message), now):
+            return
         self._number += 1
         with contextlib.suppress(queue.Empty):  # all of them may be read meanwhile
             if self._came.full():
@@ -57,7 +61,11 @@ class Topic:
         self._came.put((now, self._number, message))
 
     def read(self) -> Frame | None:
-        """The next picture. Raises DeviceRefused for one that is not what the cell asks for."""
+        """The next picture. Raises DeviceRefused for one that is not what the cell asks for, or of two cameras."""
+        if self._speaks.several(self._clock.now_ns()):
+            raise DeviceRefused(
+                f"two nodes publish pictures on {self._options.topic}: `ros2 topic info -v` names them; end one"
+            )
         try:
             host_ns, number, message = self._came.get(timeout=WAIT_S)
         except queue.Empty:

@@ -33,6 +33,12 @@ ANSWER_NS = 2 * SECOND  # a controller that answers no goal for so long does not
 ENDED = {ABORTED: "gave up", CANCELED: "cancelled"}
 OF_ITSELF = (-4, -5)  # a tolerance is no matter of the next goal's: it counts of one that was replaced meanwhile, too
 SOUND = RobotStatus("idle")
+NEVER_ANSWERED = (
+    "services of ROS 2 are asked as rmw_cyclonedds has them, which the robot's RMW_IMPLEMENTATION has to be"
+)
+ANSWERED_BEFORE = (
+    "it answered before: was its controller restarted, or is its network slow? Its log says, then acknowledge"
+)
 MOST = 100  # goals whose answer or result has not come
 
 
@@ -48,6 +54,7 @@ class Goals:
         self._ids: dict[int, list[int]] = {}  # of goals that have no answer yet, by the request's number
         self._asked: dict[int, int] = {}  # goals whose result was asked for: the request's number -> the goal's
         self._waiting_ns: int | None = None  # since when a goal has had no answer
+        self._spoken = False  # has any goal ever been answered?
         self._problem = SOUND
         inner = f"{action}/_action"
         self._goals = network.publisher(f"{inner}/send_goal", SendGoalRequest, part=REQUEST)
@@ -89,11 +96,8 @@ class Goals:
             waiting_ns, found = self._waiting_ns, self._problem
             if found.mode != "idle" or waiting_ns is None or self._clock.now_ns() - waiting_ns <= ANSWER_NS:
                 return found
-            return RobotStatus(
-                "fault",
-                f"no answer to a goal of {self._action} for {ANSWER_NS / SECOND:g} s; services of ROS 2 are asked as "
-                "rmw_cyclonedds has them, which the robot's RMW_IMPLEMENTATION has to be",
-            )
+            why = ANSWERED_BEFORE if self._spoken else NEVER_ANSWERED
+            return RobotStatus("fault", f"no answer to a goal of {self._action} for {ANSWER_NS / SECOND:g} s; {why}")
 
     def forget(self) -> None:
         """Somebody has looked into it: try again."""
@@ -108,6 +112,7 @@ class Goals:
             goal_id = self._ids.pop(answer.number, None) if answer.client == self._client else None
             if goal_id is None:
                 return
+            self._spoken = True
             self._waiting_ns = None if answer.number >= self._newest else self._clock.now_ns()
             if not answer.accepted:
                 self._problem = RobotStatus("fault", f"{self._action} refused a goal; its controller's log says why")
@@ -129,6 +134,7 @@ class Goals:
             by_us, self._ended = newest and self._ended, self._ended or newest
             if answer.status in ENDED and not by_us and (newest or code in OF_ITSELF):
                 said = " ".join(str(answer.result.error_string).split())
-                named = ERRORS.get(code, f"error {code}")
-                text = f"{self._action} {ENDED[answer.status]} a goal: {named}{f' ({said})' if said else ''}"
+                named = ERRORS.get(code, f"error {code}" if code else "")
+                why = " ".join(part for part in (named, f"({said})" if said else "") if part)
+                text = f"{self._action} {ENDED[answer.status]} a goal{f': {why}' if why else ''}"
                 self._problem = RobotStatus("safety_stop" if code in OF_ITSELF else "fault", text)

@@ -21,8 +21,9 @@ from labctl.drivers.ros2.messages import (
     TrajectoryPoint,
     duration,
 )
-from labctl.drivers.ros2.network import FOUND_S, Network, within
+from labctl.drivers.ros2.network import FOUND_S, Network, publisher_of, within
 from labctl.drivers.ros2.options import Ros2GripperOptions
+from labctl.drivers.ros2.publishers import OnePublisher, several_in_words
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.plain import DeviceAbout
 
@@ -43,6 +44,7 @@ class Ros2Gripper(WorkedGripper):
         self._clock, self._silence = MonotonicClock(), Silence()
         self._silence_ns = round(options.silence_s * SECOND)
         self._network: Network | None = None
+        self._speaks = OnePublisher()
         self._seen: tuple[int, float] | None = None  # host ns, opening m
         self._asked: float | None = None
         self._moved: tuple[int, float] = (0, 0.0)
@@ -74,8 +76,11 @@ class Ros2Gripper(WorkedGripper):
             at = float(message.position[message.name.index(given.joint)])
             if not math.isfinite(at):
                 return  # a hardware interface that has not read its fingers yet says NaN
+            now = self._clock.now_ns()
+            if not self._speaks.takes(publisher_of(message), now):
+                return
             share = (at - given.closed_at) / (given.open_at - given.closed_at)
-            now, opening = self._clock.now_ns(), min(1.0, max(0.0, share)) * self.stroke_m
+            opening = min(1.0, max(0.0, share)) * self.stroke_m
             if abs(opening - self._moved[1]) > MOVING_M:
                 self._moved = now, opening
             self._seen = now, opening
@@ -88,8 +93,8 @@ class Ros2Gripper(WorkedGripper):
         age_ns = self._silence.age_ns(self._seen[0], self._clock.now_ns())
         if age_ns > self._silence_ns:
             raise DeviceLost(f"nothing of the joint {given.joint} for {age_ns / 1e9:.1f} s")
-        if not self._publisher.readers():
-            work.sound = RobotStatus("fault", f"nobody listens on {given.command_topic}: is its controller active?")
+        if unfit := self._unfit():
+            work.sound = RobotStatus("fault", unfit)
             if self._asked is not None:
                 self._asked = math.nan  # whoever listens next has not heard it, and may have to hear of a stop
             return
@@ -101,6 +106,14 @@ class Ros2Gripper(WorkedGripper):
         if asked.opening_m is not None and asked.opening_m != self._asked:
             self._send(asked.opening_m)
             self._asked = asked.opening_m
+
+    def _unfit(self) -> str:
+        """Why it is sent nothing, in words; "" while it is."""
+        given = self._options
+        if self._speaks.several(self._clock.now_ns()):
+            return several_in_words(f"how joint {given.joint} stands", given.states_topic)
+        listens = self._publisher.readers()
+        return "" if listens else f"nobody listens on {given.command_topic}: is its controller active?"
 
     def _send(self, opening_m: float) -> None:
         given = self._options

@@ -203,6 +203,12 @@ def within(seconds: float, found: Callable[[], object]) -> bool:
     return True
 
 
+def publisher_of(message: IdlStruct) -> int:
+    """DDS's number of the writer that sent it; 0 of a message that did not come over DDS."""
+    info = getattr(message, "sample_info", None)
+    return 0 if info is None else int(info.publication_handle)
+
+
 def dds_name(topic: str, part: Part = TOPIC) -> str:
     """How rmw names a topic of ROS for DDS, or the requests or replies of a service."""
     before, behind = part

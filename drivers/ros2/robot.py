@@ -30,18 +30,24 @@ from labctl.drivers.common.steps import Law
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ros2.commands import Commands, commands_of
 from labctl.drivers.ros2.goals import SOUND
+from labctl.drivers.ros2.joint_states import JointStates
 from labctl.drivers.ros2.messages import Float64, JointState
 from labctl.drivers.ros2.network import FOUND_S, Network, Subscription, within
 from labctl.drivers.ros2.options import GRIPPER, MODELS, Ros2Options
+from labctl.drivers.ros2.speed_scaling import SpeedScaling
+from labctl.drivers.ros2.standing import Standing
 from labctl.errors import DeviceLost, DeviceRefused, InputError
 from labctl.plain import RobotAbout
 
 LISTENING_NS = SECOND // 2  # how often it is looked whether somebody listens
 SETTLED_RAD, SETTLE_S = 1e-3, 1.0
-FULL, SLOW_NS = 0.995, SECOND // 5  # less is slowed; for so long, and not by one corner of its way
+LISTEN_S = 0.3  # so long it is listened for a second robot that says the same
 SLIDER = (
     "a UR behind ROS 2 goes at whatever its speed slider says, and labctl does not see it: name its "
     "speed_scaling_state_broadcaster in `scaling_topic`"
+)
+NO_STAMPS = (
+    "the stamps on {topic} do not go on (zero, or use_sim_time without /clock): times of receipt are taken instead"
 )
 UNSEEN = (
     "over ROS 2 labctl sees neither the robot's emergency stop nor its own protective stops, only that it does not "
@@ -60,25 +66,23 @@ class Ros2Link:
         """robot: the cell's table of that name."""
         self._robot_model, self._options, self._period_s = robot_model, options, 1.0 / float(robot.control_hz)
         self._limits = limits_of(robot_model, robot.limits, None)
-        scaled = options.scaling_topic is not None
-        self.more: Mapping[str, str] = {"speed_scaling": "1"} if scaled else {}
-        self.news: Sequence[str] = (UNSEEN, *([SLIDER] if options.model.startswith("ur") and not scaled else []))
-        self._scaling, self._slow_ns = np.nan, 0  # a share of full speed; since when it is less
-        self._names = options.names()
-        self._places: list[int] | None = None  # of our joints in the names that the robot sends
-        self._sent_names: tuple[str, ...] = ()
+        topic = options.scaling_topic
+        self._scaling = None if topic is None else SpeedScaling(topic, options.scaling_full)
+        self.more: Mapping[str, str] = {"speed_scaling": "1"} if self._scaling else {}
+        slider = options.model.startswith("ur") and not self._scaling
+        self.news: Sequence[str] = (UNSEEN, *([SLIDER] if slider else []))
+        self._silence_ns = round(options.silence_s * SECOND)
+        self._joints = JointStates(options.states_topic, options.names(), self._silence_ns)
         self._model = ToolModel(robot_model)
         self._network: Network | None = None
         self._heard: Subscription | None = None
         self._commands: Commands | None = None
         self._states: States | None = None
         self._clock, self._silence = MonotonicClock(), Silence()
-        self._silence_ns = round(options.silence_s * SECOND)
-        self._newest: tuple[int, float, np.ndarray, np.ndarray] | None = None
-        self._missing: Sequence[str] = ()
         self._looked_ns = 0
         self._listens = True
         self._settling = 0.0
+        self._standing, self._stands = Standing(), ""  # why, once it was led and stood
 
     def open(self, states: States) -> None:
         """Find the robot's states, and whoever takes commands. Raises DeviceLost or DeviceRefused."""
@@ -87,13 +91,21 @@ class Ros2Link:
         self._network = network = Network(given.domain, given.host, given.peers)
         self._commands = commands_of(given, network, self._robot_model, self._limits, self._period_s)
         self._heard = network.subscribe(given.states_topic, JointState, self._read)
-        if not within(FOUND_S, lambda: self._newest is not None):
+        if not within(FOUND_S, lambda: self._joints.newest is not None):
             raise self._not_found()
         within(FOUND_S, self._commands.readers)  # `health` says if nobody listens
-        if (topic := given.scaling_topic) is not None:
-            network.subscribe(topic, Float64, self._read_scaling)
-            if not within(FOUND_S, lambda: np.isfinite(self._scaling)):
+        if within(LISTEN_S, self._misled):
+            raise DeviceRefused(f"{network.shown}: {self._misled()}")
+        if not within(FOUND_S, self._joints.decided):
+            raise DeviceLost(f"{network.shown}: one message came on {given.states_topic}, and no other")
+        if not self._joints.stamped:
+            self.news = (*self.news, NO_STAMPS.format(topic=given.states_topic))
+        if (scaling := self._scaling) is not None and (topic := given.scaling_topic) is not None:
+            network.subscribe(topic, Float64, scaling.read)
+            if not within(FOUND_S, scaling.heard):
                 raise DeviceRefused(f"{network.shown}: nothing came on {topic}: is its broadcaster active?")
+            if misread := scaling.misread():
+                raise DeviceRefused(f"{network.shown}: {misread}")
 
     def about(self) -> RobotAbout:
         """ROS 2 says neither who made the robot nor what is in it; the joints it publishes are its model's."""
@@ -110,11 +122,11 @@ class Ros2Link:
     def _not_found(self) -> DeviceLost | DeviceRefused:
         given, heard, network = self._options, self._heard, self._network
         assert heard is not None and network is not None
-        if self._missing:
-            have = ", ".join(self._sent_names) or "none"
+        if self._joints.missing:
+            have = ", ".join(self._joints.sent_names) or "none"
             return DeviceRefused(
-                f"{given.states_topic} has no joint {', '.join(self._missing)}; its joints: {have}. Name the robot's "
-                "in `joints`, from the base on"
+                f"{given.states_topic} has no joint {', '.join(self._joints.missing)}; its joints: {have}. Name the "
+                "robot's in `joints`, from the base on"
             )
         if heard.writers():
             return DeviceLost(f"{network.shown}: {given.states_topic} is there, and nothing came on it")
@@ -125,50 +137,21 @@ class Ros2Link:
 
     def _read(self, message: JointState) -> None:
         now = self._clock.now_ns()
-        names = tuple(message.name)
-        if names != self._sent_names:
-            self._sent_names = names
-            self._missing = [name for name in self._names if name not in names]
-            self._places = None if self._missing else [names.index(name) for name in self._names]
-        if self._places is None or len(message.position) != len(names):
-            return  # of another part of the robot: each may publish its own joints
-        at = self._places
-        q = np.array(message.position)[at]
-        if not np.isfinite(q).all():
-            return  # a hardware interface that has not read its robot yet says NaN
-        stamp = message.header.stamp.ns / SECOND
-        dq = np.array(message.velocity)[at] if len(message.velocity) == len(names) else np.full(len(q), np.nan)
-        dq = dq if np.isfinite(dq).all() else self._speed(q, stamp)
-        tau = np.array(message.effort)[at] if len(message.effort) == len(names) else np.full(len(q), np.nan)
-        states, self._newest = self._states, (now, stamp, q, dq)
-        assert states is not None
-        if self.more and not np.isfinite(self._scaling):
+        joints, states, scaling = self._joints.read(message, now), self._states, self._scaling
+        if joints is None or not self._joints.decided() or (scaling is not None and not scaling.heard()):
             return  # recorded from when all of it is known
-        more = np.array([self._scaling] if self.more else [])
-        states.add(now, Sample(q, dq, tau, self._model.pose(q), stamp, more))
+        assert states is not None
+        more = np.array([] if scaling is None else [scaling.share])
+        states.add(now, Sample(joints.q, joints.dq, joints.tau, self._model.pose(joints.q), joints.device_s, more))
 
-    def _read_scaling(self, message: Float64) -> None:
-        self._scaling = float(message.data) / self._options.scaling_full
-        self._slow_ns = (self._slow_ns or self._clock.now_ns()) if self._scaling < FULL else 0
-
-    def _slowed(self) -> str:
-        """Why the robot goes slower than it is led, in words; "" when it does not."""
-        since_ns, scaling = self._slow_ns, self._scaling  # in this order: another thread writes them, the first last
-        if not since_ns or scaling >= FULL or self._clock.now_ns() - since_ns < SLOW_NS:
-            return ""
-        said = f"{self._options.scaling_topic} says that the robot goes at {100 * scaling:.0f} % of its speed"
-        return f"{said}, and every time would be longer by it: set its speed slider to 100 %, then acknowledge"
-
-    def _speed(self, q: np.ndarray, stamp: float) -> np.ndarray:
-        """Of a robot that does not say how fast its joints are: from one state to the next, by its own clock."""
-        if self._newest is None or stamp <= self._newest[1]:
-            return np.zeros(len(q))
-        return (q - self._newest[2]) / (stamp - self._newest[1])
+    def _misled(self) -> str:
+        """Why what is said of the joints is not the robot, in words; "" while it may be."""
+        return self._joints.wrong(self._clock.now_ns())
 
     def _at(self) -> tuple[np.ndarray, np.ndarray]:
-        if self._newest is None:
+        if (newest := self._joints.newest) is None:
             raise DeviceLost("the robot has not sent a state yet")
-        return self._newest[2], self._newest[3]
+        return newest.q, newest.dq
 
     # -- the servo thread
 
@@ -178,6 +161,9 @@ class Ros2Link:
     def _command(self) -> Commands:
         if self._commands is None or not self._listens:
             raise DeviceRefused(self._nobody())
+        if misled := self._misled():
+            self.halt()
+            raise DeviceRefused(misled)
         if (problem := self._commands.problem()).mode != "idle":
             raise DeviceRefused(problem.reason)
         return self._commands
@@ -190,7 +176,20 @@ class Ros2Link:
 
     def send_setpoint(self, q: np.ndarray, dq: np.ndarray, *, by_joints: bool = False) -> None:
         self._settling = 0.0
+        if by_joints or self._slow():
+            self._standing.again()  # on its way home, it is seen whether it comes there
+        elif (newest := self._joints.newest) and self._standing.led(q, newest.q, newest.device_s):
+            self._stands = (
+                f"the robot was led and has not moved, though {self._options.command_topic} is heard: is its "
+                "controller active (`ros2 control list_controllers`), its program running, no stop pressed, its slider "
+                "not at 0?"
+            )
+            raise DeviceRefused(self._stands)
         self._command().go(q, dq, *self._at())
+
+    def _slow(self) -> str:
+        """Why the robot goes slower than it is led, in words; "" when it does not, or does not say it."""
+        return "" if self._scaling is None else self._scaling.wrong()
 
     def hold(self, q: np.ndarray) -> bool:
         """Wait until the robot has caught up, for at most a second."""
@@ -207,19 +206,21 @@ class Ros2Link:
             self._commands.go_on()
 
     def halt(self) -> None:
-        if self._commands is not None and self._newest is not None:
+        if self._commands is not None and self._joints.newest is not None:
             self._commands.brake(*self._at())
 
     def recover(self) -> bool:
         if self._commands is not None:
             self._commands.forget()
+        self._standing.again()
+        self._stands = ""
         return self.health().mode == "idle"
 
     def lost(self) -> str:
-        newest = self._newest
+        newest = self._joints.newest
         if newest is None:
             return ""
-        age_ns = self._silence.age_ns(newest[0], self._clock.now_ns())
+        age_ns = self._silence.age_ns(newest.host_ns, self._clock.now_ns())
         if age_ns <= self._silence_ns:
             return ""
         return f"nothing on {self._options.states_topic} for {age_ns / 1e9:.1f} s: network, power or ROS 2 itself"
@@ -232,8 +233,11 @@ class Ros2Link:
             self._looked_ns, self._listens = now, self._commands.readers() > 0
         if not self._listens:
             return RobotStatus("fault", self._nobody())
+        if misled := self._misled():
+            return RobotStatus("fault", misled)
         problem = SOUND if self._commands is None else self._commands.problem()
-        return RobotStatus("fault", slow) if problem.mode == "idle" and (slow := self._slowed()) else problem
+        wrong = self._slow() or self._stands
+        return RobotStatus("fault", wrong) if problem.mode == "idle" and wrong else problem
 
     def close(self) -> None:
         """Send what is left of the way to rest, where that takes message after message, then leave."""

@@ -20,7 +20,8 @@ from support.robots.emulators import Emulator, own_domain
 
 from labctl.clock import MonotonicClock
 from labctl.devices import Camera, load
-from labctl.drivers.ros2.messages import CompressedImage, Header, Image, Time
+from labctl.drivers.common.robot_tables import UR5E
+from labctl.drivers.ros2.messages import CompressedImage, Header, Image, JointState, Time, time_of
 from labctl.drivers.ros2.network import Network, within
 from labctl.errors import DeviceLost, DeviceRefused
 from labctl.testing.given import FIXTURE
@@ -57,7 +58,7 @@ def test_a_robot_whose_joints_are_called_otherwise_says_which_there_are(
 
     def heard(_: float, found: Callable[[], object]) -> bool:
         """Whether it came true by the time that the robot has said its names."""
-        assert within(60.0, lambda: link._missing)
+        assert within(60.0, lambda: link._joints.missing)
         return bool(found())
 
     monkeypatch.setattr("labctl.drivers.ros2.robot.within", heard)
@@ -73,11 +74,74 @@ def test_a_domain_in_which_nobody_speaks_is_named(monkeypatch: pytest.MonkeyPatc
         made.robot.connect(made.now_ns)
 
 
-def test_a_controller_that_is_not_active_is_a_fault_until_it_is(emulator: Emulator) -> None:
+class Another:
+    """A second node that says how the joints stand, 0.6 rad from where they are, until it is closed."""
+
+    def __init__(self, domain: int) -> None:
+        self._network, self._end = Network(domain, "127.0.0.1"), threading.Event()
+        self._says = self._network.publisher("/joint_states", JointState)
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        q = UR5E.home + np.array([0.0, 0.6, 0.0, 0.0, 0.0, 0.0])
+        while not self._end.wait(0.01):
+            stamp = time_of(CLOCK.now_ns())
+            self._says.send(JointState(Header(stamp), list(UR5E.joint_names), q.tolist(), [0.0] * 6))
+
+    def close(self) -> None:
+        self._end.set()
+        self._thread.join()
+        self._network.close()
+
+
+def test_a_robot_of_which_two_nodes_speak_is_refused_and_one_that_comes_later_is_a_fault(emulator: Emulator) -> None:
+    """A joint_state_publisher left from RViz: the arm leaped to where that said it was."""
+    made, later = Another(emulator.domain), rig(emulator)
+    try:
+        with pytest.raises(DeviceRefused, match="two nodes say how joint shoulder_pan_joint stands on /joint_states"):
+            rig(emulator).robot.connect(CLOCK.now_ns())
+        made.close()
+        later.connect()
+        before, made = emulator.stats()["q"], Another(emulator.domain)
+        later.until(lambda: later.robot.status().mode == "fault")
+        assert "two nodes say" in later.robot.status().reason
+        later.follow(later.robot.observe()["q"] + np.linspace(0, 0.2, 20)[:, None])
+        assert emulator.stats()["q"] == pytest.approx(before, abs=1e-6)
+        made.close()
+        later.until(lambda: recovered(later))
+    finally:
+        made.close()
+        later.robot.close()
+
+
+def test_an_arm_that_stands_while_it_is_led_is_a_fault_that_asks_for_its_controller(emulator: Emulator) -> None:
+    """One that is inactive hears commands as an active one does."""
     made = rig(emulator)
     try:
         made.connect()
         emulator.inject("controller_inactive")
+        there, turn = made.robot.observe()["q"], np.eye(6)[0]
+        for k in range(6):
+            made.follow(there + 0.03 * np.sin(k + np.linspace(0, 1, 20))[:, None] * turn)
+        made.until(lambda: made.robot.status().mode == "fault")
+        assert "has not moved" in made.robot.status().reason
+        assert "ros2 control list_controllers" in made.robot.status().reason
+        emulator.clear()
+        made.until(lambda: recovered(made))
+        path = turned(made.robot)
+        made.follow(path)
+        assert np.abs(made.robot.observe()["q"] - there).max() > 0.01
+    finally:
+        emulator.clear()
+        made.robot.close()
+
+
+def test_a_controller_that_is_not_there_is_a_fault_until_it_is(emulator: Emulator) -> None:
+    made = rig(emulator)
+    try:
+        made.connect()
+        emulator.inject("controller_unloaded")
         made.until(lambda: made.robot.status().mode == "fault")
         assert "ros2 control list_controllers" in made.robot.status().reason
         emulator.clear()
@@ -110,7 +174,7 @@ def test_a_slow_robot_is_a_hold_that_says_so_until_it_is_back_and_is_recorded(em
 def test_a_topic_that_says_no_speed_is_refused_and_a_ur_without_one_is_told(
     monkeypatch: pytest.MonkeyPatch, emulator: Emulator
 ) -> None:
-    waits_s = iter([60.0, 60.0, 0.3])  # for its joints, for who takes commands, and for a topic that says nothing
+    waits_s = iter([60.0, 60.0, 0.3, 60.0, 0.3])  # the last for a topic that says nothing
     with monkeypatch.context() as patched:
         patched.setattr("labctl.drivers.ros2.robot.within", lambda _, found: within(next(waits_s), found))
         made = rig(emulator, scaling_topic="/other/speed_scaling")

@@ -107,6 +107,10 @@ class TrajectoryAction:
         self._stop()
         self._end(ABORTED, Result(-4, "Aborted due to path tolerance violation"))
 
+    def deactivate(self) -> None:
+        """The controller's on_deactivate: what is under way is cancelled."""
+        self._end(CANCELED, Result(0, "Current goal cancelled during deactivate transition."))
+
     def advance(self, now_s: float, q: np.ndarray) -> None:
         """One period later; q (n,): where the joints are."""
         newest = self._goals[-1] if self._goals else None

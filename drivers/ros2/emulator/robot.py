@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from labctl.drivers.common import kinematics
 from labctl.drivers.common.simulated_axes import OPEN_M
 from labctl.drivers.ros2.emulator.actions import TrajectoryAction
 from labctl.drivers.ros2.emulator.controllers import Joints
+from labctl.drivers.ros2.emulator.trajectories import numbers, taken
 from labctl.drivers.ros2.messages import (
     Float64,
     Float64MultiArray,
@@ -28,11 +29,12 @@ from labctl.drivers.ros2.messages import (
     TwistStamped,
     time_of,
 )
-from labctl.drivers.ros2.network import Network
+from labctl.drivers.ros2.network import Network, within
 from labctl.drivers.ros2.options import BASE_FRAMES, MODELS, TURNED, Ros2EmulatorOptions
 from labctl.drivers.sim.control_link import loopback
 from labctl.drivers.sim.control_port import Arguments, Number, checked_fault
 from labctl.drivers.sim.plant import SimulatedPlant
+from labctl.errors import InputError
 
 TRAJECTORY = "/joint_trajectory_controller/joint_trajectory"
 POSITIONS = "/forward_position_controller/commands"
@@ -41,10 +43,13 @@ HALF_TURN = np.array([-1.0, -1.0, 1.0, -1.0, -1.0, 1.0])  # about z
 SERVO_TIMEOUT_S = 0.1  # its incoming_command_timeout: a twist that nothing follows is over
 GRIPPER = "/gripper_controller/commands"
 SCALING = "/speed_scaling_state_broadcaster/speed_scaling"
+ALONE_S = 1.0  # in so long DDS finds a robot that is there
 FINGER, OPEN_AT, CLOSED_AT, STROKE_M = "finger_joint", 0.0, 0.8, OPEN_M
 FAULTS = {
     "silence": "seconds = no joint states for so long (default 4)",
-    "controller_inactive": "the robot's controllers take no commands, until cleared",
+    "controller_inactive": "the robot's controllers are loaded and inactive: they hear commands and do nothing, until "
+    "cleared",
+    "controller_unloaded": "the robot's controllers are not there, until cleared",
     "speed_slider": "fraction = of full speed, is said to be the robot's (default 0.5), until cleared",
     "goal_aborted": "the action gives up its goal: the joints are too far from where they ought to be",
     "goals_refused": "the action refuses every goal, until cleared",
@@ -86,13 +91,37 @@ class Ros2Emulator:
         self._listening = contextlib.ExitStack()
         self._cycle = self._late = self._sent = self._commands = 0
         self._silent_until = 0
-        self._stuck = False
+        self._stuck, self._active, self._loaded = False, True, False
         self._now_s = CLOCK.now_ns() / SECOND  # of the last cycle, from which a command leads on
         self._network.subscribe(GRIPPER, Float64MultiArray, self._hear(self._grip))
         self._listen()
+        try:
+            self._alone()
+        except InputError:
+            self.close()
+            raise
+
+    def _alone(self) -> None:
+        """Raises InputError where another robot is in this domain, or is begun at once: two that hear the same commands
+        would both move.
+        """
+        domain, look = self._domain, Network(self._domain, "127.0.0.1")
+        try:
+            heard = look.subscribe("/joint_states", JointState, lambda _: None)
+            asked = look.publisher(TRAJECTORY, JointTrajectory)
+            if within(ALONE_S, lambda: heard.writers() > 1 or asked.readers() > 1):  # one of each is its own
+                raise InputError(
+                    f"ROS 2 domain {domain} has a robot on this computer already, whatever its --host: both would move "
+                    "by the same commands; give this one a domain of its own by --option domain=N, and its cell too"
+                )
+        finally:
+            look.close()
 
     def _listen(self) -> None:
-        """The robot's controllers become active."""
+        """The robot's controllers are loaded. They hear commands from now on, be they active or not, as those of
+        ros2_controllers do from `on_configure` on.
+        """
+        self._loaded = True
         controllers = Network(self._domain, "127.0.0.1")
         self._listening.callback(controllers.close)
         controllers.subscribe(TRAJECTORY, JointTrajectory, self._hear(self._take))
@@ -107,26 +136,14 @@ class Ros2Emulator:
         return heard
 
     def _follow(self, message: JointTrajectory) -> tuple[float, np.ndarray] | None:
-        """When (s) and where the trajectory ends; None for a message that does not name exactly the controller's
-        joints, or has a point without a position for each, which is refused without a word, as by default.
-        """
-        if sorted(message.joint_names) != sorted(self._names):
+        """When (s) and where the trajectory ends; None for one that is not taken, see `trajectories.taken`."""
+        points = taken(message, self._names, CLOCK.now_ns() + CLOCK.wall_ahead_ns()) if self._active else None
+        if points is None:
             return None
-        if not all(self._positions(point.positions) for point in message.points):
-            return None
-        order = [list(message.joint_names).index(name) for name in self._names]
-        points = [
-            (point.time_from_start.sec + point.time_from_start.nanosec / SECOND, np.array(point.positions)[order])
-            for point in message.points
-        ]
         self._commands += 1
         self._joints.follow(self._now_s, points)
-        after, at = points[-1] if points else (0.0, self._joints.q)
+        after, at = points[-1]
         return self._now_s + after, at
-
-    def _positions(self, given: Sequence[float]) -> bool:
-        """A number for each of the controller's joints."""
-        return len(given) == len(self._names) and bool(np.isfinite(given).all())
 
     def _take(self, message: JointTrajectory) -> None:
         self._follow(message)
@@ -135,7 +152,7 @@ class Ros2Emulator:
         self._joints.follow(self._now_s, [])
 
     def _put(self, message: Float64MultiArray) -> None:
-        if self._positions(message.data):
+        if self._active and numbers(message.data, len(self._names)):
             self._commands += 1
             self._joints.put(self._now_s, np.array(message.data))
 
@@ -144,7 +161,7 @@ class Ros2Emulator:
         parts = (message.twist.linear, message.twist.angular)
         given = np.array([value for part in parts for value in (part.x, part.y, part.z)])
         wanted = in_base(self._frame, message.header.frame_id, given)
-        if wanted is None or not np.isfinite(wanted).all():
+        if not self._active or wanted is None or not np.isfinite(wanted).all():
             return
         self._commands += 1
         jacobian = kinematics.jacobian(self._chain, self._joints.q[None, :])[0][0]
@@ -157,8 +174,8 @@ class Ros2Emulator:
             self.plant.grip(min(1.0, max(0.0, share)) * STROKE_M)
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
-        taken = checked_fault(name, args, FAULTS, ARGUMENTS)
-        self._asked.put(lambda: self._obey(name, taken))
+        checked = checked_fault(name, args, FAULTS, ARGUMENTS)
+        self._asked.put(lambda: self._obey(name, checked))
 
     def clear(self) -> None:
         self._asked.put(lambda: self._obey("", {}))
@@ -170,12 +187,18 @@ class Ros2Emulator:
                     self._stay()  # it does not leap to where it was led meanwhile
                 self._silent_until, self._stuck, self._fraction = 0, False, 1.0
                 self.plant.clear_contact()
-                self._listening.close()
-                self._listen()
+                self._action.refuses, self._active = False, True
+                if not self._loaded:
+                    self._listen()
             case "silence":
                 self._silent_until = CLOCK.now_ns() + round(args.get("seconds", 4.0) * SECOND)
             case "controller_inactive":
+                self._active = False
+                self._stay()
+                self._action.deactivate()
+            case "controller_unloaded":
                 self._listening.close()
+                self._loaded = False
                 self._stay()
             case "speed_slider":
                 self._fraction = args.get("fraction", 0.5)

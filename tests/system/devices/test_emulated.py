@@ -133,7 +133,8 @@ UR_FAULTS = {
 }
 ROS2_FAULTS = {
     **PROCESS_FAULTS,
-    "controller_inactive": ("robot_fault", "nobody listens on /joint_trajectory_controller"),
+    "controller_unloaded": ("robot_fault", "nobody listens on /joint_trajectory_controller"),
+    "controller_inactive": ("safety_stop", "does not follow"),
     "stuck": ("safety_stop", "does not follow"),
     "speed_slider": ("robot_fault", "says that the robot goes at 50 % of its speed"),
     "silence": ("arm_lost", "nothing on /joint_states"),

@@ -23,6 +23,7 @@ from labctl.drivers.ros2.emulator.robot import in_base
 from labctl.drivers.ros2.messages import Float64, Float64MultiArray, JointTrajectory, TwistStamped
 from labctl.drivers.ros2.options import BASE_FRAMES, MODELS, Ros2Options
 from labctl.drivers.ros2.robot import Ros2Link
+from labctl.drivers.ros2.speed_scaling import SpeedScaling
 from labctl.errors import OptionError
 
 CELL = cell_named("emulated_ros2")
@@ -183,13 +184,12 @@ def test_a_urs_base_link_is_turned_against_its_chain_and_refused_for_a_twist() -
 
 def test_a_robot_whose_slider_is_back_at_full_at_that_moment_is_not_slowed() -> None:
     """It was told to go at 100 % of its speed, and every time would be longer by it."""
-    options = Ros2Options(command="positions", command_topic="/c", scaling_topic="/s")
-    link = Ros2Link(UR5E, options, CELL.robot)
+    scaling = SpeedScaling("/s", 100.0)
     for full in (0.5, 1.0):
-        link._read_scaling(Float64(data=0.5 * options.scaling_full))
-        back = Float64(data=options.scaling_full)
-        with after_the_first_read(link, "_slow_ns", lambda back=back: link._read_scaling(back)):
-            assert not link._slowed(), full
+        scaling.read(Float64(data=50.0))
+        back = Float64(data=100.0)
+        with after_the_first_read(scaling, "_slow_ns", lambda back=back: scaling.read(back)):
+            assert not scaling.wrong(), full
 
 
 def test_joints_that_something_keeps_where_they_are_have_no_speed() -> None:

@@ -12,7 +12,7 @@ import pytest
 pytest.importorskip("cyclonedds")
 from support.robots.emulators import address, own_domain
 
-from labctl.clock import SECOND
+from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import load
 from labctl.drivers.ros2.messages import (
     Duration,
@@ -23,14 +23,18 @@ from labctl.drivers.ros2.messages import (
     Twist,
     TwistStamped,
     Vector3,
+    duration,
+    time_of,
 )
+from labctl.errors import InputError
 from labctl.testing.given import FIXTURE
+
+BUILD, CLOCK = "labctl.drivers.ros2.emulator.robot:build", MonotonicClock()
 
 
 @pytest.fixture(scope="module")
 def emulator() -> Iterator[Any]:
-    build = "labctl.drivers.ros2.emulator.robot:build"
-    made = load(build, {"domain": own_domain()}, host=address(), fixture=FIXTURE)
+    made = load(BUILD, {"domain": own_domain()}, host=address(), fixture=FIXTURE)
     yield made
     made.close()
 
@@ -58,6 +62,55 @@ def test_positions_and_speeds_that_are_no_numbers_move_no_joint(emulator: Any) -
     emulator._tick(1)
     assert (emulator._joints.q == q).all() and emulator._commands == asked
     assert emulator.plant.opening > 0.0 and np.isfinite(emulator.plant.opening)
+
+
+def point(after_s: float, **more: Any) -> TrajectoryPoint:
+    return TrajectoryPoint(positions=WELL, time_from_start=duration(after_s), **more)
+
+
+@pytest.mark.parametrize(
+    ("stamp_ns", "points"),
+    [
+        (0, []),
+        (0, [point(0.1), point(0.1)]),
+        (0, [point(0.2), point(0.1)]),
+        (10**9, [point(0.1)]),
+        (0, [point(0.1, velocities=[1.0] * 6)]),
+        (0, [point(0.1, velocities=[0.0])]),
+    ],
+    ids=["empty", "at-once", "back", "past", "moving-at-its-end", "speed-of-one"],
+)
+def test_a_trajectory_that_a_real_controller_refuses_is_refused(
+    emulator: Any, stamp_ns: int, points: list[TrajectoryPoint]
+) -> None:
+    """validate_trajectory_msg of ros2_controllers; the driver's way to rest has rows a millisecond apart for it."""
+    assert emulator._follow(JointTrajectory(Header(time_of(stamp_ns)), emulator._names, points)) is None
+
+
+def test_a_trajectory_that_begins_later_ends_later(emulator: Any) -> None:
+    stamp_ns = round((CLOCK.now_ns() + CLOCK.wall_ahead_ns()) + 5 * SECOND)
+    ends_s, _ = emulator._follow(JointTrajectory(Header(time_of(stamp_ns)), emulator._names, [point(1.0)]))
+    assert ends_s - emulator._now_s == pytest.approx(6.0, abs=1.0)
+
+
+def test_a_controller_that_is_inactive_hears_and_does_nothing_until_it_is_active(emulator: Any) -> None:
+    q, asked = emulator._joints.q.copy(), emulator._commands
+    emulator._obey("controller_inactive", {})
+    assert emulator._follow(trajectory(emulator._names, WELL)) is None
+    emulator._put(Float64MultiArray(data=WELL))
+    forward = Twist(linear=Vector3(0.1, 0.0, 0.0))
+    emulator._servo(TwistStamped(header=Header(frame_id=emulator._frame), twist=forward))
+    emulator._tick(1)
+    assert emulator._commands == asked and (emulator._joints.q == q).all()
+    emulator._obey("", {})
+    emulator._put(Float64MultiArray(data=WELL))
+    assert emulator._commands == asked + 1
+
+
+def test_a_second_robot_in_one_domain_is_refused_whatever_its_host(emulator: Any) -> None:
+    """Both printed that they serve, and each moved by what was sent to the other."""
+    with pytest.raises(InputError, match=f"ROS 2 domain {emulator._domain} has a robot on this computer already"):
+        load(BUILD, {"domain": emulator._domain}, host=address(), fixture=FIXTURE)
 
 
 def test_what_is_whole_is_followed(emulator: Any) -> None:
