@@ -17,6 +17,11 @@ from labctl.drivers.ur.version import Version, asks_for_remote_control, has_dash
 from labctl.errors import DeviceRefused
 
 CONNECT_MS = 2000
+SAID = {  # ur_rtde's words, and what has happened
+    "Operation canceled": "no answer",
+    "Timeout connecting to UR dashboard server.": "it cannot be reached; from PolyScope 5.10 on it has to be "
+    "enabled at the pendant (Settings, Security, Services)",
+}
 
 
 class Switches(Protocol):
@@ -70,7 +75,8 @@ class Dashboard:
         except VENDOR as error:
             if default is not None:
                 return default
-            raise DeviceRefused(f"dashboard, {what}: {' '.join(str(error).split())}") from error
+            why = " ".join(str(error).split())
+            raise DeviceRefused(f"dashboard, {what}: {SAID.get(why, why)}") from error
         finally:
             self.close()
 

@@ -113,7 +113,8 @@ class UrLink:
             self._version = controller_version(self._host, PROBE_S)
         except OSError as error:
             why = f"no robot answers on {self._host}:{RTDE_PORT} ({error})"
-            raise DeviceLost(f"{why}; check the address, the cable and that it is on") from error
+            look = "check the address, the cable, that it is on and, from PolyScope 5.10 on, that RTDE is enabled"
+            raise DeviceLost(f"{why}; {look} (Settings, Security, Services)") from error
         self._receive = self._ask(
             lambda: rtde_receive.RTDEReceiveInterface(
                 self._host, self._state_hz, VARIABLES, False, self._upper, PRIORITY + 1 if allowed() else 0
@@ -211,7 +212,7 @@ class UrLink:
     def _attach(self) -> None:
         """Send the control program; set tool, payload and the watchdog on it."""
         given = self._options
-        if missing := what_is_missing(self._version):
+        if missing := what_is_missing(self._version, upper=self._upper):
             raise DeviceRefused(missing)
         check_remote(self._switches)
         self._detach()

@@ -96,6 +96,14 @@ def test_a_dashboard_that_ended_its_connections_is_asked_again(served: Served) -
     assert served.client.in_remote_control() is True
 
 
+def test_a_dashboard_that_is_switched_off_is_said_with_where_it_is_enabled() -> None:
+    pytest.importorskip("dashboard_client")
+    from labctl.drivers.ur.dashboard import Dashboard
+
+    with pytest.raises(DeviceRefused, match=r"dashboard, remote control: it cannot be reached; .* Security, Services"):
+        Dashboard(address(), remote=True).in_remote_control()
+
+
 @pytest.mark.parametrize(
     ("mode", "bits", "does"), [(POWER_OFF, 1, "power_on"), (IDLE, 1, "release_brakes"), (7, 1 << 2 | 1 << 10, "unlock")]
 )
