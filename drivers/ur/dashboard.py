@@ -17,6 +17,11 @@ from labctl.drivers.ur.version import Version, asks_for_remote_control, has_dash
 from labctl.errors import DeviceRefused
 
 CONNECT_MS = 2000
+SAID = {  # ur_rtde's words, and what has happened
+    "Operation canceled": "no answer",
+    "Timeout connecting to UR dashboard server.": "it cannot be reached; from PolyScope 5.10 on it has to be "
+    "enabled at the pendant (Settings, Security, Services)",
+}
 
 
 class Switches(Protocol):
@@ -47,40 +52,65 @@ def switches(host: str, version: Version | None, robot_api_port: int, *, e_serie
     return RobotApi(host, robot_api_port) if has_robot_api(version) else AtThePendant()
 
 
+def check_remote(switches: Switches) -> None:
+    """Raises DeviceRefused for a robot in local control, which obeys its pendant alone."""
+    if switches.in_remote_control() is False:
+        raise DeviceRefused("the robot is in local control: switch it to remote control at the pendant")
+
+
 class Dashboard:
-    """Port 29999; connected at the first question. A CB3 does not know every question."""
+    """Port 29999; connected anew for each question: a connection that was made in local control goes on being refused
+    after the switch to remote control, and one that was cut is not made again by its client. A CB3 does not know every
+    question.
+    """
 
     def __init__(self, host: str, *, remote: bool) -> None:
         self._client: Any = dashboard_client.DashboardClient(host)
         self._remote = remote
 
-    def _answer(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
+    def _ask(self, what: str, call: Callable[[], Any], default: Any = None) -> Any:
         try:
-            if not self._client.isConnected():
-                self._client.connect(CONNECT_MS)
+            self._client.connect(CONNECT_MS)
             return call()
         except VENDOR as error:
             if default is not None:
                 return default
-            raise DeviceRefused(f"dashboard, {what}: {' '.join(str(error).split())}") from error
+            why = " ".join(str(error).split())
+            raise DeviceRefused(f"dashboard, {what}: {SAID.get(why, why)}") from error
+        finally:
+            self.close()
+
+    def _command(self, line: str, done: str) -> None:
+        """`done`: what the answer to a command that is obeyed begins with; the client hears no other of most."""
+
+        def heard() -> str:
+            self._client.send(f"{line}\n")
+            return str(self._client.receive())
+
+        answer = self._ask(line, heard)
+        if not answer.strip().lower().startswith(done.lower()):
+            raise DeviceRefused(f"dashboard, {line}: {' '.join(answer.split()) or 'no answer'}")
 
     def in_remote_control(self) -> bool | None:
-        return bool(self._answer("remote control", lambda: self._client.isInRemoteControl())) if self._remote else None
+        return bool(self._ask("remote control", lambda: self._client.isInRemoteControl())) if self._remote else None
 
     def serial(self) -> str | None:
         """Only letters and digits: what does not know the question answers with a sentence."""
-        number = str(self._answer("serial number", lambda: self._client.getSerialNumber(), default="")).strip()
+        number = str(self._ask("serial number", lambda: self._client.getSerialNumber(), default="")).strip()
         return number if number.isalnum() else None
 
     def power_on(self) -> None:
-        self._answer("power on", lambda: self._client.powerOn())
+        self._command("power on", "Powering on")
 
     def release_brakes(self) -> None:
-        self._answer("brake release", lambda: self._client.brakeRelease())
+        self._command("brake release", "Brake releasing")
 
     def unlock(self) -> None:
-        self._answer("close popup", lambda: self._client.closeSafetyPopup(), default="")
-        self._answer("unlock (a robot refuses it for 5 s)", lambda: self._client.unlockProtectiveStop())
+        def unlocked() -> None:
+            self._client.closeSafetyPopup()  # raises only where nobody answers
+            self._client.unlockProtectiveStop()
+
+        self._ask("unlock (a robot refuses it for 5 s)", unlocked)
 
     def end_program(self) -> None:
         """ur_rtde stops it by its own connection."""

@@ -35,7 +35,7 @@ from labctl.drivers.common.steps import Law
 from labctl.drivers.common.thread_faults import fault_of
 from labctl.drivers.common.tool_model import ToolModel
 from labctl.drivers.ur.calibration import NOT_CALIBRATED, check_model, read_calibration
-from labctl.drivers.ur.dashboard import AtThePendant, Switches, switches
+from labctl.drivers.ur.dashboard import AtThePendant, Switches, check_remote, switches
 from labctl.drivers.ur.options import UrOptions
 from labctl.drivers.ur.pose import from_ur, to_ur
 from labctl.drivers.ur.vendor_errors import VENDOR, mapped
@@ -113,7 +113,8 @@ class UrLink:
             self._version = controller_version(self._host, PROBE_S)
         except OSError as error:
             why = f"no robot answers on {self._host}:{RTDE_PORT} ({error})"
-            raise DeviceLost(f"{why}; check the address, the cable and that it is on") from error
+            look = "check the address, the cable, that it is on and, from PolyScope 5.10 on, that RTDE is enabled"
+            raise DeviceLost(f"{why}; {look} (Settings, Security, Services)") from error
         self._receive = self._ask(
             lambda: rtde_receive.RTDEReceiveInterface(
                 self._host, self._state_hz, VARIABLES, False, self._upper, PRIORITY + 1 if allowed() else 0
@@ -211,10 +212,9 @@ class UrLink:
     def _attach(self) -> None:
         """Send the control program; set tool, payload and the watchdog on it."""
         given = self._options
-        if missing := what_is_missing(self._version):
+        if missing := what_is_missing(self._version, upper=self._upper):
             raise DeviceRefused(missing)
-        if self._switches.in_remote_control() is False:
-            raise DeviceRefused("the robot is in local control: switch it to remote control at the pendant")
+        check_remote(self._switches)
         self._detach()
         if self._receive.getRuntimeState() == PLAYING:
             self._switches.end_program()
@@ -320,6 +320,7 @@ class UrLink:
         if has(bits, ESTOP):
             raise DeviceRefused("emergency stop: release the button first")
         if has(bits, PROTECTIVE):
+            check_remote(switch)
             switch.unlock()
             return False
         if has(bits, RECOVERY):
@@ -327,10 +328,9 @@ class UrLink:
         if mode != RUNNING:
             if not self._options.power_on:
                 raise DeviceRefused(self.health().reason)
-            if mode == POWER_OFF:
-                switch.power_on()
-            elif mode == IDLE:
-                switch.release_brakes()
+            if mode in (POWER_OFF, IDLE):
+                check_remote(switch)
+                (switch.power_on if mode == POWER_OFF else switch.release_brakes)()
             return False  # all other modes pass by themselves
         if self._ready_for_program() and self._state().mode != "idle":
             self._attach()

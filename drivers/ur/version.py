@@ -13,6 +13,7 @@ HEAD = struct.Struct(">HB")
 ASKED = struct.Struct(">IIII")
 VERSION_2, VERSION = (ord(kind) for kind in "Vv")
 REMOTE_FROM, POLYSCOPE_X, UPLOAD_FROM, ROBOT_API_FROM = (5, 6), 10, (10, 10), (10, 11)
+LOWER_FROM_MINOR, UPPER_BELOW = 4, (5, 23)  # which registers ur_rtde 1.6.5 reads, whatever it was asked for
 
 Version = tuple[int, int, int, int]
 
@@ -47,11 +48,21 @@ def has_robot_api(version: Version | None) -> bool:
     return version is not None and version[:2] >= ROBOT_API_FROM
 
 
-def what_is_missing(version: Version | None) -> str:
-    """Why ur_rtde cannot drive it, "" where it can: it sends programs to PolyScope X from 10.10 on."""
-    if version is None or version[0] < POLYSCOPE_X or version[:2] >= UPLOAD_FROM:
+def what_is_missing(version: Version | None, *, upper: bool) -> str:
+    """Why ur_rtde cannot drive it, "" where it can: it sends programs to PolyScope X from 10.10 on, and waits without
+    an end where its program answers in other registers than it reads. upper: those that the cell asks for.
+    """
+    if version is None:
         return ""
-    return f"PolyScope X {version[0]}.{version[1]} takes no program from ur_rtde: update it to 10.10 or later"
+    major, minor = version[:2]
+    if major >= POLYSCOPE_X and version[:2] < UPLOAD_FROM:
+        return f"PolyScope X {major}.{minor} takes no program from ur_rtde: update it to 10.10 or later"
+    if major < POLYSCOPE_X and minor < LOWER_FROM_MINOR and not upper:
+        remedy = f'update it to {major}.{LOWER_FROM_MINOR} or later, or set register_offset = "upper"'
+        return f"PolyScope {major}.{minor} has no lower registers for ur_rtde: {remedy}"
+    if version[:2] >= (UPPER_BELOW if major < POLYSCOPE_X else UPLOAD_FROM) and upper:
+        return f'ur_rtde has no upper registers with PolyScope {major}.{minor}: set register_offset = "lower"'
+    return ""
 
 
 def _exactly(sock: socket.socket, size: int) -> bytes:

@@ -22,7 +22,7 @@ MODES = {
     3: "the robot is switched off",
     4: "the robot is powering on; wait",
     5: "the brakes are closed",
-    6: "the robot is in backdrive",
+    6: "the robot is in backdrive: end it at the pendant",
     8: "the robot is updating its firmware",
 }
 PROTECTIVE, RECOVERY, SAFEGUARD, SYSTEM_ESTOP, ROBOT_ESTOP, ESTOP, VIOLATION, FAULT = range(2, 10)
@@ -35,7 +35,8 @@ def has(bits: int, bit: int) -> bool:
 
 def what_is_wrong(robot_mode: int, safety_bits: int, runtime: int, *, attached: bool, power_on: bool) -> RobotStatus:
     """The state of a robot from its mode, safety status bits and runtime state; `attached`: our program was sent."""
-    ask = "acknowledge to power it on and open the brakes" if power_on else "power it on and open the brakes there"
+    on = "power it on and open the brakes"
+    ask = f"acknowledge to {on}" if power_on else f"{on} at the pendant, then acknowledge"
     if has(safety_bits, ESTOP) or has(safety_bits, ROBOT_ESTOP) or has(safety_bits, SYSTEM_ESTOP):
         return RobotStatus("safety_stop", "emergency stop: release the button once the cell is safe")
     if has(safety_bits, VIOLATION):  # of a limit of its safety configuration, by how the robot was led
@@ -50,7 +51,8 @@ def what_is_wrong(robot_mode: int, safety_bits: int, runtime: int, *, attached: 
         text = "recovery mode: the robot is outside the limits of its safety configuration: move it back at the pendant"
         return RobotStatus("safety_stop", text)
     if robot_mode != RUNNING:
-        return RobotStatus("fault", f"{MODES.get(robot_mode, f'robot mode {robot_mode}')}: {ask}")
+        found = MODES.get(robot_mode, f"robot mode {robot_mode}: see the pendant")
+        return RobotStatus("fault", f"{found}: {ask}" if robot_mode in (POWER_OFF, IDLE) else found)
     if has(safety_bits, STOPPED) or (has(safety_bits, ENABLING) and not attached):
         why = "an enabling device, or the safeguard of the automatic mode"
         return RobotStatus("safety_stop", f"safety stop ({why}): see the pendant, put it right there, then acknowledge")

@@ -79,8 +79,8 @@ class Body:
             self._pause_in(PROTECTIVE)
 
     def emergency_stop(self) -> None:
-        self.safety_mode, self.robot_mode, self.runtime = ROBOT_ESTOP, POWER_OFF, STOPPED
-        self.estop_pressed, self.motion = True, None
+        self.power_off()
+        self.safety_mode, self.estop_pressed = ROBOT_ESTOP, True
 
     def safeguard_stop(self) -> None:
         self._pause_in(SAFEGUARD)

@@ -21,12 +21,12 @@ from labctl.drivers.sim.control_port import Arguments, Number, Words, checked_fa
 from labctl.drivers.sim.plant import SimulatedPlant
 from labctl.drivers.ur.calibration import PRIMARY_PORT
 from labctl.drivers.ur.emulator.body import BITS, PLAYING, POWER_OFF, RUNNING, STOPPED, Body
-from labctl.drivers.ur.emulator.dashboard import Dashboard
+from labctl.drivers.ur.emulator.dashboard import Connection, Dashboard
 from labctl.drivers.ur.emulator.primary import kinematics_info, measured, published, version_message
 from labctl.drivers.ur.emulator.robot_api import RobotApiServer, request_end
 from labctl.drivers.ur.emulator.rtde_server import RtdeServer
 from labctl.drivers.ur.emulator.script import ControlScript, Registers, ScriptEnded
-from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, LineServer, line_end, program_end
+from labctl.drivers.ur.emulator.text import DASHBOARD_PORT, SCRIPT_PORTS, Answer, LineServer, line_end, program_end
 from labctl.drivers.ur.options import UrEmulatorOptions
 from labctl.drivers.ur.pose import to_ur
 from labctl.drivers.ur.version import RTDE_PORT, asks_for_remote_control, has_dashboard, has_robot_api
@@ -104,6 +104,7 @@ class UrController:
         self._dashboard = Dashboard(self.body, robot_model.name.upper(), polyscope, serial, self._stop_program)
         if has_dashboard(version) and not asks_for_remote_control(version):
             self._dashboard.refusals[REMOTE] = f"could not understand: '{REMOTE}'"
+        self._switched = version[0] == 5  # between local and remote control, at the pendant
         self._opened = contextlib.ExitStack()
         try:
             self._rtde = RtdeServer(host, rate_hz, version, self._write)
@@ -111,15 +112,16 @@ class UrController:
             self._texts: list[LineServer] = []
             if has_dashboard(version):
                 hello = b"Connected: Universal Robots Dashboard Server\n"
-                self._serve_text(LineServer(host, DASHBOARD_PORT, hello, line_end, self._dashboard.answer))
+                self._serve_text(LineServer(host, DASHBOARD_PORT, hello, line_end, self._begin))
             elif has_robot_api(version):
                 api = RobotApiServer(self._dashboard, version)
-                self._serve_text(LineServer(host, options.robot_api_port, b"", request_end, api.answer, ""))
+                self._serve_text(LineServer(host, options.robot_api_port, b"", request_end, lambda: api.answer, ""))
             info = version_message(version)
             if options.calibration != "unsaid":
                 info += kinematics_info(chain or published(robot_model.name))
             for port in SCRIPT_PORTS:
-                self._serve_text(LineServer(host, port, info if port == PRIMARY_PORT else b"", program_end, self._load))
+                hello = info if port == PRIMARY_PORT else b""
+                self._serve_text(LineServer(host, port, hello, program_end, lambda: self._load))
             self._gripper = RobotiqServer(host, self.plant)
             self._opened.callback(self._gripper.close)
         except PermissionError as error:
@@ -145,6 +147,10 @@ class UrController:
         self._texts.append(server)
 
     # -- what clients do
+
+    def _begin(self) -> Answer:
+        """What answers one client of the dashboard."""
+        return Connection(self._dashboard, self.body).answer if self._switched else self._dashboard.answer
 
     def _write(self, values: dict[str, Any]) -> None:
         self._inputs |= values

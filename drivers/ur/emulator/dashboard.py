@@ -1,7 +1,9 @@
 """The dashboard's words for an emulated UR.
 
 May not: touch sockets. Answers are those of the e-Series dashboard manual; where a refusal's words are not known they
-are assumptions.
+are assumptions. What is refused in local control, in which words, and that a connection goes on being refused until it
+is made anew is what users of real robots tell (UR ROS driver, issues 125 and 262; ROS 2 driver, issue 181); which
+commands are refused is an assumption.
 """
 
 from __future__ import annotations
@@ -22,6 +24,25 @@ from labctl.drivers.ur.emulator.body import (
     STOPPED,
     Body,
 )
+
+WHERE = "please switch robot to Remote Control mode and reconnect to port 29999"
+LOCAL = f"Command is not allowed due to safety reasons, {WHERE}"
+CONTROLS = ("load", "play", "stop", "pause", "power o", "brake", "unlock", "restart safety", "close safety", "shutdown")
+
+
+class Connection:
+    """One client of a robot that has a remote control: what controls is refused once it was in local control, for as
+    long as the connection lasts.
+    """
+
+    def __init__(self, dashboard: Dashboard, body: Body) -> None:
+        self._dashboard, self._body, self._refused = dashboard, body, not body.remote
+
+    def answer(self, line: str) -> str:
+        self._refused = self._refused or not self._body.remote
+        if self._refused and line.strip().lower().startswith(CONTROLS):
+            return LOCAL
+        return self._dashboard.answer(line)
 
 
 class Dashboard:

@@ -7,17 +7,27 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from labctl.drivers.sim.connection import received
 
 DASHBOARD_PORT = 29999
 SCRIPT_PORTS = (30001, 30002, 30003)
 MOST_BYTES = 1 << 20
+Answer = Callable[[str], str | None]
+
+
+@dataclass
+class Client:
+    """One connection. answer: to a complete piece; rest: what came of the next one."""
+
+    answer: Answer
+    rest: str = ""
 
 
 class LineServer:
-    """Text clients on one port. `hello` is sent first; `answer(text)` gets complete pieces, split by `cut`, and what it
-    returns is sent with `end` after it.
+    """Text clients on one port. `hello` is sent first; `begin()` gives each client what answers its complete pieces,
+    split by `cut`; what that returns is sent with `end` after it.
     """
 
     def __init__(
@@ -26,13 +36,13 @@ class LineServer:
         port: int,
         hello: bytes,
         cut: Callable[[str], int],
-        answer: Callable[[str], str | None],
+        begin: Callable[[], Answer],
         end: str = "\n",
     ) -> None:
         self._listener = socket.create_server((host, port), backlog=8)
         self._listener.setblocking(False)
-        self._hello, self._cut, self._answer, self._end = hello, cut, answer, end
-        self._clients: dict[socket.socket, str] = {}
+        self._hello, self._cut, self._begin, self._end = hello, cut, begin, end
+        self._clients: dict[socket.socket, Client] = {}
 
     def sockets(self) -> list[socket.socket]:
         return [self._listener, *self._clients]
@@ -47,7 +57,7 @@ class LineServer:
             client = self._listener.accept()[0]
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             client.setblocking(False)
-            self._clients[client] = ""
+            self._clients[client] = Client(self._begin())
             self._send(client, self._hello)
         elif sock in self._clients:
             self._hear(sock)
@@ -55,16 +65,16 @@ class LineServer:
     def _hear(self, sock: socket.socket) -> None:
         if (data := received(sock)) is None:
             return
-        text = self._clients[sock] + data.decode("utf-8", "replace")
+        client = self._clients[sock]
+        text = client.rest + data.decode("utf-8", "replace")
         if not data or len(text) > MOST_BYTES:
             self._drop(sock)
             return
         while (end := self._cut(text)) > 0:
             piece, text = text[:end], text[end:]
-            if answer := self._answer(piece):
+            if answer := client.answer(piece):
                 self._send(sock, (answer + self._end).encode())
-        if sock in self._clients:
-            self._clients[sock] = text
+        client.rest = text
 
     def _send(self, sock: socket.socket, data: bytes) -> None:
         try:

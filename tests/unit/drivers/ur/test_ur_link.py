@@ -17,7 +17,7 @@ from labctl.drivers.common.robot_tables import UR5E
 from labctl.drivers.common.servo.following import Following
 from labctl.drivers.common.states import DEVICE, States
 from labctl.drivers.ur.options import UrOptions
-from labctl.drivers.ur.words import IDLE, PLAYING, POWER_OFF, RUNNING
+from labctl.drivers.ur.words import IDLE, PLAYING, POWER_OFF, RUNNING, what_is_wrong
 from labctl.errors import DeviceRefused
 
 
@@ -265,3 +265,12 @@ def test_a_robot_that_is_led_by_speeds_goes_on_at_the_last_one_while_labctl_paus
         q = q + pause_s * speed
         following.give(now_s, now_s, q if pause_s < 0.1 else q - 0.112 * speed, speed)
     assert bool(following.wrong(q)) is wrong
+
+
+@pytest.mark.parametrize("mode", [-1, 0, 1, 2, POWER_OFF, 4, IDLE, 6, 8, 9])
+def test_an_acknowledgement_is_asked_for_where_it_powers_the_robot_on_and_nowhere_else(mode: int) -> None:
+    """ "The robot is powering on; wait: acknowledge to power it on" was said as well."""
+    for power_on in (True, False):
+        said = what_is_wrong(mode, 1, 1, attached=False, power_on=power_on).reason
+        assert ("acknowledge" in said) is ("power it on" in said) is (mode in (POWER_OFF, IDLE))
+        assert ("at the pendant, then" in said) is (mode in (POWER_OFF, IDLE) and not power_on)

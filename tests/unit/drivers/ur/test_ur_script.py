@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from labctl.drivers.common.robot_tables import UR5E
-from labctl.drivers.ur.emulator.body import IDLE, PLAYING, POWER_OFF, POWER_ON, RUNNING, Body
+from labctl.drivers.ur.emulator.body import IDLE, PLAYING, POWER_OFF, POWER_ON, ROBOT_ESTOP, RUNNING, Body
 from labctl.drivers.ur.emulator.script import DONE, READY, ControlScript, Registers, ScriptEnded
 
 DT = 0.002
@@ -117,6 +117,18 @@ def test_power_goes_through_its_modes_and_asking_again_does_not_begin_anew() -> 
         body.cycle()
         seen.append(body.robot_mode)
     assert list(dict.fromkeys(seen)) == [POWER_OFF, POWER_ON, IDLE, RUNNING]
+
+
+def test_an_emergency_stop_on_the_way_up_leaves_the_robot_off() -> None:
+    """It went on to RUNNING with the button pressed."""
+    body = Body(UR5E, DT)
+    body.power_off()
+    body.power(POWER_ON, IDLE, RUNNING)
+    body.cycle()
+    body.emergency_stop()
+    for _ in range(1500):
+        body.cycle()
+    assert (body.robot_mode, body.safety_mode) == (POWER_OFF, ROBOT_ESTOP)
 
 
 @pytest.mark.parametrize(("slider", "scaling"), [(0.5, 1.0), (1.0, 0.5), (0.5, 0.5), (0.0, 1.0)])

@@ -24,7 +24,9 @@ from labctl.drivers.ur.version import (
 # 10, a program sent to 10.10 and later; the Robot API from 10.11 on, as Universal Robots' client library has it.
 BRANCHES = [
     ((3, 15, 4, 0), False, True, False, True),
-    ((5, 1, 0, 0), False, True, False, True),
+    ((3, 3, 4, 0), False, True, False, False),
+    ((5, 3, 1, 0), False, True, False, False),
+    ((5, 4, 0, 0), False, True, False, True),
     ((5, 5, 1, 0), False, True, False, True),
     ((5, 6, 0, 0), True, True, False, True),
     ((5, 25, 0, 0), True, True, False, True),
@@ -42,7 +44,27 @@ def test_what_is_asked_of_a_controller_goes_by_its_version(
     assert asks_for_remote_control(version) is remote
     assert has_dashboard(version) is dashboard
     assert has_robot_api(version) is api
-    assert (what_is_missing(version) == "") is drives
+    assert (what_is_missing(version, upper=False) == "") is drives
+
+
+@pytest.mark.parametrize(
+    ("version", "drives"),
+    [
+        ((3, 3, 4, 0), True),
+        ((3, 15, 4, 0), True),
+        ((5, 3, 1, 0), True),
+        ((5, 22, 0, 0), True),
+        ((5, 23, 0, 0), False),
+        ((10, 8, 0, 0), False),
+        ((10, 10, 0, 0), False),
+        (None, True),
+    ],
+)
+def test_registers_that_ur_rtde_does_not_read_are_refused_before_it_waits_for_them(version, drives: bool) -> None:
+    """Below 3.4 and 5.4 its constructor kept the robot's process for ever; from 5.23 on, with the upper, for 4 s."""
+    assert (what_is_missing(version, upper=True) == "") is drives
+    assert 'register_offset = "lower"' in what_is_missing((5, 23, 0, 0), upper=True)
+    assert '"upper"' in what_is_missing((5, 3, 1, 0), upper=False)
 
 
 @pytest.mark.parametrize("says", [b"", b"\0\3V", b"\0\4V\1\0\7v\0\0\0\5"])
