@@ -18,6 +18,7 @@ import ssl
 import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import parse_qs
 
 from aiohttp import web
 from cryptography import x509
@@ -27,11 +28,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from textual_serve.server import Server
 
 from labctl.clock import MonotonicClock, moment
-from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, own_name
+from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, own_name, same_secret
 
 COOKIE = "labctl"
 EARLY_S, VALID_S = 3600, 2 * 86400  # of a certificate, which is made anew at every start
 TRIES = 5  # wrong codes, after which there is another
+LONGEST = 1000  # bytes of a form with a code
 WRONG_S = 1.0  # how long a wrong code takes, one after another
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -116,14 +118,14 @@ class TokenServer(Server):
         if not own_name(request.host, str(ipaddress.ip_address(self.host))):
             return web.Response(status=403, text=f"{FOREIGN_HOST}\n")
         given = request.query.get("token")
-        if given is not None and secrets.compare_digest(given.encode(), self.token.encode()):
+        if given is not None and same_secret(given, self.token):
             return self._with_token(request)
         if not self._has_token(request):
             return web.Response(status=403, text="open the address that `labctl console --web` printed\n")
         return None
 
     def _has_token(self, request: web.Request) -> bool:
-        return secrets.compare_digest(request.cookies.get(self._cookie, "").encode(), self.token.encode())
+        return same_secret(request.cookies.get(self._cookie, ""), self.token)
 
     def _with_token(self, request: web.Request) -> web.StreamResponse:
         answer = web.Response(status=303, headers={"Location": f"{self._path}/"})
@@ -163,10 +165,9 @@ class PairedServer(TokenServer):
         return _asking() if request.path == "/" else web.Response(status=403, text=f"pair at {self.public_url}/\n")
 
     async def _pair(self, request: web.Request) -> web.StreamResponse:
-        given = str((await request.post()).get("code", ""))
-        typed = "".join(filter(str.isdigit, given))
+        typed = await _digits(request)
         async with self._one_at_a_time:
-            right = secrets.compare_digest(typed.encode(), self.code.replace("-", "").encode())
+            right = same_secret(typed, self.code.replace("-", ""))
             if right:
                 self._renew(f"a browser at {request.remote} was paired; the code for another")
                 return self._with_token(request)
@@ -188,6 +189,18 @@ class PairedServer(TokenServer):
         self._say(f"open {self.public_url}/   and type the code {self.code}, which pairs one browser, once")
         self._say(f"its certificate was made for this start; the browser shows SHA-256 {self.fingerprint}")
         self._say("whoever is paired can act as you; Ctrl-C ends the page, not the run")
+
+
+async def _digits(request: web.Request) -> str:
+    """What was typed into the form, as a browser posts it; nothing of what no browser posts."""
+    try:
+        body = await request.read()
+    except web.RequestPayloadError:  # what it says its body is packed in is not
+        return ""
+    if len(body) > LONGEST:
+        return ""
+    typed = parse_qs(body.decode("utf-8", "replace")).get("code", [""])[0]
+    return "".join(filter(str.isdigit, typed))
 
 
 def new_code() -> str:

@@ -119,6 +119,48 @@ def test_a_token_of_other_characters_is_refused_as_any_wrong_one_is():
     asyncio.run(play())
 
 
+async def status_of(server: TokenServer, head: bytes, body: bytes = b"") -> bytes:
+    """What is answered to lines that no client library would send: the first line."""
+    tls = ANY if isinstance(server, PairedServer) else None
+    reader, writer = await asyncio.open_connection(HOST, server.port, ssl=tls)
+    length = b"Content-Length: %d" % len(body)
+    writer.write(b"\r\n".join([head, b"Host: %s:%d" % (HOST.encode(), server.port), length, b"", body]))
+    line = await reader.readline()
+    writer.close()
+    return line.strip()
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_bytes_that_are_no_text_are_refused_as_any_wrong_token_is(paired: bool, caplog: pytest.LogCaptureFixture):
+    async def play() -> None:
+        async with served([]) if paired else on_loopback() as server:
+            head = b"GET / HTTP/1.1\r\nCookie: %s=\xe9" % server._cookie.encode()
+            assert b" 403 " in await status_of(server, head)
+
+    asyncio.run(play())
+    assert not caplog.records, "a traceback would push the code off the operator's screen"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        b"application/x-www-form-urlencoded; charset=nonsense",
+        b"application/x-www-form-urlencoded; charset=utf-16",
+        b"multipart/form-data",
+        b"multipart/form-data; boundary=x",
+        b"application/json",
+    ],
+)
+def test_a_form_that_no_browser_posts_is_a_wrong_code(kind: bytes, caplog: pytest.LogCaptureFixture):
+    async def play() -> None:
+        async with served([]) as server:
+            for body in (b"code=1%ff&code=\xff", b"code=1" * 1000):
+                assert b" 403 " in await status_of(server, b"POST /pair HTTP/1.1\r\nContent-Type: " + kind, body)
+
+    asyncio.run(play())
+    assert not caplog.records
+
+
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1"])
 def test_the_console_on_loopback_answers_no_other_sites_name_even_with_the_token(host: str):
     """A tunnel (ssh -L) may begin at another port; the name is loopback's all the same."""
