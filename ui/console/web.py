@@ -16,6 +16,7 @@ import re
 import secrets
 import ssl
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -144,7 +145,9 @@ class TokenServer(Server):
 
 class PairedServer(TokenServer):
     """The same where others reach it: TLS under a certificate of this start alone, whose fingerprint is printed, and a
-    code that lets in one browser, once. `code` is the one that stands now. A browser that comes back by the printed
+    code that lets in one browser, once. `code` is the one that stands now, but for an address from which five wrong
+    ones came: it gets another, and only one try from it is looked at at a time, so that a stranger delays a person
+    elsewhere by a second and takes no code from them. A browser that comes back by the printed
     address is let in, so its cookie goes to all of this address; its name is of the port, as another console's is not.
     """
 
@@ -154,8 +157,11 @@ class PairedServer(TokenServer):
         super().__init__(command, host, port, title, say)
         self.context, self.fingerprint = certified(host)
         self._cookie, self._cookie_path = f"{COOKIE}-{port}", "/"
-        self.code, self._wrong = new_code(), 0
-        self._one_at_a_time = asyncio.Lock()
+        self.code = new_code()
+        self._codes: dict[str, str] = {}  # by the address that got one of its own
+        self._wrong: Counter[str] = Counter()
+        self._trying: set[str] = set()
+        self._one_at_a_time = asyncio.Lock()  # of whatever address: who has many guesses no faster
 
     async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
         if request.path == "/pair" and request.method == "POST":  # by any name: another site has no such certificate
@@ -165,21 +171,40 @@ class PairedServer(TokenServer):
         return _asking() if request.path == "/" else web.Response(status=403, text=f"pair at {self.public_url}/\n")
 
     async def _pair(self, request: web.Request) -> web.StreamResponse:
-        typed = await _digits(request)
-        async with self._one_at_a_time:
-            right = same_secret(typed, self.code.replace("-", ""))
-            if right:
-                self._renew(f"a browser at {request.remote} was paired; the code for another")
-                return self._with_token(request)
-            await asyncio.sleep(WRONG_S)
-            self._wrong += 1
-            if self._wrong == TRIES:
-                self._renew(f"{TRIES} wrong codes, the last from {request.remote}; another code")
+        typed, remote = await _digits(request), str(request.remote)
+        if remote in self._trying:
+            return _asking("Another code from this address is being looked at. Type yours again.", 429)
+        self._trying.add(remote)
+        try:
+            async with self._one_at_a_time:
+                if request.transport is None or request.transport.is_closing():  # nobody waits for it any more
+                    return _asking()
+                if same_secret(typed, self.code_for(remote).replace("-", "")):
+                    self._renew(remote)
+                    return self._with_token(request)
+                await asyncio.sleep(WRONG_S)
+                self._count_wrong(remote)
+        finally:
+            self._trying.discard(remote)
         return _asking("That was not the code. After five wrong ones labctl prints another.")
 
-    def _renew(self, why: str) -> None:
-        self.code, self._wrong = new_code(), 0
-        self._say(f"{why}: {self.code}")
+    def code_for(self, remote: str) -> str:
+        """The code that pairs a browser at this address."""
+        return self._codes.get(remote, self.code)
+
+    def _renew(self, remote: str) -> None:
+        """The code that was just used at this address is used up."""
+        if self._codes.pop(remote, None) is None:
+            self.code = new_code()
+        del self._wrong[remote]
+        self._say(f"a browser at {remote} was paired; the code for another: {self.code}")
+
+    def _count_wrong(self, remote: str) -> None:
+        self._wrong[remote] += 1
+        if self._wrong[remote] % TRIES == 0:
+            self._codes[remote] = new_code()
+            there = f"{TRIES} wrong codes from {remote}; the code to be typed there is now {self._codes[remote]}"
+            self._say(f"{there}, anywhere else {self.code}")
 
     def serve(self, debug: bool = False) -> None:
         """Serve until Ctrl-C."""
@@ -209,8 +234,8 @@ def new_code() -> str:
     return f"{number[:4]}-{number[4:]}"
 
 
-def _asking(message: str = "") -> web.Response:
-    answer = web.Response(status=403, text=PAIRING.format(said=message), content_type="text/html")
+def _asking(message: str = "", status: int = 403) -> web.Response:
+    answer = web.Response(status=status, text=PAIRING.format(said=message), content_type="text/html")
     rule = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; frame-ancestors 'none'"
     answer.headers["Content-Security-Policy"] = rule
     return answer
