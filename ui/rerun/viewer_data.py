@@ -75,7 +75,7 @@ def data_handed_on(viewer_port: int, data_port: int) -> Iterator[None]:
                 while part := found.read1(PART):
                     self.wfile.write(part)
 
-        def log_message(self, format: str, *args: object) -> None:
+        def log_message(self, format: str, *args: str) -> None:
             """What the page asks is no news."""
 
     with listening(data_port, Handler):
