@@ -1,4 +1,4 @@
-"""This computer's own address, and whether a browser that asks a page here was led by another site.
+"""This computer's own address, whether a browser that asks a page here was led by another site, and what it brings.
 
 May not: open a socket, or know what a page shows.
 
@@ -8,6 +8,7 @@ says by which name it asked, in Host, and which page asked, in Origin.
 
 from __future__ import annotations
 
+import secrets
 from urllib.parse import urlsplit
 
 LOOPBACK = "127.0.0.1"
@@ -27,6 +28,13 @@ def own_name(host: str, *others: str) -> bool:
         return urlsplit(f"//{host}").hostname in (*NAMES, *others)
     except ValueError:
         return False
+
+
+def same_secret(given: str, secret: str) -> bool:
+    """Is what a browser brings this secret? Any text may come, also halves of surrogate pairs, as aiohttp reads bytes
+    that are no UTF-8. Takes as long whatever differs.
+    """
+    return secrets.compare_digest(given.encode("utf-8", "surrogatepass"), secret.encode())
 
 
 def refusal(host: str | None, origin: str | None, site: str | None) -> str | None:

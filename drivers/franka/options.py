@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import Contradiction, Options
-from labctl.config.values import Point
+from labctl.config.values import Point, refuse_beyond
 from labctl.drivers.common.options import RobotOptions
 from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
 
@@ -17,6 +18,7 @@ Servo = Literal["velocity", "cartesian", "impedance"]
 StateSource = Literal["auto", "network", "client"]
 # At 1.0 franky 2.0.0 requests more acceleration than an FR3 allows (measured).
 FACTOR_CAP = 0.5
+FURTHEST_M = 0.5  # that a load's centre of mass or fingertips are from the flange, along any axis
 CONNECT_S = 5.0  # robot and hand answer in milliseconds; with another client they may take the connection and be silent
 # What the wheel of franky 2.0.0 limits joints to (a test asks it). The factor is of accelerations; a velocity that is
 # asked for is not scaled by it (measured).
@@ -51,6 +53,18 @@ class FrankaOptions(RobotOptions):
     states: StateSource = Field(
         "auto", description="network: every state, needs CAP_NET_RAW; client: franky's newest; auto: network if allowed"
     )
+
+    @field_validator("load_com_m", "tool_xy_m")
+    @classmethod
+    def _in_metres(cls, given: tuple[float, ...]) -> tuple[float, ...]:
+        refuse_beyond(given, FURTHEST_M, "m")
+        return given
+
+    @field_validator("tool_rpy_rad")
+    @classmethod
+    def _in_radians(cls, given: Point) -> Point:
+        refuse_beyond(given, 2 * math.pi, "rad")
+        return given
 
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         given, factor = cell.robot.limits, self.dynamics_factor

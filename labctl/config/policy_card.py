@@ -28,6 +28,7 @@ from labctl.config.policy_words import (
     Gripper,
     Tool,
     check_hand,
+    check_scale,
     check_tool,
 )
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
@@ -212,6 +213,7 @@ def parse_card(text: str, where: str, *, frozen: bool = False) -> Card:
         _check_frame(card)
         check_hand(card, card.gripper)
         check_tool(card, card.tool)
+        check_scale(card, card.action.scale)
     for dialect, check in (("roboarena", _check_roboarena), ("gr00t", _check_gr00t)):
         if card.policy.dialect == dialect:
             check(card)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -84,6 +84,12 @@ def check_hand(card: Document, gripper: Gripper | None) -> None:
     if not min(opened, closed) < at < max(opened, closed):
         text = f"binarise_at is {at:g}, and by {gripper.action} open is {opened:g} and closed {closed:g}"
         raise card.refusal(("gripper", "binarise_at"), f"{text}; give one between them, or leave it out")
+
+
+def check_scale(card: Document, scale: Sequence[float] | None) -> None:
+    """Raises InputError for a scale of nothing but 0: the arm never moves."""
+    if scale and not any(scale):
+        raise card.refusal(("action", "scale"), f"scale is {list(scale)}: no action moves the arm; give what one is")
 
 
 def check_tool(card: Document, tool: Tool) -> None:

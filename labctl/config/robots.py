@@ -7,7 +7,7 @@ compared, in the first one's.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from labctl.config.values import Lax, Point, Positive, Text, Texts, Vector
 
 RobotName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 RESERVED = ("arm", "camera", "policy", "robot", "sensor", "stream", "tracker")  # what streams begin with already
+FEWEST_PERIODS = 2  # of setpoints that a lease and a target last: one may be on its way
 FURTHEST_M = 10.0  # that an arm reaches, or another one's base is from it
 
 
@@ -136,6 +137,16 @@ def check_metres(document: Document, robot: RobotTable, second: SecondRobot | No
         if max(map(abs, point)) > FURTHEST_M:
             text = f"{at[-1]} is {list(point)}, and no arm reaches {FURTHEST_M:g} m"
             raise document.refusal(at, f"{text}; give it in m")
+
+
+def check_lease(document: Document, times_s: Mapping[str, float], control_hz: float) -> None:
+    """Refuse, at its line of [lease], a time that is over before a second setpoint can come: the robot would never
+    move. times_s: by key. Raises InputError.
+    """
+    for key, given_s in times_s.items():
+        if round(given_s * control_hz, 4) < FEWEST_PERIODS:  # what it says to give is rounded
+            text = f"{key} is {given_s:g}, and setpoints come each {1 / control_hz:g} s (control_hz = {control_hz:g})"
+            raise document.refusal(("lease", key), f"{text}: give {FEWEST_PERIODS / control_hz:g} s or more")
 
 
 def check_second(document: Document, robot: RobotTable, second: SecondRobot) -> None:

@@ -5,6 +5,7 @@ May not: define a table. What imports this alone starts quickly: a controller's 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import Field, Strict, StringConstraints
@@ -24,3 +25,11 @@ Vector = Annotated[tuple[Positive, ...], Lax]
 Share = Annotated[float, Field(ge=0, le=1)]
 Interval = Annotated[tuple[float, float], Lax]
 Box = Annotated[tuple[Share, Share, Share, Share], Lax]
+
+
+def refuse_beyond(given: Sequence[float], most: float, unit: str) -> None:
+    """Raises ValueError for a list with a number further from 0 than any is in this unit, as one in mm or degrees is
+    where m or rad are asked for.
+    """
+    if any(abs(value) > most for value in given):
+        raise ValueError(f"is in {unit}, each number from {-most:g} to {most:g}, found {list(given)}")

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from aiohttp import web
 
 from labctl.errors import InputError, LabctlError, StateError
-from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, LOOPBACK, own_name, refusal
+from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, LOOPBACK, own_name, refusal, same_secret
 from labctl.plain import Json
 
 COOKIE = "labctl-page"
@@ -117,13 +117,13 @@ class Site:
         foreign = refusal(request.host, origin, site) or (FOREIGN_PAGE if unsaid else None)
         if foreign is not None:
             return web.Response(status=403, text=f"{foreign}\n")
-        if not secrets.compare_digest(request.cookies.get(COOKIE, "").encode(), self._secret.encode()):
+        if not same_secret(request.cookies.get(COOKIE, ""), self._secret):
             return web.Response(status=403, text=REFUSED)
         return None
 
     async def _open(self, request: web.Request) -> web.StreamResponse:
         given = request.query.get("token", "")
-        known = next((t for t in self._invitations if secrets.compare_digest(t.encode(), given.encode())), None)
+        known = next((t for t in self._invitations if same_secret(given, t)), None)
         if known is None:
             return web.Response(status=403, text=REFUSED)
         self._invitations.discard(known)

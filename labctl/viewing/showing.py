@@ -137,13 +137,14 @@ def show_live(campaign_folder: Path, folder: Path, *, web: bool, port: int | Non
     try:
         os.nice(LIVE_NICE)
         os.environ.setdefault("RUST_LOG", "off")  # the SDK's words on a window that was closed are no news
-        ports = viewer.web_ports(port) if web else (0, viewer.free_port())
-        opened = viewer.web([], ports, folder) if web else viewer.window([], folder, port=ports[1])
+        ports = viewer.web_ports(port) if web else (0, 0)
+        inner = viewer.free_port()
+        opened = viewer.web([], ports, folder, inner=inner) if web else viewer.window([], folder, port=inner)
         with opened as child:
             try:
                 if web:
                     say(f"open {viewer.page(*ports)}")
-                _draw_live(campaign_folder, ear, child, viewer.data_url(ports[1]), say)
+                _draw_live(campaign_folder, ear, child, viewer.data_url(inner), say)
                 viewer.outcome(child, folder, _asked.is_set)
             except KeyboardInterrupt:
                 say("ended")

@@ -16,8 +16,10 @@ import re
 import secrets
 import ssl
 import tempfile
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from urllib.parse import parse_qs
 
 from aiohttp import web
 from cryptography import x509
@@ -27,11 +29,12 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from textual_serve.server import Server
 
 from labctl.clock import MonotonicClock, moment
-from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, own_name
+from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, own_name, same_secret
 
 COOKIE = "labctl"
 EARLY_S, VALID_S = 3600, 2 * 86400  # of a certificate, which is made anew at every start
 TRIES = 5  # wrong codes, after which there is another
+LONGEST = 1000  # bytes of a form with a code
 WRONG_S = 1.0  # how long a wrong code takes, one after another
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -116,14 +119,14 @@ class TokenServer(Server):
         if not own_name(request.host, str(ipaddress.ip_address(self.host))):
             return web.Response(status=403, text=f"{FOREIGN_HOST}\n")
         given = request.query.get("token")
-        if given is not None and secrets.compare_digest(given.encode(), self.token.encode()):
+        if given is not None and same_secret(given, self.token):
             return self._with_token(request)
         if not self._has_token(request):
             return web.Response(status=403, text="open the address that `labctl console --web` printed\n")
         return None
 
     def _has_token(self, request: web.Request) -> bool:
-        return secrets.compare_digest(request.cookies.get(self._cookie, "").encode(), self.token.encode())
+        return same_secret(request.cookies.get(self._cookie, ""), self.token)
 
     def _with_token(self, request: web.Request) -> web.StreamResponse:
         answer = web.Response(status=303, headers={"Location": f"{self._path}/"})
@@ -142,7 +145,9 @@ class TokenServer(Server):
 
 class PairedServer(TokenServer):
     """The same where others reach it: TLS under a certificate of this start alone, whose fingerprint is printed, and a
-    code that lets in one browser, once. `code` is the one that stands now. A browser that comes back by the printed
+    code that lets in one browser, once. `code` is the one that stands now, but for an address from which five wrong
+    ones came: it gets another, and only one try from it is looked at at a time, so that a stranger delays a person
+    elsewhere by a second and takes no code from them. A browser that comes back by the printed
     address is let in, so its cookie goes to all of this address; its name is of the port, as another console's is not.
     """
 
@@ -152,8 +157,11 @@ class PairedServer(TokenServer):
         super().__init__(command, host, port, title, say)
         self.context, self.fingerprint = certified(host)
         self._cookie, self._cookie_path = f"{COOKIE}-{port}", "/"
-        self.code, self._wrong = new_code(), 0
-        self._one_at_a_time = asyncio.Lock()
+        self.code = new_code()
+        self._codes: dict[str, str] = {}  # by the address that got one of its own
+        self._wrong: Counter[str] = Counter()
+        self._trying: set[str] = set()
+        self._one_at_a_time = asyncio.Lock()  # of whatever address: who has many guesses no faster
 
     async def _let_in(self, request: web.Request) -> web.StreamResponse | None:
         if request.path == "/pair" and request.method == "POST":  # by any name: another site has no such certificate
@@ -163,22 +171,40 @@ class PairedServer(TokenServer):
         return _asking() if request.path == "/" else web.Response(status=403, text=f"pair at {self.public_url}/\n")
 
     async def _pair(self, request: web.Request) -> web.StreamResponse:
-        given = str((await request.post()).get("code", ""))
-        typed = "".join(filter(str.isdigit, given))
-        async with self._one_at_a_time:
-            right = secrets.compare_digest(typed.encode(), self.code.replace("-", "").encode())
-            if right:
-                self._renew(f"a browser at {request.remote} was paired; the code for another")
-                return self._with_token(request)
-            await asyncio.sleep(WRONG_S)
-            self._wrong += 1
-            if self._wrong == TRIES:
-                self._renew(f"{TRIES} wrong codes, the last from {request.remote}; another code")
+        typed, remote = await _digits(request), str(request.remote)
+        if remote in self._trying:
+            return _asking("Another code from this address is being looked at. Type yours again.", 429)
+        self._trying.add(remote)
+        try:
+            async with self._one_at_a_time:
+                if request.transport is None or request.transport.is_closing():  # nobody waits for it any more
+                    return _asking()
+                if same_secret(typed, self.code_for(remote).replace("-", "")):
+                    self._renew(remote)
+                    return self._with_token(request)
+                await asyncio.sleep(WRONG_S)
+                self._count_wrong(remote)
+        finally:
+            self._trying.discard(remote)
         return _asking("That was not the code. After five wrong ones labctl prints another.")
 
-    def _renew(self, why: str) -> None:
-        self.code, self._wrong = new_code(), 0
-        self._say(f"{why}: {self.code}")
+    def code_for(self, remote: str) -> str:
+        """The code that pairs a browser at this address."""
+        return self._codes.get(remote, self.code)
+
+    def _renew(self, remote: str) -> None:
+        """The code that was just used at this address is used up."""
+        if self._codes.pop(remote, None) is None:
+            self.code = new_code()
+        del self._wrong[remote]
+        self._say(f"a browser at {remote} was paired; the code for another: {self.code}")
+
+    def _count_wrong(self, remote: str) -> None:
+        self._wrong[remote] += 1
+        if self._wrong[remote] % TRIES == 0:
+            self._codes[remote] = new_code()
+            there = f"{TRIES} wrong codes from {remote}; the code to be typed there is now {self._codes[remote]}"
+            self._say(f"{there}, anywhere else {self.code}")
 
     def serve(self, debug: bool = False) -> None:
         """Serve until Ctrl-C."""
@@ -190,14 +216,26 @@ class PairedServer(TokenServer):
         self._say("whoever is paired can act as you; Ctrl-C ends the page, not the run")
 
 
+async def _digits(request: web.Request) -> str:
+    """What was typed into the form, as a browser posts it; nothing of what no browser posts."""
+    try:
+        body = await request.read()
+    except web.RequestPayloadError:  # what it says its body is packed in is not
+        return ""
+    if len(body) > LONGEST:
+        return ""
+    typed = parse_qs(body.decode("utf-8", "replace")).get("code", [""])[0]
+    return "".join(filter(str.isdigit, typed))
+
+
 def new_code() -> str:
     """Eight digits to be read out and typed."""
     number = f"{secrets.randbelow(10**8):08d}"
     return f"{number[:4]}-{number[4:]}"
 
 
-def _asking(message: str = "") -> web.Response:
-    answer = web.Response(status=403, text=PAIRING.format(said=message), content_type="text/html")
+def _asking(message: str = "", status: int = 403) -> web.Response:
+    answer = web.Response(status=status, text=PAIRING.format(said=message), content_type="text/html")
     rule = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; frame-ancestors 'none'"
     answer.headers["Content-Security-Policy"] = rule
     return answer

@@ -74,7 +74,14 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
         def log_message(self, format: str, *args: object) -> None:
             """A page that is loaded is no news."""
 
-    server = ThreadingHTTPServer((LOOPBACK, page_port), Handler)
+    with listening(page_port, Handler):
+        yield
+
+
+@contextmanager
+def listening(port: int, handler: type[BaseHTTPRequestHandler]) -> Iterator[None]:
+    """Answer at a port of loopback while the block runs. Raises OSError when the port is taken."""
+    server = ThreadingHTTPServer((LOOPBACK, port), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="viewer-page", daemon=True)
     thread.start()

@@ -24,6 +24,7 @@ from shutil import which
 
 from labctl.clock import SECOND, Clock, MonotonicClock
 from labctl.errors import InputError, LabctlError, MissingExtra, StateError
+from labctl.ui.rerun.viewer_data import data_handed_on
 from labctl.ui.rerun.viewer_page import LOOPBACK, handed_on
 
 READY_NS = 20 * SECOND
@@ -108,12 +109,20 @@ def data_url(port: int) -> str:
 
 
 @contextmanager
-def web(files: Sequence[Path], ports: tuple[int, int], folder: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Serve the web viewer and these recordings on loopback; it ends with the block, or with this process.
+def web(
+    files: Sequence[Path], ports: tuple[int, int], folder: Path, *, inner: int | None = None
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Serve the web viewer and these recordings on loopback; it ends with the block, or with this process. inner: the
+    port where the viewer itself takes a recording stream (any free one); a browser is answered at ports alone.
 
     Raises LabctlError when it does not begin to answer.
     """
-    with _served(files, ports[1], folder) as (viewer, inner), handed_on(inner, *ports):
+    data = free_port() if inner is None else inner
+    with (
+        _served(files, data, folder) as (viewer, page_port),
+        handed_on(page_port, *ports),
+        data_handed_on(data, ports[1]),
+    ):
         yield viewer
 
 

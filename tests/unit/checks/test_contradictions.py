@@ -59,8 +59,8 @@ WRONG = {
         r"camera over_shoulder: exposure: color_sensor\.exposure = 500 \(50 ms\) and rate_hz = 30 .* below 333",
     ),
     "a watchdog of a UR": (
-        *("ur5e_cell", "control_hz = 125.0", "control_hz = 5.0"),
-        r"watchdog: watchdog_hz = 4 and robot\.control_hz = 5: .* 200 ms.* within 250 ms -> control_hz = 8 or more",
+        *("ur5e_cell", "control_hz = 125.0", "control_hz = 7.0"),
+        r"watchdog: watchdog_hz = 4 and robot\.control_hz = 7: .* 142\.857 .* within 250 ms -> control_hz = 8 or more",
     ),
     "one port twice": (
         *("fr3_droid_cell", "[video]", f"{LEADER}[video]"),

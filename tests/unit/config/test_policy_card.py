@@ -158,6 +158,13 @@ def test_a_long_tool_and_a_turn_of_two_digits_are_taken(line: str):
     assert parse_card(card_toml() + f'[tool]\nframe = "flange"\n{line}\n', "card.toml").tool.frame == "flange"
 
 
+def test_a_scale_of_nothing_but_0_is_refused_in_a_new_card_and_read_in_a_sealed_one():
+    text = card_toml(action="scale = [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]")
+    assert "no action moves the arm" in refused(text, "scale =")
+    assert parse_card(text, "card.toml", frozen=True).action.scale == (0.0,) * 7
+    assert parse_card(text.replace("[0.0,", "[1.0,"), "card.toml").action.scale
+
+
 FRAMES = 'say frame = "tcp" (the cell\'s tool centre point) or "flange" (panda_link8 of DROID\'s robots) in [tool]'
 
 

@@ -96,6 +96,13 @@ def test_nobody_is_answered_without_token_and_cookie(browser: Browser) -> None:
     assert browser.ask("GET", "/anywhere/", Cookie=browser.cookie)[0] == 404
 
 
+def test_bytes_that_are_no_text_are_refused_like_any_wrong_cookie_or_token(browser: Browser) -> None:
+    browser.enter()
+    for path, headers in ((browser.home, {"Cookie": "labctl-page=\xe9"}), ("/?token=%ED%A0%80", {})):
+        status, _, answered = browser.ask("GET", path, **headers)  # a header goes out in Latin-1
+        assert status == 403 and answered["x-frame-options"] == "DENY"
+
+
 def test_another_page_and_another_name_that_leads_here_are_refused(browser: Browser) -> None:
     browser.enter()
     port = browser.port

@@ -98,9 +98,13 @@ def test_wrong_codes_let_nobody_in_and_bring_another_code():
             for typed in ["", "0²٣", "x" * 8, *(f"{n:08d}" for n in range(TRIES - 3))]:
                 async with session.post(f"{server.public_url}/pair", data={"code": typed}) as refused:
                     assert refused.status == 403 and not list(session.cookie_jar)
-            assert server.code != first and f"{TRIES} wrong codes" in said[-1] and server.code in said[-1]
+            there = server.code_for(HOST)
+            assert there != first and f"{TRIES} wrong codes from {HOST}" in said[-1] and there in said[-1]
             async with session.post(f"{server.public_url}/pair", data={"code": first}) as late:
                 assert late.status == 403
+            async with session.post(f"{server.public_url}/pair", data={"code": there}) as paired:
+                assert paired.status == 200 and server.code == server.code_for(HOST) == first
+                assert first in said[-1], "nobody used that one"
 
     asyncio.run(play())
 
@@ -117,6 +121,114 @@ def test_a_token_of_other_characters_is_refused_as_any_wrong_one_is():
                 assert asked.status == 403
 
     asyncio.run(play())
+
+
+STRANGER = "127.0.0.2"
+
+
+def elsewhere() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=ANY, local_addr=(STRANGER, 0), limit=0))
+
+
+def test_a_stranger_takes_the_code_from_nobody_at_another_address():
+    async def play() -> None:
+        async with served([]) as server, elsewhere() as theirs, browser() as mine:
+            code = server.code
+            for n in range(2 * TRIES):
+                async with theirs.post(f"{server.public_url}/pair", data={"code": f"{n}"}) as wrong:
+                    assert wrong.status == 403
+            assert server.code_for(STRANGER) != code
+            async with theirs.post(f"{server.public_url}/pair", data={"code": code}) as late:
+                assert late.status == 403
+            async with mine.post(f"{server.public_url}/pair", data={"code": code}) as paired:
+                assert paired.status == 200
+
+    asyncio.run(play())
+
+
+def test_of_many_tries_from_one_address_one_waits_and_of_one_that_hung_up_nothing_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    """Each wrong code takes as long as this test lets it."""
+    begun, go_on, real, digits = asyncio.Event(), asyncio.Event(), asyncio.sleep, module._digits
+    asked: list[web.Request] = []
+
+    async def seen(request: web.Request) -> str:
+        asked.append(request)
+        return await digits(request)
+
+    async def held(seconds: float) -> None:
+        begun.set()
+        await go_on.wait()
+
+    async def play() -> None:
+        async with served([]) as server, elsewhere() as theirs, browser() as mine:
+            at, code = f"{server.public_url}/pair", {"code": server.code}
+            monkeypatch.setattr(module.asyncio, "sleep", held)
+            monkeypatch.setattr(module, "_digits", seen)
+            first = asyncio.ensure_future(theirs.post(at, data={"code": "1"}))
+            await begun.wait()
+            for _ in range(5):
+                async with theirs.post(at, data={"code": "2"}) as more:
+                    assert more.status == 429
+            left = asyncio.ensure_future(mine.post(at, data=code))
+            while HOST not in server._trying:
+                await real(0)
+            left.cancel()
+            await asyncio.wait([left])
+            while asked[-1].transport is not None:
+                await real(0)
+            go_on.set()
+            assert (await first).status == 403
+            while HOST in server._trying:
+                await real(0)
+            assert server.code == code["code"], "who hung up used nothing"
+            async with mine.post(at, data=code) as paired:
+                assert paired.status == 200
+
+    asyncio.run(play())
+
+
+async def status_of(server: TokenServer, head: bytes, body: bytes = b"") -> bytes:
+    """What is answered to lines that no client library would send: the first line."""
+    tls = ANY if isinstance(server, PairedServer) else None
+    reader, writer = await asyncio.open_connection(HOST, server.port, ssl=tls)
+    length = b"Content-Length: %d" % len(body)
+    writer.write(b"\r\n".join([head, b"Host: %s:%d" % (HOST.encode(), server.port), length, b"", body]))
+    line = await reader.readline()
+    writer.close()
+    return line.strip()
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_bytes_that_are_no_text_are_refused_as_any_wrong_token_is(paired: bool, caplog: pytest.LogCaptureFixture):
+    async def play() -> None:
+        async with served([]) if paired else on_loopback() as server:
+            head = b"GET / HTTP/1.1\r\nCookie: %s=\xe9" % server._cookie.encode()
+            assert b" 403 " in await status_of(server, head)
+
+    asyncio.run(play())
+    assert not caplog.records, "a traceback would push the code off the operator's screen"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        b"application/x-www-form-urlencoded; charset=nonsense",
+        b"application/x-www-form-urlencoded; charset=utf-16",
+        b"multipart/form-data",
+        b"multipart/form-data; boundary=x",
+        b"application/json",
+    ],
+)
+def test_a_form_that_no_browser_posts_is_a_wrong_code(kind: bytes, caplog: pytest.LogCaptureFixture):
+    async def play() -> None:
+        async with served([]) as server:
+            for body in (b"code=1%ff&code=\xff", b"code=1" * 1000):
+                assert b" 403 " in await status_of(server, b"POST /pair HTTP/1.1\r\nContent-Type: " + kind, body)
+
+    asyncio.run(play())
+    assert not caplog.records
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.9", "::1"])

@@ -16,7 +16,10 @@ from pathlib import Path
 import pytest
 
 from labctl.errors import InputError, LabctlError, MissingExtra, StateError
+from labctl.loopback import LOOPBACK
 from labctl.ui.rerun import viewer_page, viewer_process
+from labctl.ui.rerun.viewer_data import LARGEST, data_handed_on
+from labctl.ui.rerun.viewer_page import listening
 
 ARGUMENTS = "import json, sys; json.dump(sys.argv[1:], open('{seen}', 'w'))"
 
@@ -167,3 +170,91 @@ def test_a_viewer_that_is_gone_is_said():
         port = viewer_process.free_port()
         with viewer_page.handed_on(mute.getsockname()[1], port, 1):
             assert asked(port)[0].status == 502
+
+
+FOREIGN = "http://evil.example"
+
+
+class Viewer:
+    """A stand-in for the viewer: its port, what it was asked, and an answer of two parts, the second when let."""
+
+    def __init__(self) -> None:
+        self.port = viewer_process.free_port()
+        self.asked: list[tuple[str, str, bytes, dict[str, str]]] = []
+        self.go_on = threading.Event()
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        viewer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                viewer.asked.append((self.command, self.path, body, headers))
+                self.send_response_only(200)
+                self.send_header("Access-Control-Allow-Origin", f"of {self.headers['Origin']}")
+                self.send_header("Transfer-Encoding", "chunked")
+                self.end_headers()
+                self.wfile.write(b"3\r\none\r\n")
+                viewer.go_on.wait(60)
+                self.wfile.write(b"3\r\ntwo\r\n0\r\n\r\n")
+
+            do_OPTIONS = do_POST
+
+            def log_message(self, format: str, *args: object) -> None: ...
+
+        with listening(self.port, Handler):
+            yield
+
+
+@pytest.fixture
+def handed() -> Iterator[Viewer]:
+    made = Viewer()
+    with made.serving():
+        yield made
+
+
+def answer(port: int, method: str, body: bytes | None = None, **headers: str) -> http.client.HTTPResponse:
+    asking = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
+    asking.request(method, "/Service/Read", body=body, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    return asking.getresponse()
+
+
+@pytest.mark.parametrize("method", ["POST", "OPTIONS"])
+def test_a_question_and_each_part_of_its_answer_are_handed_on_with_what_is_said_of_other_pages(
+    handed: Viewer, method: str
+) -> None:
+    """A live view's answer ends with the run: its parts do not wait for its end."""
+    port = viewer_process.free_port()
+    with data_handed_on(handed.port, port):
+        got = answer(port, method, b"\0which\xff", Origin="http://127.0.0.1:1", X_Grpc_Web="1")
+        assert got.status == 200 and got.headers["Access-Control-Allow-Origin"] == "of http://127.0.0.1:1"
+        assert got.read(3) == b"one", "before there is more"
+        handed.go_on.set()
+        assert got.read() == b"two"
+        ((command, path, body, headers),) = handed.asked
+        assert (command, path, body) == (method, "/Service/Read", b"\0which\xff")
+        assert headers["x-grpc-web"] == "1" and headers["host"] == f"{LOOPBACK}:{handed.port}"
+
+
+@pytest.mark.parametrize("method", ["POST", "OPTIONS"])
+def test_a_site_whose_name_was_led_here_is_refused_and_the_viewer_not_asked(handed: Viewer, method: str) -> None:
+    """Its page is of the same origin then: no browser asks for leave (CORS)."""
+    port = viewer_process.free_port()
+    with data_handed_on(handed.port, port):
+        for host in (f"evil.example:{port}", f"{LOOPBACK}:{port + 1}", "", "["):
+            assert answer(port, method, b"", Host=host, Origin=FOREIGN).status == 403, host
+        assert handed.asked == []
+        handed.go_on.set()
+        assert answer(port, method, b"", Host=f"localhost:{port}").status == 200
+
+
+def test_a_question_that_no_page_asks_and_a_viewer_that_is_gone_are_said() -> None:
+    port = viewer_process.free_port()
+    with data_handed_on(viewer_process.free_port(), port):
+        assert answer(port, "POST", b"").status == 502
+        for length in (str(LARGEST + 1), "-1", "many"):
+            assert answer(port, "POST", None, Content_Length=length).status == 413, length
