@@ -292,6 +292,9 @@ def test_a_submission_gives_its_place_to_no_campaign(theirs: Outside) -> None:
 
 def test_a_protocol_outside_of_the_lab_and_a_priority_that_is_none_do_not_wait(theirs: Outside, tmp_path: Path) -> None:
     clock = ManualClock()
+    with pytest.raises(InputError, match=r"none/p\.toml: no such file"):  # typed from another folder
+        turns.add(theirs.lab, "none/p.toml", clock, WHO)
+    (tmp_path / "p.toml").touch()
     with pytest.raises(InputError, match="outside of the lab"):
         turns.add(theirs.lab, str(tmp_path / "p.toml"), clock, WHO)
     with pytest.raises(InputError, match="1, the first, to 9"):
