@@ -130,6 +130,9 @@ def still(lab: Path, verb: str) -> Iterator[None]:
 
 
 def _check_place(lab: Path, to: Path) -> None:
+    if (to / ARRIVING).is_file():
+        text = f"{to} was left by a move that was killed; if it was one of {lab}, that is still the lab"
+        raise InputError(f"{text}: delete {to} and give the command again; if of another lab, end that move first")
     if to.exists() or to.is_symlink():
         raise InputError(f"{to} is there already; a lab is moved to a new folder, so that nothing is written over")
     if to.resolve().is_relative_to(lab.resolve()):

@@ -53,7 +53,9 @@ def restore(
     StorageError.
     """
     if to.exists():
-        raise InputError(f"{to} is there already; a lab is restored into a new folder, so that nothing is written over")
+        text = f"{to} is there already; a lab is restored into a new folder, so that nothing is written over"
+        stopped = "if a restore was stopped while it verified, every file is there: labctl verify each campaign instead"
+        raise InputError(f"{text}; {stopped}" if (to / MARK).is_file() else text)
     snapshot = repository.snapshot(name)
     if not any(one.path == MARK for one in snapshot.files):
         raise BrokenRecord(f"snapshot {snapshot.taken} holds no {MARK}; take another (labctl restore --at TIME)")

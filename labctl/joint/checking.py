@@ -28,11 +28,13 @@ from labctl.joint.state import (
 from labctl.messages.body_parts import SlotWithArm
 from labctl.store.chain_heads import chain_and_head_problems, head_text
 from labctl.store.journal import events_of
+from labctl.store.lab_folder import campaigns
 from labctl.store.ledger import commitment_of, part_commitment
 from labctl.store.problem import Problem
 from labctl.store.verifying.verify import verify_campaign
 
 BROKEN = "broken journal of the seal host"
+NOTHING = ("", "", 0)  # what a campaign by itself says of a joint one
 UNREADABLE = (AttributeError, IndexError, KeyError, TypeError, ValueError)  # of an entry whose form was tampered with
 
 
@@ -51,9 +53,9 @@ class JointVerification:
     head: str = ""
 
 
-def verify_joint(folder: Path, campaigns: Sequence[Path]) -> JointVerification:
+def verify_joint(folder: Path, cells: Sequence[Path]) -> JointVerification:
     """Verify the seal host's folder, and against it each campaign folder of a cell that is here. Raises InputError for
-    a folder that holds no seal host's journal.
+    a folder that holds no seal host's journal, and for a campaign that holds and is a part of none.
     """
     if not (folder / "journal.db").is_file():
         raise InputError(f"{folder} holds no journal of a joint campaign")
@@ -64,8 +66,47 @@ def verify_joint(folder: Path, campaigns: Sequence[Path]) -> JointVerification:
     except LabctlError as error:
         found.problems.append(Problem(BROKEN, str(folder), str(error)))
         return found
-    looked = ((one.name, verify_campaign(one)) for one in campaigns)
-    return verify_entries(events, ((name, one.events, one.problems) for name, one in looked), found)
+    return verify_entries(events, map(_looked, cells), found)
+
+
+def parts_here(folder: Path, given: Sequence[Path]) -> list[Path]:
+    """The campaigns in the seal host's lab that are parts of its joint campaign, but those that are among `given`, or
+    whose part another folder of them is: by what their first entry says, by its hash, which the seal host noted, and by
+    the name of one that cannot be read.
+    """
+    try:
+        joined = {body_of(one, CellHead)["head"]["hash"] for one in events_of(folder) if one.kind == JointKind.JOINED}
+    except (LabctlError, *UNREADABLE):  # which verifying says
+        joined = set()
+    there = {key for _, key in map(_says, given)}
+    found: list[Path] = []
+    for one in campaigns(folder.parents[1]):
+        own, key = _says(one)
+        named = key[0] == folder.name if own else one.name.startswith(f"{folder.name}-")
+        if (named or own in joined) and key not in there - {NOTHING} and one.resolve() not in given:
+            found.append(one)
+    return found
+
+
+def _says(campaign: Path) -> tuple[str, tuple[str, str, int]]:
+    """The hash of a campaign's first entry, "" where it cannot be read, and of which joint campaign, cell and number it
+    says that it is the part.
+    """
+    try:
+        first = events_of(campaign, most=1)[0]
+        entry = body_of(first, CampaignOpened).get("joint")
+        key = NOTHING if entry is None else (str(entry["name"]), str(entry["cell"]), int(entry["part"]))
+    except (LabctlError, *UNREADABLE):
+        return "", NOTHING
+    return first.hash, key
+
+
+def _looked(campaign: Path) -> tuple[str, list[Event], Sequence[Problem]]:
+    own = verify_campaign(campaign)
+    if own.events and not own.problems and "joint" not in own.events[0].body:
+        text = f"{campaign.name} is no part of a joint campaign; verify it by itself: labctl verify {campaign.name}"
+        raise InputError(text)
+    return campaign.name, own.events, own.problems
 
 
 def verify_entries(

@@ -28,7 +28,8 @@ from labctl.queue.observed import source_of
 from labctl.queue.request import OWNER_ONLY, Asked, read_signed
 from labctl.store.atomic_files import replace_file
 from labctl.store.journal import DuplicateCommand
-from labctl.store.lab_folder import campaigns, read_plan, read_text
+from labctl.store.lab_folder import JOURNAL, campaigns, read_plan, read_text
+from labctl.store.opened_list import opened_in
 from labctl.store.verifying.verified import JOURNAL_ALONE, arms_of, verified
 
 ANY = "any"
@@ -189,7 +190,8 @@ def enter(lab: Path, id: str, protocol: Path, clock: Clock, who: str) -> tuple[s
     """Write an approved submission into a protocol as an arm, under the name that was sealed, with its card beside it;
     that name. Written twice, as after a kill, it is there once.
 
-    Raises StateError, InputError: nothing is half written. One that expired since it was approved is not written.
+    Raises StateError, InputError: nothing is half written. One that expired since it was approved is not written, and
+    none into a protocol that a campaign was opened from: that one would never have it.
     """
     with book.writing(lab, "arm", clock, who) as writer:
         may(writer.queue.submission(id), Did.ARM_WRITTEN)
@@ -197,11 +199,12 @@ def enter(lab: Path, id: str, protocol: Path, clock: Clock, who: str) -> tuple[s
         sealed = sealed_of(found, id)
         read_keys(lab).known(sealed.key, f"submission {id}")
         plan = read_plan(protocol)
+        name = plan.protocol.protocol.name
         if all(arm.name != sealed.alias for arm in plan.protocol.arm):
             sealed.asked.check_when(clock.anchor().wall, f"submission {id}")
+            _check_unopened(lab, name, str(protocol))
             endpoint = sealed.asked.endpoint or str(found.sealed(id, "dry-run")["endpoint"])
             _write_arm(protocol, sealed, endpoint)
-        name = plan.protocol.protocol.name
         return sealed.alias, Done(id, writer.log(Did.ARM_WRITTEN, {"id": id, "protocol": name, "read": True}))
 
 
@@ -236,6 +239,16 @@ def _still_good(sealed: Sealed, keys: Keys, clock: Clock, id: str) -> None:
     where = f"submission {id}"
     keys.known(sealed.key, where)
     sealed.asked.check_when(clock.anchor().wall, where)
+
+
+def _check_unopened(lab: Path, name: str, where: str) -> None:
+    """Raises StateError for a protocol by whose name a campaign or a joint campaign of the lab was opened."""
+    opened = next((one.campaign for one in opened_in(lab) if one.protocol == name), None)
+    if opened is None and (lab / "joint" / name / JOURNAL).is_file():
+        opened = name
+    if opened is not None:
+        text = f"campaign {opened} was opened from protocol {name!r} and takes no arm any more"
+        raise StateError(f"{where}: {text}; copy the protocol, and give the copy another name in [protocol]")
 
 
 def _write_arm(protocol: Path, sealed: Sealed, endpoint: str) -> None:

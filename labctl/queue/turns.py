@@ -75,7 +75,7 @@ def checked(priority: int) -> int:
 def _entry(lab: Path, what: str) -> dict[str, Json]:
     if what.endswith(".toml"):
         path = Path(what).resolve()
-        if not path.is_relative_to(lab):
+        if path.is_file() and not path.is_relative_to(lab):
             raise InputError(f"{what} lies outside of the lab {lab}; put the protocol into the lab's folder first")
         return {"name": read_plan(path).protocol.protocol.name, "kind": PROTOCOL, "path": str(path.relative_to(lab))}
     folder = campaign_folder(what, lab)

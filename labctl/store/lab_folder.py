@@ -244,10 +244,12 @@ def _campaign_folder(named: str | None, lab: Path | None) -> Path:
         if not known:
             raise InputError(f"{folder}: no campaign yet; start one with: labctl open PROTOCOL.toml --cell CELL.toml")
         raise InputError(f"which campaign? {folder} has: {', '.join(path.name for path in known)}")
+    names = ", ".join(path.name for path in known) or "none yet"
+    if (folder / "joint" / named / JOURNAL).is_file():
+        raise InputError(f"{named} is a joint campaign: labctl joint status {named}; its cells' are among: {names}")
     if (protocol := folder / "protocols" / f"{Path(named).name}.toml").is_file():
         open_it = f"labctl open {shlex.quote(str(as_seen(protocol)))} --cell CELL.toml"
         raise InputError(f"no campaign {named!r} in {folder} yet; its protocol is opened by: {open_it}")
-    names = ", ".join(path.name for path in known) or "none yet"
     near = difflib.get_close_matches(named, [path.name for path in known], n=1)
     meant = f"; did you mean {near[0]!r}?" if near else ""
     raise InputError(f"no campaign {named!r} in {folder}{meant}; campaigns: {names}")

@@ -255,17 +255,20 @@ def unblind(name: str, reason: str, who: str | None, lab: Path | None, as_json: 
 
 @joint.command(epilog=example("labctl joint verify two", "labctl joint verify two copies/two-a copies/two-b"))
 @NAME
-@click.argument("campaigns", nargs=-1, type=PATH, metavar="[CAMPAIGN_FOLDER]...")
+@click.argument("campaigns", nargs=-1, metavar="[CAMPAIGN]...")
 @lab_option
 @json_option
-def verify(name: str, campaigns: tuple[Path, ...], lab: Path | None, as_json: bool) -> int:
-    """Verify the seal host's chain, the chain of each cell whose campaign folder is given, and that they agree.
+def verify(name: str, campaigns: tuple[str, ...], lab: Path | None, as_json: bool) -> int:
+    """Verify the seal host's chain, the chain of each cell whose campaign is in this lab or given, by its name or its
+    folder, and that they agree.
 
     Exit 1 when anything is broken, by name.
     """
-    from labctl.joint.checking import verify_joint
+    from labctl.joint.checking import parts_here, verify_joint
 
-    found = verify_joint(_folder(name, lab), campaigns)
+    folder = _folder(name, lab)
+    given = list(dict.fromkeys(campaign_folder(one, lab) for one in campaigns))
+    found = verify_joint(folder, [*given, *parts_here(folder, given)])
     if as_json:
         problems = [{"what": p.what, "where": p.where, "detail": p.detail} for p in found.problems]
         about = {"joint": name, "head": found.head, "entries": found.entries, "given": found.given}

@@ -83,6 +83,14 @@ def outside(folder: Path, networks: str = "") -> Outside:
     return found
 
 
+def unopened(lab: Path) -> Path:
+    """A protocol of the lab from which no campaign was opened: its p.toml, by another name."""
+    text = (lab / "protocols/p.toml").read_text("utf-8")
+    path = lab / "protocols/next.toml"
+    path.write_text(text.replace('name = "trial-run"', 'name = "next"', 1), "utf-8")
+    return path
+
+
 def changed(path: Path, **said: Any) -> bytes:
     """A request's file with another envelope, signature as it was."""
     return json.dumps({**json.loads(path.read_text("utf-8")), **said}).encode()

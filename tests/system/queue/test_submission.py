@@ -16,6 +16,7 @@ from support.json_documents import judged
 from support.policies.cards import card_toml
 from support.runs.campaigns import HUMAN, ROOT, make_campaign, policy, unblinded_copy
 from support.runs.recordings import Recordings
+from support.submissions.outside import unopened
 from support.submissions.policy_process import serving
 
 from labctl.cli import call
@@ -111,8 +112,9 @@ def test_from_a_key_outside_to_an_arm_that_nobody_can_name(
     assert (waiting["name"], waiting["kind"], waiting["trials"]) == (id, "submission", 2)
     assert [shift["not_blind"] for shift in listed["shifts"]] == [[], ["p01"]]
 
-    protocol = lab / "protocols/next.toml"
-    shutil.copy(lab / "protocols/p.toml", protocol)
+    opened = printed("queue", "arm", id, lab / "protocols/p.toml", "--who", "p01", code=1)
+    assert "campaign trial-run was opened from protocol 'trial-run' and takes no arm any more" in opened
+    protocol = unopened(lab)
     typed("queue", "arm", id, protocol, "--who", "p01")
     typed("queue", "arm", id, protocol, "--who", "p01", code=1)
     typed("plan", protocol)
@@ -146,7 +148,7 @@ def test_whose_an_arm_is_can_be_read_once_its_campaign_is_unblinded(
         id = submitted(typed, uri)
         dry(typed, id)
     typed("queue", "approve", id, "--reason", "why-it-fits", "--who", "p01")
-    typed("queue", "arm", id, lab / "protocols/p.toml", "--who", "p01")
+    typed("queue", "arm", id, unopened(lab), "--who", "p01")
     other = recordings.of(run_with, name="arm-11111111")
     shutil.copytree(unblinded_copy(lab.parent / "other", str(other)), lab / "campaigns" / "other")
     assert typed("queue", "read", id, "--who", "p07", code=1)["kind"] == "refused"
@@ -165,8 +167,9 @@ def test_a_container_is_asked_where_the_lab_started_it(lab: Path, typed: Typed) 
     with serving("hold") as uri:
         assert dry(typed, id, "--endpoint", uri)["passed"]
     typed("queue", "approve", id, "--reason", "it fits", "--who", "p01")
-    typed("queue", "arm", id, lab / "protocols/p.toml", "--who", "p01")
-    assert uri in (lab / "protocols/p.toml").read_text("utf-8")
+    protocol = unopened(lab)
+    typed("queue", "arm", id, protocol, "--who", "p01")
+    assert uri in protocol.read_text("utf-8")
 
 
 @pytest.mark.thorough

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.runs.campaigns import make_campaign
-from support.submissions.outside import WORDS, Outside, outside
+from support.submissions.outside import WORDS, Outside, outside, unopened
 
 from labctl.backup.repository import Repository
 from labctl.backup.restoring import restore
@@ -21,6 +21,7 @@ from labctl.queue import acts, book, lab_files, turns
 from labctl.queue.entries import Did, Queue, Step, after, fold
 from labctl.store.chain_heads import HEADS
 from labctl.store.lab_folder import read_plan
+from labctl.store.opened_list import OPENED
 
 WHO = "p01"
 NAMES = ("a", "b", "c", "d")
@@ -177,10 +178,30 @@ def test_an_arm_is_written_once_though_its_writer_was_killed_before_the_entry(th
     assert found.submission(id).entered == "trial-run" and found.entries == ()
 
 
+@pytest.mark.parametrize("of", ["a campaign", "a joint campaign"])
+def test_a_protocol_that_was_opened_takes_no_arm_and_its_copy_by_another_name_does(theirs: Outside, of: str) -> None:
+    """The campaign that ran never had the arm, and the submission was over."""
+    make_campaign(theirs.lab)
+    if of != "a campaign":
+        (theirs.lab / OPENED).unlink()
+        (theirs.lab / "joint/trial-run").mkdir(parents=True)
+        (theirs.lab / "joint/trial-run/journal.db").touch()
+    id, protocol = theirs.taken_in(), theirs.lab / "protocols/p.toml"
+    passed(theirs, id)
+    acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
+    before = protocol.read_bytes()
+    with pytest.raises(StateError, match=r"p\.toml: campaign trial-run was opened .*another name in \[protocol\]"):
+        acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
+    assert protocol.read_bytes() == before and not (protocol.parent / "cards").exists()
+    assert names(book.read(theirs.lab).queue) == [id]
+    acts.enter(theirs.lab, id, unopened(theirs.lab), theirs.clock, WHO)
+    assert book.read(theirs.lab).queue.submission(id).entered == "next"
+
+
 def test_a_protocol_and_the_keys_keep_their_permissions_when_labctl_writes_into_them(theirs: Outside) -> None:
     """The group of a rig could not read its protocol any more, once an arm was written into it."""
     make_campaign(theirs.lab)
-    id, protocol, keys = theirs.taken_in(), theirs.lab / "protocols/p.toml", theirs.lab / lab_files.KEYS
+    id, protocol, keys = theirs.taken_in(), unopened(theirs.lab), theirs.lab / lab_files.KEYS
     passed(theirs, id)
     acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
     protocol.chmod(0o664)
@@ -271,6 +292,9 @@ def test_a_submission_gives_its_place_to_no_campaign(theirs: Outside) -> None:
 
 def test_a_protocol_outside_of_the_lab_and_a_priority_that_is_none_do_not_wait(theirs: Outside, tmp_path: Path) -> None:
     clock = ManualClock()
+    with pytest.raises(InputError, match=r"none/p\.toml: no such file"):  # typed from another folder
+        turns.add(theirs.lab, "none/p.toml", clock, WHO)
+    (tmp_path / "p.toml").touch()
     with pytest.raises(InputError, match="outside of the lab"):
         turns.add(theirs.lab, str(tmp_path / "p.toml"), clock, WHO)
     with pytest.raises(InputError, match="1, the first, to 9"):

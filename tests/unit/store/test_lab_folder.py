@@ -93,6 +93,15 @@ def test_a_protocol_that_was_not_opened_yet_is_named_with_the_verb_that_opens_it
         campaign_folder("third", lab)
 
 
+def test_the_name_of_a_joint_campaign_is_said_to_be_one(lab: Path) -> None:
+    """Its protocol was said to be opened by `labctl open`, which refuses it."""
+    campaign(lab, "first-a")
+    (lab / "joint/first").mkdir(parents=True)
+    (lab / "joint/first/journal.db").touch()
+    with pytest.raises(InputError, match=r"first is a joint campaign: labctl joint status first; .* first-a$"):
+        campaign_folder("first", lab)
+
+
 @pytest.mark.parametrize("named", ["campaigns/open/journal.db", "campaigns"])
 def test_a_campaign_that_cannot_be_looked_into_is_said_and_not_passed_over(
     lab: Path, named: str, monkeypatch: pytest.MonkeyPatch

@@ -197,7 +197,10 @@ LISTED: dict[str, dict[str, str]] = {
         "writing: Journal.open": "as above",
         "unsealed: read_bytes": "a file of the queue's seal, held against its digest",
     },
-    "labctl/queue/acts.py": {"_write_arm: read_text": "a protocol that is not opened yet"},
+    "labctl/queue/acts.py": {
+        "_write_arm: read_text": "a protocol that is not opened yet",
+        "_check_unopened: opened_in": "names of protocols, in a chain that it verifies",
+    },
     "labctl/queue/estimates.py": {"names_in: read_text": "the lab's protocols, for their names"},
     "labctl/queue/lab_files.py": {
         "read_keys: read_text": "the lab's file of keys",
