@@ -187,11 +187,13 @@ def viewer_of(process: subprocess.Popen[str]) -> int:
 
 
 def test_the_page_is_served_on_loopback_only(served: tuple[subprocess.Popen[str], str]) -> None:
-    """By labctl and the viewer alike; and it answers to no other name, as a page of another site might ask."""
+    """By labctl and the viewer alike, page and data; and it answers to no other name, as a page of another site might
+    ask.
+    """
     process, address = served
     here = address.partition("?")[0]
     sockets = {pid: listening(pid) for pid in (process.pid, viewer_of(process))}
-    assert [len(found) for found in sockets.values()] == [1, 2]
+    assert [len(found) for found in sockets.values()] == [2, 2]
     assert all(one.startswith("0100007F:") for found in sockets.values() for one in found), "127.0.0.1, byte by byte"
     with urllib.request.urlopen(here, timeout=30) as page:
         assert page.status == 200 and b"<html" in page.read().lower()
