@@ -89,10 +89,11 @@ class PolicyClient:
                 self.told = resources_reported(said)
                 self.software = {**self._card.server.software, **reported(said)}
             except DeviceLost as error:
-                if str(error) != last:  # for the controller's log: an episode that is void before this gives up has it
-                    sys.stderr.write(f"waiting for the policy server: {error}\n")
+                why = (self._server.waits_for() if self._server is not None else None) or str(error)
+                if why != last:  # for the controller's log: an episode that is void before this gives up has it
+                    sys.stderr.write(f"waiting for the policy server: {why}\n")
                     sys.stderr.flush()
-                last = str(error)
+                last = why
             else:
                 self._connected = True
                 self.load_s = (self._clock.now_ns() - began_ns) / SECOND

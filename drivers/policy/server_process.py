@@ -9,6 +9,7 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 from labctl.config.policy_card import Server
 
@@ -40,14 +41,26 @@ class ServerProcess:
 
     def problem(self) -> str | None:
         """Why there is no server and will be none, or None."""
-        if self._watchdog is None or self._watchdog.stdout is None:
+        if self._watchdog is None:
             return None
         code = self._watchdog.poll()  # first: it says why and then ends, and what it said last would be passed over
-        self._output += self._watchdog.stdout.read() or b""
-        for line in self._output.decode(errors="replace").splitlines():
-            if line.startswith("{") and "problem" in line:
-                return str(json.loads(line)["problem"])
+        for said in self._said():
+            if "problem" in said:
+                return str(said["problem"])
         return None if code is None else f"what holds the policy server ended with exit code {code}"
+
+    def waits_for(self) -> str | None:
+        """What keeps it from being started yet, or None."""
+        said = self._said()
+        return str(said[-1]["waiting"]) if said and "waiting" in said[-1] else None
+
+    def _said(self) -> list[dict[str, Any]]:
+        """What the watchdog has said until now, in its order."""
+        if self._watchdog is None or self._watchdog.stdout is None:
+            return []
+        self._output += self._watchdog.stdout.read() or b""
+        *whole, _ = self._output.split(b"\n")
+        return [json.loads(line) for line in whole if line.startswith(b"{")]
 
     def stop(self) -> None:
         """Let go of the watchdog, which ends the server within the card's `stop_s`; returns at once. Idempotent."""

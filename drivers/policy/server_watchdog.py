@@ -32,9 +32,9 @@ def main() -> None:
     """Entry of the process. Exit code 0 when it was told to end the server, 1 when the server ended by itself."""
     clock = MonotonicClock()
     spec = json.loads(_line())
-    until_ns = clock.now_ns() + round(spec["ready_s"] * SECOND)
-    lock = _take_gpu(spec["gpu"], clock, until_ns)
-    _await_memory(spec, clock, until_ns)
+    waiting = _Waiting(clock, clock.now_ns() + round(spec["ready_s"] * SECOND))
+    lock = _take_gpu(spec["gpu"], waiting)
+    _await_memory(spec, waiting)
     program, environment = spec["start"][0], {**os.environ, **spec["env"]}
     if os.sep not in program and shutil.which(program, path=environment.get("PATH")) is None:
         _end(f"the server could not be started: {program} is in no folder of PATH that may be entered")
@@ -76,7 +76,7 @@ def _signal(group: int, number: int) -> None:
         os.killpg(group, number)
 
 
-def _take_gpu(gpu: str | None, clock: MonotonicClock, until_ns: int) -> int | None:
+def _take_gpu(gpu: str | None, waiting: _Waiting) -> int | None:
     if gpu is None:
         return None
     name = "".join(letter if letter.isalnum() else "-" for letter in gpu)
@@ -87,17 +87,16 @@ def _take_gpu(gpu: str | None, clock: MonotonicClock, until_ns: int) -> int | No
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return descriptor
         except BlockingIOError:
-            _wait_on(f"another policy server that labctl started still has GPU {gpu}", clock, until_ns)
+            waiting.on(f"another policy server that labctl started still has GPU {gpu}")
 
 
-def _await_memory(spec: Mapping[str, Any], clock: MonotonicClock, until_ns: int) -> None:
+def _await_memory(spec: Mapping[str, Any], waiting: _Waiting) -> None:
     """Wait until the GPU has the memory that the card asks for; without nvidia-smi nobody can say."""
     wanted = spec["gpu_memory_gb"]
     if wanted is None or shutil.which("nvidia-smi") is None:
         return
     while (free := free_gb(spec["gpu"] or "0")) is not None and free < wanted:
-        text = f"GPU {spec['gpu'] or '0'} has {free:.1f} GB free, the card asks for {wanted:g}"
-        _wait_on(text, clock, until_ns)
+        waiting.on(f"GPU {spec['gpu'] or '0'} has {free:.1f} GB free, the card asks for {wanted:g}")
 
 
 def free_gb(gpu: str) -> float | None:
@@ -110,11 +109,23 @@ def free_gb(gpu: str) -> float | None:
         return None
 
 
-def _wait_on(why: str, clock: MonotonicClock, until_ns: int) -> None:
-    if clock.now_ns() >= until_ns:
-        _end(why)
-    if _let_go(LOOK_S):
-        sys.exit(0)
+class _Waiting:
+    """Patience for what has to be free before the server can be started, until `until_ns`."""
+
+    def __init__(self, clock: MonotonicClock, until_ns: int) -> None:
+        self._clock = clock
+        self._until_ns = until_ns
+        self._told = ""
+
+    def on(self, why: str) -> None:
+        """A moment's wait, and why; whoever asks for the server gives up when this does, and has it to tell by then."""
+        if self._clock.now_ns() >= self._until_ns:
+            _end(why)
+        if why != self._told:
+            _say({"waiting": why})
+        self._told = why
+        if _let_go(LOOK_S):
+            sys.exit(0)
 
 
 def _let_go(timeout_s: float) -> bool:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from support.policies.observations import GIVEN
 from support.robots.interleaved import after_the_first_write
 from support.runs.live_campaign import wait_for
 
+from labctl.clock import SECOND
 from labctl.config.policy_card import Server
 from labctl.devices import load
 from labctl.drivers.policy.server_process import WATCHDOG, ServerProcess
@@ -116,6 +118,7 @@ def test_it_ends_when_whoever_started_it_was_killed_before_it_heard_that_it_runs
 def test_it_ends_when_whoever_started_it_is_killed(tmp_path: Path):
     program = f"""
 import signal
+from labctl.clock import SECOND
 from labctl.config.policy_card import Server
 from labctl.drivers.policy.server_process import WATCHDOG, ServerProcess
 held = ServerProcess(Server(**{server(tmp_path)._spec!r}))
@@ -232,6 +235,21 @@ def test_a_gpu_that_stays_taken_is_a_problem_in_time(tmp_path: Path, locks: None
     assert ended(first)
 
 
+def test_what_a_server_waits_for_is_told_while_it_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locks: None):
+    """Seen on an H200 that another process had taken: `open` said that nobody answered at the endpoint, no more."""
+    tool = fake_nvidia_smi(tmp_path, 1000, monkeypatch)
+    held = server(tmp_path, gpu_memory_gb=90.0)
+    assert held.waits_for() is None
+    held.start()
+    wait_for("its reason", lambda: held.waits_for() == "GPU 0 has 1.0 GB free, the card asks for 90")
+    assert held.problem() is None
+    says(tool, 100_000)
+    wait_for("its start", lambda: held.waits_for() is None)
+    pids(tmp_path)
+    held.stop()
+    assert ended(held)
+
+
 def fake_nvidia_smi(folder: Path, mebibytes: int, monkeypatch: pytest.MonkeyPatch) -> Path:
     tool = folder / "bin" / "nvidia-smi"
     tool.parent.mkdir()
@@ -272,6 +290,35 @@ def test_a_server_that_is_let_go_of_as_soon_as_it_is_there_ends_without_an_error
     assert ended(held)
 
 
+class Silent:
+    """Nobody at the endpoint."""
+
+    def connect(self, timeout_s: float) -> Mapping[str, Any]:
+        raise DeviceLost("nobody answers")
+
+    def close(self) -> None: ...
+
+
+def test_a_policy_that_gives_up_says_what_its_server_waited_for_and_so_does_its_log(capsys) -> None:
+    class Waits:
+        def start(self) -> None: ...
+
+        def stop(self) -> None: ...
+
+        def problem(self) -> None: ...
+
+        def waits_for(self) -> str:
+            return "GPU 0 has 1.0 GB free, the card asks for 90"
+
+    policy: Any = load("policy_openpi", {"card": card("openpi"), "endpoint": "ws://127.0.0.1:1"}, **GIVEN)
+    policy._link, policy._server = Silent(), Waits()
+    policy._clock = SimpleNamespace(now_ns=iter((0, 0, 1000 * SECOND)).__next__)  # asked once, and then it is over
+    with pytest.raises(DeviceLost, match=r"no policy server within .* s: GPU 0 has 1\.0 GB free, the card asks for 90"):
+        policy.load()
+    assert capsys.readouterr().err == "waiting for the policy server: GPU 0 has 1.0 GB free, the card asks for 90\n"
+    policy.close()
+
+
 def test_a_policy_that_is_closed_while_its_server_is_started_leaves_none_behind() -> None:
     """Nothing was there to be ended yet, and then it was."""
     told = list[str]()
@@ -286,11 +333,7 @@ def test_a_policy_that_is_closed_while_its_server_is_started_leaves_none_behind(
 
         def problem(self) -> None: ...
 
-    class Silent:
-        def connect(self, timeout_s: float) -> Mapping[str, Any]:
-            raise DeviceLost("nobody answers")
-
-        def close(self) -> None: ...
+        def waits_for(self) -> None: ...
 
     policy: Any = load("policy_openpi", {"card": card("openpi"), "endpoint": "ws://127.0.0.1:1"}, **GIVEN)
     policy._link, policy._server = Silent(), Starts()
