@@ -104,6 +104,30 @@ def test_a_dashboard_that_is_switched_off_is_said_with_where_it_is_enabled() -> 
         Dashboard(address(), remote=True).in_remote_control()
 
 
+def test_a_dashboard_that_hears_and_says_nothing_is_no_answer() -> None:
+    """ur_rtde says "Operation canceled" of it, which nobody had asked for."""
+    pytest.importorskip("dashboard_client")
+    from labctl.drivers.ur.dashboard import Dashboard
+
+    with socket.create_server((address(), 29999)) as server:
+        server.settimeout(60)
+        client = Dashboard(server.getsockname()[0], remote=True)
+        said = list[str]()
+
+        def ask() -> None:
+            with pytest.raises(DeviceRefused) as refused:
+                client.release_brakes()
+            said.append(str(refused.value))
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        connection, _ = server.accept()
+        with connection:
+            connection.sendall(b"Connected: Universal Robots Dashboard Server\n")
+            asking.join()
+    assert said == ["dashboard, brake release: no answer"]
+
+
 @pytest.mark.parametrize(
     ("mode", "bits", "does"), [(POWER_OFF, 1, "power_on"), (IDLE, 1, "release_brakes"), (7, 1 << 2 | 1 << 10, "unlock")]
 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.robots.cells import cell_named
+from support.robots.emulators import address
 from support.robots.interleaved import after_the_first_read
 
 from labctl.clock import MILLISECOND
@@ -18,7 +19,7 @@ from labctl.drivers.common.servo.following import Following
 from labctl.drivers.common.states import DEVICE, States
 from labctl.drivers.ur.options import UrOptions
 from labctl.drivers.ur.words import IDLE, PLAYING, POWER_OFF, RUNNING, what_is_wrong
-from labctl.errors import DeviceRefused
+from labctl.errors import DeviceLost, DeviceRefused
 
 
 class Values:
@@ -44,7 +45,7 @@ class Bench:
         from labctl.drivers.ur.robot import UrLink
 
         self.link: Any = UrLink(
-            UR5E, UrOptions.read({"host": "127.0.0.1", **options}, "ur5"), cell_named("emulated_ur5e").robot
+            UR5E, UrOptions.read({"host": "127.0.0.1"} | options, "ur5"), cell_named("emulated_ur5e").robot
         )
         self.values, self.states = Values(), States(lambda: 0.08)
         self.link._receive, self.link._states, self.link._control = self.values, self.states, SimpleNamespace()
@@ -60,6 +61,13 @@ class Bench:
 @pytest.fixture
 def bench() -> Bench:
     return Bench()
+
+
+def test_a_robot_that_is_not_there_is_said_with_what_to_look_at() -> None:
+    """From PolyScope 5.10 on the port is closed until somebody enables RTDE at the pendant."""
+    host = address()
+    with pytest.raises(DeviceLost, match=rf"no robot answers on {host}:30004 .* RTDE is enabled \(Settings, Security"):
+        Bench(host=host).link.open(States(lambda: 0.08))
 
 
 def test_speed_slider_scaling_and_wrench_are_recorded_with_each_state(bench: Bench) -> None:
