@@ -137,6 +137,24 @@ def test_an_interval_of_items_moved_that_its_exact_p_contradicts_is_marked(ci, p
     assert pair_tables.marked("10.4", ci, p, 0.05).endswith(" †") == shown.endswith(" †")
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "ci", "p"),
+    [
+        ("Ratio alone [95 %]", ("log_rmst_ratio", -0.5), ("log_rmst_ratio_ci", [-0.9, -0.1]), "log_rmst_ratio"),
+        ("Items per robot-hour, difference [95 %]", ("uph_difference", 9.0), ("uph_difference_ci", [1, 17]), "uph"),
+    ],
+)
+def test_an_interval_that_its_own_p_contradicts_is_marked_where_it_stands(rows, column, value, ci, p):
+    table = table_from_rows(rows, source="made up")
+    result = analyses.analyze(table, reference="human", tau=120.0, boot=199, perm=199, seed=0)
+    (pair,) = result["pairs"]
+    for of_p, marked in ((0.2, True), (0.01, False)):
+        pair.update([value, ci], p={**pair["p"], p: of_p})
+        shown = pair_tables.pair_table(result)
+        ((cell,),) = [[row[n] for n, head in enumerate(shown.columns) if head.label == column] for row in shown.rows]
+        assert cell.endswith(" †") == marked and "†: " in shown.note
+
+
 def test_of_one_configuration_no_balance_is_claimed(rows):
     alike = [{**row, "tote_side": "left"} for row in rows]
     table = table_from_rows(alike, source="made up")
