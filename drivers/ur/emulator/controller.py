@@ -137,7 +137,7 @@ class UrController:
         self._period_ns, self._made_up = round(period * 1e9), round(MADE_UP_S * rate_hz)
         self._script: ControlScript | None = None
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
-        self._cycle = self._late = self._commands = self._skipped = 0
+        self._cycle = self._late = self._commands = self._skipped = self._obeyed = 0
         self._unsent: deque[int] = deque(maxlen=MOST_UNSENT)
         self._stall_until = 0
         self._watch_s = 0.0
@@ -248,6 +248,7 @@ class UrController:
         receive = [session.sent for session in self._rtde.sessions if session.started and not session.controls]
         return {
             "states_sent": self._rtde.sent,
+            "obeyed": self._obeyed,
             "states_sent_to_client": receive[-1] if receive else 0,
             "robot_time_s": self._cycle * body.dt,
             "commands": self._commands,
@@ -269,6 +270,7 @@ class UrController:
         while not (self._cycle % 25 == 0 and until()):
             while not self._asked.empty():
                 self._obey(*self._asked.get())
+                self._obeyed += 1
             now = CLOCK.now_ns()
             missed = max(0, (now - due) // self._period_ns)
             if missed:  # this machine was late: the clock goes on, one package is sent
@@ -279,9 +281,9 @@ class UrController:
             self._serve(due)
 
     def _catch_up(self, now: int, missed: int) -> None:
-        """The cycles that this machine was too late for, up to `MADE_UP_S` of them: one that has no time for each would be
-        later after every round, and send less and less. What a client wrote meanwhile is read after them, and a client
-        beside it may have been as late.
+        """The cycles that this machine was too late for, up to `MADE_UP_S`: without time for each, it would be later
+        after every round of them, and send less and less. What a client wrote meanwhile is read after them, and a
+        client beside it may have been as late.
         """
         self._late += 1
         self._skipped += missed
