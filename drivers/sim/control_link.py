@@ -31,8 +31,8 @@ def loopback(host: str) -> str:
 class ControlLink:
     """A connection to the emulator on `host`, opened at the first request and again after it was lost."""
 
-    def __init__(self, host: str) -> None:
-        self.host = loopback(host)
+    def __init__(self, host: str, timeout_s: float = TIMEOUT_S) -> None:
+        self.host, self._timeout_s = loopback(host), timeout_s
         self._socket: socket.socket | None = None
         self._rest = b""
 
@@ -40,7 +40,7 @@ class ControlLink:
         """The emulator's answer. Raises DeviceLost when none comes, DeviceRefused when it says no."""
         try:
             if self._socket is None:
-                self._socket = socket.create_connection((self.host, PORT), TIMEOUT_S)
+                self._socket = socket.create_connection((self.host, PORT), self._timeout_s)
                 self._rest = b""
             self._socket.sendall(json.dumps(request).encode() + b"\n")
             answer = json.loads(self._line())

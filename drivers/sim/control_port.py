@@ -82,7 +82,7 @@ def checked_fault(name: str, given: Json, faults: Mapping[str, str], arguments: 
 class Emulator(Protocol):
     """What every emulator is. `inject` and `clear` (a person at the robot ends what stands) are called from any
     thread; `run` serves in the calling thread until `until()` is true. `inject` raises InputError for what is no fault
-    of this emulator (`checked_fault`).
+    of this emulator (`checked_fault`). Both are obeyed by `run` a moment later: `stats` says how many were ("obeyed").
     """
 
     name: str

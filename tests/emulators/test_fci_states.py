@@ -119,15 +119,17 @@ def test_the_times_of_states_are_as_regular_as_the_robot_though_the_process_is_n
         rig.connect()
         rig.drain()
         rig.batches.clear()
+        begun = emulator.stats()["states_sent"]
         before_ns = rig.now_ns
         ctypes.PyDLL(None).usleep(PAUSE_US)
         after_ns = rig.now_ns
+        sent = emulator.stats()["states_sent"] - begun
         rig.wait(SECOND // 10)
         t_ns = np.concatenate([batch.t_ns for batch in rig.batches if batch.stream == "arm/state"])
     finally:
         rig.robot.close()
     during = ((t_ns > before_ns) & (t_ns < after_ns)).sum()
-    assert during > 0.5 * (after_ns - before_ns) / 1e6, "a state a millisecond came while nobody read"
+    assert during > 0.5 * sent > 0, "most that came while nobody read have the times at which they came"
 
 
 @pytest.mark.parametrize("source", ["auto", "client"])
@@ -144,7 +146,9 @@ def test_without_the_right_the_client_is_read(emulator: Emulator, source: str, m
         rig.follow(start + np.linspace(0, 0.1, 100)[:, None] * np.eye(7)[0])
         rig.at_rest()
         assert rig.robot.observe()["q"][0] > start[0] + 0.05
-        assert len(numbers(rig)) > 1000
+        found = numbers(rig)
+        moved = np.flatnonzero(np.abs(rig.states[:, : rig.joints] - start).max(axis=1) > 1e-3)
+        assert (np.diff(found) > 0).all() and len(moved) > 100, "each state once, and those of a motion of 0.1 rad"
     finally:
         rig.robot.close()
 
@@ -169,8 +173,7 @@ def test_a_network_on_which_no_state_is_seen_is_not_used(emulator: Emulator, mon
     rig = rig_of(emulator, "auto")
     try:
         rig.connect()
-        rig.wait(SECOND)
         assert reading(rig).callback is not None
-        assert len(numbers(rig)) > 100, "the client's states, of a second in which the controller sent a thousand"
+        rig.until(lambda: bool(rig.batches) and len(numbers(rig)) > 100)
     finally:
         rig.robot.close()

@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from support.robots.arriving import arrives, off
 from support.robots.cells import cell_named
 from support.robots.emulators import NAMES, Emulator, busy, network_is_read
 
 from labctl.testing.robot import RobotRig
-from labctl.testing.robot_rig import PATIENCE_NS
 
 pytestmark = [pytest.mark.real_time, pytest.mark.thorough]
 
@@ -66,19 +66,6 @@ def swing(rig: RobotRig, by_rad: float = 0.2) -> np.ndarray:
     """Setpoints that turn the first joint."""
     turn = by_rad * (1 - np.cos(np.linspace(0, np.pi, 150))) / 2
     return rig.robot.observe()["q"] + turn[:, None] * np.eye(rig.robot.dof)[0]
-
-
-def off(rig: RobotRig, at: np.ndarray) -> float:
-    return float(np.abs(rig.robot.observe()["q"] - at).max())
-
-
-def arrives(rig: RobotRig, at: np.ndarray) -> None:
-    """The last setpoint is given until the robot is there: an emulator that waits for its turn takes its time."""
-    over_ns = rig.now_ns + PATIENCE_NS
-    while off(rig, at) > 1e-3:
-        status = rig.robot.status()
-        assert status.mode in ("idle", "moving") and rig.now_ns < over_ns, (off(rig, at), status)
-        rig.follow(np.repeat(at[None, :], 10, axis=0))
 
 
 def test_the_arm_arrives_with_a_load_set(rig: RobotRig) -> None:

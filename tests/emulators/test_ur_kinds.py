@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.robots.arriving import arrives
 from support.robots.cells import cell_named
 from support.robots.emulators import Emulator
 
@@ -56,11 +57,7 @@ def test_it_is_driven(model: str, polyscope: str) -> None:
         assert np.abs(rig.robot.observe()["q"] - URS[model].home).max() < 0.01
         path = turned(rig.robot)
         rig.follow(path)
-        for _ in range(10):  # of as long as a machine without time takes
-            rig.follow(np.repeat(path[-1:], 50, axis=0))
-            if np.abs(rig.robot.observe()["q"] - path[-1]).max() < 1e-3:
-                break
-        assert np.abs(rig.robot.observe()["q"] - path[-1]).max() < 1e-3
+        arrives(rig, path[-1])
         emulator.inject("protective_stop")
         rig.until(lambda: rig.robot.status().mode == "safety_stop")
         if polyscope == "10.10.0":

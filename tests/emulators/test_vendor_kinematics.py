@@ -40,7 +40,13 @@ MODEL = """
 import json, sys, numpy as np, franky
 robot = franky.Robot({host!r}, realtime_config=franky.RealtimeConfig.Ignore)
 robot.set_load(0.4, [0.01, -0.02, 0.05], np.diag([0.001, 0.002, 0.003]).ravel().tolist())
-state, model, found = robot.state, robot.model, []
+for _ in range(1000):  # a state may be of before: it comes by UDP, what says that the load is set by TCP
+    state = robot.state
+    if abs(state.m_load - 0.4) < 1e-6:
+        break
+else:
+    sys.exit(f"the load of 0.4 kg that was set is in none of the 1000 states since: m_load {{state.m_load}}")
+model, found = robot.model, []
 for row in json.load(sys.stdin):
     held = (state.I_total, state.m_total, state.F_x_Ctotal)
     mass = np.array(model.mass(row[:7], *held))

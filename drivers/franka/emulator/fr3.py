@@ -75,7 +75,7 @@ class Fr3:
             raise not_bound(f"{host}:{port}", error) from error
         self._echo_ns, self._paced, self._ahead = round(options.echo_s * 1e9), options.paced, options.ahead
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
-        self._late = 0
+        self._late = self._obeyed = 0
         self._answers: deque[int] = deque(maxlen=ANSWERS)
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
@@ -117,7 +117,13 @@ class Fr3:
             for share in (500, 990, 999)
         }
         late = sum(one > 1000 for one in answers)
-        mine = {**slow, "answers": len(self._answers), "answers_late": late, "late_ticks": self._late}
+        mine = {
+            **slow,
+            "answers": len(self._answers),
+            "answers_late": late,
+            "late_ticks": self._late,
+            "obeyed": self._obeyed,
+        }
         return {**self._robot.stats(), **mine, "q": self.plant.q.tolist()}
 
     def run(self, until: Callable[[], bool]) -> None:
@@ -127,6 +133,7 @@ class Fr3:
         while not (self._robot.number % 50 == 0 and until()):
             while not self._asked.empty():
                 self._obey(*self._asked.get())
+                self._obeyed += 1
             now = CLOCK.now_ns()
             self._robot.cycle(now)
             self._hand.cycle(now)

@@ -80,6 +80,11 @@ class TrajectoryAction:
         network.subscribe(f"{inner}/cancel_goal", CancelRequest, hear(self._cancel), part=REQUEST)
         network.subscribe(f"{inner}/get_result", GetResultRequest, hear(self._result), part=REQUEST)
 
+    @property
+    def status(self) -> int:
+        """What has become of the newest goal; 0 (unknown) without one."""
+        return self._goals[-1].status if self._goals else 0
+
     def _goal(self, asked: SendGoalRequest) -> None:
         way = None if self.refuses else self._follow(asked.goal.trajectory)
         self._taken.send(SendGoalResponse(asked.client, asked.number, way is not None))

@@ -89,7 +89,7 @@ class Ros2Emulator:
         self._scaling, self._fraction = self._network.publisher(SCALING, Float64), 1.0
         self._asked: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._listening = contextlib.ExitStack()
-        self._cycle = self._late = self._sent = self._commands = 0
+        self._cycle = self._late = self._sent = self._commands = self._obeyed = 0
         self._silent_until = 0
         self._stuck, self._active, self._loaded = False, True, False
         self._now_s = CLOCK.now_ns() / SECOND  # of the last cycle, from which a command leads on
@@ -175,10 +175,14 @@ class Ros2Emulator:
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
         checked = checked_fault(name, args, FAULTS, ARGUMENTS)
-        self._asked.put(lambda: self._obey(name, checked))
+        self._asked.put(lambda: self._obeys(name, checked))
 
     def clear(self) -> None:
-        self._asked.put(lambda: self._obey("", {}))
+        self._asked.put(lambda: self._obeys("", {}))
+
+    def _obeys(self, name: str, args: Mapping[str, Any]) -> None:
+        self._obey(name, args)
+        self._obeyed += 1
 
     def _obey(self, name: str, args: Mapping[str, Any]) -> None:
         match name:
@@ -212,6 +216,8 @@ class Ros2Emulator:
     def stats(self) -> dict[str, Any]:
         return {
             "states_sent": self._sent,
+            "obeyed": self._obeyed,
+            "goal": self._action.status,
             "robot_time_s": self._cycle * self._period_ns / SECOND,
             "commands": self._commands,
             "late_ticks": self._late,

@@ -1,7 +1,8 @@
 """An emulated Universal Robots controller: RTDE, dashboard, script inputs and gripper URCap in front of one body.
 
-May not: send a burst after a stall: the clock advances and one package goes out, as from a controller that was never
-late. Faults are scripted, never the machine's slowness: what it was too late for its watchdog holds against nobody.
+May not: send a burst after a stall: the clock advances, by `MADE_UP_S` at most, and one package goes out, as from a
+controller that was never late. Faults are scripted, never the machine's slowness: what it was too late for its watchdog
+holds against nobody.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from labctl.errors import InputError
 
 CLOCK = MonotonicClock()
 MOST_UNSENT = 5000  # cycles remembered that this machine was too late to send
+MADE_UP_S = 0.02  # of lateness at once: of more, the robot's clock stands still meanwhile
 CLOSEST = 0.6  # of a period: no two packages follow each other closer, however late the first was
 INTS = [(i, f"output_int_register_{i}") for i in (*range(3), *range(12, 20), *range(24, 27))]
 DOUBLES = [(i, f"output_double_register_{i}") for i in (*range(6), *range(12, 20), *range(24, 30))]
@@ -132,10 +134,10 @@ class UrController:
         except OSError as error:
             self.close()
             raise not_bound(f"{host}: a port", error) from error
-        self._period_ns = round(period * 1e9)
+        self._period_ns, self._made_up = round(period * 1e9), round(MADE_UP_S * rate_hz)
         self._script: ControlScript | None = None
         self._asked: queue.SimpleQueue[tuple[str, Mapping[str, Any]]] = queue.SimpleQueue()
-        self._cycle = self._late = self._commands = self._skipped = 0
+        self._cycle = self._late = self._commands = self._skipped = self._obeyed = 0
         self._unsent: deque[int] = deque(maxlen=MOST_UNSENT)
         self._stall_until = 0
         self._watch_s = 0.0
@@ -246,6 +248,7 @@ class UrController:
         receive = [session.sent for session in self._rtde.sessions if session.started and not session.controls]
         return {
             "states_sent": self._rtde.sent,
+            "obeyed": self._obeyed,
             "states_sent_to_client": receive[-1] if receive else 0,
             "robot_time_s": self._cycle * body.dt,
             "commands": self._commands,
@@ -267,18 +270,20 @@ class UrController:
         while not (self._cycle % 25 == 0 and until()):
             while not self._asked.empty():
                 self._obey(*self._asked.get())
+                self._obeyed += 1
             now = CLOCK.now_ns()
             missed = max(0, (now - due) // self._period_ns)
             if missed:  # this machine was late: the clock goes on, one package is sent
                 due += missed * self._period_ns
-                self._catch_up(now, missed)
+                self._catch_up(now, min(missed, self._made_up))
             self._tick(now)
             due = max(due + self._period_ns, now + round(CLOSEST * self._period_ns))
             self._serve(due)
 
     def _catch_up(self, now: int, missed: int) -> None:
-        """The cycles that this machine was too late for. What a client wrote meanwhile is read after them, and a client
-        beside it may have been as late.
+        """The cycles that this machine was too late for, up to `MADE_UP_S`: without time for each, it would be later
+        after every round of them, and send less and less. What a client wrote meanwhile is read after them, and a
+        client beside it may have been as late.
         """
         self._late += 1
         self._skipped += missed

@@ -7,10 +7,13 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
+from unittest.mock import patch
 
 from labctl.clock import MonotonicClock
+from labctl.joint.asking import SealLink
 from labctl.joint.cell import join, opening_of, tell
 from labctl.joint.door import Door
 from labctl.joint.making import Made, make_joint
@@ -19,6 +22,7 @@ from support.machine.postgres import free_port
 from support.runs.campaigns import HUMAN, NEVER_HELD, PROMPT, PROTOCOL, ROOT, arms_toml, cell_toml, policy
 
 SECRET = bytes(range(32))
+PATIENCE_S = 120.0
 
 
 @dataclass(frozen=True)
@@ -92,9 +96,11 @@ def _lab(
 
 @contextmanager
 def answering(labs: Labs) -> Iterator[None]:
-    """The seal host's door, in a thread."""
-    over = threading.Event()
-    with Door(labs.made.folder).open() as door:
+    """The seal host's door, in a thread; cells of this process wait for its answers longer than a lab's would, on a
+    machine that has no time for either.
+    """
+    over, patient = threading.Event(), partial(SealLink, patience_s=PATIENCE_S)
+    with patch("labctl.joint.cell.SealLink", patient), Door(labs.made.folder).open() as door:
 
         def turn() -> None:
             while not over.is_set():

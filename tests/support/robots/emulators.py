@@ -29,6 +29,7 @@ HOSTS = {  # as their cells say
     "emulated_ur5e": "127.0.0.3",
     "emulated_ros2": "127.0.0.5",
 }
+PATIENCE_S = 60.0  # for an answer of an emulator's process, which this machine may have no time for
 DOMAINS = 100  # of ROS 2, whose ports are below those that systems hand out
 _numbers = itertools.count(1)
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
@@ -94,7 +95,7 @@ class Emulator:
             start_new_session=True,  # as much weight as one that computes: a controller has a computer of its own
             preexec_fn=end_with_parent,
         )
-        self.link = ControlLink(self.host)
+        self.link = ControlLink(self.host, PATIENCE_S)
         wait_for("the emulator", self._answers)
 
     def _answers(self) -> bool:
@@ -111,10 +112,17 @@ class Emulator:
         return {HOSTS[cell_name]: self.host, **domain}
 
     def inject(self, fault: str, **args: Any) -> None:
-        self.link.ask({"do": "fault", "name": fault, "args": args})
+        """Returns when the robot has the fault, and not only whoever is to give it to it."""
+        self._obeyed({"do": "fault", "name": fault, "args": args})
 
     def clear(self) -> None:
-        self.link.ask({"do": "clear"})
+        """Returns when what stood has ended."""
+        self._obeyed({"do": "clear"})
+
+    def _obeyed(self, order: dict[str, Any]) -> None:
+        before = self.stats()["obeyed"]
+        self.link.ask(order)
+        wait_for(f"what {order} does", lambda: self.stats()["obeyed"] > before)
 
     def stats(self) -> dict[str, Any]:
         return self.link.ask({"do": "stats"})

@@ -130,7 +130,7 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
     for name, recorded in recordings(folder):
         assert None not in recorded.marks and recorded.note["kind"] == "real"
         marks = np.array([mark.number for mark in recorded.marks])
-        seconds = (recorded.t_ns[-1] - recorded.t_ns[0]) / SECOND
+        sent = marks[-1] - marks[0] + 1
         if name == "wrist":
             assert np.array_equal(marks, recorded.number)
             assert recorded.note["clock_domains"] == ["global_time"] and recorded.depth is not None
@@ -140,8 +140,8 @@ def test_a_stream_and_a_realsense_camera_are_recorded_picture_by_picture(
             together = np.diff(recorded.t_ns) < 2 * SECOND
             holes += len(together) - together.sum()
             assert np.array_equal(np.diff(marks)[together], np.diff(recorded.number)[together])
-            seconds -= holes * (stalled["to_ns"] - stalled["from_ns"]) / SECOND
-        assert len(marks) > 15 * seconds
+            sent = np.diff(marks)[together].sum() + 1
+        assert len(marks) > max(sent / 2, 30), "most of what was sent"
     assert holes == 1, "where the stream was lost"
     assert verify_campaign(folder).problems == []
 

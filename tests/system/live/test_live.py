@@ -157,7 +157,10 @@ def alive(folder: Path) -> list[Path]:
     """Lock files that a process of the run still holds: it writes its pid there and removes it at its end."""
     held = []
     for path in (folder / "locks").glob("*.lock"):
-        pid = path.read_text().partition(" ")[0]
+        try:
+            pid = path.read_text().partition(" ")[0]
+        except FileNotFoundError:  # it was removed since it was listed
+            continue
         if pid and Path(f"/proc/{pid}").exists():
             held.append(path)
     return held

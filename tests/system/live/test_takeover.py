@@ -64,6 +64,9 @@ def test_the_hand_has_the_arm_from_grip_to_release_and_the_journal_says_so(
         wait_for(
             "a question after the release", lambda: (read(folder, over, "policy")[1][:, 1] >= over.body["t_ns"]).any()
         )
+        wait_for(
+            "the arm's states up to it", lambda: (read(folder, over, "arm/state")[0] >= over.body["t_ns"]).any()
+        )  # each stream is written at its own times
     hand.close()
     begun = of_kind(folder, Kind.INTERVENTION_BEGAN)
     assert begun is not None

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 import threading
+from itertools import pairwise
 
+import pytest
 from support.robots.emulators import address
 
+from labctl.clock import MILLISECOND, ManualClock
 from labctl.devices import load
 from labctl.drivers.ur.emulator import rtde_wire as wire
 from labctl.drivers.ur.pose import from_ur
@@ -34,6 +37,36 @@ def test_it_can_be_asked_for_its_counts_while_it_goes_on_counting() -> None:
         loop.join()
         sys.setswitchinterval(interval)
         controller.close()
+
+
+class Over(Exception):
+    """Enough was seen."""
+
+
+def test_on_a_machine_without_time_for_its_cycles_it_sends_states_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It made up for all that it had missed before it sent the next one, and missed more meanwhile: with a fifth of a
+    core its rounds grew until its client took it for lost ("no state for 2.0 s"), long before the machine had none.
+    """
+    clock, ticks, many = ManualClock(0), list[bool](), 2000
+    monkeypatch.setattr("labctl.drivers.ur.emulator.controller.CLOCK", clock)
+    controller = load("labctl.drivers.ur.emulator.models:ur5e", {}, host=address(), fixture=FIXTURE)
+    tick = controller._tick
+
+    def slow_tick(now: int, *, publish: bool = True) -> None:
+        tick(now, publish=publish)
+        clock.sleep_until(clock.now_ns() + 5 * MILLISECOND)  # for 2 ms of its own
+        ticks.append(publish)
+        if len(ticks) == many:
+            raise Over
+
+    controller._tick = slow_tick
+    try:
+        with pytest.raises(Over):
+            controller.run(lambda: False)
+    finally:
+        controller.close()
+    sent = [0, *(cycle for cycle, publish in enumerate(ticks) if publish), many]
+    assert max(after - before for before, after in pairwise(sent)) <= 11, "a fiftieth of a second of its clock apart"
 
 
 def test_it_serves_the_speed_slider_that_a_person_or_a_client_sets() -> None:
