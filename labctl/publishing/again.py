@@ -22,7 +22,7 @@ from labctl.store.linking import pair_up
 
 CLOSE = 1e-9  # relative: what another version of a library may make of a sum
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-WORDS = ("analysed_by",)  # keys of a report's JSON whose text says what made it
+MADE_BY = re.compile(r"(?:lab\.provenance\.(?:[^.:]+: )?)?analysed_by")  # where texts say what made it, or each cell's part
 DOCUMENT = "report.json"  # the one file whose differences are looked at value by value
 # keys of a report's JSON below which labctl's own sentences stand; every other text is compared letter by letter
 SENTENCES = (
@@ -138,7 +138,7 @@ def _values(published: Path, there: Path, made_with: Mapping[str, str]) -> tuple
         apart = _relative(one.published, one.here)
         if apart is not None and apart <= CLOSE:
             furthest = max(furthest, apart)
-        elif one.key not in WORDS:
+        elif not _says_what_made_it(one):
             in_words = (other_code and one.key not in names) if one.lacking else _in_words(one)
             into = texts if in_words else lines
             first = _first_apart(one.published, one.here)
@@ -169,6 +169,12 @@ def _relative(one: Json, two: Json) -> float | None:
         return abs(one - two) / max(abs(one), abs(two))
     except (OverflowError, ZeroDivisionError):  # a whole number beyond every float; and 0 is -0.0
         return math.inf if one != two else 0.0
+
+
+def _says_what_made_it(place: _Place) -> bool:
+    """Whether what differs is which labctl made a report, as both say it."""
+    texts = isinstance(place.published, str) and isinstance(place.here, str)
+    return texts and MADE_BY.fullmatch(place.where) is not None
 
 
 def _in_words(place: _Place) -> bool:

@@ -15,14 +15,19 @@ from labctl.publishing.versions import versions
 
 HERE = versions()
 NUMPY, CODE = {**HERE, "numpy": "1.0"}, {**HERE, "code": "0", "labctl": "0.0"}
+BY = "labctl 0.2, code 5c"
 DOCUMENT: dict[str, Any] = {
     "result": {
         "arms": [{"arm": "steady", "rmst": 4.5}, {"arm": "swift", "rmst": 3.0}],
         "pairs": [{"a": "steady", "b": "swift", "p": 0.01, "verdict": "better", "leads": "swift", "paired": True}],
         "warnings": ["fewer than 5 episodes, intervals mean little: all 3 cells"],
     },
-    "lab": {"notes": ["one camera was away"], "flow": {"swift": 3}, "question": "Is the swift one faster?"},
-}
+    "lab": {
+        "notes": ["one camera was away"], "flow": {"swift": 3}, "question": "Is the swift one faster?",
+        "provenance": {"a: analysed_by": BY, "b part 2: analysed_by": BY, "a: head": "5:ab"},
+    },
+    "analysed_by": BY,
+}  # fmt: skip
 
 
 def held(tmp_path: Path, document: object, made_with: Mapping[str, str], **published: bytes | None) -> Again:
@@ -85,6 +90,9 @@ FORGED: dict[str, Any] = {
     "another number in a sentence": lambda d: d["lab"].update(notes=["2 cameras were away"]),
     "an arm by another name": lambda d: d["lab"].update(flow={"quick": 3}),
     "no result": lambda d: d.pop("result"),
+    "another head of a cell": lambda d: d["lab"]["provenance"].update({"a: head": "6:cd"}),
+    "a number in the place of what made it": lambda d: d["lab"]["provenance"].update({"a: analysed_by": 0.5}),
+    "what made it as the name of an arm": lambda d: d["result"]["pairs"][0].update(leads="x: analysed_by"),
 }
 
 
@@ -113,3 +121,14 @@ def test_what_another_labctl_did_not_say_is_shown_and_by_the_same_labctl_a_fault
     less = changed(lambda d: d["result"].pop("warnings"))
     assert held(tmp_path / "a", less, CODE).texts[0].startswith("result.warnings: published null, here ")
     assert held(tmp_path / "b", less, NUMPY).numbers
+
+
+@pytest.mark.parametrize("where", [(), ("lab", "provenance", "a: "), ("lab", "provenance", "b part 2: ")])
+def test_which_labctl_made_it_is_no_difference_of_reports_of_any_cell(where: tuple[str, ...], tmp_path: Path) -> None:
+    def by_another(document: dict[str, Any]) -> None:
+        for key in where[:-1]:
+            document = document[key]
+        document["".join([*where[-1:], "analysed_by"])] = "labctl 0.0, code 0"
+
+    again = held(tmp_path, changed(by_another), CODE)
+    assert (again.numbers, again.texts) == ((), ()) and again.words.startswith("the same numbers, other bytes in 1 file")
