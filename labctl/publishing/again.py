@@ -22,7 +22,9 @@ from labctl.store.linking import pair_up
 
 CLOSE = 1e-9  # relative: what another version of a library may make of a sum
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
-MADE_BY = re.compile(r"(?:lab\.provenance\.(?:[^.:]+: )?)?analysed_by")  # where texts say what made it, or each cell's part
+MADE_BY = re.compile(
+    r"(?:lab\.provenance\.(?:[^.:]+: )?)?analysed_by"
+)  # where texts say what made it, or each cell's part
 DOCUMENT = "report.json"  # the one file whose differences are looked at value by value
 # keys of a report's JSON below which labctl's own sentences stand; every other text is compared letter by letter
 SENTENCES = (

@@ -90,13 +90,13 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
     Raises StateError before unblinding, BrokenRecord for a record that does not hold, InputError, StorageError.
     """
     licence, licence_text = checked(request, out, folder)
-    say("1/5 the record is verified")
+    say("1/5 verifying the record")
     with verified(folder) as shown, folder_in_one_step(out, replacing=True) as building:
         campaign = shown.campaign
         record, events = campaign.record(), campaign.events()
         _check_phase(record, folder)
         refuse_mixed(record, folder.name)
-        say("2/5 the record is copied")
+        say("2/5 copying the record")
         entries = left_out(campaign.folder, events, record, request.choice)
         name = campaign.opened["campaign"]
         copied = building / "campaigns" / name
@@ -125,7 +125,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         made_report(copied, manifest, building / "report", building / "report", lambda line: say(_within(line)))
         if request.rerun:
             _draw(copied, withheld_of(entries), sealed_episodes(events), building / RECORDINGS, say)
-        say("5/5 cards and the manifest are written")
+        say("5/5 writing cards and the manifest")
         replace_file(building / "LICENSE.txt", licence_text.encode(), durable=False)
         write_cards(building, manifest, campaign, record, streams)
         manifest = replace(manifest, files=files_of_folder(building))
@@ -197,7 +197,7 @@ def _draw(record: Path, withheld: Withheld, episodes: Sequence[str], to: Path, s
     """A recording for Rerun of each episode whose samples go along."""
     going = [episode for episode in episodes if episode not in withheld.traces]
     for number, episode in enumerate(going, 1):
-        say(f"4/5 {episode} is drawn for Rerun ({number} of {len(going)})")
+        say(f"4/5 drawing {episode} for Rerun ({number} of {len(going)})")
         draw(record, episode, withheld, to / f"{episode}.rrd")
 
 

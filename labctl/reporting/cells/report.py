@@ -24,6 +24,7 @@ from labctl.core.record_fold import record_of
 from labctl.errors import InputError, StateError
 from labctl.messages.joint import JointPart
 from labctl.people.qualifications import calibrated, qualifications
+from labctl.plain import count
 from labctl.reporting.campaign_report import opened_seal
 from labctl.reporting.cells.counts import (
     disputed_of,
@@ -98,7 +99,7 @@ def report_cells(
     Raises what `report_campaign` raises, InputError for folders of different joint campaigns, StateError for tasks that
     are not counted in items.
     """
-    say(f"1/4 {len(folders)} records are verified")
+    say(f"1/4 verifying {count(len(folders), 'record')}")
     draws = {"boot": boot, "seed": seed}
     parts = [_read(folder, labels, published.get(folder, IN_A_LAB), **draws) for folder in folders]
     _refuse_strangers(parts)
@@ -110,7 +111,7 @@ def report_cells(
     plan = plan_of(analysis, analysis.alpha, rows, (), (boot, perm, seed))
     plan["design"] = _design(parts)
     title = first.joint["name"]
-    say("2/4 clips are cut")
+    say("2/4 cutting clips")
     lab = joined(parts)
     lab["clips"] = _clips(parts)
     cut = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
@@ -316,7 +317,7 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "notes": [
             *(trained_line(one["condition"], one["arm"]) for one in first.lab.get("trained", ())),
             *_each(cells, [part.published.lines() for part in parts]),
-            f"One campaign in {len(names)} cells ({', '.join(names)}) under one sealed schedule; "
+            f"One campaign in {count(len(names), 'cell')} ({', '.join(names)}) under one sealed schedule; "
             "each cell has a chain of its own, and each was verified by itself. They are held against the seal host, "
             f"there, by: labctl joint verify {shlex.quote(first.joint['name'])}",
         ],

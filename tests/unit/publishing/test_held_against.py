@@ -131,4 +131,6 @@ def test_which_labctl_made_it_is_no_difference_of_reports_of_any_cell(where: tup
         document["".join([*where[-1:], "analysed_by"])] = "labctl 0.0, code 0"
 
     again = held(tmp_path, changed(by_another), CODE)
-    assert (again.numbers, again.texts) == ((), ()) and again.words.startswith("the same numbers, other bytes in 1 file")
+    assert (again.numbers, again.texts) == ((), ()) and again.words.startswith(
+        "the same numbers, other bytes in 1 file"
+    )
