@@ -35,12 +35,10 @@ from labctl.publishing.tables import write_tables
 from labctl.publishing.typed_texts import free_texts
 from labctl.publishing.versions import versions
 from labctl.reporting.campaign_report import report_campaign
-from labctl.reporting.cells.report import EARLY, scored_too_early
+from labctl.reporting.cells.stated import stated
 from labctl.reporting.facts import refuse_mixed
-from labctl.reporting.file_drawer import drawer
 from labctl.reporting.rows_report import BOOT, PERM
 from labctl.store.atomic_files import folder_in_one_step, replace_file, sync_file
-from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.footage import file_digest
@@ -102,7 +100,6 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         copied = building / "campaigns" / name
         copy_record(campaign, events, withheld_of(entries), copied)
         zone = lab_settings(folder).timezone or UTC
-        stated = _stated(folder, campaign, record)
         manifest = Manifest(
             schema="labctl.published/1",
             campaign=name,
@@ -116,7 +113,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
             dataset=request.dataset or name,
             versions=versions(),
             report=ReportMade(request.boot, request.perm, request.seed, request.labels, zone),
-            stated=stated,
+            stated=stated(folder, record),
             withheld=entries,
             files={},
         )
@@ -183,14 +180,6 @@ def in_zone(timezone: str) -> Generator[None, None, None]:
         yield
     finally:
         times.use(before)
-
-
-def _stated(folder: Path, campaign: Campaign, record: Record) -> dict[str, dict[str, str]]:
-    """What stands in a publication on the lab's word alone, each with its rows."""
-    opened = drawer(folder.resolve().parent.parent, record)
-    early = scored_too_early(folder, record) if "joint" in campaign.opened else {}
-    rows = {"opened by this lab, on its word": dict(opened), EARLY: early}
-    return {title: of for title, of in rows.items() if of}
 
 
 def _draw(record: Path, withheld: Withheld, episodes: Sequence[str], to: Path, say: Callable[[str], None]) -> None:
