@@ -306,6 +306,8 @@ def joined(parts: Sequence[_Part]) -> Lab:
             f"there, by: labctl joint verify {shlex.quote(first.joint['name'])}",
         ],
     }
+    if then := {name: one["historical"] for name, one in own if "historical" in one}:
+        lab["historical_by_cell"] = then
     if (stress := stress_of(own)) is not None:
         lab["stress"] = stress
     return lab
