@@ -346,6 +346,7 @@ class Lab(TypedDict, total=False):
     notes: list[str]
     linked: LinkedPairs
     historical: Historical
+    historical_by_cell: Mapping[str, Historical]
     lateness: Lateness
     interventions: Sequence[Touched]
     stress: Stress

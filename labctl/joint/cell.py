@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from labctl.clock import Anchor
+from labctl.config.cell_schema import Cell
 from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import digest
 from labctl.errors import BrokenRecord, InputError, LabctlError
@@ -19,9 +20,9 @@ from labctl.joint.wire import Files
 from labctl.store.campaign import Campaign, Opened, open_campaign
 from labctl.store.chain_heads import head_text
 from labctl.store.journal import events_of
-from labctl.store.lab_folder import campaigns, read_plan, read_text
+from labctl.store.lab_folder import Plan, campaigns, read_plan, read_text
 from labctl.store.ledger import Ledger
-from labctl.store.opened_body import INVITATION, Dealt, Opening, text_digest
+from labctl.store.opened_body import INVITATION, Dealt, Frozen, Opening, text_digest
 
 Asks = Callable[[Invitation, int], SealLink]
 
@@ -51,9 +52,10 @@ def join(
     part: int = 1,
     name: str | None = None,
     asks: Asks = _link,
+    further: Callable[[Plan, Cell], Frozen | None] = lambda plan, cell: None,
 ) -> tuple[Opened, bool]:
     """Open a cell's part as a campaign of its lab, and tell the seal host of its first head. True when it was opened
-    before: then only that is said again.
+    before: then only that is said again. further: as `open_campaign` has it.
 
     Raises Unreachable, InputError for another protocol, fixture or card than the seal host's, for clocks too far apart
     StateError, BrokenRecord for another seal host than invited.
@@ -76,7 +78,9 @@ def join(
     slots = [slot.body() for slot in answer.slots]
     dealt = Dealt(entry, slots, answer.commitment, read_text(invitation_path))
     wanted = name or f"{invitation.joint}-{invitation.cell}" + (f"-{part}" if part > 1 else "")
-    opened = open_campaign(protocol, cell, lab, entropy=entropy, anchor=anchor, who=who, name=wanted, dealt=dealt)
+    opened = open_campaign(
+        protocol, cell, lab, entropy=entropy, anchor=anchor, who=who, name=wanted, further=further, dealt=dealt
+    )
     link.join(_head_of(opened))
     return opened, False
 

@@ -1,34 +1,23 @@
-"""`labctl report DIR` of a published folder: its report made anew from its record, and held against the one in it.
+"""`labctl report DIR` of a published folder: its report, and what lies beside it, made anew from its record and held
+against what is in it.
 
 May not: call reports the same that differ in a number, or differences of versions a fault.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from labctl.errors import ReportError, one_line
-from labctl.plain import Json, count
+from labctl.plain import count
+from labctl.publishing.beside import by_value, is_beside, made_beside
 from labctl.publishing.check import reading_a_strangers, refuse_unless_it_holds
-from labctl.publishing.manifest import plain_json
+from labctl.publishing.documents import DOCUMENT, apart_in
 from labctl.publishing.publish import made_report
 from labctl.publishing.versions import differences, versions
 from labctl.store.linking import pair_up
-
-CLOSE = 1e-9  # relative: what another version of a library may make of a sum
-NUMBER = re.compile(r"\d+(?:\.\d+)?")
-WORDS = ("analysed_by",)  # keys of a report's JSON whose text says what made it
-DOCUMENT = "report.json"  # the one file whose differences are looked at value by value
-# keys of a report's JSON below which labctl's own sentences stand; every other text is compared letter by letter
-SENTENCES = (
-    *("warnings", "words", "notes", "deviations", "abandoned", "unreviewed", "provisional_why", "look", "statement"),
-    *("text", "what", "stated", "provenance", "why", "rrd_command", "people", "times", "rig", "dates", "source"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +25,8 @@ class Again:
     """A report made anew. same: byte for byte; files: those that differ, or that one of the two has not; numbers: what
     makes it another report: a number, a name or a verdict that differs, by the same versions any byte; texts: by other
     versions, where a sentence has other words, or one of the two says nothing; furthest: the largest relative
-    difference of numbers that count as the same; versions: which are other ones here.
+    difference of numbers that count as the same; versions: which are other ones here; unread: those of the files that
+    were not looked at by value, of other versions.
     """
 
     page: Path
@@ -46,6 +36,7 @@ class Again:
     texts: tuple[str, ...]
     furthest: float
     versions: tuple[str, ...]
+    unread: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -58,14 +49,14 @@ class Again:
             return f"NOT the published report: {first}{more}{why}"
         furthest = f" (to {self.furthest:.1g} of each)" if self.furthest else ""
         furthest += f", {count(len(self.texts), 'text')} in other words" if self.texts else ""
-        unread = [name for name in self.files if name != DOCUMENT]
-        more = f" and {len(unread) - 3} more" if len(unread) > 3 else ""
-        not_compared = f"; not compared: {', '.join(unread[:3])}{more}" if unread else ""
+        more = f" and {len(self.unread) - 3} more" if len(self.unread) > 3 else ""
+        not_compared = f"; not compared: {', '.join(self.unread[:3])}{more}" if self.unread else ""
         return f"the same numbers{furthest}, other bytes in {count(len(self.files), 'file')}{not_compared}{why}"
 
 
 def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda line: None) -> Again:
-    """Verify a published folder, write its report into `out` and hold it against the one in the folder.
+    """Verify a published folder, write its report into `out` and hold it against the one in the folder, and what is to
+    lie beside it (`beside.LIES_IN`) against what does.
 
     Raises BrokenRecord for a folder that does not hold, ReportError for an `out` that lies in it.
     """
@@ -75,7 +66,8 @@ def report_again(folder: Path, out: Path, say: Callable[[str], None] = lambda li
     manifest = checked.admitted.manifest
     with reading_a_strangers(folder):
         page = made_report(checked.admitted.record, manifest, out, folder / "report", say)
-    return held_against(folder, manifest.files, manifest.versions, page)
+        with made_beside(checked.admitted, page.parent) as beside:
+            return held_against(folder, manifest.files, manifest.versions, page, beside)
 
 
 def report_linked_published(folders: Sequence[Path], out: Path, say: Callable[[str], None] = lambda line: None) -> Path:
@@ -99,131 +91,65 @@ def report_linked_published(folders: Sequence[Path], out: Path, say: Callable[[s
         return made_report(pairing.later, later, out, out, say, pairing=pairing, earlier=earlier)
 
 
-def held_against(folder: Path, files: Collection[str], made_with: Mapping[str, str], page: Path) -> Again:
-    """The report at `page` against the one in a published folder, whose manifest lists these files and versions."""
-    there = page.parent
-    listed = {name.removeprefix("report/") for name in files if name.startswith("report/")}
-    made = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
-    published = folder / "report"
-    differ = sorted(
-        name
-        for name in listed | made
-        if name not in listed or name not in made or (there / name).read_bytes() != (published / name).read_bytes()
-    )
+def held_against(
+    folder: Path, files: Collection[str], made_with: Mapping[str, str], page: Path, beside: Path | None = None
+) -> Again:
+    """The report at `page` against the one in a published folder, whose manifest lists these files and versions, and
+    what was made anew into `beside` against what lies there.
+    """
     changed = [one_line(line) for line in differences(made_with, versions())]
-    lines, texts, furthest = _values(published, there, made_with) if DOCUMENT in differ else ([], [], 0.0)
-    if not changed:
-        lines, texts = lines + texts, []
-        by_value = bool(lines)
-        said = f"the same numbers to {furthest:.1g} of each" if furthest else "the same values"
-        for name in differ:
-            if name != DOCUMENT:
-                alone = "not in the published one" if name not in listed else "in the published one alone"
-                lines.append(f"{name}: {'other bytes' if name in listed and name in made else alone}")
-            elif not by_value:
-                lines.append(f"{name}: other bytes, {said}")
-    return Again(page, not differ, tuple(differ), tuple(lines), tuple(texts), furthest, tuple(changed))
+    listed = {name.removeprefix("report/") for name in files if name.startswith("report/")}
+    found = _Looked(made_with, same_versions=not changed)
+    found.at(folder / "report", listed, page.parent, lambda name: name == DOCUMENT)
+    if beside is not None:
+        found.at(folder, {name for name in files if is_beside(name)}, beside, by_value)
+    numbers, texts = (*found.values, *found.bytes), tuple(found.texts)
+    unread = tuple(found.unread)
+    return Again(page, not found.differ, tuple(found.differ), numbers, texts, found.furthest, tuple(changed), unread)
 
 
-def _values(published: Path, there: Path, made_with: Mapping[str, str]) -> tuple[list[str], list[str], float]:
-    """Of two reports' documents: what makes them different ones, where words alone differ, how far numbers do that
-    count as the same.
-    """
-    old, new = (_read(place / DOCUMENT) for place in (published, there))
-    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
-        return [f"{DOCUMENT}: the published one is missing or cannot be read"], [], 0.0
-    names, other_code = set(_names(new)) | {"result"}, made_with.get("code") != versions()["code"]
-    lines, texts, furthest = list[str](), list[str](), 0.0
-    for one in _apart(old, new, ""):
-        apart = _relative(one.published, one.here)
-        if apart is not None and apart <= CLOSE:
-            furthest = max(furthest, apart)
-        elif one.key not in WORDS:
-            in_words = (other_code and one.key not in names) if one.lacking else _in_words(one)
-            into = texts if in_words else lines
-            first = _first_apart(one.published, one.here)
-            said = f"published {_short(one.published, first)}, here {_short(one.here, first)}"
-            into.append(one_line(f"{one.where}: {said}"))
-    return lines, texts, furthest
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where two documents differ, and under which key. told: below a key of `SENTENCES`; lacking: one has no such
-    key.
+@dataclass(slots=True)
+class _Looked:
+    """What was found of files made anew. differ: their names; values, bytes: what makes them others; the rest as of
+    `Again`.
     """
 
-    where: str
-    key: str
-    published: Json
-    here: Json
-    told: bool
-    lacking: bool = False
+    made_with: Mapping[str, str]
+    same_versions: bool
+    differ: list[str] = field(default_factory=list[str])
+    values: list[str] = field(default_factory=list[str])
+    bytes: list[str] = field(default_factory=list[str])
+    texts: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
+    furthest: float = 0.0
 
-
-def _relative(one: Json, two: Json) -> float | None:
-    """The relative difference of two numbers, None of anything else."""
-    if not isinstance(one, float | int) or not isinstance(two, float | int) or bool in (type(one), type(two)):
-        return None
-    try:
-        return abs(one - two) / max(abs(one), abs(two))
-    except (OverflowError, ZeroDivisionError):  # a whole number beyond every float; and 0 is -0.0
-        return math.inf if one != two else 0.0
-
-
-def _in_words(place: _Place) -> bool:
-    """Whether what differs is the wording of a sentence with the same numbers in it. A name is none."""
-    pair = (place.published, place.here)
-    texts = [text for text in pair if isinstance(text, str) and " " in text]
-    return place.told and len(texts) == 2 and len({tuple(sorted(NUMBER.findall(text))) for text in texts}) == 1
-
-
-def _names(document: Json) -> Iterator[str]:
-    """Arms and objects that a report's document names."""
-    if isinstance(document, Mapping):
-        for key, value in document.items():
-            if key in ("arm", "object") and isinstance(value, str):
-                yield value
+    def at(self, published: Path, listed: Collection[str], there: Path, has_values: Callable[[str], bool]) -> None:
+        """Hold the files listed of a published folder against those that lie `there`. has_values: whether a file of
+        other bytes is looked at value by value.
+        """
+        made = {path.relative_to(there).as_posix() for path in there.rglob("*") if path.is_file()}
+        for name in sorted({*listed, *made}):
+            both = name in listed and name in made
+            if both and (there / name).read_bytes() == (published / name).read_bytes():
+                continue
+            self.differ.append(name)
+            alone = "not in the published one" if name not in listed else "in the published one alone"
+            if has_values(name) and (both or name == DOCUMENT):
+                self._values(name, published, there)
+            elif self.same_versions or (has_values(name) and name not in made):
+                self.bytes.append(f"{name}: {'other bytes' if both else alone}")
+            elif has_values(name):
+                self.texts.append(f"{name}: {alone}")
             else:
-                yield from _names(value)
-    elif isinstance(document, list):
-        for value in document:
-            yield from _names(value)
+                self.unread.append(name)
 
-
-def _read(path: Path) -> Json:
-    """A document; None for one that is missing, that nobody can read, or that two readers can read as two."""
-    try:
-        return plain_json(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _apart(one: Json, two: Json, where: str, key: str = "", told: bool = False) -> Iterator[_Place]:
-    """Every place in which two documents differ."""
-    if isinstance(one, Mapping) and isinstance(two, Mapping):
-        for name in sorted({*one, *two}):
-            below, its = f"{where}.{name}".lstrip("."), told or name in SENTENCES
-            if name in one and name in two:
-                yield from _apart(one[name], two[name], below, name, its)
-            else:
-                yield _Place(below, name, one.get(name), two.get(name), its, lacking=True)
-    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        for number, pair in enumerate(zip(one, two, strict=True)):
-            yield from _apart(*pair, f"{where}[{number}]", key, told)
-    elif one != two or isinstance(one, bool) != isinstance(two, bool):
-        yield _Place(where, key, one, two, told)
-
-
-def _first_apart(one: Json, two: Json) -> int:
-    """Where two texts begin to differ; 0 of anything else."""
-    if not isinstance(one, str) or not isinstance(two, str):
-        return 0
-    return next((n for n, (a, b) in enumerate(zip(one, two, strict=False)) if a != b), min(len(one), len(two)))
-
-
-def _short(value: Json, first: int) -> str:
-    if isinstance(value, str) and len(value) > 55 and first > 20:
-        value = f"…{value[first - 20 :]}"
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) < 60 else f"{text[:57]}…"
+    def _values(self, name: str, published: Path, there: Path) -> None:
+        lines, texts, furthest = apart_in(name, published, there, self.made_with)
+        if self.same_versions:
+            lines, texts = lines + texts, []
+            if not lines:
+                said = f"the same numbers to {furthest:.1g} of each" if furthest else "the same values"
+                self.bytes.append(f"{name}: other bytes, {said}")
+        self.values += lines
+        self.texts += texts
+        self.furthest = max(self.furthest, furthest)

@@ -16,6 +16,7 @@ from pathlib import Path
 from labctl.core.events import Event, Kind, canonical
 from labctl.errors import BrokenRecord, LabctlError, in_words, one_line
 from labctl.plain import count
+from labctl.publishing.beside import is_beside
 from labctl.publishing.drawing import RECORDINGS
 from labctl.publishing.guard import Admitted, admit
 from labctl.publishing.leaving_out import files_of, sealed_episodes
@@ -242,18 +243,8 @@ def _unchecked(admitted: Admitted, outside: Outside | None) -> list[str]:
         found.append(f"what stands there on the lab's word alone: {', '.join(admitted.manifest.stated)}")
     if any(name.startswith(f"{RECORDINGS}/") for name in admitted.manifest.files):
         found.append(f"whether {RECORDINGS}/ shows what the record has: labctl site draws them anew from it")
-    beside = [name for name in admitted.manifest.files if _is_beside(name)]
-    if beside:
-        places = dict.fromkeys(f"{name.partition('/')[0]}/" if "/" in name else name for name in sorted(beside))
-        found.append(
-            f"whether {', '.join(places)} say what the record gives: the publisher wrote them, and of them "
-            f"tables/{JOURNAL} alone was compared"
-        )
-    found.append("whether report/ is what the record gives: labctl report of this folder makes it anew and compares")
-    return found
-
-
-def _is_beside(name: str) -> bool:
-    """Whether a file was made of the record, and is neither made again nor compared here."""
-    top = name.partition("/")[0]
-    return top not in (RECORDINGS, "campaigns", "report", "LICENSE.txt") and name != f"tables/{JOURNAL}"
+    beside = sorted(filter(is_beside, admitted.manifest.files))
+    places = dict.fromkeys(f"{name.partition('/')[0]}/" if "/" in name else name for name in beside)
+    places = ", ".join(["report/", *places])
+    text = f"whether {places} say what the record gives: labctl report of this folder makes them anew and compares"
+    return [*found, text]

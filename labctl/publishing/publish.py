@@ -35,12 +35,10 @@ from labctl.publishing.tables import write_tables
 from labctl.publishing.typed_texts import free_texts
 from labctl.publishing.versions import versions
 from labctl.reporting.campaign_report import report_campaign
-from labctl.reporting.cells.report import EARLY, scored_too_early
+from labctl.reporting.cells.stated import stated
 from labctl.reporting.facts import refuse_mixed
-from labctl.reporting.file_drawer import drawer
 from labctl.reporting.rows_report import BOOT, PERM
 from labctl.store.atomic_files import folder_in_one_step, replace_file, sync_file
-from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import head_text
 from labctl.store.database_backend import PUBLISHED
 from labctl.store.footage import file_digest
@@ -90,19 +88,18 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
     Raises StateError before unblinding, BrokenRecord for a record that does not hold, InputError, StorageError.
     """
     licence, licence_text = checked(request, out, folder)
-    say("1/5 the record is verified")
+    say("1/5 verifying the record")
     with verified(folder) as shown, folder_in_one_step(out, replacing=True) as building:
         campaign = shown.campaign
         record, events = campaign.record(), campaign.events()
         _check_phase(record, folder)
         refuse_mixed(record, folder.name)
-        say("2/5 the record is copied")
+        say("2/5 copying the record")
         entries = left_out(campaign.folder, events, record, request.choice)
         name = campaign.opened["campaign"]
         copied = building / "campaigns" / name
         copy_record(campaign, events, withheld_of(entries), copied)
         zone = lab_settings(folder).timezone or UTC
-        stated = _stated(folder, campaign, record)
         manifest = Manifest(
             schema="labctl.published/1",
             campaign=name,
@@ -116,7 +113,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
             dataset=request.dataset or name,
             versions=versions(),
             report=ReportMade(request.boot, request.perm, request.seed, request.labels, zone),
-            stated=stated,
+            stated=stated(folder, record),
             withheld=entries,
             files={},
         )
@@ -125,7 +122,7 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         made_report(copied, manifest, building / "report", building / "report", lambda line: say(_within(line)))
         if request.rerun:
             _draw(copied, withheld_of(entries), sealed_episodes(events), building / RECORDINGS, say)
-        say("5/5 cards and the manifest are written")
+        say("5/5 writing cards and the manifest")
         replace_file(building / "LICENSE.txt", licence_text.encode(), durable=False)
         write_cards(building, manifest, campaign, record, streams)
         manifest = replace(manifest, files=files_of_folder(building))
@@ -185,19 +182,11 @@ def in_zone(timezone: str) -> Generator[None, None, None]:
         times.use(before)
 
 
-def _stated(folder: Path, campaign: Campaign, record: Record) -> dict[str, dict[str, str]]:
-    """What stands in a publication on the lab's word alone, each with its rows."""
-    opened = drawer(folder.resolve().parent.parent, record)
-    early = scored_too_early(folder, record) if "joint" in campaign.opened else {}
-    rows = {"opened by this lab, on its word": dict(opened), EARLY: early}
-    return {title: of for title, of in rows.items() if of}
-
-
 def _draw(record: Path, withheld: Withheld, episodes: Sequence[str], to: Path, say: Callable[[str], None]) -> None:
     """A recording for Rerun of each episode whose samples go along."""
     going = [episode for episode in episodes if episode not in withheld.traces]
     for number, episode in enumerate(going, 1):
-        say(f"4/5 {episode} is drawn for Rerun ({number} of {len(going)})")
+        say(f"4/5 drawing {episode} for Rerun ({number} of {len(going)})")
         draw(record, episode, withheld, to / f"{episode}.rrd")
 
 

@@ -48,7 +48,7 @@ def write_views(
     links: dict[tuple[str, str], str] = {}
     waiting, size, left = list(_in_turn(campaigns)), 0, 0
     for number, (one, episode) in enumerate(waiting, 1):
-        say(f"{one.name} {episode} is drawn for Rerun ({number} of {len(waiting)})")
+        say(f"{one.name}: drawing {episode} for Rerun ({number} of {len(waiting)})")
         path = site / RECORDINGS / one.name / f"{episode}.rrd"
         made = draw(one.folder, episode, withheld_of(one.manifest.withheld), path)
         if size + made > most:

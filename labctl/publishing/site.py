@@ -76,10 +76,10 @@ def make_site(
         steps = together + (rerun > 0) + 1
         made: dict[Path, Shown] = {}
         for number, folder in enumerate(records, 1):
-            say(f"{number}/{steps} {folder.name}: verified, its report made anew")
+            say(f"{number}/{steps} {folder.name}: verifying it and making its report anew")
             made[folder] = shown(folder, building / REPORTS, lambda line: None)
         campaigns = sorted(made.values(), key=lambda one: (one.manifest.frozen, one.name))
-        say(f"{together}/{steps} what is linked, or of one joint campaign, is held together")
+        say(f"{together}/{steps} holding together what is linked, or of one joint campaign")
         joint = joint_shown(made, seals, building / REPORTS, lambda line: say(f"{together}/{steps} {line}"))
         boards = boards_of(alone(campaigns))
         boards.apart |= {one.name: APART for one in joint}
@@ -87,7 +87,7 @@ def make_site(
         views = None
         if rerun:
             views = write_views(campaigns, building, title, rerun, lambda line: say(f"{together + 1}/{steps} {line}"))
-        say(f"{steps}/{steps} pages are written")
+        say(f"{steps}/{steps} writing pages")
         pages = page_files(
             [one.folder for one in campaigns],
             RUNS,

@@ -83,7 +83,7 @@ def report_campaign(
     Raises BrokenRecord when anything else recorded or noted does not hold, StateError before unblinding, for mixed
     kinds or for a stream of labels that nobody recorded, InputError for a recording called lost that holds.
     """
-    say("1/4 the record is verified")
+    say("1/4 verifying the record")
     early = Early()
     with ExitStack() as at_end:
         read = verified_but(folder, lost, noted, published.withheld, early.seen)
@@ -97,7 +97,7 @@ def report_campaign(
         rows = that_count(made, record)
         protocol = protocol_of(campaign)
         lab = _lab(campaign, protocol, record, published.read_at or out, missing, rows, published)
-        say("2/4 clips are cut")
+        say("2/4 cutting clips")
         beside = beside or at_end.enter_context(one_beside((folder / "traces.db").stat().st_size))
         # Without another process in a thread: coding pictures leaves the interpreter to what is worked out meanwhile.
         cutter = beside or at_end.enter_context(ThreadPoolExecutor(1))
@@ -142,7 +142,7 @@ def report_campaign(
 
         plan = plan_of(analysis, alpha, rows, unblinding["schedule"], (boot, perm, seed))
         if tasks:
-            say(f"3/4 the statistics are worked out ({boot} bootstrap samples, {perm} label swaps)")
+            say(f"3/4 working out the statistics ({boot} bootstrap samples, {perm} label swaps)")
             from labctl.analysis.episodes_table.cohort import Plan as OfEpisodes
             from labctl.reporting.measured_report import report_tasks
 

@@ -30,7 +30,7 @@ def drawer(lab: Path, record: Record) -> dict[str, str]:
     opened, arms = record.state.opened, set(record.arms.values())
     lines, sealed = {}, 0
     for entry in entries:
-        name = f"{entry.campaign} ({entry.commitment[:8]}):"
+        name = name_in_list(entry.campaign, entry.commitment)
         if entry.commitment == opened["commitment"]:
             lines[name] = THIS
             continue
@@ -45,6 +45,11 @@ def drawer(lab: Path, record: Record) -> dict[str, str]:
     if sealed:
         lines[f"{sealed} of other protocols:"] = "not unblinded, or gone: which policies they had is not known"
     return lines
+
+
+def name_in_list(campaign: str, commitment: str) -> str:
+    """What a campaign is called in the list."""
+    return f"{campaign} ({commitment[:8]}):"
 
 
 def before(lab: Path, commitment: str) -> list[str]:

@@ -117,7 +117,7 @@ def write_report(
     from labctl.analysis.table import table_from_rows
 
     twice = "" if every is None else ", and again with every stop by hand counted"
-    say(f"3/4 the statistics are worked out ({plan['boot']} bootstrap samples, {plan['perm']} label swaps){twice}")
+    say(f"3/4 working out the statistics ({plan['boot']} bootstrap samples, {plan['perm']} label swaps){twice}")
     table = table_from_rows(rows, source=title)
     result = analyze(table, **plan)
     if random_factors:
@@ -129,7 +129,7 @@ def write_report(
         lab["reviewed"] = alone
     other_ways = counting(ways, result, plan)
     more = supplement(table, result, perm=plan["perm"], design=plan["design"])
-    say("4/4 figures and pages are written")
+    say("4/4 writing figures and pages")
     given = {"supplement": more, "counting": other_ways, "beside": beside, "made_by": analysed_by()}
     report = build_report(result, rows, out, files=files, title=title, lab=lab, perm=plan["perm"], **given)
     return report.html

@@ -191,7 +191,7 @@ def freeze(plan: Plan, found: Frozen | None, folder: Path) -> HistoricalPart:
     named = plan.protocol.human and plan.protocol.human.reference
     if found is None:
         if named:
-            text = "a historical reference is looked up by `labctl open`; open the campaign with it"
+            text = "a historical reference is looked up by the verb that opens: labctl open, or labctl joint join"
             raise plan.protocol.refusal(("human", "reference"), text, str(plan.path))
         return {}
     replace_file(folder / HISTORICAL, found.text.encode())

@@ -5,6 +5,8 @@ May not: compare: it prints what was declared, and says what it is not.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from labctl.analysis.episode_facts import Historical
 from labctl.analysis.numerals import estimate, listing
 from labctl.analysis.report.sections.supplementary_sections import Section
@@ -12,21 +14,28 @@ from labctl.analysis.report.tables import ARM, Column, Table
 
 TITLE = "A person of another time (historical)"
 MARK = "HISTORICAL: "
+RATIOS = "HRT against the historical person, as the protocol declared; not tested"
 NOTE = (
     "Measured at another time, maybe by other people, in other light and with other items. It is in no pair, no test "
     "and no interval of this campaign, and is none of its arms."
 )
 
 
-def section(found: Historical | None) -> Section | None:
-    """The section; None for a campaign that names no such person."""
-    if not found:
-        return None
-    tables = [("", _of_person(found))]
-    if found["arms"] is not None:
-        tables.append(("HRT against the historical person, as the protocol declared; not tested", _ratios(found)))
-    from_ = f"{MARK}{found['source']}; {found['rig']}; {found['dates']}; episodes: {found['episodes']}. {NOTE}"
-    return Section("historical", TITLE, (), tuple(tables), sentences=(from_, *_shorter(found)))
+def section(found: Historical | None, by_cell: Mapping[str, Historical] | None = None) -> Section | None:
+    """The section; None for a campaign that names no such person. by_cell: of a joint one, what each of its parts froze
+    and its own arms, none put together with another's.
+    """
+    each = {cell: one for cell, one in {"": found, **(by_cell or {})}.items() if one}
+    tables: list[tuple[str, Table]] = []
+    sentences: list[str] = []
+    for cell, one in each.items():
+        named = f"{cell}: " if cell else ""
+        tables.append((cell and f"Cell {cell}", _of_person(one)))
+        if one["arms"] is not None:
+            tables.append((f"{named}{RATIOS}", _ratios(one)))
+        from_ = f"{MARK}{named}{one['source']}; {one['rig']}; {one['dates']}; episodes: {one['episodes']}. {NOTE}"
+        sentences += [from_, *_shorter(one)]
+    return Section("historical", TITLE, (), tuple(tables), sentences=tuple(sentences)) if each else None
 
 
 def _of_person(found: Historical) -> Table:

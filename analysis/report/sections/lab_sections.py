@@ -41,7 +41,7 @@ def sections(lab: Lab, helped: Mapping[str, float | None], styles: Mapping[str, 
     that the analysis saw a person's hand in, where it did.
     """
     people = judgement_section.section(lab.get("judgements"))
-    then = historical_section.section(lab.get("historical"))
+    then = historical_section.section(lab.get("historical"), lab.get("historical_by_cell") or {})
     linked = linked_section.section(lab.get("linked"))
     sensors = sensor_section.section(lab.get("sensors"), styles)
     made = (then, linked, _interventions(lab, helped), people, _stress(lab), sensors, _hours(lab))

@@ -59,9 +59,10 @@ class VerifiedPublished(Document):
 
 class ReportAgain(Document):
     """`labctl report` of a published folder, which exits with 1 where `numbers` is not empty. same: byte for byte;
-    files: those that differ; furthest: the largest relative difference of numbers that count as the same; numbers:
-    what makes it another report (a number, a name, a verdict; by the same versions any file with other bytes); texts:
-    where by other versions words alone differ, or one of the two says nothing; versions: which are other ones here.
+    files: those that differ, of the report by their names there, of what lies beside it by their paths; furthest: the
+    largest relative difference of numbers that count as the same; numbers: what makes it another report (a number, a
+    name, a verdict; by the same versions any file with other bytes); texts: where by other versions words alone differ,
+    or one of the two says nothing; versions: which are other ones here.
     """
 
     report: str

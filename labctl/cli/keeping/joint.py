@@ -31,7 +31,10 @@ from labctl.store.lab_folder import JOURNAL, campaign_folder, find_lab, read_cel
 
 if TYPE_CHECKING:
     from labctl.cli.contract.joint_forms import PartGiven
+    from labctl.config.cell_schema import Cell
     from labctl.joint.state import HeadBody, JointState
+    from labctl.store.lab_folder import Plan
+    from labctl.store.opened_body import Frozen
 
 NAMED = "[default: the joint campaign's and the cell's]"
 ADDRESS = click.option(
@@ -315,8 +318,16 @@ def join(
 
     from labctl.checks.opening import refuse_what_cannot_run
     from labctl.joint.cell import join as join_cell
+    from labctl.reporting.historical import line_of, looked_up
 
     home = find_lab(lab)
+
+    def further(plan: Plan, found: Cell) -> Frozen | None:
+        person_then = looked_up(plan, home, found)
+        if person_then is not None:
+            click.echo(f"historical reference: {line_of(person_then)}", err=as_json)
+        return person_then
+
     refuse_what_cannot_run(read_plan(protocol), read_cell(cell), cell, home, offline=True)
     opened, before = join_cell(
         invitation,
@@ -328,6 +339,7 @@ def join(
         who=acting(who, home),
         part=part,
         name=name,
+        further=further,
     )
     if as_json:
         found = {"schema": "labctl.opened/1", "campaign": opened.name, "folder": str(opened.folder)}

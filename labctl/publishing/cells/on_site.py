@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.errors import InputError
+from labctl.plain import count
 from labctl.publishing.cells.check import Together
 from labctl.publishing.cells.report import joint_report, refuse_unless_together
 from labctl.publishing.cells.seal_record import read_seal_record
@@ -81,7 +82,7 @@ def joint_shown(
             raise InputError(
                 f"{folders[0]}: another campaign of a site is called {together.name} too; a site has each name once"
             )
-        say(f"{together.name}: the report of {len(together.parts)} parts is made")
+        say(f"{together.name}: making the report of {count(len(together.parts), 'part')}")
         joint_report(together, reports / together.name, linked=False)
         found.append(JointShown(together, [campaigns[part.folder] for part in together.parts]))
     return sorted(found, key=lambda one: (one.frozen, one.name))

@@ -159,7 +159,7 @@ def publish_joint(
     licence, licence_text = checked(request, out, host)
     if seal := next((one for one in folders if is_seal_record(one)), None):
         raise InputError(f"{seal} is a seal host's record; name the published parts of its cells")
-    say("1/4 the seal host's record is verified")
+    say("1/4 verifying the seal host's record")
     looked, events = verify_joint(host, ()), events_of(host)
     if looked.problems:
         raise BrokenRecord(f"{looked.problems[0]}; nothing is published of it; see: labctl joint verify {host.name}")
@@ -170,7 +170,7 @@ def publish_joint(
             f"labctl joint unblind {host.name}"
         )
     opened, last = body_of(events[0], JointOpened), events[-1]
-    say("2/4 the parts are verified")
+    say(f"2/4 verifying {count(len(folders), 'part')}")
     first = check_together(folders)
     if not first.parts:
         raise InputError("name the published folder of at least one part; labctl publish makes it at each cell")
@@ -199,7 +199,7 @@ def publish_joint(
         together = refuse_unless_together([building, *folders])
         (building / PUBLISHED).unlink()
         joint_report(together, building / "report", lambda line: say(f"3/4 report: {line}"), linked=False)
-        say("4/4 the manifest is written")
+        say("4/4 writing the manifest")
         replace_file(building / "LICENSE.txt", licence_text.encode(), durable=False)
         replace_file(building / "README.md", _card(manifest, together).encode(), durable=False)
         to_disk(building)

@@ -16,14 +16,13 @@ from types import MappingProxyType
 
 from labctl.analysis.report.judged_facts import Judgements
 from labctl.analysis.report.lab_facts import OTHER_LAB, Clip, EpisodeEntry, Lab
-from labctl.clock import wall_ns
 from labctl.config.protocol_schema import Protocol
 from labctl.core.event_bodies import CampaignUnblinded
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError, StateError
 from labctl.messages.joint import JointPart
-from labctl.people.qualifications import calibrated, qualifications
+from labctl.plain import count
 from labctl.reporting.campaign_report import opened_seal
 from labctl.reporting.cells.counts import (
     disputed_of,
@@ -36,6 +35,7 @@ from labctl.reporting.cells.counts import (
     stops_of,
 )
 from labctl.reporting.cells.measured import answer_times_of, sensors_of, stress_of
+from labctl.reporting.cells.stated import EARLY, OPENED, opened_beside, stated
 from labctl.reporting.clips.cutting import clips
 from labctl.reporting.episodes_page import PAGE, page_of
 from labctl.reporting.facts import by_episodes, facts, kind_of, refuse_mixed, voids_as_failures
@@ -49,14 +49,16 @@ from labctl.reporting.practice import human_trials, practice
 from labctl.reporting.relabellings import Exchange, relabellings
 from labctl.reporting.rows_report import BOOT, PERM, plan_of, write_report
 from labctl.reporting.touches import touched_by_arm
+from labctl.store.chain_heads import outside
 from labctl.store.frozen_cards import trained_line, trained_with
 from labctl.store.lab_folder import lab_with
 from labctl.store.read_once import ReadOnce
+from labctl.store.verifying.timestamps import dated
 from labctl.store.verifying.verified import arms_of, protocol_of, samples_of, verified_but
+from labctl.store.verifying.verify import NOTHING
 from labctl.store.verifying.withheld import IN_A_LAB, Published
 
 ELSEWHERE = "its pictures are in the publication of its cell"
-EARLY = "scored before passing the calibration, on this lab's word"  # what a published part states
 
 
 @dataclass(frozen=True)
@@ -71,8 +73,13 @@ class _Part:
     made: Sequence[Row]  # as recorded, void ones too
     rows: Sequence[Row]  # those that count
     lab: Lab
-    early: Sequence[str]
+    stated: Mapping[str, Mapping[str, str]]  # on its lab's word
     published: Published
+
+    @property
+    def early(self) -> list[str]:
+        """Who scored before passing the calibration, a line each."""
+        return [line for _, line in sorted(self.stated.get(EARLY, {}).items())]
 
     @property
     def name(self) -> str:
@@ -98,7 +105,7 @@ def report_cells(
     Raises what `report_campaign` raises, InputError for folders of different joint campaigns, StateError for tasks that
     are not counted in items.
     """
-    say(f"1/4 {len(folders)} records are verified")
+    say(f"1/4 verifying {count(len(folders), 'record')}")
     draws = {"boot": boot, "seed": seed}
     parts = [_read(folder, labels, published.get(folder, IN_A_LAB), **draws) for folder in folders]
     _refuse_strangers(parts)
@@ -110,7 +117,7 @@ def report_cells(
     plan = plan_of(analysis, analysis.alpha, rows, (), (boot, perm, seed))
     plan["design"] = _design(parts)
     title = first.joint["name"]
-    say("2/4 clips are cut")
+    say("2/4 cutting clips")
     lab = joined(parts)
     lab["clips"] = _clips(parts)
     cut = {clip["file"]: clip.pop("data", b"") for clip in lab["clips"]}
@@ -203,38 +210,18 @@ def _read(folder: Path, labels: str, published: Published, *, boot: int, seed: i
         names = [arm.name for arm in protocol.arm]
         lab = facts(record, names, alpha=protocol.analysis.alpha, robot=campaign.cell.robot.driver, rows=rows)
         lab.setdefault("deviations", []).extend(changes_of_policies(record, names))
-        lab.setdefault("provenance", {})["labels"] = f"{stream['stream']}: {stream['text']}"
+        provenance = lab.setdefault("provenance", {})
+        provenance["labels"] = f"{stream['stream']}: {stream['text']}"
         trained = trained_with(protocol, campaign.fixture, arms_of(campaign))
         lab["trained"] = [{"condition": condition, "arm": arm} for condition, arm in trained]
         with closing(samples_of(campaign, held=True)) as traces:
             about = (lab, ReadOnce(traces), campaign, protocol, record, published.untraced, rows)
             add_measured(*about, boot=boot, seed=seed, early=early)()
-    said = published.stated.get(EARLY, {}) if published.stated else scored_too_early(folder, record)
-    unqualified = [line for _, line in sorted(said.items())]
-    return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, unqualified, published)
-
-
-def scored_too_early(folder: Path, record: Record) -> dict[str, str]:
-    """By assessor, a line for each who scored before passing the calibration on common videos, by the lab's own journal
-    of it (`labctl qualify`); none where the lab has none.
-    """
-    home = lab_with(folder)
-    events = [] if home is None else qualifications(home)
-    if not events:
-        return {}
-    passed = {name: one["since"] for name, one in calibrated(events).items() if one["passed"]}
-    lines: dict[str, str] = {}
-    scored: dict[str, list[str]] = {}
-    for _, episode in record.scored:
-        if episode.scored_by and episode.scored:
-            scored.setdefault(episode.scored_by, []).append(episode.scored.wall)
-    for who, walls in sorted(scored.items()):
-        since = passed.get(who)
-        early = sum(since is None or wall_ns(wall) < wall_ns(since) for wall in walls)
-        if early:
-            of = f"{early} of {len(walls)} episodes"
-            lines[who] = f"{who} scored {of} before passing the calibration on common videos"
-    return lines
+        provenance["anchored to"] = str(outside(NOTHING, events))
+        if stamps := dated(folder, events).facts:
+            provenance["timestamps"] = "; ".join(stamps)
+    said = published.stated or stated(folder, record)
+    return _Part(folder, joint, record, unblinding, protocol, made, rows, lab, said, published)
 
 
 def _refuse_strangers(parts: Sequence[_Part]) -> None:
@@ -310,20 +297,31 @@ def joined(parts: Sequence[_Part]) -> Lab:
         "answer_times": answer_times_of(own),
         "sensors": sensors_of(own),
         "trained": first.lab.get("trained", []),
-        "provenance": {
-            f"{name}: {key}": value for name, one in own for key, value in one.get("provenance", {}).items()
-        },
+        "provenance": _provenance(parts),
         "notes": [
             *(trained_line(one["condition"], one["arm"]) for one in first.lab.get("trained", ())),
             *_each(cells, [part.published.lines() for part in parts]),
-            f"One campaign in {len(names)} cells ({', '.join(names)}) under one sealed schedule; "
+            f"One campaign in {count(len(names), 'cell')} ({', '.join(names)}) under one sealed schedule; "
             "each cell has a chain of its own, and each was verified by itself. They are held against the seal host, "
             f"there, by: labctl joint verify {shlex.quote(first.joint['name'])}",
         ],
     }
+    if then := {name: one["historical"] for name, one in own if "historical" in one}:
+        lab["historical_by_cell"] = then
     if (stress := stress_of(own)) is not None:
         lab["stress"] = stress
     return lab
+
+
+def _provenance(parts: Sequence[_Part]) -> dict[str, str | Mapping[str, str] | None]:
+    """Each part's, by its name, with what its lab opened beside it."""
+    records = [part.record for part in parts]
+    found: dict[str, str | Mapping[str, str] | None] = {}
+    for part in parts:
+        opened = opened_beside(part.stated, records)
+        own = {**part.lab.get("provenance", {}), **({OPENED: opened} if opened else {})}
+        found |= {f"{part_name(part.joint)}: {key}": value for key, value in own.items()}
+    return found
 
 
 def _by_cell(parts: Sequence[_Part]) -> dict[str, list[_Part]]:

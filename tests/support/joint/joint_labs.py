@@ -53,13 +53,19 @@ def make_labs(
     cameras: bool = False,
     arming: float = 4.0,
     changed: Mapping[str, str] = MappingProxyType({}),
+    further: Mapping[str, str] = MappingProxyType({}),
 ) -> Labs:
     """The labs, and the joint campaign sealed from SECRET. address: where cells find its host [a free port]; changed:
-    what stands otherwise in each cell's file.
+    what stands otherwise in each cell's file; further: what is put behind the protocol ("two.toml"), and files beside
+    it, in each lab.
     """
     host, labs = _lab(root / "host", "host", cells, blocks, arming, changed, durable=durable, cameras=cameras), {}
     for cell in cells:
         labs[cell] = _lab(root / cell, f"cell-{cell}", cells, blocks, arming, changed, durable=durable, cameras=cameras)
+    for lab in (host, *labs.values()):
+        for file, text in further.items():
+            with (lab / "protocols" / file).open("a", encoding="utf-8") as there:
+                there.write(text)
     where = address or f"tcp://127.0.0.1:{free_port()}"
     made = make_joint(
         host / "protocols/two.toml", host, address=where, entropy=SECRET, anchor=MonotonicClock().anchor(), who="lee"

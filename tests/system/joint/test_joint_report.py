@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.joint.joint_recordings import cell_folders, recorded_cells
+from support.runs.recordings import copied
 
 from labctl.cli import call
 from labctl.core.event_bodies import OperationRecorded
@@ -29,6 +30,7 @@ from labctl.reporting.cells import report
 from labctl.reporting.cells.counts import own_people
 from labctl.reporting.cells.parts import parts_named
 from labctl.reporting.cells.report import report_cells
+from labctl.store.verifying.timestamps import keep
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +55,23 @@ def test_two_folders_make_one_report_that_is_of_these_two_cells(parts: list[Path
     assert not any(str(lab) in page for lab in labs), "no path of the machine that made it"
     assert "in these two cells" in page.lower() and "nothing here is claimed of another cell" in page
     assert "Cell by cell" in page
+
+
+def test_what_binds_each_cell_s_chain_and_what_its_lab_opened_stand_beside_its_provenance(
+    parts: list[Path], tmp_path: Path
+) -> None:
+    """As a report of one cell has them: heads noted elsewhere, timestamps, the list of opened campaigns."""
+    lab = copied(parts[1].parents[1], tmp_path / "b")
+    keep(stamped := lab / "campaigns/two-b", 5, b"an authority's answer")
+    page = report_cells([parts[0], stamped], tmp_path / "out", boot=19, perm=19)
+    found = json.loads((page.parent / "report.json").read_text())["lab"]["provenance"]
+    for cell in "ab":
+        assert found[f"{cell}: anchored to"].startswith("not checked against an outside head")
+        ((name, became),) = found[f"{cell}: opened by this lab, on its word"].items()
+        assert name.startswith(f"two-{cell} (") and became == "this report's"
+    assert found["b: timestamps"] == "1 timestamp in timestamps/, unchecked: lab.toml names no [timestamps]"
+    assert "a: timestamps" not in found
+    assert "not checked against an outside head" in page.read_text() and "1 timestamp in" in page.read_text()
 
 
 def test_sessions_and_people_of_two_labs_are_not_taken_for_one(

@@ -15,14 +15,19 @@ from labctl.publishing.versions import versions
 
 HERE = versions()
 NUMPY, CODE = {**HERE, "numpy": "1.0"}, {**HERE, "code": "0", "labctl": "0.0"}
+BY = "labctl 0.2, code 5c"
 DOCUMENT: dict[str, Any] = {
     "result": {
         "arms": [{"arm": "steady", "rmst": 4.5}, {"arm": "swift", "rmst": 3.0}],
         "pairs": [{"a": "steady", "b": "swift", "p": 0.01, "verdict": "better", "leads": "swift", "paired": True}],
         "warnings": ["fewer than 5 episodes, intervals mean little: all 3 cells"],
     },
-    "lab": {"notes": ["one camera was away"], "flow": {"swift": 3}, "question": "Is the swift one faster?"},
-}
+    "lab": {
+        "notes": ["one camera was away"], "flow": {"swift": 3}, "question": "Is the swift one faster?",
+        "provenance": {"a: analysed_by": BY, "b part 2: analysed_by": BY, "a: head": "5:ab"},
+    },
+    "analysed_by": BY,
+}  # fmt: skip
 
 
 def held(tmp_path: Path, document: object, made_with: Mapping[str, str], **published: bytes | None) -> Again:
@@ -85,6 +90,9 @@ FORGED: dict[str, Any] = {
     "another number in a sentence": lambda d: d["lab"].update(notes=["2 cameras were away"]),
     "an arm by another name": lambda d: d["lab"].update(flow={"quick": 3}),
     "no result": lambda d: d.pop("result"),
+    "another head of a cell": lambda d: d["lab"]["provenance"].update({"a: head": "6:cd"}),
+    "a number in the place of what made it": lambda d: d["lab"]["provenance"].update({"a: analysed_by": 0.5}),
+    "what made it as the name of an arm": lambda d: d["result"]["pairs"][0].update(leads="x: analysed_by"),
 }
 
 
@@ -113,3 +121,76 @@ def test_what_another_labctl_did_not_say_is_shown_and_by_the_same_labctl_a_fault
     less = changed(lambda d: d["result"].pop("warnings"))
     assert held(tmp_path / "a", less, CODE).texts[0].startswith("result.warnings: published null, here ")
     assert held(tmp_path / "b", less, NUMPY).numbers
+
+
+@pytest.mark.parametrize("where", [(), ("lab", "provenance", "a: "), ("lab", "provenance", "b part 2: ")])
+def test_which_labctl_made_it_is_no_difference_of_reports_of_any_cell(where: tuple[str, ...], tmp_path: Path) -> None:
+    def by_another(document: dict[str, Any]) -> None:
+        for key in where[:-1]:
+            document = document[key]
+        document["".join([*where[-1:], "analysed_by"])] = "labctl 0.0, code 0"
+
+    again = held(tmp_path, changed(by_another), CODE)
+    assert (again.numbers, again.texts) == ((), ()) and again.words.startswith(
+        "the same numbers, other bytes in 1 file"
+    )
+
+
+TABLE = "episode,arm,moved,duration_s,why\ne-1,steady,3,4.5,the belt stood\ne-2,swift,2,3.25,\n"
+
+
+def beside(tmp_path: Path, table: str | None, made_with: Mapping[str, str], made: str | None = TABLE) -> Again:
+    """The same report, beside which this table is published and that one is made anew; None: not there."""
+    there = {name: tmp_path / name for name in ("p", "beside", "made", "p/report")}
+    for folder in there.values():
+        folder.mkdir(parents=True, exist_ok=True)
+    for folder in ("p/report", "made"):
+        (there[folder] / "report.json").write_text(json.dumps(DOCUMENT))
+    for folder, text in (("p", table), ("beside", made)):
+        if text is not None:
+            (there[folder] / "tables").mkdir()
+            (there[folder] / "tables/t.csv").write_text(text)
+    files = [
+        "report/report.json",
+        "campaigns/x/journal.db",
+        "tables/journal.jsonl",
+        *(["tables/t.csv"] if table else []),
+    ]
+    return held_against(there["p"], files, made_with, there["made"] / "report.html", there["beside"])
+
+
+def test_a_table_of_the_same_bytes_is_the_published_one(tmp_path: Path) -> None:
+    assert beside(tmp_path, TABLE, HERE).same
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "says"),
+    [
+        ("e-1,steady,3", "e-1,steady,2", "tables/t.csv[0].moved: published 2.0, here 3.0"),
+        ("swift", "slow", 'tables/t.csv[1].arm: published "slow", here "swift"'),
+        ("e-2,", "e-2,more,", "tables/t.csv: the published one is missing or cannot be read"),
+        ("moved,duration_s", "moved,moved", "tables/t.csv: the published one is missing or cannot be read"),
+    ],
+)
+@pytest.mark.parametrize("made_with", [HERE, NUMPY, CODE], ids=["the same", "another numpy", "another labctl"])
+def test_a_table_with_another_number_or_name_is_another(
+    then: str, now: str, says: str, made_with: Mapping[str, str], tmp_path: Path
+) -> None:
+    again = beside(tmp_path, TABLE.replace(then, now, 1), made_with)
+    assert again.numbers[0] == says and again.files == ("tables/t.csv",)
+
+
+def test_by_other_versions_a_number_written_otherwise_is_the_same_and_by_the_same_a_fault(tmp_path: Path) -> None:
+    otherwise = TABLE.replace("4.5", "4.50000000001")
+    there = beside(tmp_path / "a", otherwise, NUMPY)
+    assert (there.numbers, there.texts, there.unread) == ((), (), ()) and 0 < there.furthest < 1e-9
+    assert beside(tmp_path / "b", otherwise, HERE).numbers[0].startswith("tables/t.csv: other bytes, the same numbers")
+
+
+def test_by_other_versions_a_table_that_the_record_does_not_give_is_a_fault_and_one_not_written_then_none(
+    tmp_path: Path,
+) -> None:
+    assert beside(tmp_path / "a", TABLE, CODE, made=None).numbers == ("tables/t.csv: in the published one alone",)
+    then = beside(tmp_path / "b", None, CODE)
+    assert (then.numbers, then.texts) == ((), ("tables/t.csv: not in the published one",))
+    assert beside(tmp_path / "c", None, HERE).numbers == ("tables/t.csv: not in the published one",)

@@ -147,9 +147,10 @@ LISTED: dict[str, dict[str, str]] = {
         "write_archive: open": "what was just published",
     },
     "labctl/publishing/again.py": {
-        "_read: read_bytes": "the report that was just made, and the one of a folder that holds",
-        "held_against: read_bytes": "as above",
+        "at: read_bytes": "the report that was just made, and the one of a folder that holds",
     },
+    "labctl/publishing/documents.py": {"_read: read_bytes": "as above"},
+    "labctl/publishing/beside.py": {"made_beside: in_passing": "of a folder whose report was just made"},
     "labctl/publishing/cards.py": {"write_cards: read_text": "the report that was just made"},
     "labctl/publishing/shown.py": {"shown: read_text": "as above"},
     "labctl/publishing/site.py": {"_text: read_text": "files of the wheel"},

@@ -219,10 +219,10 @@ def test_a_report_is_made_from_the_list_of_campaigns_step_by_step_to_its_path(tm
 
     def make(name: str, say: Any) -> Path:
         asked.append(name)
-        say("1/4 the record is verified")
+        say("1/4 verifying the record")
         if name == "second":
             raise StateError("the chain is broken at 17")
-        say("3/4 the statistics are worked out")
+        say("3/4 working out the statistics")
         return Path("/lab/reports/first/report.html")
 
     async def session() -> list[str]:
@@ -238,7 +238,7 @@ def test_a_report_is_made_from_the_list_of_campaigns_step_by_step_to_its_path(tm
     made, _, refused, again = asyncio.run(session())
     assert again == refused
     assert asked == ["first", "second", "second"], "what failed is tried anew, and what is there is not"
-    assert "3/4 the statistics are worked out" in made and made.endswith("/lab/reports/first/report.html")
+    assert "3/4 working out the statistics" in made and made.endswith("/lab/reports/first/report.html")
     assert refused.endswith("✖ no report: the chain is broken at 17")
 
 
@@ -249,7 +249,7 @@ def test_a_report_that_is_being_made_is_looked_at_again_and_not_begun_a_second_t
 
     def make(name: str, say: Any) -> Path:
         asked.append(name)
-        say("1/4 the record is verified")
+        say("1/4 verifying the record")
         assert go_on.wait(240.0)
         return Path("/lab/reports/first/report.html")
 
