@@ -109,7 +109,9 @@ class Fr3EmulatorOptions(Options):
     tool_x_m: float = Field(0.0, ge=-0.5, le=0.5, description="of the tool, in the flange's frame")
     tool_y_m: float = Field(0.0, ge=-0.5, le=0.5, description="of the tool, in the flange's frame")
     tool_z_m: float = Field(HAND_M, ge=0, le=0.5, description="of the tool, in the flange's frame")
-    tool_roll_rad: float = Field(HAND_RPY[0], ge=-6.3, le=6.3, description="how the tool is turned there, in URDF's order")
+    tool_roll_rad: float = Field(
+        HAND_RPY[0], ge=-6.3, le=6.3, description="how the tool is turned there, in URDF's order"
+    )
     tool_pitch_rad: float = Field(HAND_RPY[1], ge=-6.3, le=6.3, description="likewise")
     tool_yaw_rad: float = Field(HAND_RPY[2], ge=-6.3, le=6.3, description="likewise")
     tool_kg: float = Field(HAND_KG, ge=0, le=5, description="its mass")
