@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import OWN, Contradiction, Options, Wrapped, is_own, wrapped_driver
-from labctl.config.values import Lax, Point, Text
+from labctl.config.values import FROM_FLANGE_M, FlangePlace, Lax, Text, Turn
 from labctl.drivers.common.robot_tables import HAND_M, Tool
 from labctl.errors import InputError
 
@@ -30,9 +30,9 @@ class RobotOptions(Options):
     GRIPPER: ClassVar[str]  # the driver of a gripper that is not named
 
     host: Text = Field(description="address of the robot's controller")
-    tool_z_m: float = Field(HAND_M, ge=0, le=0.5, description="from the flange to the fingertips")
-    tool_xy_m: Annotated[tuple[float, float], Lax] = Field((0.0, 0.0), description="the fingertips, beside that axis")
-    tool_rpy_rad: Point = Field(
+    tool_z_m: float = Field(HAND_M, ge=0, le=FROM_FLANGE_M, description="from the flange to the fingertips")
+    tool_xy_m: FlangePlace = Field((0.0, 0.0), description="the fingertips, beside that axis")
+    tool_rpy_rad: Turn = Field(
         (0.0, 0.0, 0.0), description="how the tool is turned on the flange: roll, pitch, yaw in URDF's order"
     )
     home_rad: Home = Field(

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import Contradiction, Options
-from labctl.config.values import Point, refuse_beyond
+from labctl.config.values import FlangePoint, Turn
 from labctl.drivers.common.options import RobotOptions
 from labctl.drivers.common.robot_tables import HAND_KG, HAND_M, HAND_RPY, Tool
 
@@ -18,7 +17,6 @@ Servo = Literal["velocity", "cartesian", "impedance"]
 StateSource = Literal["auto", "network", "client"]
 # At 1.0 franky 2.0.0 requests more acceleration than an FR3 allows (measured).
 FACTOR_CAP = 0.5
-FURTHEST_M = 0.5  # that a load's centre of mass or fingertips are from the flange, along any axis
 CONNECT_S = 5.0  # robot and hand answer in milliseconds; with another client they may take the connection and be silent
 # What the wheel of franky 2.0.0 limits joints to (a test asks it). The factor is of accelerations; a velocity that is
 # asked for is not scaled by it (measured).
@@ -42,29 +40,17 @@ class FrankaOptions(RobotOptions):
         "ignore", description='"enforce" on a PREEMPT_RT kernel: franky then refuses to run without one'
     )
     dynamics_factor: float = Field(FACTOR_CAP, ge=0.01, le=FACTOR_CAP, description="of franky's accelerations")
-    tool_rpy_rad: Point = Field(
+    tool_rpy_rad: Turn = Field(
         HAND_RPY, description="how the tool is turned on the flange: roll, pitch, yaw in URDF's order"
     )
     tool_kg: float = Field(HAND_KG, ge=0, le=5, description="mass of the end effector that is set in Desk")
     load_kg: float = Field(0.0, ge=0, le=5, description="of a load beside the end effector set in Desk; 0: none")
-    load_com_m: Point = Field((0.0, 0.0, 0.0), description="its centre of mass, from the flange")
+    load_com_m: FlangePoint = Field((0.0, 0.0, 0.0), description="its centre of mass, from the flange")
     collision_torque_nm: float = Field(20.0, ge=1, le=100, description="above it, in any joint, the robot stops itself")
     collision_force_n: float = Field(30.0, ge=1, le=150, description="above it, along any axis, the robot stops itself")
     states: StateSource = Field(
         "auto", description="network: every state, needs CAP_NET_RAW; client: franky's newest; auto: network if allowed"
     )
-
-    @field_validator("load_com_m", "tool_xy_m")
-    @classmethod
-    def _in_metres(cls, given: tuple[float, ...]) -> tuple[float, ...]:
-        refuse_beyond(given, FURTHEST_M, "m")
-        return given
-
-    @field_validator("tool_rpy_rad")
-    @classmethod
-    def _in_radians(cls, given: Point) -> Point:
-        refuse_beyond(given, 2 * math.pi, "rad")
-        return given
 
     def contradictions(self, cell: Cell) -> Sequence[Contradiction]:
         given, factor = cell.robot.limits, self.dynamics_factor
@@ -123,9 +109,11 @@ class Fr3EmulatorOptions(Options):
     tool_x_m: float = Field(0.0, ge=-0.5, le=0.5, description="of the tool, in the flange's frame")
     tool_y_m: float = Field(0.0, ge=-0.5, le=0.5, description="of the tool, in the flange's frame")
     tool_z_m: float = Field(HAND_M, ge=0, le=0.5, description="of the tool, in the flange's frame")
-    tool_roll_rad: float = Field(HAND_RPY[0], description="how the tool is turned there, in URDF's order")
-    tool_pitch_rad: float = Field(HAND_RPY[1], description="likewise")
-    tool_yaw_rad: float = Field(HAND_RPY[2], description="likewise")
+    tool_roll_rad: float = Field(
+        HAND_RPY[0], ge=-6.3, le=6.3, description="how the tool is turned there, in URDF's order"
+    )
+    tool_pitch_rad: float = Field(HAND_RPY[1], ge=-6.3, le=6.3, description="likewise")
+    tool_yaw_rad: float = Field(HAND_RPY[2], ge=-6.3, le=6.3, description="likewise")
     tool_kg: float = Field(HAND_KG, ge=0, le=5, description="its mass")
 
     def tool(self) -> Tool:

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import Contradiction, Options
-from labctl.config.values import Point, refuse_beyond
+from labctl.config.values import FlangePoint
 from labctl.drivers.common.options import RobotOptions
 
 Model = Literal["ur5", "ur3e", "ur5e", "ur7e", "ur10e", "ur15", "ur20"]
 Servo = Literal["joint", "cartesian", "velocity"]
 KICK_S = 0.05
-FURTHEST_M = 0.5  # that a payload's centre of gravity or fingertips are from the flange, along any axis
 
 
 class UrOptions(RobotOptions):
@@ -28,7 +26,7 @@ class UrOptions(RobotOptions):
     model: Model = Field("ur5e", description="which robot")
     servo: Servo = Field("joint", description="servoJ, servoL or speedL")
     payload_kg: float = Field(0.0, ge=0, le=5, description="gripper with coupling; 0 leaves what is set at the pendant")
-    payload_cog_m: Point = Field(
+    payload_cog_m: FlangePoint = Field(
         (0.0, 0.0, 0.05),
         description="its centre of gravity, from the flange; [0, 0, 0] leaves the one that is set at the pendant",
     )
@@ -43,18 +41,6 @@ class UrOptions(RobotOptions):
     )
     robot_api_port: int = Field(80, ge=1, le=65535, description="of PolyScope X's Robot API, from 10.11 on")
     watchdog_hz: float = Field(4.0, ge=1, le=50, description="the robot stops when nothing came for one period")
-
-    @field_validator("payload_cog_m", "tool_xy_m")
-    @classmethod
-    def _in_metres(cls, given: tuple[float, ...]) -> tuple[float, ...]:
-        refuse_beyond(given, FURTHEST_M, "m")
-        return given
-
-    @field_validator("tool_rpy_rad")
-    @classmethod
-    def _in_radians(cls, given: Point) -> Point:
-        refuse_beyond(given, 2 * math.pi, "rad")
-        return given
 
     def kick_s(self) -> float:
         """How long a robot at rest may go without a word: half of the watchdog's period, and no longer than KICK_S."""

@@ -26,11 +26,10 @@ from labctl.store.atomic_files import file_errors, folder_in_one_step, replace_f
 from labctl.store.chain_heads import head_text
 from labctl.store.footage import file_digest
 from labctl.store.journal import events_of
-from labctl.store.lab_folder import JOURNAL, MARK, MOVED, campaigns, refuse_moved
+from labctl.store.lab_folder import ARRIVING, JOURNAL, MARK, MOVED, campaigns, refuse_moved
 from labctl.store.locks import LOCKS, Lock, campaign_lock
 from labctl.store.verifying.verify import Verification
 
-ARRIVING = f"{MARK}.arriving"  # what lab.toml is called in the new place until the old one is marked
 SPARE_BYTES = 64 << 20  # that stay free on the new disk
 Say = Callable[[str], None]
 

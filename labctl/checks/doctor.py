@@ -75,7 +75,7 @@ def check_drivers(cell: Cell, folder: Path, again: str) -> list[Check]:
 
 def check_scene(cell: Cell, fixture: Fixture) -> list[Check]:
     """Does each emulator that answers have this fixture? A check for one that has another, and for a robot that does
-    not load with it; `check_drivers` says of one that it does not answer.
+    not load with it; `check_drivers` says of one that it does not answer, or loads with no fixture at all.
     """
     checks: list[Check] = []
     for name, side in _robots(cell) if cell.kind == "emulated" else ():
@@ -87,12 +87,23 @@ def _scene_of(cell: Cell, fixture: Fixture) -> list[Check]:
     try:
         robot = load(cell.robot.driver, cell.robot.options, cell=cell, fixture=fixture)
     except LabctlError as error:
+        if not _loads_with_another(cell):
+            return []
         text = f"not looked at, the robot does not load: {error}"
         return [Check("scene", "fail", text, "correct the cell file, or install what it needs")]
     said = ""
     with closing(robot), suppress(LabctlError):
         said = robot.other_scene() if hasattr(robot, "other_scene") else ""
     return [Check("scene", "fail", said)] if said else []
+
+
+def _loads_with_another(cell: Cell) -> bool:
+    """Whether a robot that does not load with the protocol's fixture does with the one that `check_drivers` takes."""
+    try:
+        load(cell.robot.driver, cell.robot.options, cell=cell, fixture=stand_in()).close()
+    except LabctlError:
+        return False
+    return True
 
 
 def _setup(cell: Cell) -> Setup:

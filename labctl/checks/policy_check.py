@@ -18,16 +18,22 @@ from labctl.config.cell_schema import Setup
 from labctl.config.policy_card import Card
 from labctl.errors import LabctlError
 from labctl.nodes.asking import ArmAnswer, ArmQuestion, ask
+from labctl.store.driver_options import check_cell_options
 from labctl.store.frozen_cards import check_policies, with_cards
 from labctl.store.lab_folder import read_cell, read_plan
 
 
 def check_protocol(protocol: Path, cell: Path) -> list[Check]:
     """What in scene, cards and cell does not go together; then one check for each arm with a policy card: it answers,
-    in time for the protocol's arming and its own deadline.
+    in time for the protocol's arming and its own deadline. What is wrong with the cell file alone, `check_cell` says.
     """
     try:
-        plan, found = read_plan(protocol), read_cell(cell)
+        found = read_cell(cell)
+        check_cell_options(found)
+    except LabctlError:
+        return [Check("policies", "fail", f"not asked: {cell} is not right by itself", "correct the cell file first")]
+    try:
+        plan = read_plan(protocol)
         check_policies(plan, found)
     except LabctlError as error:
         return [Check("policies", "fail", str(error), "correct this first")]

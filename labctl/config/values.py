@@ -5,10 +5,11 @@ May not: define a table. What imports this alone starts quickly: a controller's 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, Strict, StringConstraints
+from pydantic import AfterValidator, Field, Strict, StringConstraints
 
 Positive = Annotated[float, Field(gt=0)]
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -25,6 +26,7 @@ Vector = Annotated[tuple[Positive, ...], Lax]
 Share = Annotated[float, Field(ge=0, le=1)]
 Interval = Annotated[tuple[float, float], Lax]
 Box = Annotated[tuple[Share, Share, Share, Share], Lax]
+FROM_FLANGE_M = 0.5  # the furthest that anything on a flange is from it, along any axis
 
 
 def refuse_beyond(given: Sequence[float], most: float, unit: str) -> None:
@@ -33,3 +35,18 @@ def refuse_beyond(given: Sequence[float], most: float, unit: str) -> None:
     """
     if any(abs(value) > most for value in given):
         raise ValueError(f"is in {unit}, each number from {-most:g} to {most:g}, found {list(given)}")
+
+
+def _from_flange(given: tuple[float, ...]) -> tuple[float, ...]:
+    refuse_beyond(given, FROM_FLANGE_M, "m")
+    return given
+
+
+def _turn(given: tuple[float, ...]) -> tuple[float, ...]:
+    refuse_beyond(given, 2 * math.pi, "rad")
+    return given
+
+
+FlangePoint = Annotated[Point, AfterValidator(_from_flange)]  # m, in the flange's frame
+FlangePlace = Annotated[tuple[float, float], Lax, AfterValidator(_from_flange)]  # x and y of one
+Turn = Annotated[Point, AfterValidator(_turn)]  # rad: roll, pitch, yaw

@@ -20,7 +20,9 @@ from labctl.core.task import reached_after
 from labctl.messages.body_parts import Detected
 
 VAIN = 2  # acknowledgements of one hold
-NUMBER = re.compile(r"\b\d+(?:[.,]\d+)*")
+# A name, as of a camera, its file or its process, or an address; or a number by itself, as of a measurement.
+NAMED = r"[^\W\d][\w.:-]*|\d+(?:\.\d+){3}"
+NAME_OR_NUMBER = re.compile(rf"(?P<name>{NAMED})|\d+(?:[.,]\d+)*(?:[eE][-+]?\d+)?")
 
 
 class RunFacts:
@@ -82,9 +84,10 @@ class RunFacts:
 
 def _stands(event: Event) -> str:
     """What tells one hold or fault from another: its code; a fault, which has none, says whose it is and why, each time
-    with other numbers.
+    with other numbers. Those in a name are no measurements: camera-1 is not camera-2.
     """
-    return str(event.body.get("code") or NUMBER.sub("#", str(event.body.get("reason"))))
+    reason = str(event.body.get("reason"))
+    return str(event.body.get("code") or NAME_OR_NUMBER.sub(lambda found: found["name"] or "#", reason))
 
 
 class Hours:

@@ -25,11 +25,11 @@ from labctl.queue.entries import USUAL, Did, Step, Submission, may
 from labctl.queue.estimates import names_in
 from labctl.queue.lab_files import Keys, read_keys
 from labctl.queue.observed import source_of
+from labctl.queue.opened import opened_from, takes_no_arm
 from labctl.queue.request import OWNER_ONLY, Asked, read_signed
 from labctl.store.atomic_files import replace_file
 from labctl.store.journal import DuplicateCommand
-from labctl.store.lab_folder import JOURNAL, campaigns, read_plan, read_text
-from labctl.store.opened_list import opened_in
+from labctl.store.lab_folder import campaigns, read_plan, read_text
 from labctl.store.verifying.verified import JOURNAL_ALONE, arms_of, verified
 
 ANY = "any"
@@ -172,15 +172,17 @@ def refuse(lab: Path, id: str, reason: str, clock: Clock, who: str) -> Done:
 
 def read_seal(lab: Path, id: str, clock: Clock, who: str) -> tuple[Sealed, dict[str, dict[str, Json]], Done]:
     """Whose a submission is and what became of it: what was sealed of it by part. That somebody reads it is an entry of
-    the queue first. Raises StateError while it is an arm of a campaign that is not unblinded.
+    the queue first. Raises StateError while it is an arm of a campaign that is not unblinded, also of one from a copy
+    of the protocol that it was taken out of.
     """
     with book.writing(lab, "read", clock, who) as writer:
         submission, found = writer.queue.submission(id), writer.book
         sealed = sealed_of(found, id)
-        if submission.step == Step.ENTERED and not _unblinded(lab, sealed.alias):
+        if submission.entered is not None and not _unblinded(lab, sealed.alias):
+            is_or_was = "is" if submission.step == Step.ENTERED else "was"
             raise StateError(
-                f"submission {id} is an arm of {submission.entered}, and no campaign that has it is unblinded; whose "
-                "it is stays sealed until then"
+                f"submission {id} {is_or_was} an arm of {submission.entered}, and no campaign that has it is "
+                "unblinded; whose it is stays sealed until then"
             )
         parts = {name.split(".")[1]: book.unsealed(lab, name, digest) for name, digest in submission.sealed.items()}
         return sealed, parts, Done(id, writer.log(Did.READ, {"id": id, "read": True}))
@@ -202,19 +204,27 @@ def enter(lab: Path, id: str, protocol: Path, clock: Clock, who: str) -> tuple[s
         name = plan.protocol.protocol.name
         if all(arm.name != sealed.alias for arm in plan.protocol.arm):
             sealed.asked.check_when(clock.anchor().wall, f"submission {id}")
-            _check_unopened(lab, name, str(protocol))
+            if (opened := opened_from(lab, name)) is not None:
+                raise StateError(f"{protocol}: {takes_no_arm(opened, name)}")
             endpoint = sealed.asked.endpoint or str(found.sealed(id, "dry-run")["endpoint"])
             _write_arm(protocol, sealed, endpoint)
-        return sealed.alias, Done(id, writer.log(Did.ARM_WRITTEN, {"id": id, "protocol": name, "read": True}))
+        inside = protocol.resolve().is_relative_to(lab)
+        path = str(protocol.resolve().relative_to(lab) if inside else protocol.resolve())
+        body: dict[str, Json] = {"id": id, "protocol": name, "path": path, "read": True}
+        return sealed.alias, Done(id, writer.log(Did.ARM_WRITTEN, body))
 
 
 def withdraw(lab: Path, name: str, reason: str, clock: Clock, who: str) -> Done:
-    """Take an entry or a submission out of the queue. Of a submission the reason is sealed. Raises StateError."""
+    """Take an entry or a submission out of the queue. Of a submission the reason is sealed; one that is an arm already
+    is taken out of its protocol first. Raises StateError, also where a campaign was opened from that.
+    """
     with book.writing(lab, "withdraw", clock, who) as writer:
         submission = writer.queue.submissions.get(name)
         if submission is None:
             return Done(name, writer.log(Did.WITHDRAWN, {"name": name, "reason": reason}))
         may(submission, Did.WITHDRAWN)
+        if submission.step == Step.ENTERED:
+            _take_out(lab, submission, writer.book)
         kept = writer.seal(f"{name}.withdrawal.json", {"reason": reason, "by": who})
         return Done(name, writer.log(Did.WITHDRAWN, {"name": name, "sealed": kept}))
 
@@ -241,37 +251,58 @@ def _still_good(sealed: Sealed, keys: Keys, clock: Clock, id: str) -> None:
     sealed.asked.check_when(clock.anchor().wall, where)
 
 
-def _check_unopened(lab: Path, name: str, where: str) -> None:
-    """Raises StateError for a protocol by whose name a campaign or a joint campaign of the lab was opened."""
-    opened = next((one.campaign for one in opened_in(lab) if one.protocol == name), None)
-    if opened is None and (lab / "joint" / name / JOURNAL).is_file():
-        opened = name
-    if opened is not None:
-        text = f"campaign {opened} was opened from protocol {name!r} and takes no arm any more"
-        raise StateError(f"{where}: {text}; copy the protocol, and give the copy another name in [protocol]")
-
-
 def _write_arm(protocol: Path, sealed: Sealed, endpoint: str) -> None:
     from labctl.config.protocol_schema import parse_protocol
 
-    text = read_text(protocol)
-    dialect = card_of(sealed.asked, sealed.alias).policy.dialect
-    named = f"cards/{sealed.alias}.toml"
+    after = f"{read_text(protocol).rstrip()}\n\n{_arm_table(sealed, endpoint)}"
+    parse_protocol(after, str(protocol))
+    card = protocol.parent / _card(sealed)
+    card.parent.mkdir(exist_ok=True)
+    replace_file(card, sealed.asked.card.encode(), mode=OWNER_ONLY)
+    replace_file(protocol, after.encode())
+
+
+def _arm_table(sealed: Sealed, endpoint: str) -> str:
     lines = [
         "[[arm]]",
         f'name = "{sealed.alias}"',
         'kind = "policy"',
-        f'controller = "policy_{dialect}"',
+        f'controller = "policy_{card_of(sealed.asked, sealed.alias).policy.dialect}"',
         "[arm.options]",
         f"endpoint = {json.dumps(endpoint)}",
-        f'card = "{named}"',
+        f'card = "{_card(sealed)}"',
     ]
-    after = f"{text.rstrip()}\n\n" + "\n".join(lines) + "\n"
-    parse_protocol(after, str(protocol))
-    card = protocol.parent / named
-    card.parent.mkdir(exist_ok=True)
-    replace_file(card, sealed.asked.card.encode(), mode=OWNER_ONLY)
-    replace_file(protocol, after.encode())
+    return "\n".join(lines) + "\n"
+
+
+def _card(sealed: Sealed) -> str:
+    """Its file, from the protocol's folder."""
+    return f"cards/{sealed.alias}.toml"
+
+
+def _take_out(lab: Path, submission: Submission, found: book.Book) -> None:
+    """Take an arm out of its protocol, as text that was written there. Done again, as after a kill, it does nothing.
+    Raises StateError where a campaign was opened from the protocol, and where a person has changed the arm's lines.
+    """
+    id, name = submission.id, str(submission.entered)
+    if (opened := opened_from(lab, name)) is not None:
+        raise StateError(
+            f"submission {id} is an arm of campaign {opened}, opened from protocol {name!r}: what is opened stays as "
+            "it is"
+        )
+    protocol = lab / submission.path if submission.path is not None else names_in(lab).get(name)
+    sealed = sealed_of(found, id)
+    if protocol is None or not protocol.is_file() or sealed.alias not in (text := read_text(protocol)):
+        return  # who leads the campaign has taken it out
+    table = _arm_table(sealed, sealed.asked.endpoint or str(found.sealed(id, "dry-run")["endpoint"]))
+    if table not in text:
+        line = text[: text.index(sealed.alias)].count("\n") + 1
+        raise StateError(
+            f"{protocol}:{line}: the arm that submission {id} became was changed by hand, and stays; take it out by "
+            "hand, then give the same command again"
+        )
+    replace_file(protocol, text.replace(f"\n{table}", "", 1).encode())
+    (protocol.parent / _card(sealed)).unlink(missing_ok=True)
 
 
 def _unblinded(lab: Path, alias: str) -> bool:

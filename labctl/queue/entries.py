@@ -53,7 +53,8 @@ CAMPAIGN, PROTOCOL, SUBMISSION = "campaign", "protocol", "submission"
 @dataclass(frozen=True, slots=True)
 class Submission:
     """A request that was taken in. wished: the campaign or protocol that it asks for; sealed: files of the seal, newest
-    last, under their digests; read_by: who has seen whose it is; entered: the protocol that has it as an arm.
+    last, under their digests; read_by: who has seen whose it is; entered: the protocol that has it as an arm, or had it
+    until it was withdrawn; path: that one's file, in the lab or wherever it is.
     """
 
     id: str
@@ -63,6 +64,7 @@ class Submission:
     sealed: Mapping[str, str] = field(default_factory=dict[str, str])
     read_by: tuple[str, ...] = ()
     entered: str | None = None
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +145,7 @@ def after(queue: Queue, event: Event) -> Queue:
 
 def may(submission: Submission, step: Did) -> None:
     """Raises StateError, with what to do, where a submission may not take a step now."""
-    if step == Did.WITHDRAWN and submission.step in OVER:
+    if step == Did.WITHDRAWN and submission.step in OVER - {Step.ENTERED}:
         raise StateError(f"submission {submission.id}: {submission.step}; there is nothing to withdraw from the queue")
     needs = {
         Did.APPROVED: (Step.PASSED,),
@@ -160,7 +162,8 @@ def _instead(submission: Submission, step: Did) -> str:
     id = submission.id
     match submission.step, step:
         case Step.ENTERED, _:
-            return f"it is an arm of {submission.entered}"
+            out = f"labctl queue withdraw {id} --reason TEXT"
+            return f"it is an arm of {submission.entered}; until a campaign is opened from that, take it out: {out}"
         case ((Step.REFUSED | Step.WITHDRAWN), _):
             return "nothing more is done with it; its sender may sign another request"
         case Step.APPROVED, Did.REFUSED:
@@ -183,7 +186,7 @@ def _stepped(queue: Queue, was: Submission, step: Did, event: Event) -> Queue:
     elif step in (Did.APPROVED, Did.REFUSED):
         now = replace(now, step=Step.APPROVED if step == Did.APPROVED else Step.REFUSED)
     elif step == Did.ARM_WRITTEN:
-        now = replace(now, step=Step.ENTERED, entered=body["protocol"])
+        now = replace(now, step=Step.ENTERED, entered=body["protocol"], path=body.get("path"))
     queue = replace(queue, submissions={**queue.submissions, now.id: now})
     if step == Did.APPROVED:
         return _added(queue, Entry(now.id, SUBMISSION, body["priority"]), None)

@@ -1,11 +1,11 @@
 """How long what waits will take at the rig, by what trials took in this lab so far (`labctl plan` counts the same way).
 
-May not: tell times by arm or of a block under way, or open a seal.
+May not: tell times by arm or of a block under way, or what is sealed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +17,7 @@ from labctl.core.trial import FINISHED, Phase
 from labctl.errors import LabctlError, StateError
 from labctl.queue.entries import CAMPAIGN, PROTOCOL, Entry, Queue
 from labctl.queue.forecast import Work
+from labctl.queue.opened import opened_from, takes_no_arm
 from labctl.reporting.times.lab_times import LabTimes, lab_times
 from labctl.store.lab_folder import campaign_folder, read_plan, read_text
 from labctl.store.verifying.verified import JOURNAL_ALONE, verified
@@ -27,10 +28,17 @@ UNKNOWN = "not known"
 PROTOCOLS = "protocols"
 
 
-def works(lab: Path, queue: Queue) -> list[Work]:
-    """Of every entry in the order of its turn. What cannot be read has no hours and says why."""
+def works(lab: Path, queue: Queue, ended: Mapping[str, str]) -> list[Work]:
+    """Of every entry in the order of its turn. What cannot be read, a submission that can become no arm any more
+    (ended: why, by its id) and one that wishes for what was opened already have no hours and say why.
+    """
     usual = _measured(lab, ())
-    return [_work(lab, queue, entry, usual) for entry in queue.entries]
+    return [
+        Work(entry.name, 0, None, f"none for {entry.name}: {ended[entry.name]}", waits=True)
+        if entry.name in ended
+        else _work(lab, queue, entry, usual)
+        for entry in queue.entries
+    ]
 
 
 def _work(lab: Path, queue: Queue, entry: Entry, usual: LabTimes | None) -> Work:
@@ -40,7 +48,11 @@ def _work(lab: Path, queue: Queue, entry: Entry, usual: LabTimes | None) -> Work
         elif entry.kind == PROTOCOL:
             trials, trial_s, source = _of_protocol(lab / str(entry.path), usual, alone=False)
         else:
-            path = _wished(lab, queue, queue.submission(entry.name).wished)
+            wished = queue.submission(entry.name).wished
+            if (opened := opened_from(lab, wished)) is not None:
+                why = f"none for {entry.name}: {takes_no_arm(opened, wished)}"
+                return Work(entry.name, 0, None, why, waits=True)
+            path = _wished(lab, queue, wished)
             if path is None:
                 return Work(entry.name, 0, None, f"{UNKNOWN}: no protocol of that name is in the lab", waits=True)
             trials, trial_s, source = _of_protocol(path, usual, alone=True)

@@ -16,6 +16,7 @@ from labctl.queue.entries import OVER, Step
 from labctl.queue.estimates import works
 from labctl.queue.forecast import forecast
 from labctl.queue.lab_files import Shift, read_shifts
+from labctl.queue.standing import ended
 
 
 class Fits(TypedDict):
@@ -58,13 +59,16 @@ class OnShift(TypedDict):
 
 
 class Submitted(TypedDict):
-    """A submission, by its id. entered: the protocol that has it as an arm."""
+    """A submission, by its id. entered: the protocol that has it as an arm, or had it until it was withdrawn; ended:
+    why one that is under way can become no arm any more, as it has expired; null where it can.
+    """
 
     submission: str
     wished: str
     step: str
     expires: str
     entered: str | None
+    ended: str | None
 
 
 class Shown(TypedDict):
@@ -80,10 +84,11 @@ class Shown(TypedDict):
 
 
 def shown(lab: Path, found: Book, wall: str) -> Shown:
-    """wall: now, ISO 8601. Raises InputError for a wrong shifts.toml."""
+    """wall: now, ISO 8601. Raises InputError for a wrong shifts.toml or queue-keys.toml."""
     now_ns = wall_ns(wall)
     shifts = [shift for shift in read_shifts(lab) if shift.ends_ns > now_ns]
-    work = works(lab, found.queue)
+    over = ended(found, wall)
+    work = works(lab, found.queue, over)
     fits = forecast(work, shifts, now_ns, Effort().session_overhead_s)
     entries: list[Waits] = []
     for entry, one in zip(found.queue.entries, work, strict=True):
@@ -135,6 +140,7 @@ def shown(lab: Path, found: Book, wall: str) -> Shown:
                 "step": str(one.step),
                 "expires": one.expires,
                 "entered": one.entered,
+                "ended": over.get(one.id),
             }
             for one in found.queue.submissions.values()
         ],
@@ -145,12 +151,12 @@ def not_blind(shift: Shift, found: Book) -> list[str]:
     """Who of a shift has read whose a submission is that is an arm, or may become one."""
     readers: set[str] = set()
     for one in found.queue.submissions.values():
-        if one.step == Step.ENTERED or one.step not in OVER:
+        if one.entered is not None or one.step not in OVER:
             readers |= set(one.read_by)
     return [person for person in shift.who if person in readers]
 
 
 def open_submissions(listed: Sequence[Submitted]) -> list[Submitted]:
-    """Those that still want something of somebody."""
+    """Those that still want something of somebody, as to be withdrawn once they ended."""
     over = {str(step) for step in OVER} | {str(Step.APPROVED)}
-    return [one for one in listed if one["step"] not in over]
+    return [one for one in listed if one["step"] not in over or one["ended"]]

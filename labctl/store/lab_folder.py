@@ -29,9 +29,9 @@ if TYPE_CHECKING:  # whoever finds a campaign to read does not wait for the sche
 
 MARK = "lab.toml"
 MOVED = "lab.moved"  # where a lab was, which is elsewhere now (`labctl lab move`)
+ARRIVING = f"{MARK}.arriving"  # what lab.toml is called in the new place until the old one is marked
 JOURNAL = "journal.db"
 MODULES = "LABCTL_MODULES"  # read by `labctl.drivers`: PYTHONPATH would go before the standard library
-
 SCHEMAS = "schemas"  # in a lab: what editors read
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -83,7 +83,7 @@ def lab_if_any(given: Path | None) -> Path | None:
 
 
 def refuse_moved(folder: Path) -> None:
-    """Raises StateError where a lab was that has been moved: what lies there still must not go on."""
+    """Raises StateError where a lab was that has been moved, or is not yet: what lies there must not go on."""
     for place in (folder, *folder.parents):
         if (place / MOVED).is_file():
             where = ""
@@ -92,6 +92,9 @@ def refuse_moved(folder: Path) -> None:
             raise StateError(f"{place}: this lab was moved{where} ({MOVED}); go on there")
         if (place / MARK).is_file():
             return
+        if (place / ARRIVING).is_file():
+            again = "the same command again, labctl lab move NEW-FOLDER --lab OLD-FOLDER, ends it or says how"
+            raise StateError(f"{place}: a move of a lab to here was broken off ({ARRIVING}); {again}")
 
 
 def _find_lab(given: Path | None, start: Path | None) -> Path:
@@ -112,10 +115,8 @@ def _find_lab(given: Path | None, start: Path | None) -> Path:
     for folder in (here, *here.parents):
         if (folder / MARK).is_file():
             return folder
-    raise InputError(
-        f"no {MARK} in {here} or above it; go into a lab folder, name one with --lab DIR, "
-        "or make one with: labctl new DIR"
-    )
+    how = "go into a lab folder, name one with --lab DIR, or make one with: labctl new DIR"
+    raise InputError(f"no {MARK} in {here} or above it; {how}")
 
 
 def lab_settings(folder: Path) -> Lab:
@@ -206,10 +207,8 @@ def _is_there(journal: Path) -> bool:
 
 
 def _unreadable(folder: Path, error: OSError) -> InputError:
-    return InputError(
-        f"{folder}: {error.strerror}; whoever uses a lab must be able to read its campaigns: give them the right "
-        f"to (chmod, chown), or move the folder out of the lab"
-    )
+    remedy = "give them the right to (chmod, chown), or move the folder out of the lab"
+    return InputError(f"{folder}: {error.strerror}; whoever uses a lab must be able to read its campaigns: {remedy}")
 
 
 def check_name(what: str, name: str) -> None:
@@ -275,8 +274,7 @@ def read_text(path: Path) -> str:
 
 
 def read_cell(path: Path, *, frozen: bool = False) -> Cell:
-    """A cell file, validated (frozen: a campaign's own); modules beside its lab.toml can be imported then on. Raises
-    InputError."""
+    """A cell file, validated (frozen: a campaign's own); its lab's modules can be imported. Raises InputError."""
     from labctl.config.cell_schema import parse_cell
 
     admit_modules(lab_with(path))
@@ -369,7 +367,7 @@ def new_lab(folder: Path, robots: Sequence[str] = (), cards: Sequence[str] = ())
         header = f"#:schema {'../' * name.count('/')}{SCHEMAS}/{kind}.json\n"
         texts[name] = header + importlib.resources.files(package).joinpath(resource).read_text(encoding="utf-8")
     other = "give it another name first" if added else "choose another folder"
-    if present := [name for name in texts if (folder / name).exists()]:
+    if present := [name for name in (*texts, MOVED, ARRIVING) if (folder / name).exists()]:
         raise InputError(f"{folder / present[0]} is there already; {other}, nothing was written")
     folders = dict.fromkeys([*((folder / name).parent for name in texts), folder / "campaigns"])
     if in_the_way := [up for path in folders for up in (path, *path.parents) if up.exists() and not up.is_dir()]:

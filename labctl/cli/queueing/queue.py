@@ -146,7 +146,9 @@ def resume(name: str, lab: Path | None, who: str | None, as_json: bool) -> None:
 @who_option
 @json_option
 def withdraw(name: str, reason: str, lab: Path | None, who: str | None, as_json: bool) -> None:
-    """Take an entry or a submission out of the queue; what is opened or recorded stays as it is."""
+    """Take an entry or a submission out of the queue; what is opened or recorded stays as it is. An arm that a
+    submission became is taken out of its protocol, until a campaign is opened from that.
+    """
     from labctl.queue.acts import withdraw as withdrawn
 
     folder, person = place(lab, who)
@@ -202,10 +204,12 @@ def _print(found: Shown) -> None:
         click.echo("no shift to come is in shifts.toml, so that nothing has an expected end")
     for one in open_submissions(found["submissions"]):
         over = wall_ns(one["expires"]) <= wall_ns(found["at"])
-        word = submissions.EXPIRED if over else submissions.NEXT[one["step"]]
+        until = f"{'expired' if over else 'until'} {local(one['expires'])}"
+        if one["ended"] and not over:
+            until = one["ended"]
+        word = submissions.ENDED if one["ended"] else submissions.NEXT[one["step"]]
         click.echo(
-            f"submission {one['submission']} for {one['wished']}: {one['step']}; "
-            f"{'expired' if over else 'until'} {local(one['expires'])}; "
+            f"submission {one['submission']} for {one['wished']}: {one['step']}; {until}; "
             f"next: labctl queue {word.format(one['submission'])}"
         )
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TRY = "dry-run {} CAMPAIGN|DIR"
 # step of a submission -> what is typed next
 NEXT = {"received": TRY, "failed its dry run": TRY, "passed its dry run": "approve {} --reason TEXT"}
-EXPIRED = "withdraw {} --reason TEXT"  # once it expired
+ENDED = "withdraw {} --reason TEXT"  # once it can become no arm any more
 ARM = "arm {} PROTOCOL.toml, by whoever leads that campaign, before labctl open"
 
 

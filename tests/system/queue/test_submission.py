@@ -109,7 +109,8 @@ def test_from_a_key_outside_to_an_arm_that_nobody_can_name(
     listed = typed("queue")
     campaign, waiting = listed["entries"]
     assert (campaign["name"], campaign["trials"], campaign["ends"]) == ("trial-run", 4, campaign["fits"][0]["ends"])
-    assert (waiting["name"], waiting["kind"], waiting["trials"]) == (id, "submission", 2)
+    assert (waiting["name"], waiting["kind"], waiting["fits"]) == (id, "submission", [])
+    assert "campaign trial-run was opened" in waiting["times"], "no arm more is recorded in it"
     assert [shift["not_blind"] for shift in listed["shifts"]] == [[], ["p01"]]
 
     opened = printed("queue", "arm", id, lab / "protocols/p.toml", "--who", "p01", code=1)
@@ -124,6 +125,7 @@ def test_from_a_key_outside_to_an_arm_that_nobody_can_name(
 
     operator = [printed("queue"), printed("queue", "verify"), json.dumps(typed("queue")), printed("status")]
     operator += [printed("queue", "pause", made["campaign"], "--reason", "camera at repair", "--who", "p07")]
+    assert "is an arm of campaign next" in printed("queue", "withdraw", id, "--reason", "asked for", code=1)
     alias = protocol.read_text("utf-8").rpartition('name = "arm-')[2].partition('"')[0]
     for text in operator:
         assert not [word for word in (*SEALED, f"arm-{alias}") if word in text.lower()]

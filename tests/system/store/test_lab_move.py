@@ -136,6 +136,12 @@ def test_a_move_that_is_killed_anywhere_leaves_one_lab_at_most_and_the_next_ends
     marked = (lab / MOVED).is_file()
     assert marked == (at in ("_arrive", "rename"))
     assert (new / MARK).is_file() is False, "never a second lab"
+    if new.exists():
+        for start in (new, new / "campaigns"):
+            with pytest.raises(
+                StateError, match=r"new: a move of a lab to here was broken off .*the same command again"
+            ):
+                find_lab(start=start)
     if not marked and new.exists():
         with pytest.raises(InputError, match=r"still the lab.*: delete .*new and give the command again"):
             move(lab, new, NOW)

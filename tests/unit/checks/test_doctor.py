@@ -215,6 +215,19 @@ def test_a_broken_cell_file_is_a_failed_check_not_an_exception(tmp_path: Path):
     assert check.level == "fail" and "no such file" in check.text
 
 
+def test_a_cell_that_is_wrong_by_itself_is_named_once_beside_a_protocol(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    """Where an emulated cell's own driver was unknown, all that doctor found was lost for the one line of an error."""
+    text = (ROOT / "hw_configs" / "emulated_ros2.toml").read_text()
+    (tmp_path / "cell.toml").write_text(text.replace('\ndriver = "ros2"\n', '\ndriver = "nonesuch"\n'))
+    protocol = str(ROOT / "labctl" / "templates" / "first.toml")
+    assert call(["doctor", str(tmp_path / "cell.toml"), "--protocol", protocol]) == 1
+    said = capsys.readouterr()
+    assert said.out.count("no driver named 'nonesuch'") == 1 and not said.err
+    assert f"FAIL  policies: not asked: {tmp_path / 'cell.toml'} is not right by itself" in said.out
+
+
 def test_every_extra_the_package_declares_is_looked_for():
     import tomllib
 

@@ -30,6 +30,7 @@ def refused(text: str, at: str) -> str:
 
 
 UR_COG, FR3_TURN = "payload_cog_m = [0.0, 0.0, 0.06]", "tool_rpy_rad = [0.0, 0.0, 0.0]"
+ROS2_DOMAIN = "domain = 42                  # ROS_DOMAIN_ID"
 
 
 @pytest.mark.parametrize(
@@ -40,6 +41,8 @@ UR_COG, FR3_TURN = "payload_cog_m = [0.0, 0.0, 0.06]", "tool_rpy_rad = [0.0, 0.0
         ("ur5e_cell", UR_COG, "tool_rpy_rad = [0.0, 0.0, 90.0]", "rad, each number from -6.28319 to 6.28319"),
         ("fr3_droid_cell", FR3_TURN, "tool_rpy_rad = [0.0, 0.0, -45.0]", "rad, each number from -6.28319 to 6.28319"),
         ("fr3_droid_cell", FR3_TURN, "load_com_m = [0.0, 0.0, 40.0]", "m, each number from -0.5 to 0.5"),
+        ("emulated_ros2", ROS2_DOMAIN, "tool_xy_m = [12.0, 0.0]", "m, each number from -0.5 to 0.5"),
+        ("emulated_ros2", ROS2_DOMAIN, "tool_rpy_rad = [0.0, 0.0, 90.0]", "rad, each number from -6.28319 to 6.28319"),
     ],
 )
 def test_an_option_in_millimetres_or_degrees_is_refused(name: str, old: str, new: str, unit: str) -> None:

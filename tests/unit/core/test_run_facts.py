@@ -61,3 +61,22 @@ def test_two_faults_that_were_each_acknowledged_are_not_one_that_comes_again_and
     assert not any([faulted(arm.format(1.25)), faulted(recorder.format(12)), faulted(arm.format(3))])
     assert not faulted("perception ended 3 times in a row; its log: logs/perception-2.log")
     assert faulted(arm.format(0.5)) == arm.format(0.5), "by what it says, not by the numbers in it"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        *(("camera-1 lost", "camera-2 lost"), ("camera:2 ended {} times", "camera:3 ended {} times")),
+        ("arm: 192.168.1.10 is silent for {} s", "arm: 192.168.1.11 is silent for {} s"),
+    ],
+)
+def test_faults_of_two_devices_are_two_whatever_number_is_in_the_names(one: str, other: str) -> None:
+    """Each "camera-N lost" counted as the same text, and the third ended a run without a person."""
+    facts, seq = RunFacts(), iter(range(1, 99))
+    for number, text in enumerate((one, other, one, other, one)):
+        assert not facts.again
+        reason = text.format(f"{number}.5e-{number}")
+        facts.note(entry(next(seq), Kind.CELL_FAULTED, reason=reason))
+        if number < 4:
+            facts.note(entry(next(seq), Kind.FAULT_ACKNOWLEDGED, reason=reason))
+    assert facts.again == one.format("4.5e-4"), "the same device, with other numbers"

@@ -14,6 +14,7 @@ from labctl.backup.repository import Repository
 from labctl.backup.restoring import restore
 from labctl.backup.snapshot import take_snapshot
 from labctl.clock import ManualClock
+from labctl.core.design import Schedule, Slot
 from labctl.core.events import Event
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.plain import Json
@@ -21,6 +22,7 @@ from labctl.queue import acts, book, lab_files, turns
 from labctl.queue.entries import Did, Queue, Step, after, fold
 from labctl.store.chain_heads import HEADS
 from labctl.store.lab_folder import read_plan
+from labctl.store.ledger import Ledger
 from labctl.store.opened_list import OPENED
 
 WHO = "p01"
@@ -106,6 +108,13 @@ def passed(theirs: Outside, id: str) -> None:
         writer.log(Did.DRY_RUN, {"id": id, "passed": True, "read": True, "sealed": kept})
 
 
+def sealed_joint(folder: Path, protocol: str) -> None:
+    """A joint campaign as far as its protocol is asked for."""
+    folder.mkdir(parents=True)
+    (folder / "journal.db").touch()
+    Ledger.create(folder, Schedule((Slot(0, "t1", 0, 0, "sponge/l1", "a"),)), bytes(32), protocol)
+
+
 def test_nothing_is_approved_before_its_dry_run_passed_and_nothing_twice(theirs: Outside) -> None:
     id, clock = theirs.taken_in(), theirs.clock
     with pytest.raises(StateError, match="labctl queue dry-run"):
@@ -178,19 +187,20 @@ def test_an_arm_is_written_once_though_its_writer_was_killed_before_the_entry(th
     assert found.submission(id).entered == "trial-run" and found.entries == ()
 
 
-@pytest.mark.parametrize("of", ["a campaign", "a joint campaign"])
+@pytest.mark.parametrize("of", ["trial-run", "both-labs"])
 def test_a_protocol_that_was_opened_takes_no_arm_and_its_copy_by_another_name_does(theirs: Outside, of: str) -> None:
-    """The campaign that ran never had the arm, and the submission was over."""
-    make_campaign(theirs.lab)
-    if of != "a campaign":
-        (theirs.lab / OPENED).unlink()
-        (theirs.lab / "joint/trial-run").mkdir(parents=True)
-        (theirs.lab / "joint/trial-run/journal.db").touch()
+    """The campaign that ran never had the arm, and the submission was over; so it was of a joint campaign (both-labs)
+    that `joint open --name` called otherwise than its protocol.
+    """
     id, protocol = theirs.taken_in(), theirs.lab / "protocols/p.toml"
+    make_campaign(theirs.lab)
+    if of != "trial-run":
+        (theirs.lab / OPENED).unlink()
+        sealed_joint(theirs.lab / "joint" / of, protocol.read_text("utf-8"))
     passed(theirs, id)
     acts.approve(theirs.lab, id, "it fits", theirs.clock, WHO)
     before = protocol.read_bytes()
-    with pytest.raises(StateError, match=r"p\.toml: campaign trial-run was opened .*another name in \[protocol\]"):
+    with pytest.raises(StateError, match=rf"p\.toml: campaign {of} was opened .*another name in \[protocol\]"):
         acts.enter(theirs.lab, id, protocol, theirs.clock, WHO)
     assert protocol.read_bytes() == before and not (protocol.parent / "cards").exists()
     assert names(book.read(theirs.lab).queue) == [id]

@@ -15,7 +15,7 @@ import pytest
 from labctl.cli import call
 from labctl.cli.lifecycle import CARDS, CELLS
 from labctl.config.policy_card import parse_card
-from labctl.errors import InputError
+from labctl.errors import InputError, StateError
 from labctl.store.lab_folder import campaign_folder, campaigns, find_lab, new_lab, read_cell, read_plan
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,6 +53,22 @@ def test_no_lab_is_an_error_with_the_remedy(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("LABCTL_LAB", str(tmp_path / "nowhere"))
     with pytest.raises(InputError, match=r"LABCTL_LAB is .*labctl new"):
         find_lab(start=tmp_path)
+
+
+def test_where_a_move_was_broken_off_no_lab_is_made_or_found_and_what_happened_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It "holds no lab.toml; make a lab with: labctl new", beside a lab.toml.arriving; and that made a second one."""
+    (tmp_path / "lab.toml.arriving").touch()
+    folder = campaign(tmp_path, "first")
+    monkeypatch.delenv("LABCTL_LAB", raising=False)
+    for look in (lambda: find_lab(tmp_path), lambda: find_lab(start=folder), lambda: campaign_folder(str(folder))):
+        with pytest.raises(
+            StateError, match=r"broken off \(lab\.toml\.arriving\).* labctl lab move NEW-FOLDER --lab OLD"
+        ):
+            look()
+    with pytest.raises(InputError, match=r"lab\.toml\.arriving is there already"):
+        new_lab(tmp_path)
 
 
 def test_a_current_folder_that_is_gone_is_said_in_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

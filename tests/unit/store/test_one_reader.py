@@ -200,8 +200,9 @@ LISTED: dict[str, dict[str, str]] = {
     },
     "labctl/queue/acts.py": {
         "_write_arm: read_text": "a protocol that is not opened yet",
-        "_check_unopened: opened_in": "names of protocols, in a chain that it verifies",
+        "_take_out: read_text": "as above",
     },
+    "labctl/queue/opened.py": {"opened_from: opened_in": "names of protocols, in a chain that it verifies"},
     "labctl/queue/estimates.py": {"names_in: read_text": "the lab's protocols, for their names"},
     "labctl/queue/lab_files.py": {
         "read_keys: read_text": "the lab's file of keys",

@@ -183,10 +183,24 @@ def test_a_robot_that_does_not_load_with_the_protocols_fixture_is_a_failed_check
 ) -> None:
     """`labctl doctor` loads drivers with a fixture of its own: of this one nobody said anything before the run."""
 
-    def refuse(*_: object, fixture: Fixture, **__: object) -> None:
-        raise InputError(f"this driver knows no fixture {fixture.fixture.name!r}")
+    def refuse(*_: object, fixture: Fixture, **__: object) -> SimpleNamespace:
+        if fixture is FIXTURE:
+            raise InputError(f"this driver knows no fixture {fixture.fixture.name!r}")
+        return SimpleNamespace(close=lambda: None)
 
     monkeypatch.setattr(doctor, "load", refuse)
     (check,) = check_scene(cell_named("emulated_fr3"), FIXTURE)
     assert (check.name, check.level) == ("scene", "fail")
     assert check.text == "not looked at, the robot does not load: this driver knows no fixture 'two-totes'"
+
+
+def test_a_robot_that_loads_with_no_fixture_is_said_once_by_the_check_of_the_robot(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`labctl doctor CELL --protocol PROTOCOL` said it twice, as of the robot and as of the scene."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise InputError("franky is not installed")
+
+    monkeypatch.setattr(doctor, "load", refuse)
+    assert check_scene(cell_named("emulated_fr3"), FIXTURE) == []
