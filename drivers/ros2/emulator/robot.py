@@ -175,14 +175,10 @@ class Ros2Emulator:
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
         checked = checked_fault(name, args, FAULTS, ARGUMENTS)
-        self._asked.put(lambda: self._obeys(name, checked))
+        self._asked.put(lambda: self._obey(name, checked))
 
     def clear(self) -> None:
-        self._asked.put(lambda: self._obeys("", {}))
-
-    def _obeys(self, name: str, args: Mapping[str, Any]) -> None:
-        self._obey(name, args)
-        self._obeyed += 1
+        self._asked.put(lambda: self._obey("", {}))
 
     def _obey(self, name: str, args: Mapping[str, Any]) -> None:
         match name:
@@ -213,6 +209,7 @@ class Ros2Emulator:
                 self._action.refuses = True
             case "stuck":
                 self._stuck = True
+        self._obeyed += 1
 
     def stats(self) -> dict[str, Any]:
         return {
