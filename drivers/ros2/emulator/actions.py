@@ -57,7 +57,7 @@ class Taken:
 
 class TrajectoryAction:
     """See the module. follow: has the joints led along a trajectory, and says when (s) and where it ends; None refuses
-    it. stop: has them stay. refuses: every goal, whatever it is.
+    it. stop: has them stay. refuses: every goal, whatever it is; aborts: the next.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class TrajectoryAction:
         stop: Callable[[], None],
     ) -> None:
         self._follow, self._stop = follow, stop
-        self.refuses = False
+        self.refuses = self.aborts = False
         self._goals: list[Taken] = []
         self._waiting: list[GetResultRequest] = []
         inner = f"{ACTION}/_action"
@@ -92,6 +92,8 @@ class TrajectoryAction:
             self._end(ABORTED, REPLACED)
             self._goals = [*self._goals[-KEPT:], Taken(bytes(asked.goal_id.uuid), *way)]
             self._tell()
+            if self.aborts:
+                self.abort()
 
     def _cancel(self, asked: CancelRequest) -> None:
         """The goal that is named, or whichever there is where none is."""
@@ -108,7 +110,10 @@ class TrajectoryAction:
         self._answer()
 
     def abort(self) -> None:
-        """The joints are too far from where they ought to be: the goal is given up, and they stay."""
+        """The joints are too far from where they ought to be: the goal is given up, and they stay. With none under way
+        it is the next one's.
+        """
+        self.aborts = self.status != EXECUTING
         self._stop()
         self._end(ABORTED, Result(-4, "Aborted due to path tolerance violation"))
 

@@ -51,7 +51,7 @@ FAULTS = {
     "cleared",
     "controller_unloaded": "the robot's controllers are not there, until cleared",
     "speed_slider": "fraction = of full speed, is said to be the robot's (default 0.5), until cleared",
-    "goal_aborted": "the action gives up its goal: the joints are too far from where they ought to be",
+    "goal_aborted": "the action gives up its goal, or its next: the joints are too far from where they ought to be",
     "goals_refused": "the action refuses every goal, until cleared",
     "stuck": "the joints stay where they are whatever is asked, until cleared",
 }
@@ -175,14 +175,10 @@ class Ros2Emulator:
 
     def inject(self, name: str, args: Mapping[str, Any]) -> None:
         checked = checked_fault(name, args, FAULTS, ARGUMENTS)
-        self._asked.put(lambda: self._obeys(name, checked))
+        self._asked.put(lambda: self._obey(name, checked))
 
     def clear(self) -> None:
-        self._asked.put(lambda: self._obeys("", {}))
-
-    def _obeys(self, name: str, args: Mapping[str, Any]) -> None:
-        self._obey(name, args)
-        self._obeyed += 1
+        self._asked.put(lambda: self._obey("", {}))
 
     def _obey(self, name: str, args: Mapping[str, Any]) -> None:
         match name:
@@ -191,7 +187,8 @@ class Ros2Emulator:
                     self._stay()  # it does not leap to where it was led meanwhile
                 self._silent_until, self._stuck, self._fraction = 0, False, 1.0
                 self.plant.clear_contact()
-                self._action.refuses, self._active = False, True
+                self._action.refuses = self._action.aborts = False
+                self._active = True
                 if not self._loaded:
                     self._listen()
             case "silence":
@@ -212,6 +209,7 @@ class Ros2Emulator:
                 self._action.refuses = True
             case "stuck":
                 self._stuck = True
+        self._obeyed += 1
 
     def stats(self) -> dict[str, Any]:
         return {

@@ -31,7 +31,7 @@ HOSTS = {  # as their cells say
 }
 PATIENCE_S = 60.0  # for an answer of an emulator's process, which this machine may have no time for
 DOMAINS = 100  # of ROS 2, whose ports are below those that systems hand out
-_numbers = itertools.count(1)
+_numbers = itertools.cycle(range(1, 255))  # a process that asked for more would have been given no address
 NO_UR = "ur_rtde is not installed (PyPI has it for Python 3.11 and 3.12): tests on a UR are left out"
 
 

@@ -14,6 +14,15 @@ from support.robots.emulators import address, own_domain
 
 from labctl.clock import SECOND, MonotonicClock
 from labctl.devices import load
+from labctl.drivers.ros2.action_messages import (
+    ABORTED,
+    EXECUTING,
+    SUCCEEDED,
+    Goal,
+    Result,
+    SendGoalRequest,
+    Uuid,
+)
 from labctl.drivers.ros2.messages import (
     Duration,
     Float64MultiArray,
@@ -105,6 +114,23 @@ def test_a_controller_that_is_inactive_hears_and_does_nothing_until_it_is_active
     emulator._obey("", {})
     emulator._put(Float64MultiArray(data=WELL))
     assert emulator._commands == asked + 1
+
+
+def test_a_goal_is_given_up_though_none_is_under_way_when_that_is_asked_for(emulator: Any) -> None:
+    """On a busy machine the last one had come to its end by then, and the fault was none."""
+    action = emulator._action
+    emulator._obey("", {})
+    action._end(SUCCEEDED, Result())
+    emulator._obey("goal_aborted", {})
+    for number in (1, 2):
+        goal = Goal(trajectory(emulator._names, WELL))
+        action._goal(SendGoalRequest(1, number, Uuid([number] * 16), goal))
+        assert action.status == (ABORTED if number == 1 else EXECUTING)
+    emulator._obey("goal_aborted", {})
+    assert action.status == ABORTED
+    action._goal(SendGoalRequest(1, 3, Uuid([3] * 16), Goal(trajectory(emulator._names, WELL))))
+    assert action.status == EXECUTING, "one fault, one goal"
+    emulator._stay()
 
 
 def test_a_second_robot_in_one_domain_is_refused_whatever_its_host(emulator: Any) -> None:
