@@ -6,9 +6,9 @@ May not: listen by itself, or keep quiet about an error of labctl's own.
 from __future__ import annotations
 
 import logging
+import socket
 import sys
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import ThreadingHTTPServer
 
 LOG = "labctl.door"
 
@@ -21,7 +21,7 @@ class _Own(logging.Filter):
         return not type(error).__module__.startswith("aiohttp.")
 
 
-def told() -> dict[str, Any]:
+def told() -> dict[str, logging.Logger]:
     """For `aiohttp.web.Application(handler_args=...)`: where it says what is wrong."""
     log = logging.getLogger(LOG)
     if not log.filters:
@@ -29,16 +29,13 @@ def told() -> dict[str, Any]:
     return {"logger": log}
 
 
-class Door(ThreadingHTTPServer):
-    """A server of the standard library's kind; a client that breaks off is no news. Raises OSError for a port that is
-    taken.
-    """
+class QuietServer(ThreadingHTTPServer):
+    """A server of the standard library's kind; a client that breaks off is no news."""
 
     daemon_threads = True
 
-    def __init__(self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
-        super().__init__(place, handler)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
+    def handle_error(
+        self, request: socket.socket | tuple[bytes, socket.socket], client_address: tuple[str, int]
+    ) -> None:
         if not isinstance(sys.exc_info()[1], OSError):
             super().handle_error(request, client_address)

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from labctl.clock import MILLISECOND, Clock
-from labctl.doors import Door
+from labctl.doors import QuietServer
 from labctl.errors import InputError
 from labctl.loopback import LOOPBACK, refusal
 from labctl.plain import Json
@@ -69,7 +69,7 @@ class ClockPage:
         self._former: list[Json] = []
         html = importlib.resources.files("labctl").joinpath("templates/clock.html").read_bytes()
         try:
-            self._server = Door((LOOPBACK, port), _handler(self, html))
+            self._server = QuietServer((LOOPBACK, port), _handler(self, html))
         except OSError as error:
             text = f"port {port} cannot be served on ({error.strerror}); leave it out for a free one"
             raise InputError(text) from error

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 
-from labctl.doors import Door
+from labctl.doors import QuietServer
 from labctl.loopback import FOREIGN_HOST, LOOPBACK, own_host
 
 PATIENCE_S = 30.0
@@ -85,7 +85,7 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
 @contextmanager
 def listening(port: int, handler: type[BaseHTTPRequestHandler]) -> Iterator[None]:
     """Answer at a port of loopback while the block runs. Raises OSError when the port is taken."""
-    server = Door((LOOPBACK, port), handler)
+    server = QuietServer((LOOPBACK, port), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="viewer-page", daemon=True)
     thread.start()
     try:
