@@ -11,11 +11,12 @@ import json
 import threading
 from collections import deque
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
 
 from labctl.clock import MILLISECOND, Clock
+from labctl.doors import QuietServer
 from labctl.errors import InputError
 from labctl.loopback import LOOPBACK, refusal
 from labctl.plain import Json
@@ -68,11 +69,10 @@ class ClockPage:
         self._former: list[Json] = []
         html = importlib.resources.files("labctl").joinpath("templates/clock.html").read_bytes()
         try:
-            self._server = ThreadingHTTPServer((LOOPBACK, port), _handler(self, html))
+            self._server = QuietServer((LOOPBACK, port), _handler(self, html))
         except OSError as error:
             text = f"port {port} cannot be served on ({error.strerror}); leave it out for a free one"
             raise InputError(text) from error
-        self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
         self.url = f"http://{LOOPBACK}:{self.port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), name="clock-page", daemon=True)

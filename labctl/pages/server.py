@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
+from labctl.doors import told
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, LOOPBACK, own_name, refusal, same_secret
 from labctl.plain import Json
@@ -88,7 +89,7 @@ class Site:
     def app(self, port: int) -> web.Application:
         """The application, which answers to the name of this port alone."""
         self._port = port
-        app = web.Application(middlewares=[self._guard], client_max_size=LARGEST)
+        app = web.Application(middlewares=[self._guard], client_max_size=LARGEST, handler_args=told())
         app.router.add_get("/", self._open)
         for route, answer in self._routes.items():
             method, _, path = route.partition(" ")
@@ -151,6 +152,10 @@ async def _body(request: web.Request) -> Mapping[str, Json]:
         raise InputError("a page posts application/json")
     try:
         body = json.loads(await request.read())
+    except web.RequestPayloadError as error:
+        raise InputError(
+            f"what was posted is not packed as it says: {request.headers.get('Content-Encoding')}"
+        ) from error
     except (ValueError, RecursionError) as error:
         raise InputError(f"what was posted is no JSON: {error}") from None
     if not isinstance(body, dict):

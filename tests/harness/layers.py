@@ -13,6 +13,7 @@ BASE = (
     "messages",
     "clock",
     "devices",
+    "doors",
     "errors",
     "logs",
     "loopback",

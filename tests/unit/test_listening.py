@@ -16,7 +16,17 @@ from labctl.software import FOLDERS
 
 ROOT = Path(__file__).resolve().parents[2]
 LISTENS = frozenset(
-    {"bind", "create_server", "start_server", "run_app", "TCPSite", "SockSite", "HTTPServer", "ThreadingHTTPServer"}
+    {
+        "bind",
+        "create_server",
+        "start_server",
+        "run_app",
+        "TCPSite",
+        "SockSite",
+        "HTTPServer",
+        "ThreadingHTTPServer",
+        "QuietServer",
+    }
 )
 # file -> where it listens
 WHERE = {

@@ -29,6 +29,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from textual_serve.server import Server
 
 from labctl.clock import MonotonicClock, moment
+from labctl.doors import told
 from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, own_name, same_secret
 
 COOKIE = "labctl"
@@ -77,7 +78,7 @@ class TokenServer(Server):
         self._say = say
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(middlewares=[self._guard])
+        app = web.Application(middlewares=[self._guard], handler_args=told())
         app.router.add_get("/", self._lead)
         app.add_subapp(self._path, await super()._make_app())
         return app

@@ -57,6 +57,9 @@ def data_handed_on(viewer_port: int, data_port: int) -> Iterator[None]:
                 try:
                     inner.request(self.command, self.path, body=body, headers=headers)
                     found = inner.getresponse()
+                except ValueError:  # as a path in other letters than ASCII
+                    self.send_error(400, "this is no path, or no header")
+                    return
                 except (OSError, http.client.HTTPException):
                     self.send_error(502, "the viewer does not answer")
                     return

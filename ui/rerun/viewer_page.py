@@ -14,8 +14,9 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
+from labctl.doors import QuietServer
 from labctl.loopback import FOREIGN_HOST, LOOPBACK, own_host
 
 PATIENCE_S = 30.0
@@ -57,6 +58,9 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
                 try:
                     inner.request(self.command, self.path, headers=headers)
                     found = inner.getresponse()
+                except ValueError:  # as a path in other letters than ASCII
+                    self.send_error(400, "this is no path, or no header")
+                    return
                 except (OSError, http.client.HTTPException):
                     self.send_error(502, "the viewer does not answer")
                     return
@@ -81,8 +85,7 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
 @contextmanager
 def listening(port: int, handler: type[BaseHTTPRequestHandler]) -> Iterator[None]:
     """Answer at a port of loopback while the block runs. Raises OSError when the port is taken."""
-    server = ThreadingHTTPServer((LOOPBACK, port), handler)
-    server.daemon_threads = True
+    server = QuietServer((LOOPBACK, port), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="viewer-page", daemon=True)
     thread.start()
     try:

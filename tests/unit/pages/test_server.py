@@ -176,3 +176,9 @@ def test_a_port_that_is_taken_is_said() -> None:
         port = urlsplit(first.invite()).port or 0
         with pytest.raises(InputError, match=f"port {port} cannot be served on"), served(second, port):
             pass
+
+
+def test_a_body_that_is_not_packed_as_it_says_is_refused_in_a_line(browser: Browser) -> None:
+    browser.enter()
+    status, said = browser.post("say", {"word": "on"}, Content_Encoding="gzip")
+    assert (status, said["error"]) == (400, "what was posted is not packed as it says: gzip")

@@ -202,7 +202,10 @@ LISTED: dict[str, dict[str, str]] = {
         "_write_arm: read_text": "a protocol that is not opened yet",
         "_take_out: read_text": "as above",
     },
-    "labctl/queue/opened.py": {"opened_from: opened_in": "names of protocols, in a chain that it verifies"},
+    "labctl/queue/opened.py": {
+        "opened_from: opened_in": "names of protocols, in a chain that it verifies",
+        "_sealed_name: Ledger.open": "the name of a joint campaign's protocol",
+    },
     "labctl/queue/estimates.py": {"names_in: read_text": "the lab's protocols, for their names"},
     "labctl/queue/lab_files.py": {
         "read_keys: read_text": "the lab's file of keys",
