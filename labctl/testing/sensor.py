@@ -139,7 +139,8 @@ class SensorConformance(OfASensor):
         rig.connect()
         t_ns, _ = rig.samples(30)
         rate_hz = (len(t_ns) - 1) / (t_ns[-1] - t_ns[0]) * SECOND
-        assert 0.5 * rig.rate_hz < rate_hz < 1.25 * rig.rate_hz, "its source shares this machine, and may be late"
+        most_hz = SECOND / np.median(np.diff(t_ns))  # its source shares this machine, which may stand still meanwhile
+        assert rate_hz < 1.25 * rig.rate_hz and most_hz > 0.5 * rig.rate_hz, (rate_hz, most_hz)
 
     def test_connecting_and_closing_twice_is_harmless(self, rig: SensorRig) -> None:
         rig.connect()
