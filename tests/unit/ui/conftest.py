@@ -1,4 +1,4 @@
-"""A run process to sit in front of, and the patience of a busy machine."""
+"""A run process to sit in front of, the patience of a busy machine, and style sheets that are parsed once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
+from support.screens.sheets import parsed_once
+from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
 from labctl.store.campaign import Campaign
@@ -20,6 +22,11 @@ def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Textual's pilot waits 30 s for widgets to have had their mail, which a very busy machine can take."""
     assert Pilot._wait_for_screen.__defaults__ == (30.0,)
     monkeypatch.setattr(Pilot._wait_for_screen, "__defaults__", (PATIENCE_S,))
+
+
+@pytest.fixture(autouse=True)
+def quick_sheets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Stylesheet, "_parse_rules", parsed_once)
 
 
 @pytest.fixture
