@@ -94,7 +94,7 @@ F = TypeVar("F", bound=Callable[..., object])
     help="lerobot: refuse to move anything further than this [default: a quarter more than its own period].",
 )
 @click.option("--action", metavar="KIND", help="lerobot: sent, limited, requested or measured [default: sent].")
-@click.option("--skip-inexact", is_flag=True, help="lerobot: leave out episodes that would be moved too far.")
+@click.option("--skip-inexact", is_flag=True, help="lerobot: leave out episodes that do not fit the grid.")
 @click.option(
     "--recode",
     is_flag=True,

@@ -223,6 +223,8 @@ def _say_opened(opened: Opened, as_json: bool) -> None:
         click.echo(f"linked to {linked.campaign} at head {linked.head}; anchors: {', '.join(linked.anchors)}")
         if linked.changed:
             click.echo(f"counted as the same on your word, though not by digest: {', '.join(linked.changed)}")
+        for note in linked.notes:
+            click.echo(f"against {linked.campaign}: {note}")
     click.echo(f"commitment {opened.commitment}")
     click.echo(
         "It binds the sealed schedule: publish it or note it down, and `labctl verify` will hold the campaign to it."

@@ -221,12 +221,8 @@ class Record:
 
     @property
     def estimand(self) -> dict[str, str]:
-        """What counts as what, as `[estimand]` of its protocol had it. Campaigns from before it could be declared count
-        what they did: a crash is void, or censored where `process_lost` had it scored.
-        """
-        crash = "ended" if self.state.opened.get("process_lost") == "score" else "void"
-        before = {"help": "as_it_went", "voids": "left_out", "early_ends": "by_reason", "crash": crash}
-        return {**before, **(self.state.opened.get("estimand") or {})}
+        """What counts as what (`estimand_of`)."""
+        return estimand_of(self.state.opened)
 
     @property
     def scored(self) -> list[tuple[Trial, Episode]]:
@@ -234,6 +230,15 @@ class Record:
         trials = self.state.trials.values()
         found = [(t, self.episodes[t.episode]) for t in trials if t.state == State.SCORED and t.episode is not None]
         return [_within_budget(trial, episode) for trial, episode in found]
+
+
+def estimand_of(opened: bodies.CampaignOpened) -> dict[str, str]:
+    """What counts as what, as `[estimand]` of a protocol had it. Campaigns from before it could be declared count what
+    they did: a crash is void, or censored where `process_lost` had it scored.
+    """
+    crash = "ended" if opened.get("process_lost") == "score" else "void"
+    before = {"help": "as_it_went", "voids": "left_out", "early_ends": "by_reason", "crash": crash}
+    return {**before, **(opened.get("estimand") or {})}
 
 
 _LATE_S, _LATE_SHARE = 1.0, 0.01  # beyond these no table of operations is read

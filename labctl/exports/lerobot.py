@@ -20,7 +20,17 @@ from labctl.exports import statistics
 from labctl.exports.arrow import Array, arrow
 from labctl.exports.episode_files import Say
 from labctl.exports.grid import milliseconds
-from labctl.exports.lerobot_episode import ActionKind, Feature, Plan, Terms, features, parts_of, plan
+from labctl.exports.lerobot_episode import (
+    LARGEST_BOUND_NS,
+    ActionKind,
+    Feature,
+    Misfit,
+    Plan,
+    Terms,
+    features,
+    parts_of,
+    plan,
+)
 from labctl.exports.lerobot_meta import (
     LAYOUTS,
     PICTURES,
@@ -54,7 +64,7 @@ def terms_of(
     """
     if fps is not None and not 1 <= fps <= 1000:
         raise InputError(f"--fps {fps}: give 1 to 1000 frames a second")
-    if max_error_ms is not None and not 0 <= max_error_ms <= 3.6e6:
+    if max_error_ms is not None and not 0 <= max_error_ms <= LARGEST_BOUND_NS / MILLISECOND:
         raise InputError(f"--max-error-ms {max_error_ms}: give 0 or more")
     kind: ActionKind | None = next((one for one in ACTIONS if one == (action or "sent")), None)
     if kind is None:
@@ -82,7 +92,7 @@ def write_dataset(
     say: Say,
     place: Place = HERE,
 ) -> dict[str, Json]:
-    """Fill a folder; frames, tasks, resampling errors and what was left out.
+    """Fill a folder; how many episodes are in it, frames, tasks, resampling errors and what was left out.
 
     instruction: that of an episode; cameras: those every episode must have. recode: no picture is
     copied as it is coded. Raises InputError when an episode cannot be put on the grid exactly enough and `skip_inexact`
@@ -109,6 +119,7 @@ def write_dataset(
     parts = parts_of([first.spec(stream) for stream in first.robots])
     write_meta(folder, layout, made, info, parts, fps=terms.fps, robot=selection.about["robot"])
     return {
+        "episodes": len(plans),
         "frames": made.frames,
         "fps": terms.fps,
         "action": terms.action,
@@ -169,27 +180,38 @@ def _plans(
     say: Say,
 ) -> tuple[list[Plan], list[str]]:
     """Every episode placed, before anything is written; and the episodes left out, if that was allowed."""
-    plans, problems, skipped = [], [], []
+    plans: list[Plan] = []
+    problems: list[Misfit] = []
+    skipped: list[str] = []
     for chosen in selection.episodes:
         found = plan(recordings.of(chosen), terms, cameras)
+        without = [name for name in cameras if name not in found.places_us]
         wrong = found.problems(terms)
-        wrong += [f"{chosen.episode} has no pictures of {name}" for name in cameras if name not in found.places_us]
+        wrong += [Misfit(f"{chosen.episode} has no pictures of {name}") for name in without]
         if wrong:
             problems += wrong
             skipped.append(chosen.episode)
         else:
             plans.append(found)
     if problems and not skip_inexact:
-        worst = "; ".join(problems[:3]) + (f"; and {len(problems) - 3} more" if len(problems) > 3 else "")
-        raise InputError(
-            f"at {count(terms.fps, 'frame')} a second {len(skipped)} of {len(selection.episodes)} episodes would be "
-            f"moved too far: {worst}; leave them out with --skip-inexact, or allow more with --max-error-ms N"
-        )
+        raise InputError(refusal(terms.fps, len(skipped), len(selection.episodes), problems))
     if not plans:
-        raise InputError(f"no episode can be put on a grid of {count(terms.fps, 'frame')} a second: {problems[0]}")
-    for line in problems:
-        say(f"left out: {line}")
+        raise InputError(f"no episode can be put on a grid of {count(terms.fps, 'frame')} a second: {problems[0].text}")
+    for one in problems:
+        say(f"left out: {one.text}")
     return plans, skipped
+
+
+def refusal(fps: int, misfits: int, episodes: int, problems: Sequence[Misfit]) -> str:
+    """Says that some of these episodes cannot be put on the grid, and only what helps."""
+    worst = "; ".join(one.text for one in problems[:3])
+    worst += f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
+    text = f"at {count(fps, 'frame')} a second {misfits} of {episodes} episodes cannot be put on the grid: {worst}"
+    text += "; leave them out with --skip-inexact"
+    if all(one.of_time for one in problems):
+        return f"{text}, or allow more with --max-error-ms N"
+    some = any(one.of_time for one in problems)
+    return f"{text}; --max-error-ms N lets in only what is off by a time" if some else text
 
 
 def _errors(plans: Sequence[Plan]) -> dict[str, dict[str, float]]:

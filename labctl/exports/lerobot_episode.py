@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from labctl.exports.units import column_units
 from labctl.store.video import frame_times
 from labctl.streams import POSE, STATE, StreamSpec, placed_units
 
+LARGEST_BOUND_NS = 3600 * SECOND  # that may be asked for
 STAGES = ("requested", "limited", "sent")
 ActionKind = Literal["sent", "limited", "requested", "measured"]
 
@@ -50,6 +51,13 @@ class Feature:
     unit: str = ""
 
 
+class Misfit(NamedTuple):
+    """Why an episode may not be put on a grid, in words; of_time: whether a larger bound of time would let it in."""
+
+    text: str
+    of_time: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """Where an episode's frames stand and what they take: t_ns (n + 1,) as `grid`, offsets of state and cameras, the
@@ -71,22 +79,22 @@ class Plan:
     def worst_ns(self) -> int:
         return max((one.worst_ns for one in self.offsets), default=0)
 
-    def problems(self, terms: Terms) -> list[str]:
-        """Why this episode may not be put on the grid, a line each."""
+    def problems(self, terms: Terms) -> list[Misfit]:
+        """Why this episode may not be put on the grid."""
         episode = self.recording.chosen.episode
         if not self.frames:
-            return [f"{episode} is shorter than a frame"]
-        found = [
-            f"{episode} {one.stream} "
-            + (f"is {one.worst_ns / MILLISECOND:.1f} ms off" if one.worst_ns < SECOND * 3600 else "has no sample")
-            + f" (bound {one.bound_ns / MILLISECOND:.1f})"
-            for one in self.offsets
-            if one.too_far
-        ]
+            return [Misfit(f"{episode} is shorter than a frame")]
+        found: list[Misfit] = []
+        for one in (one for one in self.offsets if one.too_far):
+            if one.worst_ns < LARGEST_BOUND_NS:
+                off = f"is {one.worst_ns / MILLISECOND:.1f} ms off (bound {one.bound_ns / MILLISECOND:.1f})"
+                found.append(Misfit(f"{episode} {one.stream} {off}", of_time=True))
+            else:
+                found.append(Misfit(f"{episode} {one.stream} has no sample"))
         bound = terms.bound(terms.fps)
         if self.actions_missing_ns > bound:
             missing = f"lacks {self.actions_missing_ns / MILLISECOND:.1f} ms (bound {bound / MILLISECOND:.1f})"
-            found.append(f"{episode} {ACTION} {missing}")
+            found.append(Misfit(f"{episode} {ACTION} {missing}", of_time=True))
         return found
 
 

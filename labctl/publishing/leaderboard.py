@@ -14,6 +14,7 @@ from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
 from labctl.analysis.survival.verdicts import OPEN
 from labctl.errors import LinkError, TableError
 from labctl.publishing.shown import Shown
+from labctl.store.linking import unlike
 
 Key = tuple[str, str]  # campaign, arm
 
@@ -75,28 +76,38 @@ def boards_of(campaigns: Sequence[Shown]) -> Boards:
 
 
 def _joins(campaigns: Sequence[Shown]) -> tuple[list[_Join], dict[str, str]]:
-    """Which campaigns may be compared, and why a link of one is not followed."""
+    """Which campaigns may be compared, and why a link to or from one is not followed."""
     by_name = {one.name: one for one in campaigns}
     joins: list[_Join] = []
-    why: dict[str, str] = {}
+    why: dict[str, list[str]] = {}
     for later in campaigns:
         for link in later.links:
             earlier = by_name.get(link.campaign)
             if earlier is None:
-                why[later.name] = f"it was opened linked to {link.campaign}, which is not in this site"
+                text = f"it was opened linked to {link.campaign}, which is not in this site"
+                why.setdefault(later.name, []).append(text)
             elif link.head not in earlier.hashes:
-                why[later.name] = f"it was linked to another {link.campaign}: the one here has no such head"
-            elif not link.anchors:
-                why[later.name] = f"it was linked to {earlier.name} through no arm"
-            elif earlier.manifest.kind != later.manifest.kind:
-                why[later.name] = f"it is {later.manifest.kind} and {earlier.name} is {earlier.manifest.kind}"
-            elif not (earlier.of_items and later.of_items):
-                why[later.name] = "its tasks are not counted in items, of which alone linked campaigns are compared"
-            elif earlier.tau_s != later.tau_s:
-                why[later.name] = f"its horizon is {later.tau_s} s, that of {earlier.name} {earlier.tau_s} s"
+                text = f"it was linked to another {link.campaign}: the one here has no such head"
+                why.setdefault(later.name, []).append(text)
+            elif (text := _apart(earlier, later, link.anchors)) is not None:
+                why.setdefault(later.name, []).append(f"it was opened linked to {earlier.name}, but {text}")
+                why.setdefault(earlier.name, []).append(f"{later.name} was opened linked to it, but {text}")
             else:
                 joins.append(_Join(earlier, later, link.anchors, link.changed))
-    return joins, why
+    return joins, {name: "; ".join(texts) for name, texts in why.items()}
+
+
+def _apart(earlier: Shown, later: Shown, anchors: Sequence[str]) -> str | None:
+    """Why the link between two campaigns is not followed; None where it is."""
+    if not anchors:
+        return "through no arm"
+    if earlier.manifest.kind != later.manifest.kind:
+        return f"{earlier.name} is {earlier.manifest.kind} and {later.name} is {later.manifest.kind}"
+    if not (earlier.of_items and later.of_items):
+        return "their tasks are not all counted in items, of which alone linked campaigns are compared"
+    if earlier.tau_s != later.tau_s:
+        return f"the horizon of {earlier.name} is {earlier.tau_s} s and that of {later.name} {later.tau_s} s"
+    return None
 
 
 def _groups(campaigns: Sequence[Shown], joins: Sequence[_Join]) -> list[list[Shown]]:
@@ -220,6 +231,7 @@ def _resolved(
         alike = f"counts as the same in {one.name} and {two.name} on its opener's word"
         notes += [f"{arm} {alike}" for arm in join.changed]
         between = f"{one.name} and {two.name}"
+        notes += [f"{between}: {text}" for text in unlike(join.earlier.opened, join.later.opened)]
         if join.later.tau_s is None:
             notes.append(f"{between}: the protocol names no horizon (tau_s); their arms are not compared")
             continue

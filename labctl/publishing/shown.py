@@ -12,6 +12,7 @@ from pathlib import Path
 
 from labctl.analysis.survival.result import AnalysisResult
 from labctl.analysis.table import Row
+from labctl.core.event_bodies import CampaignOpened
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
 from labctl.errors import InputError
@@ -53,6 +54,11 @@ class Shown:
     @property
     def name(self) -> str:
         return self.manifest.campaign
+
+    @property
+    def opened(self) -> CampaignOpened:
+        """What its first entry states."""
+        return self.record.state.opened
 
     @property
     def folder(self) -> Path:

@@ -39,7 +39,7 @@ from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted, outside
 from labctl.store.frozen_cards import trained_line, trained_with
-from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up
+from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up, unlike
 from labctl.store.read_once import ReadOnce
 from labctl.store.verifying.timestamps import dated
 from labctl.store.verifying.verified import (
@@ -225,7 +225,8 @@ def linked_with(
     two = pairs.CampaignTable(later.state.opened["campaign"], rows, kind_of(later))
     plan = protocol.analysis
     found = pairs.linked_pairs(one, two, link.anchors, tau=plan.tau_s, alpha=alpha, estimator=plan.estimator)
-    return {**found, "head": link.head, "changed": list(link.changed)}, before
+    warnings = [*unlike(record.state.opened, later.state.opened), *found["warnings"]]
+    return {**found, "warnings": warnings, "head": link.head, "changed": list(link.changed)}, before
 
 
 def opened_seal(record: Record, folder: Path) -> CampaignUnblinded:

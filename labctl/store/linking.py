@@ -1,4 +1,5 @@
-"""Linked campaigns: which earlier campaign a new one leans on, and the anchor arms that are run in both.
+"""Linked campaigns: which earlier campaign a new one leans on, the anchor arms that are run in both, and in what the
+two ask or count otherwise.
 
 An earlier campaign must be unblinded: its seal alone could say which arms it had, and a seal is not read to answer
 questions. The new campaign's anchors are arms of its own, so its journal holds them only as a sealed value.
@@ -8,36 +9,40 @@ May not: open a campaign or write into the earlier one, or read a seal before it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from labctl.config.cell_schema import Cell
 from labctl.config.protocol_schema import Arm, Protocol, parse_protocol
+from labctl.config.reasons import MACHINE_VOID_REASONS
+from labctl.config.values import StopCause
 from labctl.core.event_bodies import CampaignOpened, CampaignUnblinded, body_of
 from labctl.core.events import Event, digest
+from labctl.core.record import estimand_of
 from labctl.core.record_fold import record_of
 from labctl.core.trial import TO_UNBLINDED, CampaignState, Phase, State, fold
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.messages.body_parts import Link, SealedLink
 from labctl.store.chain_heads import chain_and_head_problems
-from labctl.store.driver_options import stamped_kind
 from labctl.store.journal import events_of
 from labctl.store.lab_folder import Plan, campaign_folder
 from labctl.store.ledger import Ledger, sealed_values
-from labctl.store.opened_body import text_digest
+from labctl.store.opened_body import opened_body, text_digest
 
 
 @dataclass(frozen=True, slots=True)
 class Linked:
     """An earlier campaign, the head of its chain when it was linked, and the anchors; `changed` are those among them
-    whose controller, options or policy card are not what they were.
+    whose controller, options or policy card are not what they were. notes: what is to be said of it at opening.
     """
 
     campaign: str
     head: str
     anchors: tuple[str, ...]
     changed: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +162,7 @@ def _check_head(plan: Plan, index: int, earlier: _Earlier) -> None:
 
 
 def _link(plan: Plan, cell: Cell, earlier: _Earlier, named: Sequence[str]) -> Linked:
-    _comparable(plan, cell, earlier)
+    notes = _comparable(plan, cell, earlier)
     ours = treatments(plan.protocol, plan.cards)
     anchors = list(dict.fromkeys(named)) or [arm for arm in ours if earlier.treatments.get(arm) == ours[arm]]
     if not anchors:
@@ -177,39 +182,88 @@ def _link(plan: Plan, cell: Cell, earlier: _Earlier, named: Sequence[str]) -> Li
             text = f"anchor {arm!r} is a {ours[arm][0]} here and a {earlier.treatments[arm][0]} in {earlier.name}"
             raise InputError(f"{text}; an anchor is the same arm in both, name another")
     changed = tuple(arm for arm in anchors if earlier.treatments[arm] != ours[arm])
-    return Linked(earlier.name, earlier.state.head, tuple(anchors), changed)
+    return Linked(earlier.name, earlier.state.head, tuple(anchors), changed, notes)
 
 
-def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> None:
-    """Refuse now what a linked report would refuse after the evenings are spent."""
-    opened, ours = earlier.state.opened, plan.protocol
-    if opened["kind"] != (kind := stamped_kind(cell, ours.arm)):
-        found = f"{earlier.name} is {opened['kind']} and cell {cell.cell.name} is {kind}"
-        raise StateError(f"{found}; episodes of different kinds are never compared, take a {opened['kind']} cell")
-    if ours.task or "tasks" in opened:
+def _comparable(plan: Plan, cell: Cell, earlier: _Earlier) -> tuple[str, ...]:
+    """Refuse now what a linked report would refuse after the evenings are spent, and what would make its ratios one of
+    tasks; lines on what such a report or a leaderboard will say.
+    """
+    opened = earlier.state.opened
+    if plan.protocol.task or "tasks" in opened:
         raise StateError(
             "campaigns are compared through anchors by time per item, which not every task of [[task]] tables has; "
             "open this one by itself, and compare two by their episodes tables (labctl export --to episodes)"
         )
-    budget_s = ours.tasks[0].budget_s
-    if opened["budget_s"] != budget_s:
+    planned = opened_body(plan.path.name, plan, cell, "", "", ())
+    if opened["kind"] != (kind := planned["kind"]):
+        found = f"{earlier.name} is {opened['kind']} and cell {cell.cell.name} is {kind}"
+        raise StateError(f"{found}; episodes of different kinds are never compared, take a {opened['kind']} cell")
+    if opened["budget_s"] != (budget_s := planned["budget_s"]):
         found = f"an episode of {earlier.name} has {opened['budget_s']:g} s, one of {plan.path} {budget_s:g} s"
         raise StateError(
             f"{found}; unequal budgets are never compared, plan the same items_staged and budget_s_per_item"
         )
-    there = [(entry["at_s"], entry["instruction"]) for entry in opened.get("switches", ())]
-    here = [(switch.at_s, switch.instruction) for switch in ours.switch]
-    if there != here:
-        found = f"{earlier.name} switches {_switched(there)}, {plan.path} {_switched(here)}"
-        raise StateError(f"{found}; other switches are another task, plan the same [[switch]] tables")
+    if asked := _differing(opened, planned, _asked):
+        raise StateError(f"{plan.path} is another task than {earlier.name}: {asked}; plan the same in both")
     met = {condition["object"] for condition in opened["conditions"]}
-    if not met & set(ours.tasks[0].objects):
+    if not met & {condition["object"] for condition in planned["conditions"]}:
         found = f"no object of {plan.path} is one of {earlier.name}"
         raise StateError(f"{found}; plan at least one of: {', '.join(sorted(met))}")
+    notes = unlike(opened, planned)
+    if opened["tau_s"] != planned["tau_s"]:
+        found = f"tau_s is {opened['tau_s']} in {earlier.name}, {planned['tau_s']} in {plan.path.name}"
+        notes.append(f"{found}: a report of both takes the latter, and no leaderboard will hold both")
+    return tuple(notes)
 
 
-def _switched(switches: Sequence[tuple[float, str]]) -> str:
-    return ", ".join(f"to {instruction!r} at {at_s:g} s" for at_s, instruction in switches) or "no instruction"
+def unlike(one: CampaignOpened, two: CampaignOpened) -> list[str]:
+    """What anchors do not take out of a comparison of two linked campaigns, a line each on their tasks and on the rules
+    by which their episodes end and count; none where both are alike. one, two: bodies of their CampaignOpened.
+    """
+    lines = {
+        "they are not of one task, which anchors do not take out": _differing(one, two, _asked),
+        "they end, void or count episodes by other rules, which anchors do not take out": _differing(one, two, _ruled),
+    }
+    return [f"{line}: {found}" for line, found in lines.items() if found]
+
+
+def _differing(one: CampaignOpened, two: CampaignOpened, of: Callable[[CampaignOpened], Mapping[str, str]]) -> str:
+    """Keys of a protocol whose values differ, as text; "" where none do."""
+    there, here = of(one), of(two)
+    return "; ".join(
+        f"{key}: {value} in {one['campaign']}, {here[key]} in {two['campaign']}"
+        for key, value in there.items()
+        if here[key] != value
+    )
+
+
+def _asked(opened: CampaignOpened) -> Mapping[str, str]:
+    """What an arm is asked to do; how long it has is held apart, since an analysis refuses unequal budgets itself."""
+    switches = [f"{switch['instruction']!r} at {switch['at_s']:g} s" for switch in opened.get("switches", ())]
+    return {
+        "instruction": repr(opened["instruction"]),
+        "items_staged": str(opened["items_staged"]),
+        "switch": " and ".join(switches) or "none",
+    }
+
+
+def _ruled(opened: CampaignOpened) -> Mapping[str, str]:
+    """By what rules an episode ends, is void and counts: they meet the arms that are helped, crash or are stopped.
+
+    Reasons of the machine for a void are left out: which of them is used, the other rules say.
+    """
+    causes = opened.get("stops_count", get_args(StopCause))  # before it could be said, each counted
+    reasons = set(opened["void_reasons"]) - {*MACHINE_VOID_REASONS}
+    return {
+        **{f"estimand.{key}": value for key, value in estimand_of(opened).items()},
+        "stops_count": ", ".join(sorted(causes)) or "none",
+        "process_lost": opened["process_lost"],
+        "camera_lost": opened.get("camera_lost", "mark"),
+        "early_end": opened.get("early_end", "allowed"),
+        "takeover": opened.get("takeover", "forbidden"),
+        "void_reasons": ", ".join(sorted(reasons)) or "the machine's alone",
+    }
 
 
 @dataclass(frozen=True, slots=True)

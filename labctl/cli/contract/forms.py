@@ -203,12 +203,15 @@ class Verified(Document):
 
 
 class Link(TypedDict):
-    """An earlier campaign that this one is linked to, at a head of its chain, through anchors."""
+    """An earlier campaign that this one is linked to, at a head of its chain, through anchors. notes: what a report of
+    both will warn of.
+    """
 
     campaign: str
     head: str
     anchors: list[str]
     changed: list[str]
+    notes: list[str]
 
 
 class Opened(Document):

@@ -280,11 +280,11 @@ def test_it_can_be_left_out_or_let_in_and_both_are_said(
 ) -> None:
     assert export(holed, tmp_path / "without", "--fps", "20", "--skip-inexact") == 0
     out = capsys.readouterr().out
-    assert "left out: e-" in out and "5 episodes" not in out and "1 left out" in out
+    assert "left out: e-" in out and "wrote 5 episodes, " in out and ", 1 left out" in out
     info = json.loads((tmp_path / "without/meta/info.json").read_text())
     assert info["total_episodes"] == 5
-    skipped = json.loads((tmp_path / "without/labctl.json").read_text())["contents"]["skipped"]
-    assert len(skipped) == 1
+    contents = json.loads((tmp_path / "without/labctl.json").read_text())["contents"]
+    assert len(contents["skipped"]) == 1 and contents["episodes"] == 5
     assert export(holed, tmp_path / "with", "--fps", "20", "--max-error-ms", "500") == 0
     told = json.loads((tmp_path / "with/labctl.json").read_text())["contents"]
     assert told["skipped"] == [] and 125 < told["error_ms"]["camera/over_shoulder"]["max"] < 300

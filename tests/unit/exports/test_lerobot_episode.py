@@ -11,7 +11,8 @@ import pytest
 
 from labctl.clock import SECOND
 from labctl.exports import lerobot_episode as module
-from labctl.exports.lerobot_episode import Terms, features, plan
+from labctl.exports.lerobot import refusal
+from labctl.exports.lerobot_episode import Misfit, Terms, features, plan
 from labctl.exports.recordings import Pictures
 from labctl.streams import STATE, StreamSpec
 
@@ -50,6 +51,33 @@ def test_an_episode_whose_pictures_were_edited_has_the_features_of_the_others(mo
     times = [features(found, TERMS, [])["labctl.capture_time"] for found in (plain, edited)]
     assert [one.names for one in times] == [("wrist",), ("wrist",)]
     np.testing.assert_array_equal(times[0].values, times[1].values)
+
+
+def test_a_misfit_says_whether_a_larger_bound_lets_it_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hole of two seconds it does; no picture at all, and an episode without a frame, it does not."""
+    raw = np.arange(0, 4 * SECOND, SECOND // 5)
+    holed = np.delete(raw, range(5, 15))
+    monkeypatch.setattr(module, "frame_times", lambda path: holed // 1000 if path.name == "holed" else raw[:0])
+    late, never = plan(recording({"holed": holed, "dark": raw}), TERMS, ["holed", "dark"]).problems(TERMS)
+    assert (late.text, late.of_time) == ("e camera/holed is 1000.0 ms off (bound 250.0)", True)
+    assert (never.text, never.of_time) == ("e camera/dark has no sample", False)
+    crashed = recording({})
+    crashed.end_ns = SECOND // 100
+    assert plan(crashed, TERMS, []).problems(TERMS) == [("e is shorter than a frame", False)]
+
+
+@pytest.mark.parametrize(
+    ("of_time", "helps"),
+    [
+        ([True, True], "with --skip-inexact, or allow more with --max-error-ms N"),
+        ([False, True], "with --skip-inexact; --max-error-ms N lets in only what is off by a time"),
+        ([False], "with --skip-inexact"),
+    ],
+)
+def test_a_refusal_names_a_larger_bound_only_where_it_helps(of_time: list[bool], helps: str) -> None:
+    said = refusal(10, 2, 6, [Misfit("e-1 will not do", one) for one in of_time])
+    assert said.startswith("at 10 frames a second 2 of 6 episodes cannot be put on the grid: e-1 will not do; ")
+    assert said.endswith(f"leave them out {helps}")
 
 
 def test_a_camera_of_the_cell_is_in_it_whatever_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

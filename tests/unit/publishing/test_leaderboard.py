@@ -10,6 +10,8 @@ from labctl.publishing.leaderboard import Boards, boards_of
 from labctl.publishing.shown import Shown
 from labctl.store.linking import Linked
 
+OPENED = {"instruction": "Move it.", "items_staged": 1, "process_lost": "void", "void_reasons": ()}
+
 
 class Campaign:
     """What a board asks of a campaign that is shown. leads: pairs that its report resolves, the faster first."""
@@ -26,6 +28,7 @@ class Campaign:
     ) -> None:
         self.name, self.people, self.links, self.hashes = name, frozenset(people), links, frozenset({f"head of {name}"})
         self.manifest = type("Manifest", (), {"kind": "sim"})()
+        self.opened: dict[str, Any] = {**OPENED, "campaign": name}
         pairs = [
             {"a": a, "b": b, "leads": a, "log_rmst_ratio": -0.5, "log_rmst_ratio_ci": None} for a, b in leads or ()
         ]
@@ -61,7 +64,41 @@ def test_a_campaign_that_is_linked_through_no_arm_stands_apart() -> None:
     one = Campaign("one", ["a-policy"], set(), [])
     two = Campaign("two", ["b-policy"], set(), [Linked("one", "head of one", ())])
     found = boards_of(cast("list[Shown]", [one, two]))
-    assert not found.boards and found.apart["two"] == "it was linked to one through no arm"
+    assert not found.boards and found.apart == {
+        "two": "it was opened linked to one, but through no arm",
+        "one": "two was opened linked to it, but through no arm",
+    }
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "why"),
+    [
+        ("tau_s", 50.0, "the horizon of one is None s and that of two 50.0 s"),
+        ("of_items", False, "their tasks are not all counted in items, of which alone linked campaigns are compared"),
+        ("manifest", type("Manifest", (), {"kind": "real"})(), "one is sim and two is real"),
+    ],
+)
+def test_both_ends_of_a_link_that_is_not_followed_have_the_reason(field: str, value: object, why: str) -> None:
+    one, two = Campaign("one", ["x", "p"], set(), []), Campaign("two", ["x", "q"], set(), [link("one", "x")])
+    setattr(two, field, value)
+    found = boards(one, two, Campaign("three", ["x"], set(), []))
+    assert not found.boards and found.apart == {
+        "one": f"two was opened linked to it, but {why}",
+        "two": f"it was opened linked to one, but {why}",
+        "three": "linked to no other campaign of this site",
+    }
+
+
+def test_campaigns_that_count_otherwise_share_a_board_that_says_so() -> None:
+    one, two = Campaign("one", ["x", "p"], set(), []), Campaign("two", ["x", "q"], set(), [link("one", "x")])
+    assert not any("rules" in note for note in boards(one, two).boards[0].notes)
+    two.opened |= {"estimand": {"help": "no_success"}, "items_staged": 4}
+    said = [note for note in boards(one, two).boards[0].notes if "take out" in note]
+    assert [note.partition("out: ")[2] for note in said] == [
+        "items_staged: 1 in one, 4 in two",
+        "estimand.help: as_it_went in one, no_success in two",
+    ]
+    assert all(note.startswith("one and two: they ") for note in said)
 
 
 def test_verdicts_that_contradict_one_another_place_nobody_and_are_said() -> None:

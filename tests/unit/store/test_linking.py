@@ -15,7 +15,7 @@ from labctl.core.trial import State
 from labctl.errors import BrokenRecord, InputError, LabctlError, StateError
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 from labctl.store.chain_heads import HEADS
-from labctl.store.linking import opened_links, pair_up
+from labctl.store.linking import opened_links, pair_up, unlike
 from labctl.store.verifying.opened_seal import check_openings
 
 NOW = ManualClock().anchor()
@@ -158,7 +158,15 @@ def test_a_chain_that_does_not_hold_is_not_leaned_on(tmp_path, first):
         ({"durable": True, "cell": {'kind = "sim"': 'kind = "replay"'}}, "first is sim and cell test-cell is replay"),
         (
             {"link": SWITCH},
-            "first switches no instruction, .* to 'Now the red ones.' at 2 s; other switches are another",
+            "p.toml is another task than first: switch: none in first, 'Now the red ones.' at 2 s in p.toml",
+        ),
+        (
+            {"protocol": {'"Move the items."': '"Move only the red items."'}},
+            "is another task than first: instruction: 'Move the items.' in first, 'Move only the red items.' in p.toml",
+        ),
+        (
+            {"items": 2, "budget": 2.0, "protocol": {"tau_s = 2.0": "tau_s = 4.0"}},
+            "another task than first: items_staged: 1 in first, 2 in p.toml; plan the same in both",
         ),
         ({"budget": 5.0}, "an episode of first has 4 s, one of .* 5 s; unequal budgets"),
         ({"protocol": {'objects = ["towels"]': 'objects = ["scissors"]'}}, "plan at least one of: towels"),
@@ -167,6 +175,74 @@ def test_a_chain_that_does_not_hold_is_not_leaned_on(tmp_path, first):
 def test_what_could_never_be_compared_is_refused_before_it_is_run(tmp_path, first, more, says):
     with pytest.raises(StateError, match=says):
         make_campaign(tmp_path, SECOND, name="second", extends=first, **more)
+
+
+COUNTED = "they end, void or count episodes by other rules, which anchors do not take out: "
+REASONS = '"arm_lost", "camera_lost", "controller_lost", "recorder_lost", "process_lost"'
+
+
+def ruled(table: str, line: str) -> dict[str, Any]:
+    """A protocol with this line in a table, for `make_campaign`."""
+    return {"protocol": {f"[{table}]": f"[{table}]\n{line}"}}
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        (ruled("estimand", 'help = "no_success"'), "estimand.help: as_it_went in first, no_success in p.toml"),
+        (ruled("estimand", 'voids = "no_success"'), "estimand.voids: left_out in first, no_success in p.toml"),
+        (ruled("estimand", 'early_ends = "carried"'), "estimand.early_ends: by_reason in first, carried in p.toml"),
+        ({"crash": "failure"}, "estimand.crash: void in first, failure in p.toml"),
+        ({"process_lost": "score"}, "process_lost: void in first, score in p.toml"),
+        ({"camera_lost": "end"}, "camera_lost: mark in first, end in p.toml"),
+        (ruled("trial", 'stops_count = ["danger"]'), "stops_count: contact, danger in first, danger in p.toml"),
+        (ruled("trial", 'early_end = "forbidden"'), "early_end: allowed in first, forbidden in p.toml"),
+        (
+            ruled("trial", f'void_reasons = [{REASONS}, "hit"]'),
+            "void_reasons: the machine's alone in first, hit in p.toml",
+        ),
+    ],
+)
+def test_a_campaign_that_counts_otherwise_is_linked_with_a_note_at_its_opening(tmp_path, first, more, says):
+    made = make_campaign(tmp_path, SECOND, name="second", extends=first, **more)
+    (note,) = made.links[0].notes
+    assert note == COUNTED + says, "nothing else differs"
+    bodies = [events_of(folder)[0].body for folder in (first, made.folder)]
+    assert unlike(*bodies) == [note.replace("p.toml", "second")]
+
+
+def test_campaigns_that_ask_and_count_alike_have_no_note(tmp_path, first):
+    made = make_campaign(tmp_path, SECOND, name="second", extends=first)
+    assert made.links[0].notes == () and unlike(*(events_of(of)[0].body for of in (first, made.folder))) == []
+
+
+def test_what_an_earlier_labctl_counted_without_saying_so_is_no_difference(tmp_path, first):
+    body = events_of(first)[0].body
+    assert body["estimand"]["crash"] == "void"
+    later = {**body, "campaign": "later", "stops_count": ["mistaken_key", "contact", "danger"]}
+    unsaid = ("stops_count", "estimand", "camera_lost", "early_end", "takeover", "switches")
+    before = {key: value for key, value in body.items() if key not in unsaid}
+    assert unlike(before, later) == []
+    assert unlike(before, {**later, "takeover": "allowed"}) == [
+        f"{COUNTED}takeover: forbidden in first, allowed in later"
+    ]
+    assert unlike({**before, "process_lost": "score"}, later) == [
+        f"{COUNTED}estimand.crash: ended in first, void in later; process_lost: score in first, void in later"
+    ]
+
+
+def test_campaigns_that_were_linked_with_another_task_before_that_was_refused_are_said_to_be(first):
+    body = events_of(first)[0].body
+    assert unlike(body, {**body, "campaign": "later", "items_staged": 4, "instruction": "Move two."}) == [
+        "they are not of one task, which anchors do not take out: instruction: 'Move the items.' in first, 'Move two.' "
+        "in later; items_staged: 1 in first, 4 in later"
+    ]
+
+
+def test_another_horizon_is_said_before_the_evenings_are_spent(tmp_path, first):
+    made = make_campaign(tmp_path, SECOND, name="second", extends=first, protocol={"tau_s = 4.0": "tau_s = 3.0"})
+    (note,) = made.links[0].notes
+    assert note.startswith("tau_s is 4.0 in first, 3.0 in p.toml: ") and "no leaderboard will hold both" in note
 
 
 def test_the_anchors_names_stay_in_the_seal_until_unblinding_proves_them(tmp_path, first):
