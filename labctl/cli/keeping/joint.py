@@ -314,10 +314,12 @@ def join(
     import os
 
     from labctl.checks.opening import refuse_what_cannot_run
+    from labctl.cli.doctor import warn_of_secrets
     from labctl.joint.cell import join as join_cell
 
-    home = find_lab(lab)
-    refuse_what_cannot_run(read_plan(protocol), read_cell(cell), cell, home, offline=True)
+    home, plan = find_lab(lab), read_plan(protocol)
+    refuse_what_cannot_run(plan, read_cell(cell), cell, home, offline=True)
+    warn_of_secrets(plan, cell)
     opened, before = join_cell(
         invitation,
         protocol,
