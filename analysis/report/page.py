@@ -12,7 +12,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import ParamSpec, TypedDict, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypedDict, TypeVar
 from urllib.parse import quote
 
 from labctl.analysis.report import (
@@ -46,6 +46,10 @@ from labctl.analysis.survival.cells import cells_of
 from labctl.analysis.survival.result import AnalysisResult, Counting, PairResult
 from labctl.analysis.table import Row, table_from_rows
 
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+HERE = Path(__file__).parent
 _CONTENTS = (
     *(("flow", "From plan to score"), ("success", "Success over time"), ("hrt", "Against the reference")),
     *(("pairs", "Pairs of arms"), ("objects", "Arm by object")),
@@ -304,16 +308,20 @@ def build_page(
 
 def render_html(page: Page) -> str:
     """The page as one HTML file: styles and drawings inline, no script, nothing fetched."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    here = Path(__file__).parent
-    environment = Environment(
-        loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
     drawn = {"keys": {arm: Markup(svg) for arm, svg in page["keys"].items()}}
-    css = (here / "report.css").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render({**page, **drawn, "css": css})
+    css = (HERE / "report.css").read_text(encoding="utf-8")
+    return _environment().get_template("report.html.j2").render({**page, **drawn, "css": css})
+
+
+@cache
+def _environment() -> Environment:
+    """It keeps the templates that it has compiled: a compilation takes longer than a page."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    loader = FileSystemLoader(HERE)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 
 def _otherwise(counting: Counting | None, stops: wording.Stops | None) -> list[tuple[str, Sequence[PairResult]]]:

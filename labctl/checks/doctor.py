@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_
 from labctl.checks.probing import Probed, probe, probe_camera, probe_hand, probe_sensor
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, Setup, Video
 from labctl.config.options import Contradiction
+from labctl.config.toml_text import secrets_in
 from labctl.devices import load
 from labctl.errors import LabctlError
 from labctl.runtime.hosting.cell_nodes import (
@@ -30,8 +31,13 @@ from labctl.runtime.hosting.cell_nodes import (
     stand_in,
 )
 from labctl.store.driver_options import check_cell_options, records_depth
-from labctl.store.lab_folder import read_cell
+from labctl.store.lab_folder import Plan, read_cell, read_text
 
+SEALED = "it is sealed with the campaign and published as it is, and nothing takes it out of a sealed campaign"
+INSTEAD = (
+    "give a camera an account without a password, or a relay on this computer that knows it; "
+    "a policy's key stands in the variable that api_key_env of its card names"
+)
 FEWEST_VALUES = 0.8  # of a sensor, within a second
 FEWEST_PICTURES = 0.8  # of a camera's rate_hz
 FEWEST_STATES = 0.95  # of what the cell asks for: fewer is a warning
@@ -48,7 +54,7 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
     except LabctlError as error:
         return [Check("cell", "fail", str(error), "correct the cell file")]
     checks = [Check("cell", "ok", f"{path}: {cell.cell.name}, kind {cell.cell.kind}, clock {cell.cell.clock}")]
-    checks += contradicting(contradictions.of_cell(cell))
+    checks += [*contradicting(contradictions.of_cell(cell)), *secrets_of_cell(path)]
     checks.append(check_free_disk(folder, cell.storage.min_free_gb))
     checks += check_drivers(cell, folder, again)
     for name, side in _robots(cell):
@@ -59,6 +65,22 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
 def contradicting(found: Iterable[Contradiction]) -> list[Check]:
     """Keys that do not go together, each pair as one warning."""
     return [Check(one.about, "warn", one.text, one.remedy) for one in found]
+
+
+def secrets_of_cell(path: Path) -> list[Check]:
+    """A warning for each address with a password or a key in a cell file. Raises InputError."""
+    return _secrets({str(path): read_text(path)})
+
+
+def secrets_of_plan(plan: Plan) -> list[Check]:
+    """The same of a protocol, its fixture and its policy cards."""
+    texts = {str(plan.path): plan.protocol_text, str(plan.fixture_path): plan.fixture_text}
+    return _secrets(texts | {str(plan.path.parent / name): text for name, text in plan.cards.items()})
+
+
+def _secrets(texts: Mapping[str, str]) -> list[Check]:
+    lines = [line for where, text in texts.items() for line in secrets_in(text, where)]
+    return [Check("secrets", "warn", f"{line}; {SEALED}", INSTEAD) for line in lines]
 
 
 def check_drivers(cell: Cell, folder: Path, again: str) -> list[Check]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from labctl.checks.computer import Check
 from labctl.checks.contradictions import of_cards, of_scene
-from labctl.checks.doctor import check_scene, contradicting
+from labctl.checks.doctor import check_scene, contradicting, secrets_of_plan
 from labctl.config.cell_schema import Setup
 from labctl.config.policy_card import Card
 from labctl.errors import LabctlError
@@ -45,7 +45,7 @@ def check_protocol(protocol: Path, cell: Path) -> list[Check]:
         answers = ask(ArmQuestion.of(setup, arms[name].controller, arms[name].options))
         checks.append(judged(name, answers, card, plan.protocol.trial.arming_s))
     apart = contradicting([*of_scene(found, plan.fixture), *of_cards(found, cards)])
-    apart += check_scene(found, plan.fixture)
+    apart += [*check_scene(found, plan.fixture), *secrets_of_plan(plan)]
     return apart + checks if checks else [*apart, Check("policies", "ok", "no arm of this protocol has a policy card")]
 
 

@@ -19,6 +19,7 @@ from labctl.store.lab_folder import MARK, find_lab, read_cell, settings_of
 
 if TYPE_CHECKING:
     from labctl.checks.computer import Check
+    from labctl.store.lab_folder import Plan
 
 MARKS = {"ok": "ok  ", "warn": "warn", "fail": "FAIL"}
 EPILOG = example(
@@ -101,11 +102,18 @@ def doctor(
     return 0 if runnable(checks) else 1
 
 
-def print_checks(checks: Sequence[Check]) -> None:
+def print_checks(checks: Sequence[Check], *, err: bool = False) -> None:
     """A line for each, with what to do where it is not as it should be."""
     for check in checks:
         remedy = f" -> {check.remedy}" if check.remedy else ""
-        click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}")
+        click.echo(f"{MARKS[check.level]}  {check.name}: {check.text}{remedy}", err=err)
+
+
+def warn_of_secrets(plan: Plan, cell: Path) -> None:
+    """Before a campaign is sealed: what addresses of its files hold a password, on standard error."""
+    from labctl.checks.doctor import secrets_of_cell, secrets_of_plan
+
+    print_checks([*secrets_of_cell(cell), *secrets_of_plan(plan)], err=True)
 
 
 def _alerts(lab: Path | None, as_json: bool) -> int:

@@ -173,6 +173,7 @@ def _open(
     import os
 
     from labctl.checks.opening import refuse_what_cannot_run
+    from labctl.cli.doctor import warn_of_secrets
     from labctl.reporting.file_drawer import before
     from labctl.reporting.historical import line_of, looked_up
     from labctl.store.campaign import open_campaign
@@ -180,6 +181,7 @@ def _open(
     anchor, home = MonotonicClock().anchor(), find_lab(lab)
 
     def further(plan: Plan, found: Cell) -> Frozen | None:
+        warn_of_secrets(plan, cell)
         person_then = looked_up(plan, home, found)
         if person_then is not None:
             click.echo(f"historical reference: {line_of(person_then)}", err=as_json)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from labctl.analysis.episodes.linked import CampaignTable, linked_pairs
 from labctl.analysis.survival.verdicts import OPEN
 from labctl.errors import LinkError, TableError
 from labctl.publishing.shown import Shown
-from labctl.store.linking import unlike
+from labctl.store.linking import Linked, not_the_same, unlike
 
 Key = tuple[str, str]  # campaign, arm
 
@@ -61,12 +61,13 @@ class _Join:
     later: Shown
     anchors: tuple[str, ...]
     changed: tuple[str, ...]
+    unsaid: tuple[str, ...] = ()
 
 
 def boards_of(campaigns: Sequence[Shown]) -> Boards:
     """The boards of these campaigns."""
     found = Boards()
-    joins, why = _joins(campaigns)
+    joins, why = _as_recorded(*_joins(campaigns))
     for group in _groups(campaigns, joins):
         if len(group) == 1:
             found.apart[group[0].name] = why.get(group[0].name, "linked to no other campaign of this site")
@@ -108,6 +109,25 @@ def _apart(earlier: Shown, later: Shown, anchors: Sequence[str]) -> str | None:
     if earlier.tau_s != later.tau_s:
         return f"the horizon of {earlier.name} is {earlier.tau_s} s and that of {later.name} {later.tau_s} s"
     return None
+
+
+def _as_recorded(joins: Sequence[_Join], why: Mapping[str, str]) -> tuple[list[_Join], dict[str, str]]:
+    """The joins with those anchors alone that are the same by both records, or were said to be changed; one that has
+    none left is no join.
+    """
+    kept: list[_Join] = []
+    apart = {name: [text] for name, text in why.items()}
+    for join in joins:
+        link = Linked(join.earlier.name, "", join.anchors, join.changed)
+        others = not_the_same(link, join.later.name, join.earlier.treatments, join.later.treatments)
+        anchors = tuple(arm for arm in join.anchors if arm not in others)
+        if anchors:
+            kept.append(replace(join, anchors=anchors, unsaid=tuple(others.values())))
+        else:
+            text = "; ".join(others.values())
+            apart.setdefault(join.later.name, []).append(f"it was opened linked to {join.earlier.name}, but {text}")
+            apart.setdefault(join.earlier.name, []).append(f"{join.later.name} was opened linked to it, but {text}")
+    return kept, {name: "; ".join(texts) for name, texts in apart.items()}
 
 
 def _groups(campaigns: Sequence[Shown], joins: Sequence[_Join]) -> list[list[Shown]]:
@@ -228,6 +248,7 @@ def _resolved(
             say((one.name, quick), (one.name, slow), one.name)
     for join in joins:
         one, two = (CampaignTable(of.name, of.rows, of.manifest.kind) for of in (join.earlier, join.later))
+        notes += [f"{text}, and joins nothing" for text in join.unsaid]
         alike = f"counts as the same in {one.name} and {two.name} on its opener's word"
         notes += [f"{arm} {alike}" for arm in join.changed]
         between = f"{one.name} and {two.name}"

@@ -5,6 +5,7 @@ May not: open what a name names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from labctl.clock import wall_ns
@@ -16,6 +17,10 @@ from labctl.publishing.guard import check_path
 from labctl.publishing.leaving_out import files_of
 from labctl.publishing.manifest import PLAIN_NAME
 from labctl.store.problem import Problem
+
+FIRST_YEAR, LAST_YEAR = 1970, 2200  # a computer without a battery begins in the first
+TIME = f"labctl writes YYYY-MM-DDTHH:MM:SS.ffffff+00:00, of {FIRST_YEAR} to {LAST_YEAR}"
+_WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?\+00:00")
 
 
 def name_problems(events: Sequence[Event]) -> list[Problem]:
@@ -29,8 +34,8 @@ def name_problems(events: Sequence[Event]) -> list[Problem]:
                 Problem("no plain name", "journal.db", f"{what} {name[:60]!r}: letters, digits, '.', '_', '-'")
             )
     for event in events:
-        if not _is_time(event.wall):
-            text = f"entry {event.seq} was written at {event.wall!r:.60}: a time has a date and an offset"
+        if not is_time(event.wall):
+            text = f"entry {event.seq} was written at {event.wall!r:.60}: {TIME}"
             found.append(Problem("no time", "journal.db", text))
             break
     for name in dict.fromkeys(_files(events)):
@@ -41,12 +46,15 @@ def name_problems(events: Sequence[Event]) -> list[Problem]:
     return found
 
 
-def _is_time(wall: str) -> bool:
+def is_time(wall: str) -> bool:
+    """Whether it is a time as labctl writes it, of a plausible year: feeds are sorted by it, and readers of feeds and
+    arithmetic over time zones take no other.
+    """
     try:
         wall_ns(wall)
     except (TypeError, ValueError):
         return False
-    return True
+    return _WRITTEN.fullmatch(wall) is not None and FIRST_YEAR <= int(wall[:4]) <= LAST_YEAR
 
 
 def _names(events: Sequence[Event]) -> Iterator[tuple[str, str]]:

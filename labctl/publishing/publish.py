@@ -30,7 +30,7 @@ from labctl.publishing.manifest import (
     manifest_bytes,
     withheld_of,
 )
-from labctl.publishing.record_copy import copy_record
+from labctl.publishing.record_copy import copy_record, refuse_secrets
 from labctl.publishing.tables import write_tables
 from labctl.publishing.typed_texts import free_texts
 from labctl.publishing.versions import versions
@@ -54,7 +54,7 @@ TITLE = 200  # characters
 @dataclass(frozen=True, slots=True)
 class Request:
     """What is asked for. title, creator, dataset: as the metadata names them; labels: as `report_campaign` has it;
-    rerun: with each episode's recording for Rerun's viewer.
+    rerun: with each episode's recording for Rerun's viewer; secrets: also where an address holds a password or a key.
     """
 
     licence: str
@@ -68,6 +68,7 @@ class Request:
     labels: str = "best"
     force: bool = False
     rerun: bool = False
+    secrets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,8 @@ def publish(folder: Path, out: Path, request: Request, say: Callable[[str], None
         record, events = campaign.record(), campaign.events()
         _check_phase(record, folder)
         refuse_mixed(record, folder.name)
+        if not request.secrets:
+            refuse_secrets(campaign)
         say("2/5 copying the record")
         entries = left_out(campaign.folder, events, record, request.choice)
         name = campaign.opened["campaign"]

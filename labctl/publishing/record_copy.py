@@ -9,12 +9,15 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
+from labctl.config.toml_text import secrets_in
 from labctl.core.events import Event
+from labctl.errors import InputError
 from labctl.publishing.leaving_out import files_of, sealed_episodes, where_read
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.journal import journal_url
-from labctl.store.ledger import OPENED
+from labctl.store.lab_folder import read_text
+from labctl.store.ledger import OPENED, Ledger
 from labctl.store.opened_body import HISTORICAL
 from labctl.store.published_files import copy_journal, copy_traces
 from labctl.store.verifying.timestamps import FOLDER as TIMESTAMPS
@@ -41,6 +44,22 @@ def copy_record(campaign: Campaign, events: Sequence[Event], withheld: Withheld,
     copy_journal(journal_url(source), campaign.opened["campaign"], to / "journal.db")
     recorded = [episode for episode in sealed_episodes(events) if episode not in withheld.traces]
     copy_traces(campaign.traces_url, campaign.opened["campaign"], recorded, to)
+
+
+def refuse_secrets(campaign: Campaign) -> None:
+    """Raises InputError where an address in a file that a campaign was opened from, which is copied as it was sealed,
+    holds a password or a key; StorageError, BrokenRecord.
+    """
+    ledger = Ledger.open(campaign.folder)
+    texts = {"protocol.toml": ledger.protocol_text(), **ledger.cards()}
+    for name in PLAIN:
+        if name.endswith(".toml") and (campaign.folder / name).is_file():
+            texts[name] = read_text(campaign.folder / name)
+    if found := [line for name, text in texts.items() for line in secrets_in(text, name)]:
+        raise InputError(
+            f"not published: {'; '.join(found)}, which goes along as it was sealed and cannot be left out; change what "
+            "it opens at the device or server first, then publish with --with-secrets"
+        )
 
 
 def _copy(path: Path, to: Path) -> None:

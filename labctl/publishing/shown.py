@@ -22,7 +22,8 @@ from labctl.publishing.manifest import Manifest, by_episode, withheld_of
 from labctl.publishing.publish import made_report
 from labctl.reporting.facts import by_episodes
 from labctl.reporting.operations_table import operations
-from labctl.store.linking import Linked, opened_links
+from labctl.store.ledger import Ledger
+from labctl.store.linking import Linked, opened_links, treatments
 from labctl.store.verifying.verified import protocol_of, verified_but
 
 
@@ -30,7 +31,8 @@ from labctl.store.verifying.verified import protocol_of, verified_but
 class Shown:
     """One campaign. report: the folder of its report in the site; result: what the report's JSON holds; hashes: of its
     chain; people: the arms that a person drives; of_items: whether its tasks are counted in items, as linked
-    comparisons have it; sealed: episodes whose recordings were sealed, in that order.
+    comparisons have it; sealed: episodes whose recordings were sealed, in that order; treatments: as
+    `linking.treatments` has them.
     """
 
     checked: Checked
@@ -46,6 +48,7 @@ class Shown:
     alpha: float
     of_items: bool
     sealed: Sequence[str]
+    treatments: Mapping[str, tuple[str, str]]
 
     @property
     def manifest(self) -> Manifest:
@@ -86,7 +89,7 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
         made_report(at, manifest, report, report, say, linked=False)
         with verified_but(at, withheld=withheld_of(manifest.withheld)) as (campaign, events, _):
             record = record_of(events)
-            protocol = protocol_of(campaign)
+            protocol, cards = protocol_of(campaign), Ledger.open(at).cards()
             assert record.unblinding is not None, "what holds as a publication is unblinded"
             links = opened_links(campaign.opened, record.unblinding)
         document = json.loads((report / "report.json").read_text("utf-8"))
@@ -104,4 +107,5 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
             protocol.analysis.alpha,
             not by_episodes(record.state.opened),
             sealed_episodes(events),
+            treatments(protocol, cards),
         )

@@ -7,7 +7,7 @@ made: every report is made anew from a record that was verified.
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +78,7 @@ def make_site(
         for number, folder in enumerate(records, 1):
             say(f"{number}/{steps} {folder.name}: verifying it and making its report anew")
             made[folder] = shown(folder, building / REPORTS, lambda line: None)
+        _refuse_copies(made)
         campaigns = sorted(made.values(), key=lambda one: (one.manifest.frozen, one.name))
         say(f"{together}/{steps} holding together what is linked, or of one joint campaign")
         joint = joint_shown(made, seals, building / REPORTS, lambda line: say(f"{together}/{steps} {line}"))
@@ -107,6 +108,19 @@ def make_site(
         _write(building / MARK, b'{"schema": "labctl.site/1"}\n')
         episodes = sum(len(one.record.scored) for one in campaigns)
     return Site(out / INDEX, campaigns, joint, boards, episodes, views)
+
+
+def _refuse_copies(made: Mapping[Path, Shown]) -> None:
+    """Raises InputError for one campaign in two folders: a commitment is over 32 secret bytes, and never twice."""
+    first: dict[str, Path] = {}
+    for folder, one in made.items():
+        other = first.setdefault(one.manifest.commitment, folder)
+        if other is not folder:
+            names = f"{made[other].name} and {one.name}"
+            raise InputError(
+                f"{other} and {folder} are one campaign under two names, {names}: they have the same commitment; "
+                "leave the copy out"
+            )
 
 
 def _index(title: str, campaigns: Sequence[Shown], joint: Sequence[JointShown], boards: Boards) -> str:

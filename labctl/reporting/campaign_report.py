@@ -39,7 +39,8 @@ from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted, outside
 from labctl.store.frozen_cards import trained_line, trained_with
-from labctl.store.linking import Linked, Pairing, link_note, opened_links, pair_up, unlike
+from labctl.store.ledger import Ledger
+from labctl.store.linking import Linked, Pairing, link_note, not_the_same, opened_links, pair_up, treatments, unlike
 from labctl.store.read_once import ReadOnce
 from labctl.store.verifying.timestamps import dated
 from labctl.store.verifying.verified import (
@@ -119,6 +120,7 @@ def report_campaign(
         if pairing is not None:
             link = next(link for link in links if link.campaign == pairing.link["campaign"])
             _add_linked(lab, pairing.earlier, link, record, rows, protocol, labels, published.earlier)
+            _add_not_the_same(lab, link, pairing.earlier, campaign)
         lab["interventions"] = touched_by_arm([record], rows, names)
         lab["practice"] = practice([(record, human_trials(record, protocol))])
         analysis, alpha = protocol.analysis, judged_at(record.state, protocol)[0]
@@ -198,6 +200,17 @@ def _add_linked(
     lab["provisional"] = lab.get("provisional", False) or before.get("provisional", False)
     why = before.get("provisional_why", [])
     lab.setdefault("provisional_why", []).extend(f"{link.campaign}: {reason}" for reason in why)
+
+
+def _add_not_the_same(lab: Lab, link: Linked, earlier: Path, later: Campaign) -> None:
+    """Name anchors in `lab` that are no anchors by the two records."""
+    before, now = (
+        treatments(protocol_of(one), Ledger.open(one.folder).cards()) for one in (in_passing(earlier), later)
+    )
+    found = not_the_same(link, later.opened["campaign"], before, now)
+    linked = lab.get("linked")
+    if linked is not None and found:
+        linked["warnings"] = [*found.values(), *linked["warnings"]]
 
 
 def linked_with(

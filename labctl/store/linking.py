@@ -153,6 +153,18 @@ def _treatment(arm: Arm, cards: Mapping[str, str]) -> str:
     return digest({"kind": arm.kind, "controller": arm.controller, "options": options})
 
 
+def not_the_same(
+    link: Linked, later: str, before: Mapping[str, tuple[str, str]], now: Mapping[str, tuple[str, str]]
+) -> dict[str, str]:
+    """Anchors that a link calls the same, and that are not by the two records: arm -> that in words. before, now: the
+    `treatments` of the earlier campaign and of `later`, both unblinded. What the link says was changed is on its
+    opener's word; a record that was forged says what it likes of another.
+    """
+    apart = [arm for arm in link.anchors if arm not in link.changed and before.get(arm) != now.get(arm)]
+    why = "its kind, controller, options or card differ, although its link does not say so"
+    return {arm: f"{arm} of {later} is not the {arm} of {link.campaign}: {why}" for arm in apart}
+
+
 def _check_head(plan: Plan, index: int, earlier: _Earlier) -> None:
     wanted = plan.protocol.link[index].head
     if all(event.hash != wanted for event in earlier.events):

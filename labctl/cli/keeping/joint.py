@@ -317,10 +317,11 @@ def join(
     import os
 
     from labctl.checks.opening import refuse_what_cannot_run
+    from labctl.cli.doctor import warn_of_secrets
     from labctl.joint.cell import join as join_cell
     from labctl.reporting.historical import line_of, looked_up
 
-    home = find_lab(lab)
+    home, plan = find_lab(lab), read_plan(protocol)
 
     def further(plan: Plan, found: Cell) -> Frozen | None:
         person_then = looked_up(plan, home, found)
@@ -328,7 +329,8 @@ def join(
             click.echo(f"historical reference: {line_of(person_then)}", err=as_json)
         return person_then
 
-    refuse_what_cannot_run(read_plan(protocol), read_cell(cell), cell, home, offline=True)
+    refuse_what_cannot_run(plan, read_cell(cell), cell, home, offline=True)
+    warn_of_secrets(plan, cell)
     opened, before = join_cell(
         invitation,
         protocol,

@@ -68,6 +68,9 @@ licence_option = click.option("--licence", required=True, metavar="SPDX|FILE", h
 @click.option("--no-pictures", is_flag=True, help="Leave out every video and photo.")
 @click.option("--rerun", is_flag=True, help="Also each episode as a recording for Rerun's viewer (.rrd).")
 @click.option("--archive", is_flag=True, help="Also as one archive beside it, DIR.zip.")
+@click.option(
+    "--with-secrets", is_flag=True, help="Although an address of cell, protocol or card holds a password or a key."
+)
 @replicates_options
 @seed_option
 @click.option("--force", is_flag=True, help="Replace what was published at DIR, and DIR.zip, before.")
@@ -86,6 +89,7 @@ def publish(
     no_pictures: bool,
     rerun: bool,
     archive: bool,
+    with_secrets: bool,
     boot: int,
     perm: int,
     seed: int,
@@ -102,7 +106,9 @@ def publish(
     from labctl.publishing.publish import Request, publish
 
     choice = _choice(episodes, withhold, why, no_pictures)
-    request = Request(licence, title, creator, dataset, choice, boot, perm, seed, force=force, rerun=rerun)
+    request = Request(
+        licence, title, creator, dataset, choice, boot, perm, seed, force=force, rerun=rerun, secrets=with_secrets
+    )
     whole = out if out.name else out.absolute()
     packed = whole.with_name(whole.name + ARCHIVE) if archive else None
     if packed is not None:
@@ -129,7 +135,7 @@ def publish(
     texts = f"{count(sum(made.texts.values()), 'text')} that people typed"
     if made.texts:
         texts += f" ({', '.join(f'{kind} {number}' for kind, number in made.texts.items())})"
-    click.echo(f"look at it before it leaves: {texts}, and the protocol's endpoints, are in the record")
+    click.echo(f"look at it before it leaves: {texts}, and the addresses of cell and protocol, are in the record")
     click.echo(f"note elsewhere: head {manifest.head}")
     click.echo(f"note elsewhere: sha256 of {PUBLISHED} {made.digest}")
 

@@ -19,6 +19,7 @@ from labctl.errors import BrokenRecord
 from labctl.joint.state import JointKind, JointOpened
 from labctl.publishing.guard import check_path, hold_to
 from labctl.publishing.manifest import LARGEST, PLAIN_NAME, Common, FileListed, plain_json, read_form
+from labctl.publishing.names import TIME, is_time
 from labctl.publishing.tables import JOURNAL
 from labctl.store.atomic_files import file_errors
 from labctl.store.database_backend import PUBLISHED
@@ -128,9 +129,11 @@ def read_seal_record(folder: Path, say: Callable[[str], None] = lambda line: Non
 
 
 def _refuse_names(events: Sequence[Event]) -> None:
-    """Raises BrokenRecord for a journal whose names nothing may go by."""
+    """Raises BrokenRecord for a journal whose names or times nothing may go by."""
     if not events or events[0].kind != JointKind.OPENED:
         raise BrokenRecord(f"{ENTRIES} does not begin with the opening of a joint campaign")
+    if (other := next((event for event in events if not is_time(event.wall)), None)) is not None:
+        raise BrokenRecord(f"{ENTRIES}: entry {other.seq} was written at {other.wall!r:.60}: {TIME}")
     try:
         opened = body_of(events[0], JointOpened)
         names = [opened["name"], *opened["cells"], *(one["cell"] for one in opened["parts"])]

@@ -222,7 +222,7 @@ def test_a_weapon_is_named_in_one_line(weapon: str, mine: Path) -> None:
 
 FORGED: dict[str, tuple[Callable[[Event], Event], str]] = {
     "a time that is none": (lambda event: replace(event, wall="soon"), "was written at 'soon'"),
-    "a time of nowhere": (lambda event: replace(event, wall="2026-01-01T00:00:00"), "a time has a date and an offset"),
+    "a time of nowhere": (lambda event: replace(event, wall="2026-01-01T00:00:00"), "labctl writes YYYY-MM-DDTHH"),
     "a schedule of one word": (said_in(Kind.CAMPAIGN_OPENED, schedule="x"), "illegal history"),
     "software that is a list": (said_in(Kind.RUN_STARTED, pins=[1]), "what no labctl writes"),
 }

@@ -20,9 +20,11 @@ from support.runs.recordings import Recordings, copied, digests
 from labctl.cli import call
 from labctl.core.events import Event, Kind
 from labctl.errors import BrokenRecord, InputError
+from labctl.publishing.again import report_linked_published
 from labctl.publishing.publish import publish
 from labctl.publishing.site import make_site
 from labctl.runtime.campaign_run import run_campaign
+from labctl.store.opened_body import text_digest
 
 pytestmark = pytest.mark.thorough
 FROZEN = policy("frozen", skill="steady")
@@ -105,6 +107,33 @@ def test_a_link_to_another_record_of_that_name_ranks_nothing(folders: Path, tmp_
     assert made.boards.apart["june"] == "it was linked to another may: the one here has no such head"
     alone = make_site([folders / "june"], tmp_path / "t")
     assert alone.boards.apart["june"] == "it was opened linked to may, which is not in this site"
+
+
+def test_an_anchor_that_was_made_another_policy_joins_nothing(
+    folders: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever makes a record anew can call any policy by an anchor's name; both opened protocols lie there."""
+    june = shutil.copytree(folders / "june", tmp_path / "june")
+    monkeypatch.setattr("support.runs.published.AT", "campaigns/june")
+    protocol = june / "campaigns/june/seal/protocol.toml"
+    text = protocol.read_text("utf-8").replace('skill = "steady"', 'skill = "clumsy"', 1)
+    assert text != protocol.read_text("utf-8")
+    protocol.write_text(text, "utf-8")
+    listed(june, "campaigns/june/seal/protocol.toml")
+
+    def another(event: Event) -> Event:
+        if event.kind != Kind.CAMPAIGN_OPENED:
+            return event
+        return replace(event, body={**event.body, "protocol": {**event.body["protocol"], "sha256": text_digest(text)}})
+
+    forged(june, another)
+    (board,) = make_site([folders / "may", june], tmp_path / "s").boards.boards
+    said = "frozen of june is not the frozen of may"
+    assert any(said in note and "joins nothing" in note for note in board.notes)
+    assert {place.campaign for place in board.places if place.arm == "frozen"} == {"may", "june"}
+    assert said in report_linked_published([folders / "may", june], tmp_path / "r").read_text("utf-8")
+    whole = report_linked_published([folders / "may", folders / "june"], tmp_path / "q").read_text("utf-8")
+    assert "is not the" not in whole
 
 
 def test_no_page_asks_another_host_or_holds_a_link_that_leads_nowhere(folders: Path, tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ class Campaign:
         people: set[str],
         links: list[Linked],
         leads: list[tuple[str, str]] | None = None,
+        treatments: dict[str, tuple[str, str]] | None = None,
     ) -> None:
+        self.treatments = treatments or {}
         self.name, self.people, self.links, self.hashes = name, frozenset(people), links, frozenset({f"head of {name}"})
         self.manifest = type("Manifest", (), {"kind": "sim"})()
         self.opened: dict[str, Any] = {**OPENED, "campaign": name}
@@ -99,6 +101,23 @@ def test_campaigns_that_count_otherwise_share_a_board_that_says_so() -> None:
         "estimand.help: as_it_went in one, no_success in two",
     ]
     assert all(note.startswith("one and two: they ") for note in said)
+
+
+def test_an_anchor_that_is_another_policy_by_the_two_records_joins_nothing() -> None:
+    """A record that was forged may call any policy by an anchor's name and say that nothing was changed."""
+    before, now = ({"x": ("policy", of), "y": ("policy", "as it was")} for of in ("as it was", "another"))
+    one = Campaign("one", ["x", "y"], set(), [], treatments=before)
+    only = Campaign("two", ["x"], set(), [link("one", "x")], treatments=now)
+    found = boards(one, only)
+    assert not found.boards
+    said = "x of two is not the x of one: its kind, controller, options or card differ, although its link does not say"
+    assert said in found.apart["two"] and said in found.apart["one"]
+    both = Campaign("two", ["x", "y"], set(), [link("one", "x", "y")], treatments=now)
+    (board,) = boards_of(cast("list[Shown]", [one, both])).boards
+    assert board.reference == "y" and any(said in note for note in board.notes)
+    assert {(place.arm, place.campaign) for place in board.places} == {("x", "one"), ("x", "two"), ("y", "one")}
+    told = Campaign("two", ["x"], set(), [Linked("one", "head of one", ("x",), ("x",))], treatments=now)
+    assert boards(one, told).boards[0].reference == "x", "on its opener's word, which the board says"
 
 
 def test_verdicts_that_contradict_one_another_place_nobody_and_are_said() -> None:
