@@ -62,19 +62,27 @@ class PlannedCells(TypedDict):
 
 
 def cells_resolved(
-    cells: int, blocks: int, spread: float, power: float, alpha: float, between: Sequence[float] = BETWEEN
+    cells: int,
+    blocks: int,
+    spread: float,
+    power: float,
+    alpha: float,
+    between: Sequence[float] = BETWEEN,
+    *,
+    reached: bool = True,
 ) -> CellsResolved:
-    """`spread`: standard error of one arm's log RMST from one episode, as `power.ratio_resolvable` has it.
+    """`spread`: standard error of one arm's log RMST from one episode, as `power.ratio_resolvable` has it. reached:
+    whether a pair's smallest p in so many blocks is as small as alpha.
 
     Of these cells by the normal approximation, all blocks together; of cells like these by t on cells less one, each
     cell's own ratio with variance between² + 2 spread² / (blocks / cells).
     """
-    of_these = ratio_resolvable(blocks, spread, power, alpha)
+    of_these = ratio_resolvable(blocks, spread, power, alpha) if reached else None
     rows: list[Between] = []
     for sd in between:
         se = math.sqrt((sd * sd + 2 * spread * spread * cells / blocks) / cells)
         like = math.exp(_found(se, cells - 1, power, alpha)) if cells >= FEWEST_TO_PREDICT else None
-        turned = float(special.ndtr(-math.log(of_these) / sd)) if sd else 0.0
+        turned = None if of_these is None else float(special.ndtr(-math.log(of_these) / sd)) if sd else 0.0
         rows.append({"between": sd, "of_these": of_these, "like_these": like, "turned": turned})
     return {"cells": cells, "blocks": blocks, "power": power, "alpha": alpha, "by_spread": rows}
 
