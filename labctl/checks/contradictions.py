@@ -10,14 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from labctl.clock import SECOND
 from labctl.config.cell_schema import CameraTable, Cell, Fixture
 from labctl.config.options import Contradiction, Options
 from labctl.config.policy_card import Card, Image
 from labctl.devices import options_type
 from labctl.plain import Json
+from labctl.realtime import VISIT_NS
 
 INSIDE_M = 0.001  # a driver keeps the tool this far inside the box
 NONE = 1e-9  # what sums of decimal numbers are off by
+FEWEST_VISITS = 5  # of a robot that an answer should last
 SAME_ASPECT = 0.02  # 640 x 360 and 1280 x 720 are alike; 848 x 480 is 16:9 but for 0.6 %
 
 
@@ -92,15 +95,29 @@ def _carried(cell: Cell) -> tuple[float, float] | None:
 
 def of_cards(cell: Cell, cards: Mapping[str, Card]) -> list[Contradiction]:
     """Cameras whose pictures have another shape than what a card says its policy was trained on, or are too old for it
-    in a part of each period; cards by arm.
+    in a part of each period, and cards whose rate cannot be kept; cards by arm.
     """
     cameras = {camera.name: camera for camera in cell.camera}
-    read = [
-        (arm, card.image, cameras[one]) for arm, card in cards.items() for one in sorted(card.cameras) if one in cameras
-    ]
+    read = [(arm, card.image, cameras.get(one)) for arm, card in cards.items() for one in sorted(card.cameras)]
     known = [(arm, image, camera) for arm, image, camera in read if camera is not None]
-    wrong = (look(*each) for each in known for look in (_other_shape, _too_old))
+    wrong = [look(*each) for each in known for look in (_other_shape, _too_old)]
+    wrong += [_too_quick(arm, card) for arm, card in cards.items()] if cell.cell.clock != "manual" else []
     return [one for one in wrong if one is not None]
+
+
+def _too_quick(arm: str, card: Card) -> Contradiction | None:
+    """An answer that is over so soon that asking anew, up to two visits of the robot, is a good part of the time."""
+    many, visit_s = card.action.execute or card.action.horizon, VISIT_NS / SECOND
+    if not many or card.timing.ask_ahead_s or many / card.timing.rate_hz >= FEWEST_VISITS * visit_s - NONE:
+        return None
+    lasts_s = many / card.timing.rate_hz
+    keys = f"the card of arm {arm}: timing.rate_hz = {card.timing.rate_hz:g} and {many} of its actions from each answer"
+    least, most = many / (lasts_s + 2 * visit_s), many / (lasts_s + visit_s)
+    text = (
+        f"{keys} last {1e3 * lasts_s:.0f} ms, and asking anew takes up to {2e3 * visit_s:.0f} more: it is followed at"
+    )
+    remedy = 'a larger execute, or starts = "capture" with ask_ahead_s'
+    return Contradiction("timing", f"{text} some {least:.0f} to {most:.0f} Hz", remedy)
 
 
 def _too_old(arm: str, image: Image, camera: CameraTable) -> Contradiction | None:
@@ -109,13 +126,9 @@ def _too_old(arm: str, image: Image, camera: CameraTable) -> Contradiction | Non
     if oldest_s <= image.max_age_s + NONE:
         return None
     keys = f"camera {camera.name}: latency_s = {camera.latency_s:g}, rate_hz = {camera.rate_hz:g}, and the card of arm"
-    text = (
-        f"{keys} {arm}: image.max_age_s = {image.max_age_s:g}; its newest picture may be {oldest_s:.3g} s old, and the"
-    )
-    text += " robot stands until another one comes"
-    return Contradiction(
-        "pictures", text, f"a higher rate_hz, or max_age_s = {math.ceil(100 * oldest_s) / 100:g} or more"
-    )
+    text = f"{keys} {arm}: image.max_age_s = {image.max_age_s:g}; its newest picture may be {oldest_s:.3g} s old, and"
+    remedy = f"a higher rate_hz, or max_age_s = {math.ceil(100 * oldest_s) / 100:g} or more"
+    return Contradiction("pictures", f"{text} the robot stands until another one comes", remedy)
 
 
 def _other_shape(arm: str, image: Image, camera: CameraTable) -> Contradiction | None:
