@@ -25,9 +25,9 @@ class Between(TypedDict):
     """
 
     between: float
-    of_these: float
+    of_these: float | None
     like_these: float | None
-    turned: float
+    turned: float | None
 
 
 class CellsResolved(TypedDict):
@@ -82,9 +82,13 @@ def cells_resolved(
     for sd in between:
         se = math.sqrt((sd * sd + 2 * spread * spread * cells / blocks) / cells)
         like = math.exp(_found(se, cells - 1, power, alpha)) if cells >= FEWEST_TO_PREDICT else None
-        turned = None if of_these is None else float(special.ndtr(-math.log(of_these) / sd)) if sd else 0.0
+        turned = None if of_these is None else _turned(of_these, sd)
         rows.append({"between": sd, "of_these": of_these, "like_these": like, "turned": turned})
     return {"cells": cells, "blocks": blocks, "power": power, "alpha": alpha, "by_spread": rows}
+
+
+def _turned(ratio: float, between: float) -> float:
+    return float(special.ndtr(-math.log(ratio) / between)) if between else 0.0
 
 
 def _found(se: float, df: int, power: float, alpha: float) -> float:

@@ -85,7 +85,9 @@ def _check_ages(card: Card | None, cell: Cell) -> None:
     """Not the driver's, which loads for each trial: of a campaign that was opened already an arm is asked all the same.
     Raises InputError.
     """
-    for camera in cell.camera if card is not None else ():
+    if card is None:
+        return
+    for camera in cell.camera:
         if camera.name in card.cameras and camera.latency_s >= card.image.max_age_s:
             ages = f"latency_s = {camera.latency_s:g} and the card's image.max_age_s = {card.image.max_age_s:g}"
             text = f"camera {camera.name}: {ages}: no picture is ever fresh enough for a question"
