@@ -25,9 +25,9 @@ class Between(TypedDict):
     """
 
     between: float
-    of_these: float
+    of_these: float | None
     like_these: float | None
-    turned: float
+    turned: float | None
 
 
 class CellsResolved(TypedDict):
@@ -62,21 +62,33 @@ class PlannedCells(TypedDict):
 
 
 def cells_resolved(
-    cells: int, blocks: int, spread: float, power: float, alpha: float, between: Sequence[float] = BETWEEN
+    cells: int,
+    blocks: int,
+    spread: float,
+    power: float,
+    alpha: float,
+    between: Sequence[float] = BETWEEN,
+    *,
+    reached: bool = True,
 ) -> CellsResolved:
-    """`spread`: standard error of one arm's log RMST from one episode, as `power.ratio_resolvable` has it.
+    """`spread`: standard error of one arm's log RMST from one episode, as `power.ratio_resolvable` has it. reached:
+    whether a pair's smallest p in so many blocks is as small as alpha.
 
     Of these cells by the normal approximation, all blocks together; of cells like these by t on cells less one, each
     cell's own ratio with variance between² + 2 spread² / (blocks / cells).
     """
-    of_these = ratio_resolvable(blocks, spread, power, alpha)
+    of_these = ratio_resolvable(blocks, spread, power, alpha) if reached else None
     rows: list[Between] = []
     for sd in between:
         se = math.sqrt((sd * sd + 2 * spread * spread * cells / blocks) / cells)
         like = math.exp(_found(se, cells - 1, power, alpha)) if cells >= FEWEST_TO_PREDICT else None
-        turned = float(special.ndtr(-math.log(of_these) / sd)) if sd else 0.0
+        turned = None if of_these is None else _turned(of_these, sd)
         rows.append({"between": sd, "of_these": of_these, "like_these": like, "turned": turned})
     return {"cells": cells, "blocks": blocks, "power": power, "alpha": alpha, "by_spread": rows}
+
+
+def _turned(ratio: float, between: float) -> float:
+    return float(special.ndtr(-math.log(ratio) / between)) if between else 0.0
 
 
 def _found(se: float, df: int, power: float, alpha: float) -> float:

@@ -35,13 +35,13 @@ class Difference(TypedDict):
 
 class Effects(TypedDict):
     """What is found with `power` at level `alpha`: differences of success rates, and a ratio of two RMSTs, by `spread`,
-    the standard error of log RMST from one episode.
+    the standard error of log RMST from one episode; None where no p of a pair is as small as alpha.
     """
 
     power: float
     alpha: float
     success: list[Difference]
-    rmst_ratio: float
+    rmst_ratio: float | None
     spread: float
 
 
@@ -126,7 +126,7 @@ def resolution(
                 {"discordant": share, "difference": paired_resolvable(units, share, POWER, step)}
                 for share in DISCORDANT
             ],
-            "rmst_ratio": ratio_resolvable(units, SPREAD, POWER, step),
+            "rmst_ratio": ratio_resolvable(units, SPREAD, POWER, step) if smallest <= step else None,
             "spread": SPREAD,
         },
         "looks": [_look(look, family, drawn) for look in (looks(looks_after, alpha) if looks_after else ())],

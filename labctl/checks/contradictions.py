@@ -7,16 +7,20 @@ What no fact decides is not judged here: thresholds of force and torque (docs/ha
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 
+from labctl.clock import SECOND
 from labctl.config.cell_schema import CameraTable, Cell, Fixture
 from labctl.config.options import Contradiction, Options
-from labctl.config.policy_card import Card
+from labctl.config.policy_card import Card, Image
 from labctl.devices import options_type
 from labctl.plain import Json
+from labctl.realtime import VISIT_NS
 
 INSIDE_M = 0.001  # a driver keeps the tool this far inside the box
-NONE_M = 1e-9  # what sums of decimal numbers are off by
+NONE = 1e-9  # what sums of decimal numbers are off by
+FEWEST_VISITS = 5  # of a robot that an answer should last
 SAME_ASPECT = 0.02  # 640 x 360 and 1280 x 720 are alike; 848 x 480 is 16:9 but for 0.6 %
 
 
@@ -35,36 +39,44 @@ def of_cell(cell: Cell) -> list[Contradiction]:
 
 def of_scene(cell: Cell, fixture: Fixture) -> list[Contradiction]:
     """Where a fixture's items lie beyond what the cell's box lets the tool reach; of two robots that share the totes
-    nothing is said, since either may reach them. A rail carries the box along, whichever way it runs, and a base
-    anywhere.
+    nothing is said, since either may reach them, and of two with totes of their own each is looked at. A rail carries
+    the box along, whichever way it runs, and a base anywhere.
     """
     if cell.second_robot is not None and cell.second_robot.scene == "shared":
         return []
-    limits, found = cell.robot.limits, list[Contradiction]()
+    found = list[Contradiction]()
+    for key, name, side in zip(("robot", "second_robot"), cell.names, cell.sides, strict=False):
+        about = f"{name}: box" if name else "box"
+        found += [Contradiction(about, text, remedy) for text, remedy in _beyond(key, side, fixture)]
+    return found
+
+
+def _beyond(key: str, cell: Cell, fixture: Fixture) -> Iterator[tuple[str, str]]:
+    """What of one robot's box, under `key` in its file, is too small for the totes before it, and the remedy."""
+    limits = cell.robot.limits
     floor = limits.box_min_m[2] + INSIDE_M
     lowest = min(tote.centre_m[2] for tote in fixture.tote)
     flat = min(fixture.object, key=lambda each: each.item_size_m[2])
     middle = lowest + flat.item_size_m[2] / 2
-    if floor > middle + NONE_M:
-        keys = f"robot.limits.box_min_m z = {limits.box_min_m[2]:g} m and item_size_m of {flat.name!r}"
+    if floor > middle + NONE:
+        keys = f"{key}.limits.box_min_m z = {limits.box_min_m[2]:g} m and item_size_m of {flat.name!r}"
         text = f"{keys}: the fingertips stay {1e3 * (floor - lowest):.0f} mm above the tote's floor"
         text += f", and an item lying there is {1e3 * flat.item_size_m[2]:.0f} mm high"
-        found.append(Contradiction("box", text, f"box_min_m z = {middle - INSIDE_M:.3f} or less, or higher items"))
+        yield text, f"box_min_m z = {middle - INSIDE_M:.3f} or less, or higher items"
     carried = _carried(cell)
     if carried is None:
-        return found
+        return
     back, ahead = carried
     more = f", {back:g} to {ahead:g} m more by its rail," if (back, ahead) != (0.0, 0.0) else ""
     for tote in fixture.tote:
         for axis, low, high, at, size in zip(
             "xy", limits.box_min_m, limits.box_max_m, tote.centre_m, tote.size_m, strict=False
         ):
-            if at - size / 2 < low + back - NONE_M or at + size / 2 > high + ahead + NONE_M:
+            if at - size / 2 < low + back - NONE or at + size / 2 > high + ahead + NONE:
                 ends = f"{at - size / 2:g} to {at + size / 2:g} m"
-                text = f"robot.limits box {axis} = {low:g} to {high:g} m{more} and tote {tote.name!r}, {axis} = {ends}"
+                text = f"{key}.limits box {axis} = {low:g} to {high:g} m{more} and tote {tote.name!r}, {axis} = {ends}"
                 remedy = "widen the box where the cell allows it, or move the tote"
-                found.append(Contradiction("box", f"{text}: items there cannot be reached", remedy))
-    return found
+                yield f"{text}: items there cannot be reached", remedy
 
 
 def _carried(cell: Cell) -> tuple[float, float] | None:
@@ -82,20 +94,47 @@ def _carried(cell: Cell) -> tuple[float, float] | None:
 
 
 def of_cards(cell: Cell, cards: Mapping[str, Card]) -> list[Contradiction]:
-    """Cameras whose pictures have another shape than what a card says its policy was trained on; cards by arm."""
+    """Cameras whose pictures have another shape than what a card says its policy was trained on, or are too old for it
+    in a part of each period, and cards whose rate cannot be kept; cards by arm.
+    """
     cameras = {camera.name: camera for camera in cell.camera}
-    found = list[Contradiction]()
-    for arm, card in cards.items():
-        if card.image.aspect is None:
-            continue
-        for name in sorted(card.cameras):
-            if name in cameras and (wrong := _other_shape(arm, card.image.aspect, cameras[name])) is not None:
-                found.append(wrong)
-    return found
+    read = [(arm, card.image, cameras.get(one)) for arm, card in cards.items() for one in sorted(card.cameras)]
+    known = [(arm, image, camera) for arm, image, camera in read if camera is not None]
+    wrong = [look(*each) for each in known for look in (_other_shape, _too_old)]
+    wrong += [_too_quick(arm, card) for arm, card in cards.items()] if cell.cell.clock != "manual" else []
+    return [one for one in wrong if one is not None]
 
 
-def _other_shape(arm: str, aspect: tuple[float, float], camera: CameraTable) -> Contradiction | None:
-    wide, high = aspect
+def _too_quick(arm: str, card: Card) -> Contradiction | None:
+    """An answer that is over so soon that asking anew, up to two visits of the robot, is a good part of the time."""
+    many, visit_s = card.action.execute or card.action.horizon, VISIT_NS / SECOND
+    if not many or card.timing.ask_ahead_s or many / card.timing.rate_hz >= FEWEST_VISITS * visit_s - NONE:
+        return None
+    lasts_s = many / card.timing.rate_hz
+    keys = f"the card of arm {arm}: timing.rate_hz = {card.timing.rate_hz:g} and {many} of its actions from each answer"
+    least, most = many / (lasts_s + 2 * visit_s), many / (lasts_s + visit_s)
+    text = (
+        f"{keys} last {1e3 * lasts_s:.0f} ms, and asking anew takes up to {2e3 * visit_s:.0f} more: it is followed at"
+    )
+    remedy = 'a larger execute, or starts = "capture" with ask_ahead_s'
+    return Contradiction("timing", f"{text} some {least:.0f} to {most:.0f} Hz", remedy)
+
+
+def _too_old(arm: str, image: Image, camera: CameraTable) -> Contradiction | None:
+    """One that is too old whenever it comes is refused before (`labctl.store.frozen_cards`)."""
+    oldest_s = camera.latency_s + 1 / camera.rate_hz
+    if oldest_s <= image.max_age_s + NONE:
+        return None
+    keys = f"camera {camera.name}: latency_s = {camera.latency_s:g}, rate_hz = {camera.rate_hz:g}, and the card of arm"
+    text = f"{keys} {arm}: image.max_age_s = {image.max_age_s:g}; its newest picture may be {oldest_s:.3g} s old, and"
+    remedy = f"a higher rate_hz, or max_age_s = {math.ceil(100 * oldest_s) / 100:g} or more"
+    return Contradiction("pictures", f"{text} the robot stands until another one comes", remedy)
+
+
+def _other_shape(arm: str, image: Image, camera: CameraTable) -> Contradiction | None:
+    if image.aspect is None:
+        return None
+    wide, high = image.aspect
     if abs(camera.width / camera.height * high / wide - 1) <= SAME_ASPECT:
         return None
     keys = f"camera {camera.name}: width = {camera.width}, height = {camera.height}, and the card of arm {arm}"

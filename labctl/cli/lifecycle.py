@@ -232,6 +232,9 @@ def _say_opened(opened: Opened, as_json: bool) -> None:
         "It binds the sealed schedule: publish it or note it down, and `labctl verify` will hold the campaign to it."
     )
     click.echo(f"head {opened.head}")
+    click.echo(
+        "Cell, fixture, protocol and cards are kept as they are now: what is edited later holds for other campaigns."
+    )
     click.echo(f"next: labctl run {opened.name} (with --headless a simulated cell runs by itself)")
 
 

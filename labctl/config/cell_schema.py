@@ -20,7 +20,7 @@ from labctl.config.robots import Limits as Limits
 from labctl.config.robots import RobotTable as RobotTable
 from labctl.config.robots import SecondRobot as SecondRobot
 from labctl.config.robots import TeleopTable as TeleopTable
-from labctl.config.robots import check_lease, check_limits, check_metres, check_second, one_robot
+from labctl.config.robots import check_lease, check_limits, check_metres, check_second, check_sizes, one_robot
 from labctl.config.sensors import SensorTable, check_sensors
 from labctl.config.server import StoreTable
 from labctl.config.toml_text import Document, Location, Table, parse, suggestion
@@ -321,6 +321,7 @@ def parse_cell(text: str, where: str, *, frozen: bool = False) -> Cell:
         check_metres(found, found.robot, found.second_robot)
         lasts = {"duration_s": found.lease.duration_s, "stale_target_s": found.lease.stale_target_s}
         check_lease(found, lasts, found.robot.control_hz)
+        check_sizes(found, found.robots, found.camera, found.sensor, found.video)
     if found.second_robot is not None:
         check_limits(found, "second_robot", found.second_robot)
         check_second(found, found.robot, found.second_robot)

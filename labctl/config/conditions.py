@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from labctl.config.cell_schema import Fixture, FixtureObject, Layout, Tote
 from labctl.config.protocol_schema import Protocol, check_against_fixture
+from labctl.config.robots import check_length
 from labctl.config.tasks import root_of
 from labctl.config.toml_text import Document, Location
 from labctl.plain import LONGEST_S, Json
@@ -106,6 +107,7 @@ def check_new(protocol: Protocol, fixture: Fixture) -> None:
     """What is refused where a plan is read that is not sealed yet; campaigns that have it are read on. Raises
     InputError with file:line.
     """
+    check_length(protocol, ("protocol", "name"), protocol.protocol.name)
     if protocol.preference is not None:
         for index, arm in enumerate(protocol.arm):
             if "|" in arm.name or arm.name.strip() == NEITHER:

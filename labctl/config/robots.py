@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 from pydantic import Field, JsonValue, StringConstraints
@@ -20,6 +20,9 @@ from labctl.config.values import Lax, Point, Positive, Text, Texts, Vector
 RobotName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]*$")]
 RESERVED = ("arm", "camera", "policy", "robot", "sensor", "stream", "tracker")  # what streams begin with already
 FEWEST_PERIODS = 2  # of setpoints that a lease and a target last: one may be on its way
+RATES_HZ = (0.1, 10_000.0)  # of a robot or a camera: beyond is a slip, and nothing is heard of it or memory is full
+KEYFRAME_S = 3600.0  # between two of them, at most
+LONGEST_NAME = 100  # characters of what files and folders are named after
 FURTHEST_M = 10.0  # that an arm reaches, or another one's base is from it
 
 
@@ -137,6 +140,60 @@ def check_metres(document: Document, robot: RobotTable, second: SecondRobot | No
         if max(map(abs, point)) > FURTHEST_M:
             text = f"{at[-1]} is {list(point)}, and no arm reaches {FURTHEST_M:g} m"
             raise document.refusal(at, f"{text}; give it in m")
+
+
+class Coded(Protocol):
+    """How pictures are encoded: [video], or what a camera says otherwise."""
+
+    @property
+    def keyframe_s(self) -> float | None: ...
+
+
+class Named(Protocol):
+    """A table whose files are named after it."""
+
+    @property
+    def name(self) -> str: ...
+
+
+class Filming(Named, Protocol):
+    """A camera's table."""
+
+    @property
+    def rate_hz(self) -> float: ...
+    @property
+    def video(self) -> Coded: ...
+
+
+def check_sizes(
+    document: Document,
+    robots: Sequence[RobotTable],
+    cameras: Sequence[Filming],
+    sensors: Sequence[Named],
+    video: Coded,
+) -> None:
+    """Refuse, at its line, a rate, a time between keyframes or a name that nothing can be run with. Raises
+    InputError.
+    """
+    rates: dict[Location, float | None] = {("camera", n, "rate_hz"): one.rate_hz for n, one in enumerate(cameras)}
+    for key, robot in zip(("robot", "second_robot"), robots, strict=False):
+        rates |= {(key, rate): getattr(robot, rate) for rate in ("state_hz", "control_hz", "observe_hz")}
+    coded: dict[Location, float | None] = {("video", "keyframe_s"): video.keyframe_s}
+    coded |= {("camera", n, "video", "keyframe_s"): one.video.keyframe_s for n, one in enumerate(cameras)}
+    for given, (low, high) in ((rates, RATES_HZ), (coded, (0.0, KEYFRAME_S))):
+        for at, value in given.items():
+            if value is not None and not low <= value <= high:
+                raise document.refusal(at, f"{at[-1]} is {value:g}; allowed is {low:g} to {high:g}")
+    for table, named in (("camera", cameras), ("sensor", sensors)):
+        for index, one in enumerate(named):
+            check_length(document, (table, index, "name"), one.name)
+
+
+def check_length(document: Document, at: Location, name: str) -> None:
+    """Refuse, at its line, a name too long for a file. Raises InputError."""
+    if len(name) > LONGEST_NAME:
+        text = f"{at[-1]} has {len(name)} characters, and files are named after it; give it {LONGEST_NAME} at most"
+        raise document.refusal(at, text)
 
 
 def check_lease(document: Document, times_s: Mapping[str, float], control_hz: float) -> None:

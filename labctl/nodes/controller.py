@@ -79,7 +79,7 @@ class ControllerNode:
         self._by_hand: ByHand | None = None  # the same, where a person's hand drives
         self._closed = False
         self._task: driving.Prepare | None = None
-        self._buffer = ObservationBuffer({camera.name: camera.latency_s for camera in cell.camera})
+        self._buffer = ObservationBuffer.of(cell)
         self._phase = Phase.IDLE
         self._instruction = ""
         self._last_asked_ns = -1

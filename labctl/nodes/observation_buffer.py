@@ -6,22 +6,30 @@ May not: decide when a controller is asked, hand out a picture as newer than it 
 
 from __future__ import annotations
 
+import logging
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from labctl.bus import Message
 from labctl.clock import SECOND
+from labctl.config.cell_schema import Cell
 from labctl.devices import Observation, Pace, Picture
 
 MARGIN_NS = SECOND // 4  # a picture a little older than a history asks for may still be the nearest one
+TOLD_NS = SECOND  # what is waited for so long is said
 
 
 class ObservationBuffer:
-    """See the module. latency_s: of each camera, from light to receipt (the cell's `latency_s`)."""
+    """See the module. latency_s: of each camera, from light to receipt (the cell's `latency_s`). tell: hears, once each
+    time, what `ready` has waited a second for; it may tell an arm.
+    """
 
-    def __init__(self, latency_s: Mapping[str, float]) -> None:
+    def __init__(self, latency_s: Mapping[str, float], tell: Callable[[str], None] | None = None) -> None:
+        self._tell = tell
+        self._lacking_ns: int | None = None  # since when something lacks
+        self._told = False
         self._latency_ns = {name: round(seconds * SECOND) for name, seconds in latency_s.items()}
         self._live: Message | None = None  # the robot's newest state, which nothing delays
         self._state: Message | None = None
@@ -29,6 +37,12 @@ class ObservationBuffer:
         self.delay_ns = 0  # how much later a policy gets what comes, where its condition says so
         self._pictures: dict[str, deque[Picture]] = {}
         self.pace = Pace()
+
+    @classmethod
+    def of(cls, cell: Cell) -> ObservationBuffer:
+        """One for a cell. In simulated time, where a controller has no log of its own, nothing is told."""
+        tell = None if cell.cell.clock == "manual" else logging.getLogger("controller").warning
+        return cls({camera.name: camera.latency_s for camera in cell.camera}, tell)
 
     def see(self, message: Message) -> None:
         """Take a message of kind "obs" or "frame"."""
@@ -90,9 +104,27 @@ class ObservationBuffer:
         """A state is there, and of every camera that the controller asks for a picture that is not too old, but for the
         delay that its condition adds.
         """
-        if self._state is None or any(not self._pictures.get(camera) for camera in self.pace.cameras):
-            return False
-        return not self.pace.cameras or now_ns - self.image_ns() <= self.pace.max_age_s * SECOND + self.delay_ns
+        lacks = self._lacks(now_ns)
+        if not lacks:
+            self._lacking_ns, self._told = None, False
+        elif self._lacking_ns is None:
+            self._lacking_ns = now_ns
+        elif self._tell is not None and not self._told and now_ns - self._lacking_ns >= TOLD_NS:
+            self._tell(f"waits for {lacks}")
+            self._told = True
+        return not lacks
+
+    def _lacks(self, now_ns: int) -> str:
+        """What is not there yet, in words; "" where all is."""
+        if self._state is None:
+            return "a state of the robot: none has come"
+        most_ns = self.pace.max_age_s * SECOND + self.delay_ns
+        for camera in self.pace.cameras:
+            kept = self._pictures.get(camera)
+            if not kept or now_ns - kept[-1].t_ns > most_ns:
+                newest = f"the newest is {(now_ns - kept[-1].t_ns) / SECOND:.3g} s old" if kept else "none has come"
+                return f"a picture of camera {camera} no older than {most_ns / SECOND:g} s: {newest}"
+        return ""
 
     def observation(self, instruction: str) -> Observation:
         """What the controller is handed. Needs `ready`."""

@@ -118,6 +118,8 @@ class Readiness:
             return
         many = f"the last {times} episodes are void for the same reason" if times > 1 else "the last episode is void"
         where = "whoever may know the arms looks into seal/controller.log of the campaign"
+        if self._here:  # no controller has a process of its own
+            where = "a run in simulated time keeps no log; labctl doctor CELL.toml --protocol looks at cell and cards"
         text = f"{many}, {reason}: {BECAUSE[reason]}. Find out why ({where}); no trial is lost once that is done"
         self._writer.log(Kind.HOLD_RAISED, {"code": VOIDS_ALIKE, "text": text})
 

@@ -63,9 +63,10 @@ def trained_line(condition: str, arm: str) -> str:
 
 
 def check_policies(plan: Plan, cell: Cell) -> None:
-    """Refuse, at the protocol's line, a policy that this cell could not run: an unknown camera, a wrong number of
-    joints, an endpoint that is none, a callable that is not there; a person whose device this cell does not name; and
-    an edit of pictures that it does not have. Nothing is connected. Raises InputError.
+    """Refuse, at the protocol's line, a policy that this cell could not run: an unknown camera, one whose pictures are
+    too old when they come, a wrong number of joints, an endpoint that is none, a callable that is not there; a person
+    whose device this cell does not name; and an edit of pictures that it does not have. Nothing is connected. Raises
+    InputError.
     """
     edited = ((at, row.inputs) for at, row in plan.protocol.placed_conditions)
     check_cameras(plan.protocol, edited, cell, str(plan.path))
@@ -74,6 +75,20 @@ def check_policies(plan: Plan, cell: Cell) -> None:
             continue
         try:
             load(arm.controller, arm.options, cell=cell, fixture=plan.fixture).close()
+            _check_ages(Card.among(arm.options), cell)
         except InputError as error:
             at = ("arm", index, "controller") if error.where else ("arm", index, "options")
             raise plan.protocol.refusal(at, str(error), str(plan.path)) from None
+
+
+def _check_ages(card: Card | None, cell: Cell) -> None:
+    """Not the driver's, which loads for each trial: of a campaign that was opened already an arm is asked all the same.
+    Raises InputError.
+    """
+    if card is None:
+        return
+    for camera in cell.camera:
+        if camera.name in card.cameras and camera.latency_s >= card.image.max_age_s:
+            ages = f"latency_s = {camera.latency_s:g} and the card's image.max_age_s = {card.image.max_age_s:g}"
+            text = f"camera {camera.name}: {ages}: no picture is ever fresh enough for a question"
+            raise InputError(f"{text}; give max_age_s a period of the camera above latency_s, or use a quicker camera")

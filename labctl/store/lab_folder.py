@@ -213,8 +213,8 @@ def _unreadable(folder: Path, error: OSError) -> InputError:
 
 def check_name(what: str, name: str) -> None:
     """Raises InputError for a name that a campaign's folder may not have."""
-    if not _NAME.fullmatch(name):
-        raise InputError(f"{what} name {name!r}: use letters, digits, '.', '_', '-', first a letter or digit")
+    if not _NAME.fullmatch(name) or len(name) > 100:
+        raise InputError(f"{what} name {name!r}: use up to 100 letters, digits, '.', '_', '-', first a letter or digit")
 
 
 def campaign_folder(named: str | None, lab: Path | None = None) -> Path:

@@ -45,7 +45,8 @@ def planned_cells(
         "days": days,
         "day_hours": day,
     }
-    found = cells_resolved(many, blocks, effects["spread"], effects["power"], effects["alpha"])
+    reached = effects["rmst_ratio"] is not None
+    found = cells_resolved(many, blocks, effects["spread"], effects["power"], effects["alpha"], reached=reached)
     return {"names": list(cells.names), "each": each, "resolvable": found}
 
 
@@ -67,9 +68,9 @@ def print_cells(found: PlannedCells, seen: Preview, effort: Effort, arming_s: fl
     rows = [
         (
             f"{row['between']:g}",
-            f"{row['of_these']:.2f}",
+            "none" if row["of_these"] is None else f"{row['of_these']:.2f}",
             "-" if row["like_these"] is None else f"{row['like_these']:.2f}",
-            f"{row['turned']:.0%}",
+            "-" if row["turned"] is None else f"{row['turned']:.0%}",
         )
         for row in found["resolvable"]["by_spread"]
     ]

@@ -30,9 +30,16 @@ def resolution_facts(seen: Preview, resolved: Resolution, blocks: int) -> dict[s
         f"(design effect {resolved['design_effect']:g}: items of an episode depend on each other)",
         "Resolvable": f"with {effects['power']:.0%} power at Holm's strictest step, level {effects['alpha']:.2g}:",
         " success": _differences(effects["success"]),
-        " time": f"RMSTs that differ by a factor of {effects['rmst_ratio']:.2f} or more "
-        f"(log RMST varies by {effects['spread']:g} from episode to episode)",
+        " time": _ratio(effects["rmst_ratio"], effects["spread"]),
     }
+
+
+def _ratio(ratio: float | None, spread: float) -> str:
+    """The ratio of RMSTs that is found; by the normal formula, so that near the least size it is too good."""
+    if ratio is None:
+        return "no ratio of RMSTs, whatever it is: no p can be as small as that level"
+    varies = f"(log RMST varies by {spread:g} from episode to episode)"
+    return f"RMSTs that differ by a factor of {ratio:.2f} or more {varies}"
 
 
 def sets_fact(seen: Preview, blocks: int) -> dict[str, str]:

@@ -17,14 +17,14 @@ VIDEO: Mapping[str, str] = {
     "codec": "Encoder of the pictures, by its name in FFmpeg.",
     "preset": "The encoder's preset: how long it may take to make the file smaller.",
     "crf": "Quality of the pictures: 0 keeps everything, a higher number keeps less.",
-    "keyframe_s": "How often a picture is coded by itself, so that a player can begin there.",
+    "keyframe_s": "How often a picture is coded by itself, so that a player can begin there; at most 3600.",
 }
 
 ROBOT: Mapping[str, str] = {
     "driver": "The robot's driver.",
-    "state_hz": "States recorded per second.",
-    "control_hz": "Setpoints handed to the driver per second.",
-    "observe_hz": "Observations published for controllers per second, at least.",
+    "state_hz": "States recorded per second, 0.1 to 10000.",
+    "control_hz": "Setpoints handed to the driver per second, 0.1 to 10000.",
+    "observe_hz": "Observations published for controllers per second, at least; 0.1 to 10000.",
     "axis": "Limits of an axis that is no joint of the arm: a rail, a vacuum, an axis of the hand, a base's speed.",
     "axis.name": "The axis, as the robot's driver calls it.",
     "axis.kind": "What kind of axis it is; prismatic and twist (a base's speed) are the arm's, any other the hand's.",
@@ -64,7 +64,7 @@ TELEOP: Mapping[str, str] = {
 }
 
 CELL: Mapping[str, str] = {
-    "cell": "What this cell is.",
+    "cell": "What this cell is. A campaign keeps the whole file as it was at `labctl open`; edits hold for later ones.",
     "cell.name": "The cell's name.",
     "cell.kind": "Whether its episodes are of a real robot; stamped on each, and never mixed in a report.",
     "cell.clock": "Real time in processes of their own, or simulated time in one process (sim and replay only).",
@@ -90,7 +90,7 @@ CELL: Mapping[str, str] = {
     "camera.driver": "The camera's driver.",
     "camera.width": "Width of its pictures in pixels.",
     "camera.height": "Height of its pictures in pixels.",
-    "camera.rate_hz": "Pictures per second.",
+    "camera.rate_hz": "Pictures per second, 0.1 to 10000.",
     "camera.latency_s": "From light to receipt, as `labctl doctor --latency` measures it.",
     "camera.video": "Settings of [video] that are different for this camera.",
     **below("camera.video", VIDEO),

@@ -23,7 +23,7 @@ _EDIT = {
 
 PROTOCOL: Mapping[str, str] = {
     "protocol": "What is asked, and in which fixture.",
-    "protocol.name": "Name of the plan; campaigns are called after it.",
+    "protocol.name": "Name of the plan, 100 characters at most; campaigns are called after it.",
     "protocol.question": "What the campaign is to find out, in a sentence that its report prints.",
     "protocol.fixture": "The fixture's file, relative to this one.",
     "protocol.authors": "Who planned it: kept in the sealed protocol, in no report.",

@@ -6,6 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+from support.policies.cards import card_toml
+from support.robots.cells import cell_named
+from support.robots.cells import changed as cell_changed
 from support.runs.campaigns import ROOT
 
 from labctl.checks import contradictions, doctor
@@ -215,6 +218,52 @@ def test_pictures_of_another_shape_than_a_policy_was_trained_on_are_named() -> N
     assert "camera over_shoulder: width = 640, height = 480, and the card of arm pi: image.aspect = [16, 9]" in found[0]
     assert "-> width = 640 and height = 360" in found[0]
     assert not contradictions.of_cards(cell, {"pi": cards()["pi05_droid"].model_copy(update={"image": Image()})})
+
+
+def test_a_picture_that_is_too_old_before_the_next_one_comes_is_named() -> None:
+    """At 2 Hz and 0.3 s the robot stood in a part of each period: 89 questions where 10 Hz had 109."""
+    cell = changed("fr3_droid_cell", "rate_hz = 30.0", "rate_hz = 2.0")
+    found = lines(contradictions.of_cards(cell, {"pi": cards()["pi05_droid"]}))
+    assert len(found) == 2  # both cameras
+    said = (
+        "camera over_shoulder: latency_s = 0, rate_hz = 2, and the card of arm pi: image.max_age_s = 0.3; its newest "
+    )
+    assert found[0].startswith(f"pictures: {said}picture may be 0.5 s old, and the robot stands")
+    assert found[0].endswith("-> a higher rate_hz, or max_age_s = 0.5 or more")
+
+
+@pytest.mark.parametrize(
+    ("clock", "rate_hz", "execute", "warned"),
+    [
+        ("monotonic", 50.0, 1, True),
+        ("manual", 50.0, 1, False),
+        ("monotonic", 50.0, 5, False),
+        ("monotonic", 10.0, 1, False),
+    ],
+)
+def test_a_rate_that_asking_anew_leaves_no_time_for_is_named(
+    clock: str, rate_hz: float, execute: int, warned: bool
+) -> None:
+    """One of 50 Hz with one action from each answer was followed at 24 Hz, without a word."""
+    cell = cell_changed(cell_named("sim_fr3"), {"cell": {"clock": clock}})
+    card = parse_card(card_toml(rate=rate_hz, execute=execute), "c.toml")
+    found = lines(contradictions.of_cards(cell, {"mine": card}))
+    assert len(found) == warned, found
+    assert (
+        not warned or "last 20 ms, and asking anew takes up to 40 more: it is followed at some 17 to 25 Hz" in found[0]
+    )
+
+
+@pytest.mark.parametrize(("key", "side", "whose"), [("robot", 0, "left"), ("second_robot", 1, "right")])
+def test_of_two_robots_with_totes_of_their_own_the_box_of_each_is_looked_at(key: str, side: int, whose: str) -> None:
+    """The second's was not, and its arm stopped short of every item."""
+    text = (ROOT / "hw_configs" / "sim_pair.toml").read_text()
+    before, box, after = text.partition("box_max_m = [0.80, 0.60, 0.80]")
+    second, again, end = after.partition(box)
+    small = "box_max_m = [0.80, 0.05, 0.80]"
+    changed = [before, small if side == 0 else box, second, small if side == 1 else again, end]
+    (line,) = lines(contradictions.of_scene(parse_cell("".join(changed), "c.toml"), fixture()))
+    assert line.startswith(f"{whose}: box: {key}.limits box y = -0.6 to 0.05 m and tote 'left', y = "), line
 
 
 def test_doctor_says_it_as_a_warning(tmp_path: Path) -> None:

@@ -96,6 +96,26 @@ def test_cells_have_their_hours_and_days_and_what_a_spread_between_them_does(
     assert all(row["like_these"] is None for row in found["resolvable"]["by_spread"])
 
 
+def test_where_no_p_is_small_enough_no_ratio_of_times_is_promised(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two cells of one block each: the smallest p is .5, and a factor of 4.8 was said to be found with 80 % power."""
+    (tmp_path / "protocols").mkdir()
+    text = (ROOT / "protocols/demo.toml").read_text("utf-8").replace("../fixtures", str(ROOT / "fixtures"))
+    text = text.replace("blocks_per_condition = 3", "blocks_per_condition = 2")
+    text = text.replace('["wooden spoons", "towels", "scissors", "batteries"]', '["towels"]')
+    path = tmp_path / "protocols" / "p.toml"
+    path.write_text(f'{text}\n[cells]\nnames = ["north", "south"]\n', "utf-8")
+    assert call(["plan", str(path)]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "time: no ratio of RMSTs, whatever it is: no p can be as small as that level" in out
+    assert "factor of" not in out and "0.1 none - -" in out
+    assert call(["plan", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["resolution"]["resolvable"]["rmst_ratio"] is None
+    assert {(row["of_these"], row["turned"]) for row in found["cells"]["resolvable"]["by_spread"]} == {(None, None)}
+
+
 @pytest.mark.parametrize(("reference", "pairs"), [("human", 3), ("policy-a", 3), (None, 6)])
 def test_holm_goes_by_the_reference_that_the_protocol_names_and_not_by_who_is_a_person(
     reference: str | None, pairs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]

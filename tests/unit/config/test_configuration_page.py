@@ -211,6 +211,8 @@ def _counted(schema: Schema) -> list[str]:
         return []
     if low == high:
         return [f"{low} of them"]
+    if low is None:
+        return [f"at most {high}"]
     return [f"{low} to {high} of them" if high is not None else f"at least {low}"]
 
 

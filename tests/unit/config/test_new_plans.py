@@ -61,6 +61,12 @@ def test_a_tag_that_a_table_would_split_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "says"),
     [
+        (
+            "demo.toml",
+            'name = "demo-bin-to-bin"',
+            f'name = "{"d" * 101}"',
+            "name has 101 characters, and files are named after it",
+        ),
         ("demo.toml", "arming_s = 6.0", "arming_s = 1e308", "arming is 1e+308 s, and at most 1e+06 s are planned"),
         ("demo.toml", "budget_s_per_item = 30.0", "budget_s_per_item = 3e5", "the budget of an episode is 1.2e+06 s"),
         ("demo_tasks.toml", "budget_s = 60.0", "budget_s = 2e6", "the budget of an episode is 2e+06 s"),

@@ -73,3 +73,31 @@ def test_a_lease_that_shorter_than_two_setpoints_is_refused_in_a_new_cell_and_re
         assert parse_cell(text.replace(f"{key} = 0.001", f"{key} = {enough}"), "cell.toml").lease, (
             "what it says to give"
         )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("state_hz = 1000.0", "state_hz = 1e9", "state_hz is 1e+09; allowed is 0.1 to 10000"),
+        ("control_hz = 100.0", "control_hz = 1e9", "control_hz is 1e+09; allowed is 0.1 to 10000"),
+        ("observe_hz = 30.0", "observe_hz = 1e-6", "observe_hz is 1e-06; allowed is 0.1 to 10000"),
+        ("keyframe_s = 1.0", "keyframe_s = 1e9", "keyframe_s is 1e+09; allowed is 0 to 3600"),
+        ('name = "wrist"', f'name = "{"w" * 101}"', "name has 101 characters, and files are named"),
+    ],
+)  # fmt: skip
+def test_a_number_that_nothing_can_be_run_with_is_refused_in_a_new_cell_and_read_in_a_campaign(
+    old: str, new: str, said: str
+) -> None:
+    """A run at 1e9 states per second was ended by the kernel, one at 1e-6 stood; keyframe_s = 1e9 was a traceback."""
+    text = changed("fr3_droid_cell", old, new)
+    assert said in refused(text, new)
+    assert parse_cell(text, "cell.toml", frozen=True).robot
+
+
+def test_a_camera_has_a_rate_and_a_time_between_keyframes_of_its_own_that_are_looked_at() -> None:
+    text = (ROOT / "hw_configs" / "fr3_droid_cell.toml").read_text("utf-8")
+    slow = text.replace("rate_hz = 30.0", "rate_hz = 0.01", 1)
+    assert "rate_hz is 0.01; allowed is 0.1 to 10000" in refused(slow, "rate_hz = 0.01")
+    own = "[camera.video]\nkeyframe_s = 1e8\n"
+    at = text.index("[camera.options]")
+    assert "keyframe_s is 1e+08" in refused(f"{text[:at]}{own}{text[at:]}", "keyframe_s = 1e8")

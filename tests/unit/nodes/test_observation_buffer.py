@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.robots.cells import cell_named, changed
 
 from labctl.bus import Message
 from labctl.clock import MILLISECOND, SECOND
@@ -103,3 +104,28 @@ def test_what_moves_the_robot_counts_from_its_newest_state_delayed_or_not():
     assert seen.t_ns == SECOND and seen.live_ns == 2 * SECOND
     assert seen.measured()["q"][0] == 2.0
     assert seen.undelayed(2 * SECOND) == seen.t_ns == 2 * SECOND
+
+
+def test_what_is_waited_for_longer_than_a_second_is_told_once_each_time():
+    """A void as not_ready sends whoever may know the arms into the controller's log: it has to be there."""
+    told: list[str] = []
+    seen = ObservationBuffer({"wrist": 0.35}, told.append)
+    seen.pace = Pace(cameras=("wrist",), max_age_s=0.3)
+    for i in range(30):
+        seen.see(obs(i * SECOND // 10))
+        seen.see(frame(i * SECOND // 10))
+        assert not seen.ready(i * SECOND // 10)
+    assert told == ["waits for a picture of camera wrist no older than 0.3 s: the newest is 0.35 s old"]
+    seen.pace = Pace(cameras=("wrist",), max_age_s=0.4)
+    assert seen.ready(3 * SECOND - SECOND // 10)
+    assert not seen.ready(4 * SECOND) and not seen.ready(5 * SECOND)
+    assert len(told) == 2, "it waits anew"
+
+
+@pytest.mark.parametrize(("clock", "lines"), [("manual", 0), ("monotonic", 1)])
+def test_in_simulated_time_nothing_is_told(clock: str, lines: int, caplog: pytest.LogCaptureFixture):
+    """There the controller has no log of its own: a line would be read by people who may not know the arms."""
+    seen = ObservationBuffer.of(changed(cell_named("sim_fr3"), {"cell": {"clock": clock}}))
+    seen.pace = Pace(cameras=("wrist",), max_age_s=0.3)
+    assert not any(seen.ready(i * SECOND) for i in range(3))
+    assert len(caplog.records) == lines

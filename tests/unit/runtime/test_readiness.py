@@ -144,11 +144,22 @@ def test_two_like_voids_in_a_row_are_a_hold_and_cost_the_trial_nothing(tmp_path:
             void_unready(bench)
         (text,) = fold(bench.events()).holds.values()
         assert "void" in text and "was not ready when its arming time was over" in text
+        assert "controller.log" not in text and "labctl doctor CELL.toml --protocol" in text, "here none is kept"
         assert not bench.command("stage", role="setter")["ok"]
         assert bench.command("acknowledge", code="voids_alike")["ok"]
         assert not first(bench).exhausted and first(bench).voids == min(2, max_voids)
         void_unready(bench)
         assert first(bench).state == State.PLANNED
+
+
+def test_where_controllers_have_a_log_the_hold_names_it(tmp_path: Path) -> None:
+    with Campaign.open(campaign(tmp_path), writer=True) as opened:
+        bench = Bench(opened, here=False)
+        bench.begin_session()
+        void_unready(bench)
+        void_unready(bench)
+        (text,) = fold(bench.events()).holds.values()
+        assert "(whoever may know the arms looks into seal/controller.log of the campaign)" in text
 
 
 def test_voids_for_different_reasons_or_with_a_score_between_are_not_alike() -> None:

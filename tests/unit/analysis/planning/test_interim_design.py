@@ -87,14 +87,28 @@ def test_holm_counts_the_larger_family_of_pairs_as_the_report_makes_them(arms: i
 
 
 @settings(deadline=None, max_examples=8)
-@given(blocks=st.integers(2, 100))
+@given(blocks=st.integers(7, 100))  # the fewest of which a p of .05 / 3 is possible
 def test_more_blocks_resolve_smaller_effects(blocks: int):
     less = resolution(blocks, 4, arms=4, reference=True, alpha=0.05)
     more = resolution(2 * blocks, 4, arms=4, reference=True, alpha=0.05)
-    assert more["resolvable"]["rmst_ratio"] < less["resolvable"]["rmst_ratio"]
+    ratios = [found["resolvable"]["rmst_ratio"] for found in (more, less)]
+    assert None not in ratios and ratios == sorted(ratios, key=float) and ratios[0] != ratios[1]
     assert more["half_width_items"] < less["half_width_items"] < less["half_width_success"]
     for few, many in zip(less["resolvable"]["success"], more["resolvable"]["success"], strict=True):
         assert few["difference"] is None or many["difference"] < few["difference"]
+
+
+@pytest.mark.parametrize(("arms", "blocks"), [(2, 1), (2, 5), (4, 6), (50, 12)])
+def test_no_ratio_of_times_is_resolvable_where_no_p_is_as_small_as_the_level(arms: int, blocks: int):
+    """The normal formula knows no smallest p: five blocks, which cannot beat .0625, were promised a factor of 2.9."""
+    found = resolution(blocks, 4, arms=arms, reference=True, alpha=0.05)
+    assert found["smallest_holm_p"] > 0.05 and found["resolvable"]["rmst_ratio"] is None
+
+
+@pytest.mark.parametrize(("arms", "blocks"), [(2, 6), (4, 7)])
+def test_a_ratio_is_given_from_the_fewest_blocks_on_that_reach_the_level(arms: int, blocks: int):
+    found = resolution(blocks, 4, arms=arms, reference=True, alpha=0.05)
+    assert found["smallest_holm_p"] <= 0.05 and (found["resolvable"]["rmst_ratio"] or 0.0) > 1
 
 
 def test_a_design_too_small_to_conclude_anything_says_so():
