@@ -20,7 +20,7 @@ from labctl.store.problem import Problem
 
 FIRST_YEAR, LAST_YEAR = 1970, 2200  # a computer without a battery begins in the first
 TIME = f"labctl writes YYYY-MM-DDTHH:MM:SS.ffffff+00:00, of {FIRST_YEAR} to {LAST_YEAR}"
-_WRITTEN = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?\+00:00")
+_WRITTEN = re.compile(r"([0-9]{4})-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{6})?\+00:00")
 
 
 def name_problems(events: Sequence[Event]) -> list[Problem]:
@@ -54,7 +54,8 @@ def is_time(wall: str) -> bool:
         wall_ns(wall)
     except (TypeError, ValueError):
         return False
-    return _WRITTEN.fullmatch(wall) is not None and FIRST_YEAR <= int(wall[:4]) <= LAST_YEAR
+    written = _WRITTEN.fullmatch(wall)
+    return written is not None and FIRST_YEAR <= int(written[1]) <= LAST_YEAR
 
 
 def _names(events: Sequence[Event]) -> Iterator[tuple[str, str]]:

@@ -16,12 +16,12 @@ from labctl.publishing.leaving_out import files_of, sealed_episodes, where_read
 from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.journal import journal_url
-from labctl.store.lab_folder import read_text
-from labctl.store.ledger import OPENED, Ledger
+from labctl.store.ledger import OPENED
 from labctl.store.opened_body import HISTORICAL
 from labctl.store.published_files import copy_journal, copy_traces
 from labctl.store.verifying.timestamps import FOLDER as TIMESTAMPS
 from labctl.store.verifying.timestamps import kept
+from labctl.store.verifying.verified import sealed_texts
 from labctl.store.verifying.withheld import Withheld
 
 PLAIN = ("heads.log", "cell.toml", "fixture.toml", HISTORICAL)
@@ -50,12 +50,7 @@ def refuse_secrets(campaign: Campaign) -> None:
     """Raises InputError where an address in a file that a campaign was opened from, which is copied as it was sealed,
     holds a password or a key; StorageError, BrokenRecord.
     """
-    ledger = Ledger.open(campaign.folder)
-    texts = {"protocol.toml": ledger.protocol_text(), **ledger.cards()}
-    for name in PLAIN:
-        if name.endswith(".toml") and (campaign.folder / name).is_file():
-            texts[name] = read_text(campaign.folder / name)
-    if found := [line for name, text in texts.items() for line in secrets_in(text, name)]:
+    if found := [line for name, text in sealed_texts(campaign).items() for line in secrets_in(text, name)]:
         raise InputError(
             f"not published: {'; '.join(found)}, which goes along as it was sealed and cannot be left out; change what "
             "it opens at the device or server first, then publish with --with-secrets"

@@ -22,9 +22,8 @@ from labctl.publishing.manifest import Manifest, by_episode, withheld_of
 from labctl.publishing.publish import made_report
 from labctl.reporting.facts import by_episodes
 from labctl.reporting.operations_table import operations
-from labctl.store.ledger import Ledger
-from labctl.store.linking import Linked, opened_links, treatments
-from labctl.store.verifying.verified import protocol_of, verified_but
+from labctl.store.linking import Linked, opened_links
+from labctl.store.verifying.verified import protocol_of, treatments_of, verified_but
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +88,7 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
         made_report(at, manifest, report, report, say, linked=False)
         with verified_but(at, withheld=withheld_of(manifest.withheld)) as (campaign, events, _):
             record = record_of(events)
-            protocol, cards = protocol_of(campaign), Ledger.open(at).cards()
+            protocol, of_arms = protocol_of(campaign), treatments_of(campaign)
             assert record.unblinding is not None, "what holds as a publication is unblinded"
             links = opened_links(campaign.opened, record.unblinding)
         document = json.loads((report / "report.json").read_text("utf-8"))
@@ -107,5 +106,5 @@ def shown(folder: Path, reports: Path, say: Callable[[str], None]) -> Shown:
             protocol.analysis.alpha,
             not by_episodes(record.state.opened),
             sealed_episodes(events),
-            treatments(protocol, cards),
+            of_arms,
         )

@@ -39,8 +39,7 @@ from labctl.reporting.touches import touched_by_arm
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted, outside
 from labctl.store.frozen_cards import trained_line, trained_with
-from labctl.store.ledger import Ledger
-from labctl.store.linking import Linked, Pairing, link_note, not_the_same, opened_links, pair_up, treatments, unlike
+from labctl.store.linking import Linked, Pairing, link_note, not_the_same, opened_links, pair_up, unlike
 from labctl.store.read_once import ReadOnce
 from labctl.store.verifying.timestamps import dated
 from labctl.store.verifying.verified import (
@@ -49,6 +48,7 @@ from labctl.store.verifying.verified import (
     in_passing,
     protocol_of,
     samples_of,
+    treatments_of,
     verified,
     verified_but,
 )
@@ -204,13 +204,12 @@ def _add_linked(
 
 def _add_not_the_same(lab: Lab, link: Linked, earlier: Path, later: Campaign) -> None:
     """Name anchors in `lab` that are no anchors by the two records."""
-    before, now = (
-        treatments(protocol_of(one), Ledger.open(one.folder).cards()) for one in (in_passing(earlier), later)
-    )
+    before, now = treatments_of(in_passing(earlier)), treatments_of(later)
     found = not_the_same(link, later.opened["campaign"], before, now)
     linked = lab.get("linked")
     if linked is not None and found:
         linked["warnings"] = [*found.values(), *linked["warnings"]]
+        linked["changed"] = [*linked.get("changed", ()), *found]  # no digest says that they are the same
 
 
 def linked_with(

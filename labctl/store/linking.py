@@ -162,7 +162,7 @@ def not_the_same(
     """
     apart = [arm for arm in link.anchors if arm not in link.changed and before.get(arm) != now.get(arm)]
     why = "its kind, controller, options or card differ, although its link does not say so"
-    return {arm: f"{arm} of {later} is not the {arm} of {link.campaign}: {why}" for arm in apart}
+    return {arm: f"anchor {arm} of {later} is not the {arm} of {link.campaign}: {why}" for arm in apart}
 
 
 def _check_head(plan: Plan, index: int, earlier: _Earlier) -> None:

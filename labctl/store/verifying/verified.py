@@ -21,6 +21,7 @@ from labctl.store.atomic_files import file_errors
 from labctl.store.campaign import Campaign
 from labctl.store.chain_heads import Noted
 from labctl.store.database_backend import uncollected
+from labctl.store.lab_folder import read_text
 from labctl.store.ledger import Ledger
 from labctl.store.media.reading import local_file
 from labctl.store.problem import Problem
@@ -131,6 +132,24 @@ def arms_of(campaign: Campaign) -> dict[str, Arm]:
     from labctl.store.frozen_cards import with_cards
 
     return with_cards(protocol_of(campaign), Ledger.open(campaign.folder).cards())
+
+
+def treatments_of(campaign: Campaign) -> dict[str, tuple[str, str]]:
+    """The treatments of an unblinded campaign's arms, as `linking.treatments` has them. Raises StateError before."""
+    from labctl.store.linking import treatments
+
+    return treatments(protocol_of(campaign), Ledger.open(campaign.folder).cards())
+
+
+def sealed_texts(campaign: Campaign) -> dict[str, str]:
+    """The TOML files that an unblinded campaign was opened from, as they were sealed: name -> text. Raises StateError
+    before, StorageError, BrokenRecord.
+    """
+    if campaign.state.phase != Phase.UNBLINDED:
+        raise StateError(f"campaign {campaign.folder.name} is {campaign.state.phase}; its protocol names arms")
+    ledger = Ledger.open(campaign.folder)
+    texts = {name: read_text(campaign.folder / name) for name in ("cell.toml", "fixture.toml")}
+    return {**texts, "protocol.toml": ledger.protocol_text(), **ledger.cards()}
 
 
 def _why_broken(folder: Path, problems: Sequence[Problem], *, unverified: bool) -> str | None:

@@ -45,8 +45,10 @@ UNVERIFIED = {"in_passing"}
 LISTED: dict[str, dict[str, str]] = {
     # a campaign as it is
     "labctl/reporting/campaign_report.py": {
+        "_add_not_the_same: in_passing": "the seals of two campaigns; `linked_with` has verified the earlier",
         "report_linked: in_passing": "whether both seals are open; the report verifies both",
     },
+    "labctl/checks/doctor.py": {"secrets_of_cell: read_text": "a cell file before it is sealed, of no campaign"},
     "labctl/reporting/clips/cutting.py": {
         "clips: in_passing": "of a report, which has verified it",
         "_pictures: read_frames": "as above; a video by the store's own reader",
