@@ -9,7 +9,6 @@ import json
 import os
 import subprocess
 import sys
-from typing import Any
 
 from labctl.config.policy_card import Server
 
@@ -54,7 +53,7 @@ class ServerProcess:
         said = self._said()
         return str(said[-1]["waiting"]) if said and "waiting" in said[-1] else None
 
-    def _said(self) -> list[dict[str, Any]]:
+    def _said(self) -> list[dict[str, object]]:
         """What the watchdog has said until now, in its order."""
         if self._watchdog is None or self._watchdog.stdout is None:
             return []

@@ -22,6 +22,9 @@ OTHERWISE: Mapping[tuple[str, str], str] = {
     ("labctl/core/record.py", "help"): "what campaigns did before it could be declared, whatever is the default now",
     ("labctl/core/record.py", "voids"): "the same",
     ("labctl/core/record.py", "early_ends"): "the same",
+    ("labctl/store/linking.py", "camera_lost"): "the same",
+    ("labctl/store/linking.py", "early_end"): "the same",
+    ("labctl/store/linking.py", "takeover"): "the same",
     ("labctl/devices.py", "starts"): "of an answer by a controller that has no card",
     ("labctl/pages/playable.py", "preset"): "of what a browser cannot play, coded again",
 }
