@@ -43,23 +43,23 @@ class ServerProcess:
         if self._watchdog is None:
             return None
         code = self._watchdog.poll()  # first: it says why and then ends, and what it said last would be passed over
-        for said in self._said():
-            if "problem" in said:
-                return str(said["problem"])
+        for what, text in self._said():
+            if what == "problem":
+                return text
         return None if code is None else f"what holds the policy server ended with exit code {code}"
 
     def waits_for(self) -> str | None:
         """What keeps it from being started yet, or None."""
-        said = self._said()
-        return str(said[-1]["waiting"]) if said and "waiting" in said[-1] else None
+        what, text = [("", ""), *self._said()][-1]
+        return text if what == "waiting" else None
 
-    def _said(self) -> list[dict[str, object]]:
-        """What the watchdog has said until now, in its order."""
+    def _said(self) -> list[tuple[str, str]]:
+        """What the watchdog has said until now, in its order: what it is, and its text."""
         if self._watchdog is None or self._watchdog.stdout is None:
             return []
         self._output += self._watchdog.stdout.read() or b""
         *whole, _ = self._output.split(b"\n")
-        return [json.loads(line) for line in whole if line.startswith(b"{")]
+        return [(what, str(text)) for line in whole if line.startswith(b"{") for what, text in json.loads(line).items()]
 
     def stop(self) -> None:
         """Let go of the watchdog, which ends the server within the card's `stop_s`; returns at once. Idempotent."""
