@@ -32,6 +32,7 @@ MS = 1_000_000
 BEHIND_NS = 5 * MS
 ANSWERS = 100_000  # of the client in control, whose times are kept
 LISTEN_NS = 5 * MS  # at a time to a client that owes an answer: no more counts than that, whenever this machine goes on
+FIRST_NS = 20 * MS  # for the first command of a motion, at most, after each state
 CLOSEST_NS = 600_000  # no two states follow each other closer, however late the first was
 FAULTS = {
     "reflex": "the robot stops itself; name = an error's name (default cartesian_reflex)",
@@ -157,10 +158,11 @@ class Fr3:
             if waits and patience_ns <= 0:
                 robot.reflex(["communication_constraints_violation"])  # the client's process has stopped or died
                 waits = False
-            if not waits and now >= due:
+            until = max(due, sent + FIRST_NS) if robot.waits_for_first else due
+            if not waits and now >= until:
                 self._poll(0.0)
                 return
-            listen_ns = min(LISTEN_NS, patience_ns) if waits else max(0, due - now)
+            listen_ns = min(LISTEN_NS, patience_ns) if waits else max(0, until - now)
             self._poll(listen_ns / 1e9)
             if waits:
                 self._hand.wait(CLOCK.now_ns())

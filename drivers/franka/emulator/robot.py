@@ -37,6 +37,8 @@ class _Move:
     generator: int
     controller: int
     commanded: bool = False
+    shown: int = 0  # states of it that were sent
+    answered: bool = False  # a command of it came
 
 
 class FciRobot(OneClientServer):
@@ -93,6 +95,13 @@ class FciRobot(OneClientServer):
         """In control, a client answers every state; the robot's time waits for it."""
         return self._move is not None and self._move.commanded and self._command is None
 
+    @property
+    def waits_for_first(self) -> bool:
+        """The first command of a motion is due: a client leaves its first state unanswered, and how soon it answers the
+        next one is this machine's doing. What leads on from states that went by meanwhile begins with a leap.
+        """
+        return self._move is not None and self._move.shown > 1 and not self._move.answered
+
     def read(self, sock: socket.socket) -> None:
         if sock is self._listener:
             if self._accept():
@@ -120,7 +129,7 @@ class FciRobot(OneClientServer):
                 self._miss_on_purpose()
             elif command.id >= self.number - 1:
                 self.counts["commands"] += 1
-                self._move.commanded = True
+                self._move.commanded = self._move.answered = True
                 self._command = command
 
     def _miss_on_purpose(self) -> None:
@@ -356,6 +365,8 @@ class FciRobot(OneClientServer):
             return  # the client's port is gone; its TCP connection will say so
         self.counts["states_sent"] += 1
         self.sent_to_client += 1
+        if move is not None:
+            move.shown += 1
 
     def stats(self) -> dict[str, Any]:
         names = ("other", "idle", "move", "guiding", "reflex", "user_stopped", "recovering")

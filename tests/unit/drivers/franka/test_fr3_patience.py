@@ -11,7 +11,8 @@ from support.robots.emulators import address
 
 from labctl.clock import MILLISECOND, ManualClock
 from labctl.devices import load
-from labctl.drivers.franka.emulator import fr3
+from labctl.drivers.franka.emulator import fr3, wire
+from labctl.drivers.franka.emulator.robot import FciRobot, _Move
 from labctl.testing.given import FIXTURE
 
 ECHO_NS = 200 * MILLISECOND
@@ -25,7 +26,7 @@ class Bench:
         monkeypatch.setattr(fr3, "CLOCK", self.clock)
         self.emulator = load("labctl.drivers.franka.emulator.fr3:build", {}, host=address(), fixture=FIXTURE)
         self.close = self.emulator.close
-        self.robot = SimpleNamespace(waits_for_echo=True, reflex=self.errors.extend)
+        self.robot = SimpleNamespace(waits_for_echo=True, waits_for_first=False, reflex=self.errors.extend)
         self.emulator._robot = self.robot
 
     def passes(self, ns: int) -> None:
@@ -80,3 +81,31 @@ def test_a_hand_is_heard_while_the_robots_time_waits(bench: Bench) -> None:
         heard.setblocking(False)
         for _ in range(ECHO_NS // (20 * MILLISECOND)):
             assert heard.recv(1024)
+
+
+def test_the_robots_time_waits_for_the_first_command_of_a_motion_but_not_for_ever(bench: Bench) -> None:
+    """States went by each millisecond, and a client that was late led on from several: its first command was a leap,
+    "the commanded jerk was too high".
+    """
+    bench.robot.waits_for_echo, bench.robot.waits_for_first = False, True
+    bench.serve(lambda seconds: bench.passes(round(seconds * 1e9)))
+    assert bench.errors == [] and bench.clock.now_ns() == fr3.FIRST_NS
+
+    def comes(seconds: float) -> None:
+        bench.passes(5 * MILLISECOND if seconds else 0)
+        bench.robot.waits_for_first = False
+
+    begun_ns = bench.clock.now_ns()
+    bench.serve(comes)
+    assert bench.clock.now_ns() - begun_ns == 5 * MILLISECOND
+
+
+def test_a_motions_first_state_is_not_answered_and_its_first_command_ends_the_wait() -> None:
+    move = _Move(1, wire.JOINT_VELOCITY, 0)
+    robot = SimpleNamespace(_move=None)
+    first = FciRobot.waits_for_first.fget
+    assert not first(robot)
+    robot._move = move
+    for shown, answered, waits in ((0, False, False), (1, False, False), (2, False, True), (3, True, False)):
+        move.shown, move.answered = shown, answered
+        assert first(robot) is waits
