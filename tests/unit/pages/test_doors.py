@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from urllib.parse import urlsplit
 
+import aiohttp
 import pytest
 from aiohttp import web
 
@@ -27,13 +28,13 @@ ANY = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 ANY.check_hostname, ANY.verify_mode = False, ssl.CERT_NONE
 HOST = b"\r\nHost: 127.0.0.1:PORT\r\n"
 PACKED = HOST + b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\nabcde"
-STRANGE = (
+STRANGE = (  # aiohttp 3.11 stumbles itself over one address, and asyncio tells of it
     b"\x16\x03\x01\x02\x00 no HTTP at all\r\n\r\n",
     b"GET\r\n\r\n",
     b"GET / HTTP/9.9" + HOST + b"\r\n",
     b"GET / HTTP/1.1\r\nHost 127.0.0.1\r\n\r\n",
     b"GET / HTTP/1.1" + HOST + b"Content-Length: five\r\n\r\n",
-    b"GET http://[ HTTP/1.1" + HOST + b"\r\n",
+    *(() if aiohttp.__version__.startswith("3.11.") else (b"GET http://[ HTTP/1.1" + HOST + b"\r\n",)),
     b"GET /\xe9 HTTP/1.1" + HOST + b"\r\n",
     b"GET /" + b"a" * 70_000 + b" HTTP/1.1" + HOST + b"\r\n",
     b"POST /told HTTP/1.1" + HOST + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
