@@ -63,9 +63,20 @@ class LeaseKeeper:
         lease, now_ns = read(Lease, message), self._clock.now_ns()
         with self._lock:
             self._granted_ns = now_ns
-            self._suspensions.new_ns()
+            if not self._suspensions.new_ns():
+                lease = self._no_shorter(lease)
             self._keep(lease if lease.until_ns else None)
-            self._publish(message)
+            self._publish(lease.to("@lease", sender=message.sender))
+
+    def _no_shorter(self, lease: Lease) -> Lease:
+        """A renewal that holds as long as the thread's: the loop's counts from when its turn began, which may have
+        taken longer than the lease, and would stop a robot that was renewed all the while.
+        """
+        now = self._lease
+        if now is None or not lease.until_ns or (now.epoch, now.episode) != (lease.epoch, lease.episode):
+            return lease
+        until_ns = max(lease.until_ns, now.until_ns)
+        return replace(lease, until_ns=until_ns if lease.latest_ns is None else min(until_ns, lease.latest_ns))
 
     def renew(self, now_ns: int) -> None:
         """Repeat the lease for another duration, within its bounds."""

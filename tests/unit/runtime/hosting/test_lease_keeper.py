@@ -51,6 +51,33 @@ def test_a_loop_that_is_held_up_for_a_second_does_not_stop_the_robot(bench):
     assert {(m.body["epoch"], m.body["episode"]) for m in bench.sent} == {(4, "e")}
 
 
+def test_a_renewal_of_a_turn_that_took_long_does_not_shorten_what_was_renewed_meanwhile(bench):
+    """Seen once: a disk took 1 s in a turn that had begun when a renewal was due. What the loop sent then counted from
+    the turn's beginning, was over when it came, and the robot stopped: "the run process was not heard in time".
+    """
+    bench.grant()
+    turn_ns = bench.clock.now_ns()
+    holds_ns = bench.pass_without_a_turn(SECOND)
+    late = Lease(4, "e", turn_ns + TERMS.duration_ns, latest_ns=turn_ns + 10 * SECOND)
+    bench.keeper.grant(late.to("@lease", sender="run"))
+    assert bench.sent[-1].body["until_ns"] - bench.clock.now_ns() == holds_ns == TERMS.duration_ns
+    ends = Lease(4, "e", turn_ns + TERMS.duration_ns, latest_ns=turn_ns + SECOND + 100 * MILLISECOND)
+    bench.keeper.grant(ends.to("@lease", sender="run"))
+    assert bench.sent[-1].body["until_ns"] == ends.latest_ns, "no lease goes beyond the budget"
+    other = Lease(5, "f", turn_ns + TERMS.duration_ns)
+    bench.keeper.grant(other.to("@lease", sender="run"))
+    assert bench.sent[-1].body["until_ns"] == other.until_ns, "nor does another one's"
+
+
+def test_a_suspension_in_a_long_turn_is_over_with_what_was_renewed_before_it(bench):
+    bench.grant()
+    turn_ns = bench.clock.now_ns()
+    bench.pass_without_a_turn(SECOND)
+    bench.clock.suspend(SECOND)
+    bench.keeper.grant(Lease(4, "e", turn_ns + TERMS.duration_ns).to("@lease", sender="run"))
+    assert bench.sent[-1].body["until_ns"] == turn_ns + TERMS.duration_ns
+
+
 def test_a_run_that_hangs_lets_the_lease_lapse(bench):
     bench.grant()
     begun_ns = bench.clock.now_ns()
