@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from harness.in_memory import lie_in_memory
 from support.runs.recordings import Recordings
 
 pytest_plugins = [
@@ -32,6 +33,8 @@ gc.disable()  # until all is collected (below): of what is made meanwhile nothin
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+os.environ.update(lie_in_memory(os.environ))
 
 # What dependencies write into a home folder goes into one of the tests' own, kept between runs for its caches.
 HOME = Path(__file__).parents[1] / "build" / "test-home"

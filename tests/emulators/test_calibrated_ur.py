@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real_time
 
 
 @pytest.mark.parametrize("servo", ["joint", pytest.param("cartesian", marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("says", ["said", "unsaid"])
+@pytest.mark.parametrize("says", ["said", pytest.param("unsaid", marks=pytest.mark.thorough)])
 def test_ten_null_steps_move_the_tool_less_than_a_tenth_of_a_millimetre(says: str, servo: str) -> None:
     emulator, cell = Emulator("ur5e", f"calibration={says}"), cell_named("emulated_ur5e")
     options = cell.robot.options

@@ -49,7 +49,7 @@ def test_a_robotiq_entered_in_desk_by_z_alone_is_refused_in_one_line() -> None:
         emulator.end()
 
 
-@pytest.mark.parametrize("servo", ["velocity", "cartesian"])
+@pytest.mark.parametrize("servo", ["velocity", pytest.param("cartesian", marks=pytest.mark.thorough)])
 def test_with_the_same_tool_on_both_sides_null_motion_moves_nothing_and_the_tool_turns_about_its_own_point(
     servo: str,
 ) -> None:

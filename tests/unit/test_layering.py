@@ -182,6 +182,7 @@ def modules() -> list[Path]:
     return sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
+@pytest.mark.thorough
 def test_a_module_keeps_to_the_house_rules():
     named = ((str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in modules())
     assert {path: found for path, source in named if (found := all_offences(path, source))} == {}
@@ -287,6 +288,7 @@ def for_types_alone(tree: ast.AST) -> set[ast.AST]:
     return {inner for guard in guards for inner in ast.walk(guard)}
 
 
+@pytest.mark.thorough
 def test_no_two_modules_import_each_other() -> None:
     names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removeprefix("labctl."): path for path in modules()}
     found: dict[str, set[str]] = {}
@@ -373,6 +375,7 @@ def test_no_folder_holds_more_python_files_than_one_reads_at_a_glance() -> None:
     assert too_full([path.relative_to(ROOT) for path in python_files()]) == {}
 
 
+@pytest.mark.thorough
 def test_what_tests_import_of_each_other_is_there() -> None:
     wrong = {str(path): list(missing(path.read_text("utf-8"))) for path in python_files() if TESTS in path.parents}
     assert {path: names for path, names in wrong.items() if names} == {}

@@ -22,6 +22,7 @@ def given(one: Any, other: object = None) -> list[Any]:
 '''
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("folder", CEILINGS)
 def test_there_is_no_more_of_it_than_there_was(folder: str) -> None:
     found = counted(folder)

@@ -141,6 +141,7 @@ def modules() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
+@pytest.mark.thorough
 def test_what_a_journal_recorded_is_derived_in_one_place():
     assert {path: found for path in modules() if (found := folds(path, (ROOT / path).read_text("utf-8")))} == {}
 

@@ -115,6 +115,7 @@ def said() -> dict[str, list[tuple[int, str]]]:
     return {name: list((drawn if name.startswith("ui/") else texts)(tree)) for name, tree in modules.items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("rule", RULES)
 def test_no_message_has(rule: str):
     assert offences(PLANTED[rule], rule), "the rule is asleep"

@@ -99,6 +99,7 @@ def test_states_name_the_axes_and_their_units_and_where_it_is_agrees_with_what_w
         assert np.abs(place).max() <= 0.4
 
 
+@pytest.mark.thorough
 def test_parquet_mcap_and_lerobot_carry_names_and_units(folder: Path, driver: str, tmp_path: Path) -> None:
     copied(folder.parent.parent, tmp_path / "lab")
     own = tmp_path / "lab" / "campaigns" / folder.name

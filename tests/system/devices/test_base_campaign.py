@@ -113,6 +113,7 @@ def test_it_stands_while_nobody_asks_for_a_speed(store: TraceStore) -> None:
             assert quiet.any() and not sent[quiet].any()
 
 
+@pytest.mark.thorough
 def test_exports_the_report_and_the_view_carry_its_speeds_by_name(folder: Path, tmp_path: Path) -> None:
     copied(folder.parent.parent, tmp_path / "lab")
     own = tmp_path / "lab" / "campaigns" / folder.name

@@ -255,6 +255,7 @@ act = hold
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.real_time
 def test_a_policy_that_holds_its_process_while_it_loads_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -49,7 +49,9 @@ def export(folder: Path, form: str, out: Path, *words: str) -> Path:
     return target
 
 
-@pytest.mark.parametrize("form", ["parquet", "mcap", "rrd", "rosbag2"])
+@pytest.mark.parametrize(
+    "form", ["parquet", *(pytest.param(one, marks=pytest.mark.thorough) for one in ("mcap", "rrd", "rosbag2"))]
+)
 def test_the_search_looks_into_what_is_compressed(unblinded: Path, tmp_path: Path, form: str) -> None:
     """A control: what the other tests look for is found where it may be."""
     out = export(unblinded, form, tmp_path)

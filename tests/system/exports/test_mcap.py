@@ -207,6 +207,7 @@ def test_a_file_is_indexed_in_order_and_says_where_it_comes_from(unblinded: Path
         assert told["episode"]["episode"] == path.stem and told["episode"]["arm"] in (ZEBRA, QUAGGA, "human")
 
 
+@pytest.mark.thorough
 def test_one_that_was_broken_off_goes_on_and_gives_the_same_bytes(
     unblinded: Path, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -82,6 +82,7 @@ def test_a_stranger_verifies_the_seal_over_all_cells_and_makes_the_one_report_ag
     assert digests(folder) == before, "whoever reads a published folder writes nothing into it"
 
 
+@pytest.mark.thorough
 def test_the_report_of_published_parts_has_the_bytes_of_the_lab_s_own(
     out: Path, everything: list[Path], tmp_path: Path
 ) -> None:
@@ -111,6 +112,7 @@ def test_verify_and_report_of_parts_are_documents(everything: list[Path], typed:
     assert {problem["what"] for problem in wrong["problems"]} == {"another head", "another commitment"}
 
 
+@pytest.mark.thorough
 def test_the_record_of_a_seal_host_is_published_with_the_report_of_the_parts_that_are_there(
     out: Path, typed: Typed, tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_the_record_of_a_seal_host_is_published_with_the_report_of_the_parts_tha
     assert more.again is None and more.why == "not held against the published one: two-b was not in it"
 
 
+@pytest.mark.thorough
 def test_a_part_that_is_not_here_and_what_is_withheld_are_said(
     out: Path, everything: list[Path], tmp_path: Path, recordings: Recordings
 ) -> None:
@@ -154,6 +157,7 @@ def test_without_the_seal_host_s_record_what_it_alone_shows_stays_open(out: Path
     assert call(["verify", *map(str, parts_of(out)), "--head", "5:" + "0" * 20]) == 2
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("verb", ["verify", "report", "site"])
 def test_what_is_of_another_campaign_is_refused_in_a_line(
     verb: str, out: Path, recordings: Recordings, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -176,6 +180,7 @@ def test_what_is_of_another_campaign_is_refused_in_a_line(
         assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.thorough
 def test_a_site_has_one_entry_for_a_joint_campaign_and_ranks_no_part_of_it(
     everything: list[Path], tmp_path: Path
 ) -> None:
@@ -207,6 +212,7 @@ def test_a_site_of_a_seal_host_s_record_alone_is_refused(everything: list[Path],
     ]
 
 
+@pytest.mark.thorough
 def test_whoever_scored_too_early_by_the_lab_s_journal_stands_in_the_report_of_published_parts(
     out: Path, tmp_path: Path
 ) -> None:

@@ -77,6 +77,7 @@ class Reloading(ScreenCamera):
         return frame
 
 
+@pytest.mark.thorough
 def test_what_was_read_before_the_page_was_loaded_again_does_not_count(
     page: ClockPage, screen: Screen, clock: ScreenClock
 ) -> None:

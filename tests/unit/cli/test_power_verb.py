@@ -260,7 +260,7 @@ def test_a_size_and_its_range_are_rounded_alike():
     assert power_times._episodes({"episodes": 20, "low": 15.2, "high": None}, [5, 20]) == "20 [16, >20]"
 
 
-@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("named", [pytest.param(True, marks=pytest.mark.thorough), False])
 def test_a_protocol_that_names_no_reference_has_none_though_an_arm_is_called_human(
     named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):

@@ -71,6 +71,7 @@ def test_every_verb_that_takes_it_says_the_same_and_has_no_default_of_its_own() 
     assert set(found) == {(None, found[0][1])}
 
 
+@pytest.mark.thorough
 def test_nothing_asks_the_computer_for_a_login_name() -> None:
     asks = ("USER", "LOGNAME", "getuser", "getlogin")
     found = [

@@ -82,10 +82,12 @@ def texts() -> dict[str, str]:
     return {str(path.relative_to(ROOT)): path.read_text("utf-8") for path in sorted(paths)}
 
 
+@pytest.mark.thorough
 def test_no_default_is_given_a_second_time() -> None:
     assert seconds(texts(), OTHERWISE) == []
 
 
+@pytest.mark.thorough
 def test_nobody_is_excepted_who_gives_none() -> None:
     found = seconds(texts())
     assert [key for key in OTHERWISE if not any(line.startswith(key[0]) and key[1] in line for line in found)] == []

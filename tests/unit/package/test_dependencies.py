@@ -10,6 +10,8 @@ from functools import cache
 from importlib import metadata
 from pathlib import Path
 
+import pytest
+
 from labctl.extras import BROUGHT_BY, extra_that_brings
 from labctl.software import FOLDERS
 
@@ -65,6 +67,7 @@ def distributions(module: str) -> set[str]:
     return {canonical(name) for name in installed().get(module, [])}
 
 
+@pytest.mark.thorough
 def test_every_import_is_declared_by_the_core_or_by_the_extra_that_is_named_for_it() -> None:
     core, extras = declared(PROJECT["dependencies"]), PROJECT["optional-dependencies"]
     wrong = []

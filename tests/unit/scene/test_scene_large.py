@@ -47,8 +47,8 @@ def said(match: Match) -> str:
     return verdict(match.body(), LIMIT_PX)
 
 
-@pytest.mark.parametrize("share", [0.05, 0.2, 0.3])
-@pytest.mark.parametrize("colour", [LIGHT, DARK, RED])
+@pytest.mark.parametrize("share", [0.05, pytest.param(0.2, marks=pytest.mark.thorough), 0.3])
+@pytest.mark.parametrize("colour", [LIGHT, DARK, pytest.param(RED, marks=pytest.mark.thorough)])
 def test_a_thing_however_large_is_a_change_and_no_light(colour, share):
     """From a fifth of the picture on it was fitted away as light, and the scene had 100."""
     bare, laid = wood(), put(wood(), share, colour)

@@ -182,6 +182,7 @@ def test_the_changed_region_is_where_the_item_was():
         assert differs[top:bottom, left:right].max() == 1.0
 
 
+@pytest.mark.thorough
 @settings(max_examples=12, deadline=None)
 @given(
     right=st.floats(-25, 25), down=st.floats(-25, 25), turn=st.floats(-3, 3), view=st.sampled_from(VIEWS),

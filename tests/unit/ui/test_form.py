@@ -86,6 +86,10 @@ SIZES = [
     *(pytest.param(size, id=f"{size[0]}x{size[1]}", marks=pytest.mark.thorough) for size in ((120, 36), (200, 50))),
 ]
 each_form = pytest.mark.parametrize("name", FORMS)
+SOME = ("session", "void after go", "stop", "score", "correction", "guess", "stages", "preference")  # one of each make
+and_each_thoroughly = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in SOME else pytest.mark.thorough) for name in FORMS]
+)
 
 
 class Host(App[None]):
@@ -159,7 +163,7 @@ def test_every_field_is_reached_by_tab_and_seen_then_and_the_foot_is_always_ther
     shown(FORMS[name](), play, size)
 
 
-@each_form
+@and_each_thoroughly
 def test_a_form_that_says_that_it_has_no_text_field_has_none(name):
     async def play(pilot: Pilot[Any], form: Form) -> None:
         assert form.words == any(line.takes_words for line in form.query(Line))
@@ -307,7 +311,7 @@ def test_the_choice_at_hand_is_brought_into_sight_where_those_above_it_take_two_
     shown(form, play)
 
 
-@each_form
+@and_each_thoroughly
 def test_a_click_that_accepts_a_form_is_asked_whether_a_person_meant_it(name):
     """For every form, also one that will be: what orders motion or reveals is accepted by nothing else."""
     form, why = FORMS[name](), ["click came twice"]

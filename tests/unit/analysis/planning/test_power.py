@@ -97,7 +97,9 @@ def test_mcnemar_s_power_is_symmetric_and_its_size_stays_below_alpha(
     assert mcnemar_power(pairs, discordant, 0.0, alpha, exact=True) <= alpha
 
 
-@pytest.mark.parametrize(("first", "second"), [(7, 10), (9, 9), (12, 4)])
+@pytest.mark.parametrize(
+    ("first", "second"), [(7, 10), *(pytest.param(*sizes, marks=pytest.mark.thorough) for sizes in ((9, 9), (12, 4)))]
+)
 def test_the_outcomes_rejected_are_those_of_scipy_s_test(first: int, second: int):
     rejected = boschloo_rejects(first, second)
     for a in range(first + 1):

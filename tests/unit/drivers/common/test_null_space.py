@@ -29,6 +29,7 @@ def _swung(by: float) -> np.ndarray:
     return q
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", LOOPS)
 def test_the_joints_are_back_after_a_closed_loop_and_do_not_drift_in_a_minute(name: str) -> None:
     found = drift(FR3.method, LOOPS[name], leaning(FR3.method), RATE_HZ)
