@@ -44,11 +44,11 @@ def parse_source(given: int | str) -> Source:
         query = re.sub("=[^&]*", "=…", parts.query)
         shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query)
         return Source("url", given, shown.geturl())
+    if Path(given).is_file():  # also below /dev/shm
+        return Source("file", given, given)
     if given.startswith("/dev/"):
         return Source("device", given, given)
-    if not Path(given).is_file():
-        raise ValueError(f"names nothing: there is no file {given}")
-    return Source("file", given, given)
+    raise ValueError(f"names nothing: there is no file {given}")
 
 
 def why_absent(source: Source) -> str:
