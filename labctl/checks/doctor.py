@@ -19,7 +19,6 @@ from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_
 from labctl.checks.probing import Probed, probe, probe_camera, probe_hand, probe_sensor
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, Setup, Video
 from labctl.config.options import Contradiction
-from labctl.config.toml_text import secrets_in
 from labctl.devices import load
 from labctl.errors import LabctlError
 from labctl.runtime.hosting.cell_nodes import (
@@ -32,10 +31,11 @@ from labctl.runtime.hosting.cell_nodes import (
 )
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import Plan, read_cell, read_text
+from labctl.store.verifying.open_secrets import secrets_in
 
 SEALED = "it is sealed with the campaign and published as it is, and nothing takes it out of a sealed campaign"
 INSTEAD = (
-    "give a camera an account without a password, or a relay on this computer that knows it; "
+    "have source_env of a camera name an environment variable that holds its address (driver opencv_camera); "
     "a policy's key stands in the variable that api_key_env of its card names"
 )
 FEWEST_VALUES = 0.8  # of a sensor, within a second
