@@ -79,11 +79,15 @@ def code_digest(package: Path) -> str:
 
 
 def of_the_lab(lab: Path | None) -> Pins | None:
-    """The same with a digest of what a lab has written for itself, whichever arm or device it is for: modules and
-    packages beside its lab.toml. None for a lab that has none of them.
+    """The same with the digest of what a lab has written for itself. None for a lab that has nothing."""
+    modules = None if lab is None else modules_of(lab)
+    return None if modules is None else {**collect_pins(), "modules": modules}
+
+
+def modules_of(lab: Path) -> str | None:
+    """A digest of what a lab has written for itself, whichever arm or device it is for: modules and packages beside its
+    lab.toml. None for a lab that has none of them.
     """
-    if lab is None:
-        return None
     own = [path for path in lab.glob("*.py") if path.is_file()]
     for package in lab.glob("*/__init__.py"):
         own += [package.parent / name for name, path in _files(package.parent) if path.suffix == ".py"]
@@ -91,7 +95,7 @@ def of_the_lab(lab: Path | None) -> Pins | None:
     for path in sorted(own):
         found.update(f"{path.relative_to(lab).as_posix()}\0".encode())
         found.update(path.read_bytes())
-    return {**collect_pins(), "modules": found.hexdigest()} if own else None
+    return found.hexdigest() if own else None
 
 
 def _files(folder: Path) -> list[tuple[Path, Path]]:

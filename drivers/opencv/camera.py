@@ -85,7 +85,7 @@ class Capture:
         cv2.setNumThreads(1)  # its helpers wait for the next picture by spinning: a tenth of what a camera takes
         self._behind = self._source.sort == "url"
         try:
-            self._video = video = open_video(self._source, silent_s(self.rate_hz))
+            self._video = video = open_video(self._source.looked_up(), silent_s(self.rate_hz))
             if not video.isOpened():
                 if self._source.sort == "file":
                     raise DeviceRefused("this is not a video that FFmpeg can read")

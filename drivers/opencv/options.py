@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 
 from labctl.config.cell_schema import Cell
 from labctl.config.options import CameraOptions, Contradiction
+from labctl.config.values import Variable
 from labctl.drivers.common.options import frozen_field, too_long
 from labctl.drivers.opencv.source import Source, parse_source
 
@@ -19,9 +20,15 @@ FOREIGN = {"device": ("pace",), "url": ("pace", *OF_DEVICE), "file": ("frozen_s"
 class OpencvOptions(CameraOptions):
     """A USB camera, a network camera, or a video file. What is not set of a device stays as the camera has it."""
 
-    source: int | str = Field(
-        description='best "/dev/v4l/by-id/…", which does not change',
+    source: int | str | None = Field(
+        None,
+        description='best "/dev/v4l/by-id/…", which does not change; this or source_env',
         json_schema_extra={"allowed": "an index, a device, a URL or a file"},
+    )
+    source_env: Variable | None = Field(
+        None,
+        description="environment variable that holds the URL, where that is a secret, as one with a password is",
+        json_schema_extra={"allowed": "the name of an environment variable"},
     )
     frozen_s: float = frozen_field()
     pace: bool = Field(True, description="of a file: at its own times, or as fast as it is read")
@@ -38,8 +45,10 @@ class OpencvOptions(CameraOptions):
 
     @property
     def found(self) -> Source:
-        """The source that is named."""
-        return parse_source(self.source)
+        """The source that is named, or the variable that holds its URL."""
+        if self.source_env is not None:
+            return Source("url", "", f"${self.source_env}", self.source_env)
+        return parse_source(self.source if self.source is not None else "")
 
     def device(self) -> str | None:
         return f"source = {self.source}" if self.found.sort == "device" else None
@@ -49,12 +58,15 @@ class OpencvOptions(CameraOptions):
 
     @field_validator("source")
     @classmethod
-    def _is_a_source(cls, given: int | str) -> int | str:
-        parse_source(given)
+    def _is_a_source(cls, given: int | str | None) -> int | str | None:
+        if given is not None:
+            parse_source(given)
         return given
 
     @model_validator(mode="after")
     def _fits_its_source(self) -> Self:
+        if (self.source is None) == (self.source_env is None):
+            raise ValueError("give one of source and source_env")
         sort = self.found.sort
         for name in FOREIGN[sort]:
             if name in self.model_fields_set:

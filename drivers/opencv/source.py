@@ -1,15 +1,18 @@
 """Where a camera's pictures come from: a device, a URL or a file, as a cell file names it, and what a device is called.
 
-May not: open anything, or show a password.
+May not: open anything, or show a password or an address that the environment holds.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
+
+from labctl.errors import DeviceRefused
 
 SCHEMES = ("http", "https", "rtsp")
 SYSFS = Path("/sys/class/video4linux")
@@ -18,11 +21,26 @@ BY_ID = Path("/dev/v4l/by-id")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """`opened` is what is handed to a library; `shown` the same as a person may read it, without a password."""
+    """`opened` is what is handed to a library; `shown` the same as a person may read it, without a password. Where an
+    environment variable holds a URL, `variable` is its name and `opened` is empty until it is `looked_up`.
+    """
 
     sort: Literal["device", "url", "file"]
     opened: str
     shown: str
+    variable: str | None = None
+
+    def looked_up(self) -> Source:
+        """With the address that is to be opened. Raises DeviceRefused, which does not show it."""
+        if self.variable is None:
+            return self
+        address = os.environ.get(self.variable, "").strip()
+        if not address:
+            raise DeviceRefused(f"the environment variable {self.variable} (source_env) is not set")
+        if address.partition("://")[0] not in SCHEMES or "://" not in address:
+            begins = f"{', '.join(f'{scheme}://' for scheme in SCHEMES[:-1])} or {SCHEMES[-1]}://"
+            raise DeviceRefused(f"${self.variable} (source_env) holds no address that begins with {begins}")
+        return Source("url", address, self.shown)
 
 
 def parse_source(given: int | str) -> Source:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 import socket
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,6 @@ from labctl.checks.encoding_cost import MOST_CORES, Measure, MeasureDepth, best_
 from labctl.checks.probing import Probed, probe, probe_camera, probe_hand, probe_sensor
 from labctl.config.cell_schema import CameraTable, Cell, Fixture, Setup, Video
 from labctl.config.options import Contradiction
-from labctl.config.toml_text import secrets_in
 from labctl.devices import load
 from labctl.errors import LabctlError
 from labctl.runtime.hosting.cell_nodes import (
@@ -32,10 +31,12 @@ from labctl.runtime.hosting.cell_nodes import (
 )
 from labctl.store.driver_options import check_cell_options, records_depth
 from labctl.store.lab_folder import Plan, read_cell, read_text
+from labctl.store.verifying.edited import edited_among
+from labctl.store.verifying.open_secrets import secrets_in
 
 SEALED = "it is sealed with the campaign and published as it is, and nothing takes it out of a sealed campaign"
 INSTEAD = (
-    "give a camera an account without a password, or a relay on this computer that knows it; "
+    "have source_env of a camera name an environment variable that holds its address (driver opencv_camera); "
     "a policy's key stands in the variable that api_key_env of its card names"
 )
 FEWEST_VALUES = 0.8  # of a sensor, within a second
@@ -65,6 +66,11 @@ def check_cell(path: Path, folder: Path) -> list[Check]:
 def contradicting(found: Iterable[Contradiction]) -> list[Check]:
     """Keys that do not go together, each pair as one warning."""
     return [Check(one.about, "warn", one.text, one.remedy) for one in found]
+
+
+def check_opened(paths: Collection[Path]) -> list[Check]:
+    """A warning for each open campaign that was opened from one of these files, and does not go by them any more."""
+    return [Check("opened", "warn", one.text, one.remedy) for one in edited_among(paths)]
 
 
 def secrets_of_cell(path: Path) -> list[Check]:

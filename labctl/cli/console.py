@@ -183,6 +183,7 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
     """
     from labctl.runtime.attach import is_running, run_of, wait_for_run
     from labctl.runtime.campaign_run import nothing_left
+    from labctl.runtime.lab_modules import edited_lines
     from labctl.store.verifying.verified import in_passing
 
     otherwise = f"labctl run {folder.name} --headless, with --attended where people score"
@@ -192,11 +193,14 @@ def run_with_console(folder: Path, who: str, *, unready: bool = False, hand_term
         return
     with in_passing(folder) as campaign:
         over = nothing_left(campaign, attended=True)
+        edited = [] if over else edited_lines(campaign)
     if over:
         click.echo(over)
         return
     need_terminal("run", otherwise)  # this and the settings before a run begins that nobody would see
     _settings(folder)
+    for line in edited:
+        click.echo(line, err=True)
     click.echo(f"starting the run of {folder.name}: its console opens once it answers", err=True)
     log = folder / "logs" / "run.out"  # what it prints, kept until the next one; logs/run.log has it with times
     log.parent.mkdir(exist_ok=True)

@@ -80,7 +80,7 @@ def doctor(
     if protocol is not None and cell is None:
         raise click.UsageError("--protocol needs a cell file: labctl doctor CELL.toml --protocol PROTOCOL.toml")
     from labctl.checks.computer import FREE_DISK, runnable, software
-    from labctl.checks.doctor import check_cell
+    from labctl.checks.doctor import check_cell, check_opened
     from labctl.checks.store_server import check_store, lab_here
 
     folder = lab_here(lab) or Path.cwd()  # whose disk it is that a campaign would be recorded on
@@ -91,6 +91,7 @@ def doctor(
         from labctl.checks.policy_check import check_protocol
 
         checks += check_protocol(protocol, cell)
+    checks += check_opened([path for path in (cell, protocol) if path is not None])
     if as_json:
         print_json({"schema": "labctl.doctor/1", "runnable": runnable(checks), "checks": [asdict(c) for c in checks]})
     else:

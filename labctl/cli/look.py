@@ -76,6 +76,7 @@ def status(
     from labctl.reporting.times.hours import hours
     from labctl.reporting.times.hours_page import write_page
     from labctl.reporting.times.timeline import timeline
+    from labctl.runtime.lab_modules import edited_lines
     from labctl.store.verifying.verified import JOURNAL_ALONE, verified
     from labctl.viewing.status import standing
 
@@ -104,7 +105,10 @@ def status(
                     write_page(entry["hours"], page, broken=entry.get("unverified", ""), lines=lines)
                 if spans is not None:
                     _give_spans(shown.campaign.record(), spans)
-                killed.append(_killed(shown.campaign) if entry["phase"] == "open" else "")
+                is_open = entry["phase"] == "open"
+                killed.append(_killed(shown.campaign) if is_open else "")
+                if is_open and (edited := edited_lines(shown.campaign)):
+                    entry["edited"] = edited
                 found.append(entry)
         except LabctlError as error:
             if campaign:
@@ -193,8 +197,8 @@ def _print_standing(entry: dict[str, Any], killed: str) -> None:
     if current and entry["phase"] == "open":
         place = f"block {current['block'] + 1}, {current['condition']}"
         click.echo(f"next: trial {current['number']} of {entry['trials']}, {place}: {current['state']}")
-    if killed:
-        click.echo(killed)
+    for line in (*([killed] if killed else []), *entry.get("edited", ())):
+        click.echo(line)
     for hold in entry["holds"]:
         click.echo(f"hold {hold['code']}: {hold['text']}")
     if entry["faulted"]:

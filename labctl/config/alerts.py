@@ -10,12 +10,11 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, StringConstraints, model_validator
 
 from labctl.config.toml_text import Table
-from labctl.config.values import Lax, Text
+from labctl.config.values import Lax, Text, Variable
 
 AlertKind = Literal["hold", "fault", "stop", "block", "night", "queue"]
 KINDS: tuple[AlertKind, ...] = get_args(AlertKind)
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+\S*$")]
-Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 Line = Annotated[Text, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]+$")]  # of a mail's head
 
 

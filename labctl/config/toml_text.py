@@ -1,8 +1,7 @@
-"""TOML text checked against a pydantic schema; every complaint says where, what was found and what to do. And where an
-address in such a text holds a password.
+"""TOML text checked against a pydantic schema; every complaint says where, what was found and what to do.
 
-May not: show that password, open files, know what a protocol, cell or fixture means, or let a pydantic or tomllib
-error escape.
+May not: open files, know what a protocol, cell or fixture means, or let a pydantic or tomllib error
+escape.
 """
 
 from __future__ import annotations
@@ -23,14 +22,7 @@ from labctl.plain import Json
 Location = tuple[str | int, ...]
 _UNIT = re.compile(r"_(ns|us|ms|s|sec|seconds|min|mm|cm|m|hz|khz|rad|deg|n|gb|mb)(?=_|$)")
 _ENDLESS = re.compile(r"\d(_?\d){4000}")
-# An address with a password before its host; else what its query begins with and every name with a value in it.
-_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@:]*:[^/?#\s]+@")
-_QUERY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^?#\s]*\?([^#\s]+)")
-_GIVEN = re.compile(r"(?:^|[&;])([^=&;]+)=[^&;]")
-_SECRET = re.compile(r"pass|pwd|secret|token|key(?!frame|int)|auth(?!ors?$)|credential|signature|^sig$", re.IGNORECASE)
 _SYNTAX_LINE = re.compile(r"^(?P<what>.*?) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$")
-
-
 # What a pattern of a schema allows, in words.
 PATTERNS: Mapping[str, str] = {
     "^[A-Za-z0-9][A-Za-z0-9._-]*$": "letters, digits, `.`, `_` and `-`, first a letter or digit",
@@ -74,7 +66,7 @@ class Document(Table):
 
     def refusal(self, at: Location, message: str, where: str | None = None) -> InputError:
         """The InputError for what stands at `at`, e.g. ("arm", 1, "name")."""
-        return InputError(message, where=_place(where or self._where, self._text, at))
+        return InputError(message, where=place(where or self._where, self._text, at))
 
 
 LARGEST = 2**53
@@ -99,9 +91,9 @@ def parse(schema: type[D], text: str, where: str) -> D:
         text = "tables or lists stand in each other too deeply; no key needs more than three"
         raise InputError(text, where=where) from None
     if (at := _too_large(raw)) is not None:
-        raise InputError(f"{_dotted(at)} is larger than any number means here", where=_place(where, text, at))
+        raise InputError(f"{_dotted(at)} is larger than any number means here", where=place(where, text, at))
     if other := _another_kind(schema, raw):
-        raise InputError(other[1], where=_place(where, text, (other[0],)))
+        raise InputError(other[1], where=place(where, text, (other[0],)))
     try:
         document = schema.model_validate(raw)
     except ValidationError as error:
@@ -110,7 +102,7 @@ def parse(schema: type[D], text: str, where: str) -> D:
         for one in errors:
             one["loc"] = _location(raw, one["loc"], whole=one["type"] == "missing")
         found, others = _most_telling(errors)
-        where = _place(where, text, found["loc"])
+        where = place(where, text, found["loc"])
         raise InputError(_complaint(schema, found, others), where=where) from None
     document._where, document._text = where, text
     return document
@@ -254,7 +246,7 @@ def _syntax_error(problem: str, text: str, where: str) -> InputError:
     return InputError(f"not valid TOML: {match['what']}; correct this line", where=f"{where}:{line}")
 
 
-def _place(where: str, text: str, at: Location) -> str:
+def place(where: str, text: str, at: Location) -> str:
     """`file:line` of the longest known prefix of a location, or just the file."""
     lines = key_lines(text)
     for length in range(len(at), 0, -1):
@@ -316,37 +308,3 @@ def _paths(value: JsonValue) -> Iterator[Location]:
             yield (key,)
             for path in _paths(inner):
                 yield (key, *path)
-
-
-def secrets_in(text: str, where: str) -> list[str]:
-    """A line for each text value of a TOML file in which an address holds a password, or a part of its query that is
-    called like a secret: its place, table and key. where: the file's name. [] of what is no TOML.
-    """
-    try:
-        document = tomllib.loads(text)
-    except (ValueError, RecursionError):
-        return []
-    found = [(at, name, what) for at, name, value in _texts(document) if (what := _secret_of(value)) is not None]
-    return [f"{_place(where, text, at)}: {name} holds {what}" for at, name, what in found]
-
-
-def _secret_of(value: str) -> str | None:
-    """What is secret in the addresses of a text, in words."""
-    if _PASSWORD.search(value):
-        return "an address with a password"
-    given = (name for query in _QUERY.findall(value) for name in _GIVEN.findall(query))
-    return "an address with a key or password in its query" if any(map(_SECRET.search, given)) else None
-
-
-def _texts(value: Json, at: Location = (), table: str = "", key: str = "") -> Iterator[tuple[Location, str, str]]:
-    """Every text: its place, its table and key in words ("source of [camera room.options]"), itself."""
-    if isinstance(value, str):
-        yield at, f"{key} of [{table}]" if table else key, value
-    elif isinstance(value, Mapping):
-        inside = ".".join(part for part in (table, key) if part)
-        for name, one in value.items():
-            yield from _texts(one, (*at, name), inside, name)
-    elif isinstance(value, list):
-        for number, one in enumerate(value):
-            named = one.get("name", number + 1) if isinstance(one, Mapping) else None
-            yield from _texts(one, (*at, number), table, key if named is None else f"{key} {named}")

@@ -17,6 +17,7 @@ FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]
 PlainName = Annotated[
     str, StringConstraints(pattern=r"^[^/\s]([^/]*[^/\s])?$")
 ]  # no slash: a condition is "<object>/<layout>"
+Variable = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]  # of the environment
 Lax = Strict(False)  # TOML knows arrays, not tuples; the items stay strict
 Texts = Annotated[tuple[Text, ...], Lax]
 StopCause = Literal["danger", "contact", "mistaken_key"]  # what a person says of a stop by hand

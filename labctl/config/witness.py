@@ -12,9 +12,9 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from labctl.config.alerts import Address, Variable
+from labctl.config.alerts import Address
 from labctl.config.toml_text import Table
-from labctl.config.values import Text
+from labctl.config.values import Text, Variable
 
 MOST_PICTURES = 24
 _PARTS = re.compile(r"(?P<scheme>https?)://(?P<host>\[[^\]@/?#]+\]|[^\[\]@:/?#]+)(:\d+)?(/[^?#@]*)?")

@@ -61,7 +61,7 @@ class CampaignOpened(TypedDict):
     tasks: for `labctl.core.task`; then items_staged and budget_s are the most of any, instruction empty. preference:
     the question. alone: extra blocks, of the person by itself; historical: what is frozen of a person of another time;
     joint: where the campaign is one cell's part of a joint one. kind: of the cell, or faults or replay (see
-    `labctl.store.driver_options`).
+    `labctl.store.driver_options`). files: where in the lab's folder cell, fixture and protocol lay, those that did.
     """
 
     campaign: str
@@ -70,6 +70,7 @@ class CampaignOpened(TypedDict):
     cell: Mapping[str, str]
     fixture: Mapping[str, str]
     protocol: Mapping[str, str]
+    files: NotRequired[Mapping[str, str]]
     conditions: Sequence[ConditionEntry]
     arms_count: int
     has_human: bool

@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from labctl.config.toml_text import secrets_in
 from labctl.core.events import Event
 from labctl.errors import InputError
 from labctl.publishing.leaving_out import files_of, sealed_episodes, where_read
@@ -19,6 +18,7 @@ from labctl.store.journal import journal_url
 from labctl.store.ledger import OPENED
 from labctl.store.opened_body import HISTORICAL
 from labctl.store.published_files import copy_journal, copy_traces
+from labctl.store.verifying.open_secrets import secrets_in
 from labctl.store.verifying.timestamps import FOLDER as TIMESTAMPS
 from labctl.store.verifying.timestamps import kept
 from labctl.store.verifying.verified import sealed_texts
@@ -53,7 +53,8 @@ def refuse_secrets(campaign: Campaign) -> None:
     if found := [line for name, text in sealed_texts(campaign).items() for line in secrets_in(text, name)]:
         raise InputError(
             f"not published: {'; '.join(found)}, which goes along as it was sealed and cannot be left out; change what "
-            "it opens at the device or server first, then publish with --with-secrets"
+            "it opens at the device or server first, then publish with --with-secrets; in the next campaign's cell "
+            "have source_env name an environment variable that holds a camera's address"
         )
 
 

@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from labctl.checks.protocol_size import Effort
 from labctl.clock import wall_ns, wall_of
+from labctl.errors import InputError
 from labctl.queue.book import Book
 from labctl.queue.entries import OVER, Step
 from labctl.queue.estimates import works
@@ -72,7 +73,9 @@ class Submitted(TypedDict):
 
 
 class Shown(TypedDict):
-    """`labctl queue list`. head: of the queue's own chain."""
+    """`labctl queue`. head: of the queue's own chain; faults: what is wrong with shifts.toml or queue-keys.toml, and
+    not counted with: a line of each, with its place.
+    """
 
     schema: str
     lab: str
@@ -81,13 +84,18 @@ class Shown(TypedDict):
     entries: list[Waits]
     shifts: list[OnShift]
     submissions: list[Submitted]
+    faults: list[str]
 
 
 def shown(lab: Path, found: Book, wall: str) -> Shown:
-    """wall: now, ISO 8601. Raises InputError for a wrong shifts.toml or queue-keys.toml."""
+    """wall: now, ISO 8601. A file of the lab's that is wrong is said, and everything else is shown without it."""
     now_ns = wall_ns(wall)
-    shifts = [shift for shift in read_shifts(lab) if shift.ends_ns > now_ns]
-    over = ended(found, wall)
+    over, faults = ended(found, wall)
+    shifts: list[Shift] = []
+    try:
+        shifts += [shift for shift in read_shifts(lab) if shift.ends_ns > now_ns]
+    except InputError as error:
+        faults.append(error)
     work = works(lab, found.queue, over)
     fits = forecast(work, shifts, now_ns, Effort().session_overhead_s)
     entries: list[Waits] = []
@@ -144,6 +152,7 @@ def shown(lab: Path, found: Book, wall: str) -> Shown:
             }
             for one in found.queue.submissions.values()
         ],
+        "faults": [str(fault) for fault in faults],
     }
 
 

@@ -38,11 +38,11 @@ from labctl.runtime.hosting.ending import on_signals
 from labctl.runtime.hosting.lease_keeper import terms_of
 from labctl.runtime.hosting.simulated_host import LoopHost
 from labctl.runtime.hosting.socket_folder import socket_folder
+from labctl.runtime.lab_modules import edited_lines, pins_of_episodes
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode, none_left
 from labctl.runtime.seal import OwnSeal, joint_seal
 from labctl.runtime.startup_recovery import recover, seal_what_is_left, unsealed
-from labctl.software import collect_pins, of_the_lab
 from labctl.store.atomic_files import replace_file
 from labctl.store.campaign import Campaign
 from labctl.store.frozen_cards import PERSON
@@ -111,6 +111,8 @@ def run_campaign(
             )
         _check_terminal(campaign, hand_terminal)
         _check_scores(campaign, say)
+        for line in edited_lines(campaign):
+            say(line)
         if simulated:
             return _run_manual(campaign, say, watch, wrap, unready=unready)
         given = {"attended": attended, "unready": unready, "hand_terminal": hand_terminal}
@@ -218,11 +220,11 @@ def _prepare(
     hand_terminal: str | None = None,
 ) -> RunNode:
     """The run node of a recovered campaign."""
-    pins = of_the_lab(lab_with(campaign.folder)) or collect_pins()
+    pins = pins_of_episodes(lab_with(campaign.folder), say, live=live)
     writer = CampaignWriter(campaign, clock.anchor, say, WHO, on_head)
     with closing(_traces(campaign)) as traces:
         concluded = recover(writer, traces)
-    started = writer.log(Kind.RUN_STARTED, {"pins": pins, "recovered": concluded})
+    started = writer.log(Kind.RUN_STARTED, {"pins": pins(), "recovered": concluded})
     for line in concluded:
         say(f"recovered: {line}")
     liveness = Liveness(node_names(campaign.cell))

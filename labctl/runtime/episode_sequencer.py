@@ -25,6 +25,7 @@ from labctl.messages.recording import Close, Closed, Open, Opened, ProducerLost,
 from labctl.nodes.phase_table import On, OnRaw, by_kind, hear
 from labctl.plain import RobotAbout
 from labctl.runtime.campaign_writer import CampaignWriter
+from labctl.runtime.lab_modules import PinsNow
 from labctl.runtime.recording_seal import gap_of, looking_at, note_gap, say_missing, sealed_body
 from labctl.runtime.revealing import revealed, started_body
 from labctl.store.frozen_cards import cameras_wanted
@@ -37,13 +38,13 @@ class EpisodeSequencer:
     """
 
     def __init__(
-        self, writer: CampaignWriter, liveness: Liveness, arms: Mapping[str, Arm], pins: Body, lease_ns: int
+        self, writer: CampaignWriter, liveness: Liveness, arms: Mapping[str, Arm], pins: PinsNow, lease_ns: int
     ) -> None:
         self.rollout: Rollout | None = None
         self._writer = writer
         self._liveness = liveness
         self._arms = arms
-        self._pins = pins
+        self._pins_now, self._pins = pins, pins()
         self.robot_about: RobotAbout | None = None  # once its node is connected
         self.lease_ns = lease_ns
         self._seen = {f"camera:{name}" for name in cameras_wanted(arms.values())}
@@ -57,7 +58,7 @@ class EpisodeSequencer:
         self.rollout = rollout = revealed(
             self._writer, self._arms, trial, committed_ns, cameras, self.new_epoch(), self._liveness.alive, beside
         )
-        episode = rollout.episode
+        self._pins, episode = self._pins_now(), rollout.episode
         step.out.append(Open(episode, rollout.producers).to("recorder"))
         step.out.append(Open(episode).to("arm"))
         inputs, seed = rollout.inputs

@@ -29,7 +29,16 @@ from labctl.store.journal import Journal, campaigns_in, journal_url, refuse_no_c
 from labctl.store.lab_folder import Plan, check_name, read_cell, read_fixture, read_plan, read_text, refuse_moved
 from labctl.store.ledger import Ledger, check_commitment, check_roots
 from labctl.store.locks import campaign_lock, lab_lock
-from labctl.store.opened_body import check_format, freeze, joint_body, opened_body, schedule_of, seal, unsealed
+from labctl.store.opened_body import (
+    check_format,
+    files_in,
+    freeze,
+    joint_body,
+    opened_body,
+    schedule_of,
+    seal,
+    unsealed,
+)
 
 if TYPE_CHECKING:  # whoever reads a campaign does not wait for the schemas
     from labctl.bus import Body
@@ -241,6 +250,7 @@ def open_campaign(
                 "links": tied,
                 **freeze(plan, person_then, folder),
                 **joint_body(dealt),
+                **files_in(lab, plan, cell_path),
             }
             event = journal.append(Kind.CAMPAIGN_OPENED, anchor=anchor, who=who, body=body)
             fold([event])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -132,6 +133,21 @@ def opened_body(
     if protocol.switch:
         body["switches"] = [SwitchEntry(**switch.model_dump(exclude_none=True)) for switch in protocol.switch]
     return body
+
+
+class FilesPart(TypedDict, total=False):
+    """What a campaign's first entry has of where its files lay."""
+
+    files: Mapping[str, str]
+
+
+def files_in(lab: Path, plan: Plan, cell_path: Path) -> FilesPart:
+    """Where cell, fixture and protocol lie in the lab's folder; of one that lies elsewhere nothing is told."""
+    found: dict[str, str] = {}
+    for kind, path in (("cell", cell_path), ("fixture", plan.fixture_path), ("protocol", plan.path)):
+        with suppress(ValueError):
+            found[kind] = path.resolve().relative_to(lab.resolve()).as_posix()
+    return {"files": found} if found else {}
 
 
 def text_digest(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What a record says of the software that an episode ran on."""
+"""What a record says of the software that an episode ran on, and what is said when the lab's own was edited."""
 
 from __future__ import annotations
 
@@ -7,13 +7,23 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.runs.campaigns import make_campaign
+from support.runs.run_bench import Bench
 
 from labctl import software
+from labctl.clock import Anchor
+from labctl.core.events import Kind
+from labctl.core.record import Episode, Record
+from labctl.plain import Json
 from labctl.reporting.software_used import differing, together
+from labctl.runtime.lab_modules import WHOSE, edited_lines, edited_modules, pins_of_episodes
 from labctl.software import code_digest, collect_pins, in_words
+from labctl.store.campaign import Campaign
 
 ROOT = Path(__file__).resolve().parents[2]
 PINS: software.Pins = {
@@ -197,3 +207,91 @@ def test_a_version_is_a_line() -> None:
     )
     old: software.Pins = {"labctl": "0.1.0", "git": None, "python": "3.11.2", "packages": {}}
     assert in_words(old) == "labctl 0.1.0"
+
+
+# -- a lab's own modules, which are not sealed: an edit takes effect
+
+
+@pytest.fixture
+def lab(tmp_path: Path) -> Path:
+    (tmp_path / "ours.py").write_text("x = 1")
+    return tmp_path
+
+
+def began(pins: Json) -> Record:
+    """A campaign in which an episode began with this software."""
+    start: Any = {"pins": pins}
+    return Record(episodes={"e-1": Episode("e-1", "t-1", Anchor(0, "", "boot"), start=start)})
+
+
+def test_modules_edited_since_the_last_episode_are_said_to_take_effect(lab: Path) -> None:
+    """A scoring function was edited between two evenings, and the run did not say so."""
+    record = began(dict(software.of_the_lab(lab) or {}))
+    assert edited_modules(record, str(software.modules_of(lab))) == ""
+    (lab / "ours.py").write_text("x = 2")
+    said = edited_modules(record, str(software.modules_of(lab)))
+    assert said.startswith(f"{WHOSE} since the last episode: trials from now on run them as they are")
+
+
+def test_before_the_first_episode_and_where_none_were_known_nothing_is_said() -> None:
+    assert edited_modules(Record(), "a") == "" and edited_modules(began({}), "a") == ""
+
+
+def test_the_verb_that_goes_on_with_a_campaign_says_it(tmp_path: Path) -> None:
+    folder = make_campaign(tmp_path).folder
+    (tmp_path / "ours.py").write_text("x = 1")
+    with Campaign.open(folder, writer=True) as campaign:
+        assert edited_lines(campaign) == []
+        bench = Bench(campaign, pins=pins_of_episodes(tmp_path, print, live=True))
+        bench.begin()
+        bench.start()
+        assert edited_lines(campaign) == []
+        (tmp_path / "ours.py").write_text("x = 2")
+        assert [line.partition(":")[0] for line in edited_lines(campaign)] == [f"{WHOSE} since the last episode"]
+
+
+def test_an_episode_of_a_run_in_real_time_has_the_modules_that_its_controller_loads(lab: Path) -> None:
+    """It had those that lay there when the run began, whatever its controller, a process of its own, had loaded."""
+    lines: list[str] = []
+    pins = pins_of_episodes(lab, lines.append, live=True)
+    first = pins()
+    assert pins() == first and first["modules"] == software.modules_of(lab) and lines == []
+    (lab / "ours.py").write_text("x = 2")
+    assert pins()["modules"] == software.modules_of(lab) != first["modules"] and len(lines) == 1
+    assert pins()["modules"] == software.modules_of(lab) and len(lines) == 1, "it is said once"
+    assert lines[0].startswith(f"{WHOSE} while this run goes: controllers run them as they are from here on")
+
+
+def test_the_modules_of_each_episode_are_looked_at_once_before_its_controller_begins(tmp_path: Path) -> None:
+    asked = count()
+    with Campaign.open(make_campaign(tmp_path).folder, writer=True) as campaign:
+        bench = Bench(campaign, pins=lambda: {"modules": str(next(asked))})
+        bench.begin_session()
+        before = next(asked)
+        bench.stage()
+        bench.start()
+        (began,) = bench.events(Kind.EPISODE_STARTED)
+        assert began.body["pins"] == {"modules": str(before + 1)} and next(asked) == before + 2
+
+
+def test_in_simulated_time_what_was_loaded_once_is_what_runs(lab: Path) -> None:
+    lines: list[str] = []
+    pins = pins_of_episodes(lab, lines.append, live=False)
+    first = pins()
+    (lab / "ours.py").write_text("x = 2")
+    assert pins() == first and lines == []
+
+
+def test_a_lab_without_modules_and_a_file_that_goes_while_it_is_read_end_no_run(
+    lab: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    none = tmp_path_factory.mktemp("none")
+    assert pins_of_episodes(none, print, live=True)() == software.collect_pins()
+    pins = pins_of_episodes(lab, print, live=True)
+    first = pins()
+
+    def gone(_: Path) -> str:
+        raise FileNotFoundError("ours.py")
+
+    monkeypatch.setattr("labctl.runtime.lab_modules.modules_of", gone)
+    assert pins() == first

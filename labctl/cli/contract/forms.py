@@ -67,7 +67,9 @@ class HoldStands(TypedDict):
 
 
 class Standing(TypedDict):
-    """Where one campaign stands, without an arm or an outcome. unverified: what does not hold of its record."""
+    """Where one campaign stands, without an arm or an outcome. unverified: what does not hold of its record; edited: a
+    line on files and modules of the lab that were edited since it was opened.
+    """
 
     campaign: str
     phase: str
@@ -82,6 +84,7 @@ class Standing(TypedDict):
     unblinded_early: bool
     commitment: str
     head: HeadAt
+    edited: NotRequired[list[str]]
     unverified: NotRequired[str]
     second_assessor: NotRequired[list[SecondAssessor]]
     hours: NotRequired[Hours]

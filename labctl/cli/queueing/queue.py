@@ -22,6 +22,7 @@ from labctl.cli.options import (
 from labctl.cli.queueing import submissions
 from labctl.cli.queueing.acting import place, reason_of, say
 from labctl.clock import MonotonicClock, wall_ns
+from labctl.errors import Exit
 from labctl.plain import count
 from labctl.store.lab_folder import find_lab
 from labctl.times import local
@@ -42,17 +43,18 @@ PRIORITY = click.IntRange(1, 9)
 @lab_option
 @json_option
 @click.pass_context
-def queue(context: click.Context, lab: Path | None, as_json: bool) -> None:
+def queue(context: click.Context, lab: Path | None, as_json: bool) -> int:
     """The queue of a shared rig: campaigns, protocols and submissions by priority, against the shifts of shifts.toml.
 
     Hours are by what trials took in this lab. Nothing here starts motion: whoever is on shift opens and runs what is
     first. A submission is an id and nothing else, so that the queue is read by people who have to stay blind; the name
-    that it has as an arm, who submitted it and what its dry run came to are sealed (docs/queue.md).
+    that it has as an arm, who submitted it and what its dry run came to are sealed (docs/queue.md). Where shifts.toml
+    or queue-keys.toml is wrong its line is said, the rest is listed without it, and the exit code is 2.
     """
     if context.invoked_subcommand is not None:
         if lab is not None or as_json:
             raise click.UsageError("give --lab and --json behind the word, as in: labctl queue verify --json", context)
-        return
+        return 0
     from labctl.queue.book import read
     from labctl.queue.shown import shown
 
@@ -62,6 +64,9 @@ def queue(context: click.Context, lab: Path | None, as_json: bool) -> None:
         print_json(found)
     else:
         _print(found)
+    for fault in found["faults"]:
+        click.echo(fault, err=True)
+    return int(Exit.BAD_INPUT) if found["faults"] else 0
 
 
 @queue.command(epilog=example("labctl queue add first", "labctl queue add protocols/second.toml --priority 2"))
@@ -181,6 +186,7 @@ for command in submissions.COMMANDS:
 
 
 def _print(found: Shown) -> None:
+    from labctl.queue.lab_files import SHIFTS
     from labctl.queue.shown import open_submissions
 
     if found["entries"]:
@@ -200,7 +206,7 @@ def _print(found: Shown) -> None:
         click.echo(_shift(shift))
         for person in shift["not_blind"]:
             click.echo(f"  {person} has read whose a submission is: not blind to it")
-    if not found["shifts"]:
+    if not found["shifts"] and not any(SHIFTS in fault for fault in found["faults"]):
         click.echo("no shift to come is in shifts.toml, so that nothing has an expected end")
     for one in open_submissions(found["submissions"]):
         over = wall_ns(one["expires"]) <= wall_ns(found["at"])

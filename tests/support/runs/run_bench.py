@@ -13,6 +13,7 @@ from labctl.core.liveness import Liveness
 from labctl.core.trial import State, fold
 from labctl.runtime.campaign_writer import CampaignWriter
 from labctl.runtime.episode_sequencer import EpisodeSequencer
+from labctl.runtime.lab_modules import PinsNow
 from labctl.runtime.readiness import Readiness
 from labctl.runtime.runner import RunNode
 from labctl.store.campaign import Campaign
@@ -31,10 +32,11 @@ class Bench:
         ask_arms: bool = False,
         here: bool = True,
         attended: bool = True,
+        pins: PinsNow = dict,
     ) -> None:
         """clock: of a bench before this one. recovered: what was concluded when the run was started again. ask_arms: it
         begins by asking whether every arm answers; here: in simulated time, in this process. attended: by
-        people.
+        people. pins: the software of each episode.
         """
         self.campaign, self.clock = campaign, clock or ManualClock(100 * SECOND)
         self.lines: list[str] = []
@@ -50,7 +52,7 @@ class Bench:
         self.finds: dict[str, dict[str, Any]] = {}
         self.liveness = Liveness(["recorder", "arm", *self.cameras, *self.sensors])
         arms = {arm.name: arm for arm in campaign.protocol.arm}
-        sequencer = EpisodeSequencer(writer, self.liveness, arms, {}, 300 * MILLISECOND)
+        sequencer = EpisodeSequencer(writer, self.liveness, arms, pins, 300 * MILLISECOND)
         setup = Setup(cell=campaign.cell, fixture=campaign.fixture)
         readiness = Readiness(writer, arms, setup, here=here, wanted=ask_arms)
         given = {"readiness": readiness, "attended": attended}

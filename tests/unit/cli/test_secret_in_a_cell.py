@@ -27,6 +27,7 @@ def test_a_password_is_warned_of_before_a_campaign_is_sealed(
     assert call(["open", str(protocol), "--cell", str(cell), "--offline", "--lab", str(lab)]) == 0
     said = capsys.readouterr()
     assert f"warn  secrets: {protocol}:" in said.err and "an address with a password; it is sealed" in said.err
+    assert "-> have source_env of a camera name an environment variable" in said.err
     assert call(["doctor", str(cell), "--protocol", str(protocol), "--lab", str(lab), "--json"]) == 0
     also = capsys.readouterr().out
     assert '"secrets"' in also and "hush" not in said.err + said.out + also
@@ -44,6 +45,7 @@ def test_a_cell_with_a_password_is_published_only_where_somebody_says_so(
     assert call(words) != 0
     refused = capsys.readouterr().err
     assert "not published: protocol.toml:" in refused and "endpoint of [arm far.options]" in refused
+    assert "in the next campaign's cell have source_env name an environment variable" in refused
     assert not out.exists()
     assert call([*words, "--with-secrets"]) == 0
     said = capsys.readouterr()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 from support.runs.campaigns import ROOT, make_campaign
 from support.submissions.outside import DAY_NS, Outside, outside, unopened
 
+from labctl.cli import call
 from labctl.cli.queueing.queue import _print
-from labctl.errors import StateError
+from labctl.errors import Exit, StateError
 from labctl.queue import acts, book, lab_files
 from labctl.queue.entries import Did, Step
 from labctl.queue.shown import Shown, shown
@@ -118,3 +120,32 @@ def test_an_arm_that_was_changed_by_hand_is_taken_out_by_hand_and_one_that_is_op
     with pytest.raises(StateError, match=f"submission {id} is an arm of campaign next, opened from protocol 'next'"):
         acts.withdraw(theirs.lab, id, "asked for", theirs.clock, WHO)
     assert book.read(theirs.lab).queue.submission(id).step == Step.ENTERED
+
+
+@pytest.mark.parametrize("file", [lab_files.KEYS, lab_files.SHIFTS])
+def test_a_faulty_file_of_the_lab_is_said_with_its_line_and_the_rest_is_listed(
+    theirs: Outside, file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A slip in the keys, of which no line of the list is made, and there was no list."""
+    id = approved(theirs)
+    path = theirs.lab / file
+    path.write_text(path.read_text("utf-8") + "\nwh = 3\n", "utf-8")
+    line = len(path.read_text("utf-8").splitlines())
+    assert call(["queue", "--lab", str(theirs.lab)]) == Exit.BAD_INPUT
+    said = capsys.readouterr()
+    assert said.err.startswith(f"{path}:{line}: unknown key 'wh'") and said.err.count("\n") == 1
+    assert f"{id}   submission" in said.out
+    assert ("no shift to come" in said.out) == (file == lab_files.KEYS), "of shifts that cannot be read nothing is said"
+    assert call(["queue", "--lab", str(theirs.lab), "--json"]) == Exit.BAD_INPUT
+    found = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in found["entries"]] == [id] and found["faults"] == [said.err.rstrip()]
+
+
+def test_of_keys_that_cannot_be_read_none_is_called_unknown_or_revoked(theirs: Outside) -> None:
+    old, waits = approved(theirs, days=1), approved(theirs, days=9)
+    keys = theirs.lab / lab_files.KEYS
+    keys.write_text("[[key]\n")
+    theirs.clock.sleep_until(3 * DAY_NS)
+    found = listed(theirs)
+    assert {one["submission"]: one["ended"] for one in found["submissions"]} == {old: "it has expired", waits: None}
+    assert [fault.split(": ")[0] for fault in found["faults"]] == [f"{keys}:1"]

@@ -147,6 +147,24 @@ def test_nobody_at_the_url_is_a_loss(server: MjpegServer) -> None:
         camera(server.url).connect(CLOCK.now_ns())
 
 
+def test_an_address_that_the_environment_holds_is_shown_nowhere(
+    server: MjpegServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cell file, which is sealed and published, names the variable alone."""
+    made = load("opencv_camera", {**SIZE, "source_env": "ROOM"}, **SIMULATED)
+    with pytest.raises(DeviceRefused, match=re.escape("the environment variable ROOM (source_env) is not set")):
+        made.connect(CLOCK.now_ns())
+    for wrong in ("s3cret", "ftp://anna:s3cret@h/", "/dev/s3cret"):
+        monkeypatch.setenv("ROOM", wrong)
+        with pytest.raises(DeviceRefused, match=r"\$ROOM \(source_env\) holds no address that begins with") as caught:
+            made.connect(CLOCK.now_ns())
+        assert "s3cret" not in str(caught.value)
+    monkeypatch.setenv("ROOM", server.url.replace("127.0.0.1", "anna:s3cret@127.0.0.1"))
+    made.connect(CLOCK.now_ns())
+    assert frames(made, 1) and made.about()["source"] == "$ROOM"
+    made.close()
+
+
 def test_a_password_is_shown_nowhere(server: MjpegServer) -> None:
     secret = server.url.replace("127.0.0.1", "anna:s3cret@127.0.0.1")
     made = camera(secret)
@@ -230,12 +248,15 @@ def test_a_cut_file_ends_early_but_cleanly(film: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"source": None}, "source must be an index, a device, a URL or a file, found None"),
+        ({"source": None}, "give one of source and source_env"),
         ({"source": -1}, "source must be an index"),
         ({"source": True}, "source must be an index"),
         ({"source": ""}, "source must be an index"),
         ({"source": "ftp://host/x"}, "scheme 'ftp'; known are http, https, rtsp"),
         ({"source": "no-such-film.mp4"}, "there is no file no-such-film.mp4"),
+        ({"source": 0, "source_env": "ROOM"}, "give one of source and source_env"),
+        ({"source": None, "source_env": "NO ROOM"}, "source_env must be the name of an environment variable"),
+        ({"source": None, "source_env": "ROOM", "gain": 3}, "gain means nothing for a url"),
         ({"source": 0, "pace": True}, "pace means nothing for a device"),
         ({"source": "http://h/", "gain": 3}, "gain means nothing for a url"),
         ({"source": 0, "fourcc": "MJPEG"}, 'fourcc must be four letters such as "MJPG"'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labctl.config.toml_text import secrets_in
+from labctl.store.verifying.open_secrets import secrets_in
 
 CELL = """[cell]
 name = "one"
