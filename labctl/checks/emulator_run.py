@@ -18,7 +18,9 @@ from labctl.store.lab_folder import read_fixture
 
 
 class Emulator(Protocol):
-    """What is known here of an emulator: its ports, and the faults that it can be given, each with what it is."""
+    """What is known here of an emulator: its ports, and the faults that it can be given, each with what it is. One that
+    is not found by its host alone has `in_cell`: what else a cell's driver_options name it by.
+    """
 
     ports: Mapping[str, int]
     faults: Mapping[str, str]
@@ -38,6 +40,12 @@ class Link(Protocol):
 def control_link(host: str) -> Link:
     """The control port of the emulator there. Raises InputError for a host that is not loopback."""
     return importlib.import_module("labctl.drivers.sim.control_link").ControlLink(host)
+
+
+def named_by(emulator: Emulator, host: str) -> str:
+    """The keys by which a cell reaches an emulator, as its file has them."""
+    also: Mapping[str, int] = getattr(emulator, "in_cell", {})
+    return " and ".join([f'host = "{host}"', *(f"{key} = {value}" for key, value in also.items())])
 
 
 def serve(
