@@ -18,12 +18,13 @@ from labctl.store.lab_folder import read_fixture
 
 
 class Emulator(Protocol):
-    """What is known here of an emulator: its ports, and the faults that it can be given, each with what it is. One that
-    is not found by its host alone has `in_cell`: what else a cell's driver_options name it by.
+    """What is known here of an emulator: its ports, the faults that it can be given, each with what it is, and what a
+    cell's driver_options name it by beside its host.
     """
 
     ports: Mapping[str, int]
     faults: Mapping[str, str]
+    in_cell: Mapping[str, int]
 
     def run(self, until: Callable[[], bool]) -> None: ...
     def stats(self) -> dict[str, Json]: ...
@@ -44,8 +45,7 @@ def control_link(host: str) -> Link:
 
 def named_by(emulator: Emulator, host: str) -> str:
     """The keys by which a cell reaches an emulator, as its file has them."""
-    also: Mapping[str, int] = getattr(emulator, "in_cell", {})
-    return " and ".join([f'host = "{host}"', *(f"{key} = {value}" for key, value in also.items())])
+    return " and ".join([f'host = "{host}"', *(f"{key} = {value}" for key, value in emulator.in_cell.items())])
 
 
 def serve(

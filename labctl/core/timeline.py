@@ -207,9 +207,9 @@ def recorded_gaps(gaps: Iterable[GapBody], end_ns: int) -> dict[str, list[tuple[
     return found
 
 
-def gap_words(lost: object, why: object) -> str:
+def gap_words(lost: int | None, why: str | None) -> str:
     """How many samples or frames a gap cost, where that is known, and why."""
-    return f"{lost} lost: {why}" if isinstance(lost, int) and lost else f"{why}"
+    return f"{lost} lost: {why}" if lost else f"{why}"
 
 
 def measured_gaps(t_ns: np.ndarray, rate_hz: float) -> list[tuple[int, int, str]]:

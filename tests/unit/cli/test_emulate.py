@@ -17,7 +17,7 @@ SERVES = SimpleNamespace(ports={"robot": 1337}, faults={"reflex": "a reflex"})
 @pytest.mark.parametrize(
     ("name", "emulator", "keys"),
     [
-        ("fr3", SERVES, 'host = "127.0.0.5"'),
+        ("fr3", SimpleNamespace(**vars(SERVES), in_cell={}), 'host = "127.0.0.5"'),
         ("ros2", SimpleNamespace(**vars(SERVES), in_cell={"domain": 42}), 'host = "127.0.0.5" and domain = 42'),
     ],
 )
