@@ -156,11 +156,10 @@ class Gripper(Protocol):
 
 @dataclass(slots=True)
 class Frame:
-    """One picture: image (height, width, 3) uint8 RGB, device time in ms of the clock that `domain` names, host time
-    on receipt, and the device's own count.
-
-    depth: (height, width) uint16 seen from where the image was taken, in units of `about()["depth_scale_m"]`;
-    None without. number jumps where the device dropped frames. A device without a clock has device_time NaN.
+    """One picture: image (height, width, 3) uint8 RGB, host time on receipt, device time in ms of the clock `domain`,
+    NaN without one, and the device's own count, which jumps where it dropped frames; counted: False where number is of
+    what came, and frames are missed by their times. depth: (height, width) uint16 seen from where the image was taken,
+    in units of `about()["depth_scale_m"]`; None without.
     """
 
     image: np.ndarray
@@ -169,6 +168,7 @@ class Frame:
     number: int
     depth: np.ndarray | None = None
     domain: str = "device"
+    counted: bool = True
 
 
 @runtime_checkable
@@ -226,8 +226,8 @@ class Picture:
 
 @dataclass(slots=True)
 class Observation:
-    """What a controller sees: capture time of the robot's state, named arrays (robot state, tracker), the spoken task,
-    and of each camera it asked for (`Pace.cameras`) the pictures of the last `Pace.history_s`, the newest last.
+    """What a controller sees: named arrays (robot state, tracker) read at t_ns (docs/policies.md), the task, and of
+    each camera it asked for (`Pace.cameras`) the pictures of the last `Pace.history_s`, the newest last.
     """
 
     t_ns: int

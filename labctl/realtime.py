@@ -19,6 +19,14 @@ CORES: set[int] = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") el
 LOOP = PRIORITY - 1  # of the loop beside them: whoever waits for the interpreter's lock waits for its holder to be run
 
 
+def tick_ns(observe_hz: float, *, real_time: bool) -> int:
+    """Time between visits to a robot: the observation period in simulated time; at most 20 ms in real time, so that a
+    stop is never far.
+    """
+    period = round(1e9 / observe_hz)
+    return min(period, VISIT_NS) if real_time else period
+
+
 def allowed() -> bool:
     """May this process ask for realtime scheduling? `labctl doctor` says how to allow it."""
     if not hasattr(os, "sched_setscheduler"):

@@ -162,8 +162,8 @@ class Capture:
         if image is None:
             return None  # a picture that could not be decoded: a gap in the numbers
         if device_ms > 0:
-            return Frame(image, host_ns, device_ms, self._number, domain="v4l2")
-        return Frame(image, host_ns, math.nan, self._number, domain="none")
+            return Frame(image, host_ns, device_ms, self._number, domain="v4l2", counted=False)
+        return Frame(image, host_ns, math.nan, self._number, domain="none", counted=False)
 
     def _grab(self) -> tuple[int, bool, int]:
         began_ns = self._clock.now_ns()

@@ -78,7 +78,8 @@ class Topic:
                 f"it gives pictures of {wide} x {high}, the cell asks for {self.size[0]} x {self.size[1]}; change "
                 "width and height of this [[camera]], or the node's"
             )
-        return Frame(image, host_ns, message.header.stamp.ns / MILLISECOND, number, domain="ros")
+        stamp_ms = message.header.stamp.ns / MILLISECOND
+        return Frame(image, host_ns, stamp_ms, number, domain="ros", counted=False)
 
     def about(self) -> CameraAbout:
         """See `labctl.devices.Camera`."""

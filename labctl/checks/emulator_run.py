@@ -18,10 +18,13 @@ from labctl.store.lab_folder import read_fixture
 
 
 class Emulator(Protocol):
-    """What is known here of an emulator: its ports, and the faults that it can be given, each with what it is."""
+    """What is known here of an emulator: its ports, the faults that it can be given, each with what it is, and what a
+    cell's driver_options name it by beside its host.
+    """
 
     ports: Mapping[str, int]
     faults: Mapping[str, str]
+    in_cell: Mapping[str, int]
 
     def run(self, until: Callable[[], bool]) -> None: ...
     def stats(self) -> dict[str, Json]: ...
@@ -38,6 +41,11 @@ class Link(Protocol):
 def control_link(host: str) -> Link:
     """The control port of the emulator there. Raises InputError for a host that is not loopback."""
     return importlib.import_module("labctl.drivers.sim.control_link").ControlLink(host)
+
+
+def named_by(emulator: Emulator, host: str) -> str:
+    """The keys by which a cell reaches an emulator, as its file has them."""
+    return " and ".join([f'host = "{host}"', *(f"{key} = {value}" for key, value in emulator.in_cell.items())])
 
 
 def serve(

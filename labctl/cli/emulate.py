@@ -71,7 +71,8 @@ def emulate(
         ports = ", ".join(f"{port} {what}" for what, port in emulator.ports.items())
         click.echo(f"emulated {name} on {host}: {ports}. Not a robot; it proves nothing about hardware.")
         cell = own if (own := f"emulated_{name}") in CELLS else "emulated_ur5e  # change its model, host and name"
-        click.echo(f'a cell reaches it with driver = "emulated" and host = "{host}"; labctl new . --robot {cell}')
+        keys = emulator_run.named_by(emulator, host)
+        click.echo(f'a cell reaches it with driver = "emulated" and {keys}; labctl new . --robot {cell}')
         click.echo(f"faults: {', '.join(emulator.faults)}; inject one from another terminal:")
         click.echo(f"  labctl emulate {name} --host {host} --inject {next(iter(emulator.faults))}")
 

@@ -203,9 +203,13 @@ def recorded_gaps(gaps: Iterable[GapBody], end_ns: int) -> dict[str, list[tuple[
         from_ns, number = gap.get("from_ns"), gap.get("lost")
         if from_ns is not None:
             until = max(gap["to_ns"] or end_ns, from_ns + 1)
-            lost = f"{number} lost: " if number else ""
-            found.setdefault(gap["stream"], []).append((from_ns, until, f"{lost}{gap['why']}"))
+            found.setdefault(gap["stream"], []).append((from_ns, until, gap_words(number, gap["why"])))
     return found
+
+
+def gap_words(lost: int | None, why: str | None) -> str:
+    """How many samples or frames a gap cost, where that is known, and why."""
+    return f"{lost} lost: {why}" if lost else f"{why}"
 
 
 def measured_gaps(t_ns: np.ndarray, rate_hz: float) -> list[tuple[int, int, str]]:
@@ -256,7 +260,7 @@ def _words(event: Event) -> str:
         case Kind.EPISODE_ENDED:
             return f"ended: {str(body['reason']).replace('_', ' ')}" + (f", by {body['by']}" if "by" in body else "")
         case Kind.GAP:
-            return f"gap in {body.get('stream')}{_because(body.get('why'))}"
+            return f"gap in {body.get('stream')}{_because(gap_words(body.get('lost'), body.get('why') or ''))}"
         case Kind.EPISODE_VOIDED:
             return f"voided{_because(body['reason'])}"
         case Kind.START_WITHHELD:

@@ -219,7 +219,7 @@ class CameraNode:
     def _take(self, frame: Frame, now_ns: int, step: Step) -> None:
         video = self._video
         if self._connection.lost and video is not None:
-            video.gaps.lost(frame.host_ns, self._camera.rate_hz, self._connection.cause)
+            video.lost(frame.host_ns, self._connection.cause)
         self._connection.heard(now_ns)
         if frame.domain not in self._domains:
             self._domains.append(frame.domain)

@@ -160,7 +160,7 @@ class ControllerNode:
             step.out.append(driving.TouchByDevice(self._episode, phase, now_ns).to("run"))
             self._play, self._overtaken = None, self._asked is not None
             self._next_hand_ns = now_ns
-            self._next_ns = None if hand.driving or self._overtaken else now_ns
+            self._next_ns = None if hand.driving else now_ns  # what is seen since it let go is asked about
         if had and hand.lost:
             step.out.append(driving.HandLost(self._episode, hand.lost).to("run"))
         if chunk is not None:
@@ -305,7 +305,6 @@ class ControllerNode:
         if self._overtaken:
             self._overtaken = False
             self.sender.add(question_row(question, now_ns, reply_ns=now_ns))
-            self._next_ns = now_ns  # asked before a hand took over: what is seen from now on is asked about
             return
         chunk: ActionChunk = message.body["result"]
         seen = self._buffer.measured()
@@ -322,7 +321,7 @@ class ControllerNode:
         late = now_ns - question.request_ns > self._buffer.pace.deadline_s * SECOND
         if late or not len(play.t_ns):
             self.sender.add(question_row(question, now_ns, reply_ns=now_ns, chunk=chunk, late=True))
-            self._next_ns = now_ns  # not used: the robot stands, and what is seen from now on is asked about
+            self._next_ns = question.capture_ns + 1  # not used: the robot stands, what was seen since is asked about
             return
         self._play = play
         play.done = play.done and question.instruction == self._instruction

@@ -9,7 +9,7 @@ from __future__ import annotations
 from labctl.bus import Message
 from labctl.devices import Batch, Camera, Frame
 from labctl.messages.pictures import FrameGap, Video
-from labctl.nodes.frame_gaps import BEHIND, FrameGaps
+from labctl.nodes.frame_gaps import BEHIND, Due, FrameGaps
 from labctl.nodes.video_recorder import ENCODED, Encoded, Terms, VideoRecorder
 from labctl.plain import CameraAbout
 
@@ -26,6 +26,8 @@ class EpisodeVideo:
         self._opened_ns = now_ns
         self.recorder = VideoRecorder(terms, episode, camera, about, domains)
         self.gaps = FrameGaps(self._stream, now_ns)
+        self._rate_hz = camera.rate_hz
+        self._due = Due(camera.rate_hz)
 
     @property
     def finished(self) -> bool:
@@ -34,8 +36,15 @@ class EpisodeVideo:
 
     def keeps(self, frame: Frame) -> bool:
         """Is a frame of the camera to be recorded? A gap before it is noted."""
-        recorder = self.recorder
-        return not recorder.closing and not recorder.error and self.gaps.keeps(frame.number, frame.host_ns)
+        if self.recorder.closing or self.recorder.error:
+            return False
+        missing = 0 if frame.counted else self._due.missing(frame.host_ns, frame.device_time, frame.domain)
+        return self.gaps.keeps(frame.number, frame.host_ns, missing)
+
+    def lost(self, to_ns: int, why: str) -> None:
+        """The camera was lost after its last frame, and is back at to_ns."""
+        self.gaps.lost(to_ns, self._rate_hz, why)
+        self._due = Due(self._rate_hz)
 
     def record(self, frame: Frame) -> None:
         """Record a frame, or note that it is missing."""

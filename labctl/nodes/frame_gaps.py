@@ -1,13 +1,15 @@
-"""What is missing of a camera's frames, as gaps of its stream: dropped by the device, lost, or given up here.
+"""What is missing of a camera's frames, as gaps of its stream: dropped by the device, lost, given up here, or not come
+when they were due.
 
 May not: see a picture, or hide a frame that is missing; gaps close together are reported as one with their count.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
-from labctl.clock import SECOND
+from labctl.clock import MILLISECOND, SECOND
 from labctl.messages.body_parts import GapBody
 
 FINEST_NS = 1000  # a video's times are whole microseconds
@@ -18,6 +20,9 @@ BEHIND = "the encoder was behind"
 AGAIN = "the device delivered a frame again"
 BACK = "the device's count of frames went back"
 STILL = "the device's frames did not advance in time"
+NOT_COME = "no frame came when one was due by the camera's rate"
+FOLLOWS = 0.25  # by so much of what a frame is off the times when frames are due follow it: a tenth of a rate is none
+CLOCKS_NS = SECOND  # a device's clock that went on by so much more or less than the host's was set anew
 
 
 @dataclass(slots=True)
@@ -31,6 +36,31 @@ class _Open:
     awaiting: bool = False
 
 
+class Due:
+    """When frames of a camera that does not count its own are due, one period of its rate after another."""
+
+    def __init__(self, rate_hz: float) -> None:
+        self._period_ns = SECOND / rate_hz
+        self._off_ns = 0.0  # the last frame, from when it was due
+        self._last: tuple[int, float, str] | None = None
+
+    def missing(self, host_ns: int, device_ms: float, domain: str) -> int:
+        """How many were due between the last frame and this one; -1 for one that comes in the place of another: one of
+        those that seemed to be missing was late. By the device's clock, `domain`, where it has one (ms, else NaN).
+        """
+        last, self._last = self._last, (host_ns, device_ms, domain)
+        if last is None:
+            return 0
+        went_ns = host_ns - last[0]
+        by_device_ns = (device_ms - last[1]) * MILLISECOND if domain == last[2] else math.nan
+        if abs(by_device_ns - went_ns) < CLOCKS_NS:
+            went_ns = by_device_ns
+        off_ns = self._off_ns + went_ns
+        places = max(0, round(off_ns / self._period_ns))
+        self._off_ns = (off_ns - places * self._period_ns) * (1 - FOLLOWS)
+        return places - 1
+
+
 class FrameGaps:
     """Looks at every frame of an episode in order. `due` gives the gaps that are complete, as bodies of Gap events."""
 
@@ -42,12 +72,13 @@ class FrameGaps:
         self._open: dict[str, _Open] = {}
         self._reported_ns: dict[str, int] = {}  # up to when a cause was reported
 
-    def keeps(self, number: int, host_ns: int) -> bool:
+    def keeps(self, number: int, host_ns: int, missing: int = 0) -> bool:
         """Is a frame to be recorded? Not when it was before, or its time does not advance. A gap before it is noted.
 
-        number: the device's count; host_ns: its time on receipt.
+        number: the device's count; host_ns: its time on receipt; missing: before it, by the times of frames (`Due`).
         """
         before, self._number = self._number, number
+        self._by_time(host_ns, missing, counted=0 if before is None else max(0, number - before - 1))
         if not self._first and host_ns < self._kept_ns + FINEST_NS:
             self._hole(STILL, self._kept_ns, 1)
             return False
@@ -59,6 +90,16 @@ class FrameGaps:
         elif before is not None and number > before + 1:
             self._hole(DROPPED, host_ns, number - before - 1)
         return True
+
+    def _by_time(self, host_ns: int, missing: int, counted: int) -> None:
+        """What did not come in time, but for what the count says of it; one that came late is not missing."""
+        if missing > counted:
+            self._hole(NOT_COME, host_ns, missing - counted)
+        elif missing < 0 and (gap := self._open.get(NOT_COME)) is not None and gap.lost:
+            gap.lost -= 1
+            gap.holes = min(gap.holes, gap.lost)
+            if not gap.lost:
+                del self._open[NOT_COME]
 
     def kept(self, host_ns: int) -> None:
         """A frame was handed to the encoder."""

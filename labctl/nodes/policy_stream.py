@@ -15,9 +15,10 @@ from labctl.devices import ActionChunk, Batch
 from labctl.nodes.playing import Play
 from labctl.streams import StreamSpec
 
-# capture: of the robot's state; image: of the oldest picture used; first: when the first action began; server: the
-# policy's own time; call: the server's for all of the question; gpu_memory: what the server holds. -1: there was none.
-# executed is 0 for an answer that was not used, late is 1 for one that was not there by the deadline.
+# capture: when the robot's state was read (docs/policies.md); image: of the oldest picture used; first: when the first
+# action began; server: the policy's own time; call: the server's for all of the question; gpu_memory: what the server
+# holds. -1: there was none. executed is 0 for an answer that was not used, late is 1 for one that was not there by the
+# deadline.
 POLICY = StreamSpec(
     "policy",
     (

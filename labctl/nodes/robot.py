@@ -34,7 +34,6 @@ from labctl.nodes.phase_table import by_kind, carry_out, on, on_raw
 from labctl.nodes.targets import Lead, Targets, integrated_joints, integrated_poses
 from labctl.nodes.tracing import FROM_RECORDER, LEASE_SPEC, TraceSender, action_spec
 from labctl.plain import Json, RobotAbout
-from labctl.realtime import VISIT_NS
 
 LEAVE_NS = SECOND
 REST_RAD_S = 0.01
@@ -46,16 +45,23 @@ SPEEDS = ("joint_velocity", "tcp_velocity")
 
 class RobotNode:
     """See the module. `tick_ns` is the time between two visits to the robot; `stale_ns` how long a last target
-    holds.
+    holds; ends: the robot is visited at the end of a path, too, which is what the next question waits for.
     """
 
     topics = ("@lease",)
     name = "arm"
 
     def __init__(
-        self, robot: Robot, *, tick_ns: int, stale_ns: int, chunk_ns: int = SECOND, connected: bool = False
+        self,
+        robot: Robot,
+        *,
+        tick_ns: int,
+        stale_ns: int,
+        chunk_ns: int = SECOND,
+        connected: bool = False,
+        ends: bool = False,
     ) -> None:
-        self._robot = robot
+        self._robot, self._ends = robot, ends
         self._takes_steps = bool(getattr(robot, "takes_steps", False))
         self._tick_ns = tick_ns
         self._stale_ns = stale_ns
@@ -101,15 +107,20 @@ class RobotNode:
                 self._report("about", now_ns, step, about=about())
         for message in inbox:
             carry_out(MESSAGES, self, message, now_ns, step)
-        if now_ns - self._last_ns >= self._tick_ns or self._must_stop(now_ns):
+        if now_ns >= self._due_ns() or self._must_stop(now_ns):
             self._advance(now_ns, step)
         if now_ns - self._collected_ns >= self._collect_ns:
             self._collect(now_ns)
             step.out += self.sender.poll(now_ns)
         if self._leave_by_ns and not self.finished:
             self._leave(now_ns, step)
-        step.due_ns = self._last_ns + self._tick_ns
+        step.due_ns = self._due_ns()
         return step
+
+    def _due_ns(self) -> int:
+        """The next visit."""
+        due_ns, ends_ns = self._last_ns + self._tick_ns, self._targets.ends_ns
+        return ends_ns if self._ends and self._last_ns < ends_ns < due_ns else due_ns
 
     def _leave(self, now_ns: int, step: Step) -> None:
         """Asked to end: stay until the robot is at rest, so that the record shows it."""
@@ -384,11 +395,3 @@ MESSAGES = by_kind(
 
 def _nothing(dof: int, hand: int) -> Setpoints:
     return Setpoints(np.empty(0, np.int64), np.empty((0, dof)), np.empty(0 if hand == 1 else (0, hand)))
-
-
-def tick_ns(observe_hz: float, *, real_time: bool) -> int:
-    """Time between visits: the observation period in simulated time; at most 20 ms in real time, so that a stop is
-    never far.
-    """
-    period = round(SECOND / observe_hz)
-    return min(period, VISIT_NS) if real_time else period

@@ -75,6 +75,11 @@ class Targets:
         self.expires_ns = 0
         self._speeds.clear()
 
+    @property
+    def ends_ns(self) -> int:
+        """When the last target is to be reached; 0 without any."""
+        return int(self.t_ns[-1]) if len(self.t_ns) else 0
+
     def drive(self, t_ns: np.ndarray, values: np.ndarray, dt_ns: int) -> None:
         """What targets (n, dof + hand), each the end of a step of dt_ns at most, ask of a base."""
         if self._twist:

@@ -299,8 +299,16 @@ def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
 
 
 def _gaps(record: Record) -> list[str]:
-    found = [episode for episode in record.episodes.values() if episode.gaps]
-    return [f"episode {episode.id}: {count(len(episode.gaps), 'gap')} in the recording" for episode in found]
+    lines = list[str]()
+    for episode in record.episodes.values():
+        lost = dict[str, int]()
+        for gap in episode.gaps:
+            if gap["lost"]:
+                lost[gap["stream"]] = lost.get(gap["stream"], 0) + gap["lost"]
+        of = "".join(f"; {number} lost of {stream}" for stream, number in sorted(lost.items()))
+        if episode.gaps:
+            lines.append(f"episode {episode.id}: {count(len(episode.gaps), 'gap')} in the recording{of}")
+    return lines
 
 
 def _wrong_ends(record: Record) -> list[str]:

@@ -61,6 +61,7 @@ class Fr3:
     name = "fr3"
     faults: Mapping[str, str] = FAULTS
     ports: Mapping[str, int] = {"robot": wire.ROBOT_PORT, "gripper": wire.HAND_PORT}
+    in_cell: Mapping[str, int] = {}
 
     def __init__(self, host: str, fixture: Fixture, options: Fr3EmulatorOptions) -> None:
         self.plant = SimulatedPlant(with_tool(FR3, options.tool()), fixture, 0.001, now_ns=CLOCK.now_ns())

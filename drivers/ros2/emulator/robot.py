@@ -73,6 +73,7 @@ class Ros2Emulator:
 
     faults: Mapping[str, str] = FAULTS
     ports: Mapping[str, int]
+    in_cell: Mapping[str, int]
 
     def __init__(self, options: Ros2EmulatorOptions, host: str, fixture: Fixture) -> None:
         model = MODELS[options.model]
@@ -82,7 +83,7 @@ class Ros2Emulator:
         self.plant = SimulatedPlant(model, fixture, period_s, now_ns=CLOCK.now_ns())
         self._names, self._chain, self._frame = list(model.joint_names), model.chain, BASE_FRAMES[options.model]
         self._joints = Joints(self.plant.q, model.velocity)
-        self._domain = options.domain
+        self._domain, self.in_cell = options.domain, {"domain": options.domain}
         self.ports = {f"ROS_DOMAIN_ID {options.domain}": 7400 + 250 * options.domain}
         self._network = Network(options.domain, "127.0.0.1")
         self._states = self._network.publisher("/joint_states", JointState)

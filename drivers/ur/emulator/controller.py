@@ -97,9 +97,11 @@ class UrController:
             self.body.robot_mode = POWER_OFF
         self.registers = Registers()
         self._inputs: dict[str, Any] = {}
+        self.in_cell: Mapping[str, int] = {}  # what a cell names it by beside its host
         commands = {"dashboard": DASHBOARD_PORT} if has_dashboard(version) else {}
         if has_robot_api(version):
             commands = {"Robot API": options.robot_api_port}
+            self.in_cell = {"robot_api_port": options.robot_api_port}
         self.ports: Mapping[str, int] = {"RTDE": RTDE_PORT, **commands, "script": 30003, "gripper": 63352}
         polyscope = ".".join(map(str, version))
         serial = "20195500001" if version[0] >= 5 else "2017350001"

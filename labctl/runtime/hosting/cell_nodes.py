@@ -85,12 +85,13 @@ def build_node(name: str, spec: NodeSpec) -> Node:
 
         return RecorderNode(TraceStore.open(spec.traces_url, spec.campaign, durable=spec.durable))
     if name == "arm":
-        from labctl.nodes.robot import RobotNode, tick_ns
+        from labctl.nodes.robot import RobotNode
+        from labctl.realtime import tick_ns
 
         made = load(*cell.driver, cell=cell, fixture=spec.fixture)
         tick = tick_ns(cell.robot.observe_hz, real_time=spec.real_time)
         stale = round(cell.lease.stale_target_s * SECOND)
-        return RobotNode(made, tick_ns=tick, stale_ns=stale, chunk_ns=spec.chunk_ns)
+        return RobotNode(made, tick_ns=tick, stale_ns=stale, chunk_ns=spec.chunk_ns, ends=spec.real_time)
     if name == "controller":
         from labctl.nodes.controller import ControllerNode
 

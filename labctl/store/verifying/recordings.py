@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
 from labctl.core.events import Event, Kind, digest, sealed_gaps
 from labctl.core.recorded.skew import clock_warnings
+from labctl.core.timeline import gap_words
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import GapBody, StreamEntry
 from labctl.realtime import CORES
@@ -48,8 +49,8 @@ def check_recordings(
         sealed = [event for event in sealed if event.episode in chosen]
     for event in events:
         if event.kind == Kind.GAP:
-            stream, why = event.body.get("stream"), event.body.get("why")
-            found.notes.append(f"gap in {stream} of episode {event.episode}: {why}")
+            why = gap_words(event.body.get("lost"), event.body.get("why"))
+            found.notes.append(f"gap in {event.body.get('stream')} of episode {event.episode}: {why}")
         elif event.kind == Kind.CAMPAIGN_UNBLINDED:
             found.notes += _sealed_gaps(event)
     found.of = 2 * len(sealed)  # traces, and then videos
@@ -68,7 +69,9 @@ def _sealed_gaps(event: Event) -> list[str]:
     try:
         opened = sealed_gaps(event.body.get("openings") or ())
         return [
-            f"gap in {gap['stream']} of episode {name}: {gap['why']}" for name, gaps in opened.items() for gap in gaps
+            f"gap in {gap['stream']} of episode {name}: {gap_words(gap.get('lost'), gap['why'])}"
+            for name, gaps in opened.items()
+            for gap in gaps
         ]
     except (KeyError, TypeError, AttributeError):
         return []  # openings that are none are named where the seal is checked

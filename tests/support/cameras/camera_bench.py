@@ -31,7 +31,7 @@ class Camera:
         self.tried_ns: list[int] = []
         self.number = 0
         self.serial = "one"
-        self.domain = "device"
+        self.domain, self.counted = "device", True
         self.size = (48, 64, 3)
 
     def connect(self, now_ns: int) -> None:
@@ -51,7 +51,7 @@ class Camera:
         self.number += 1
         image = np.full(self.size, self.number % 250, dtype=np.uint8)
         depth = np.full((48, 64), self.number, dtype=np.uint16) if self.with_depth else None
-        return Frame(image, now_ns + 1234, now_ns / 1e6 + 0.5, self.number, depth, self.domain)
+        return Frame(image, now_ns + 1234, now_ns / 1e6 + 0.5, self.number, depth, self.domain, self.counted)
 
     def about(self) -> dict:
         return {"model": "test", "serial": self.serial, "depth_scale_m": 0.001}

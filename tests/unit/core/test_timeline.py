@@ -175,7 +175,7 @@ def test_lines_are_in_order_of_when_things_happened_with_a_level():
     assert [t_ns for t_ns, _, _ in lines] == sorted(t_ns for t_ns, _, _ in lines)
     said = {text: level for _, level, text in lines}
     assert said["item 1 moved"] == "INFO" and said["item 2 lost"] == "WARN"
-    assert said["gap in arm/state: a reason"] == "WARN" and said["scored: 1 of 3 moved"] == "INFO"
+    assert said["gap in arm/state: 7 lost: a reason"] == "WARN" and said["scored: 1 of 3 moved"] == "INFO"
 
 
 WRONG_END = {"wrong_end": True, "remaining": 1}

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from support.cameras.camera_bench import Bench, close, open_
+from support.cameras.camera_bench import PERIOD, Bench, close, open_
 
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.nodes import video_recorder
-from labctl.nodes.frame_gaps import AGAIN, BEHIND, DROPPED
+from labctl.nodes.frame_gaps import AGAIN, BEHIND, DROPPED, NOT_COME
 from labctl.nodes.video_recorder import QUEUE_S
 from labctl.store.video import count_frames, frame_times
 
@@ -27,6 +27,28 @@ def test_what_the_device_dropped_or_gave_twice_is_told(bench):
     bench.send(close("e1"))
     assert [(gap.body["why"], gap.body["lost"]) for gap in bench.of("gap")] == [(DROPPED, 4), (AGAIN, 0)]
     assert (np.diff(bench.rows()[:, 0]) > 0).all()
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_what_a_camera_without_a_count_did_not_give_in_time_is_told_and_a_loss_is_told_once(bench, counted):
+    bench.camera.counted = counted
+    bench.send(open_("e1"))
+    bench.run(1.0)
+    bench.camera.silent = True
+    bench.run(0.4)
+    bench.camera.silent = False
+    bench.run(3.0)
+    bench.camera.silent = True
+    bench.run(4.0)
+    bench.camera.silent = False
+    bench.run(3.0)
+    bench.send(close("e1"))
+    *short, loss = [gap.body for gap in bench.of("gap")]
+    assert loss["why"] == "it gives no pictures"
+    taken = bench.rows()[:, 2]
+    pauses = [round(pause / PERIOD) - 1 for pause in np.diff(taken) if pause > 1.5 * PERIOD]
+    assert [(gap["why"], gap["lost"]) for gap in short] == ([] if counted else [(NOT_COME, pauses[0])])
+    assert pauses[0] in (3, 4) and loss["lost"] == pauses[1] > 30
 
 
 def test_an_encoder_that_is_behind_slows_no_grabbing_and_what_it_missed_is_told(bench, tmp_path, monkeypatch):

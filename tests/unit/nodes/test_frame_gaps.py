@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from labctl.clock import MILLISECOND, SECOND
-from labctl.nodes.frame_gaps import AGAIN, BACK, BEHIND, DROPPED, JOIN_NS, LONGEST_NS, STILL, FrameGaps
+from labctl.nodes.frame_gaps import AGAIN, BACK, BEHIND, DROPPED, JOIN_NS, LONGEST_NS, NOT_COME, STILL, Due, FrameGaps
 
 PERIOD = 33 * MILLISECOND
 START = 1000 * SECOND
@@ -127,3 +130,65 @@ def test_what_is_kept_and_what_is_missing_add_up_to_what_the_device_counted(step
     kept, gaps = fed(numbers, full=full)
     counted = numbers[-1] - numbers[0] + 1 if numbers else 0
     assert sum(kept) + sum(gap["lost"] for gap in gaps) == counted
+
+
+def uncounted(
+    host_ms: Iterable[float], device_ms: Iterable[float] | None = None, numbers: Sequence[int] = ()
+) -> list[dict]:
+    """The gaps of a camera that counts no frames, which came at host_ms; by its own clock they are of device_ms."""
+    holes, due = FrameGaps("camera/wrist", START), Due(30.0)
+    host = list(host_ms)
+    own = [math.nan] * len(host) if device_ms is None else list(device_ms)
+    for place, (came_ms, of_ms) in enumerate(zip(host, own, strict=True)):
+        t_ns = START + round(came_ms * MILLISECOND)
+        missing = due.missing(t_ns, of_ms, "none" if device_ms is None else "v4l2")
+        if holes.keeps(numbers[place] if numbers else place, t_ns, missing):
+            holes.kept(t_ns)
+    return holes.due(START + 10**12)
+
+
+EVEN = [1000 / 30 * i for i in range(1, 91)]
+
+
+def without(*places: int) -> list[float]:
+    return [t for i, t in enumerate(EVEN) if i not in places]
+
+
+def test_frames_that_a_camera_without_a_count_lost_are_missed_by_their_times():
+    (gap,) = uncounted(without(30, 31, 50))
+    assert (gap["why"], gap["lost"], gap["holes"]) == (NOT_COME, 3, 2)
+    assert (gap["from_ns"], gap["to_ns"]) == tuple(START + round(EVEN[i] * MILLISECOND) for i in (29, 51))
+
+
+@pytest.mark.parametrize("off", [0.0, 0.01, -0.01, 0.1, -0.1])
+def test_a_rate_that_is_not_quite_the_cells_and_an_uneven_way_are_no_gap(off: float):
+    times = [t * (1 + off) + (7, -6, 3, 0, -5)[i % 5] * (abs(off) < 0.1) for i, t in enumerate(EVEN)]
+    assert uncounted(times) == []
+
+
+def test_frames_that_were_held_up_and_came_in_a_burst_are_not_missing():
+    held = [EVEN[40] - 1 + 0.01 * (i - 36) if 36 <= i < 40 else t for i, t in enumerate(EVEN)]
+    assert uncounted(held) == []
+
+
+def test_by_the_devices_clock_what_was_held_up_hides_no_frame_that_is_missing():
+    own = without(37)
+    came = [EVEN[45] - 1 + 0.01 * i if EVEN[35] < t < EVEN[45] else t for i, t in enumerate(own)]
+    (gap,) = uncounted(came, own)
+    assert (gap["why"], gap["lost"]) == (NOT_COME, 1)
+
+
+def test_a_devices_clock_that_is_set_anew_loses_no_frame():
+    assert uncounted(EVEN, [t + 3_600_000 * (i >= 40) - 7_200_000 * (i >= 60) for i, t in enumerate(EVEN)]) == []
+
+
+def test_a_camera_that_slows_down_is_missed_frame_by_frame():
+    slow = EVEN[:30] + EVEN[31::2]
+    (gap,) = uncounted(slow)
+    assert (gap["why"], gap["lost"], gap["holes"]) == (NOT_COME, 30, 30)
+
+
+def test_what_its_driver_let_go_is_not_missed_twice():
+    numbers = [i for i in range(90) if i not in (30, 31)]
+    gaps = uncounted(without(30, 31, 32), numbers=[i if i < 30 else i - 1 for i in numbers if i != 32])
+    assert [(gap["why"], gap["lost"]) for gap in gaps] == [(NOT_COME, 1), (DROPPED, 2)]

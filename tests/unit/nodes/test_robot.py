@@ -9,7 +9,8 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.devices import DeviceEvent
 from labctl.messages.motion import Lease, StopHeard, Target
 from labctl.messages.processes import Suspended
-from labctl.nodes.robot import tick_ns
+from labctl.nodes.robot import RobotNode
+from labctl.realtime import tick_ns
 
 
 @pytest.fixture
@@ -247,6 +248,21 @@ def test_a_robot_that_never_recovers_is_a_fault(bench):
 def test_in_real_time_a_stop_is_never_more_than_20_ms_away():
     assert tick_ns(10.0, real_time=True) == 20 * MILLISECOND
     assert tick_ns(10.0, real_time=False) == 100 * MILLISECOND
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_in_real_time_the_robot_is_seen_when_a_path_ends_and_the_next_question_needs_no_further_visit(bench, ends):
+    bench.node = RobotNode(bench.robot, tick_ns=TICK, stale_ns=STALE, connected=True, ends=ends)
+    end_ns = bench.now_ns + 25 * MILLISECOND
+    bench.send(bench.lease(), bench.target(ns=25 * MILLISECOND))
+    visits = [bench.now_ns]
+    while bench.now_ns < end_ns:
+        bench.now_ns = bench.node.step(bench.now_ns, []).due_ns
+        visits.append(bench.now_ns)
+    after_ms = [round((end_ns - at) / MILLISECOND) for at in visits]
+    assert after_ms[-2:] == ([5, 0] if ends else [5, -5])
+    seen = [m.body["t_ns"] for m in bench.node.step(bench.now_ns, []).out if m.kind == "obs"]
+    assert seen == [bench.now_ns]
 
 
 def test_staging_runs_under_a_lease_and_is_said_when_it_is_done(bench):

@@ -205,6 +205,18 @@ def test_an_answer_that_was_asked_for_before_the_grip_is_never_used(stage):
     assert executed == [0, 20]
 
 
+def test_what_was_seen_since_the_release_is_asked_about_in_the_visit_in_which_the_former_answer_comes(stage):
+    stage.stick.engaged = True
+    stage.tick()
+    stage.stick.engaged = False
+    stage.tick()
+    stage.tick()
+    assert len(stage.work) == 1, "the question of before the grip is still open"
+    stage.after(5)
+    stage.finish()
+    assert len(stage.work) == 1, "the next one, without another state"
+
+
 def test_a_device_that_goes_away_gives_the_arm_back(stage):
     stage.finish()
     stage.stick.engaged = True

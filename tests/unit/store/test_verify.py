@@ -82,6 +82,7 @@ def test_early_unblinding_and_gaps_are_notes(folder):
         for kind, body in (
             (Kind.ARM_REVEALED, {"sealed": sealed}),
             (Kind.GAP, {"stream": "arm/state", "why": "the open second was lost"}),
+            (Kind.GAP, {"stream": "camera/wrist", "lost": 5, "why": "dropped by the device"}),
             (Kind.EPISODE_VOIDED, {"reason": "not_ready", "after_go": False, "by_recovery": True}),
         ):
             campaign.journal.append(kind, anchor=NOW, who="run", trial=trial, episode="e-1", body=body)
@@ -89,6 +90,7 @@ def test_early_unblinding_and_gaps_are_notes(folder):
     verified = verify_campaign(folder)
     assert verified.problems == []
     assert "gap in arm/state of episode e-1: the open second was lost" in verified.notes
+    assert "gap in camera/wrist of episode e-1: 5 lost: dropped by the device" in verified.notes
     assert "unblinded early: a test" in verified.notes
 
 

@@ -282,7 +282,7 @@ def test_what_departs_from_the_plan_is_listed(story: Story):
     for part in (
         "journalled without waiting for the disk (simulation only): 1 episode",
         "one lay underneath",
-        "1 gap in the recording",
+        "1 gap in the recording; 3 lost of arm/state",
         "lamp replaced",
     ):
         assert part in said

@@ -74,7 +74,7 @@ def test_a_streams_pictures_arrive_in_order_in_rgb_and_stamped_on_receipt(live: 
         assert after.host_ns > before.host_ns
     assert all(frame.host_ns > mark.t_ns for frame, mark in zip(found, marks, strict=True))
     assert np.abs(barcode.patches(found[0].image) - barcode.PATCHES).max() < 12
-    assert (live.kind, found[0].domain, found[0].depth) == ("real", "none", None)
+    assert (live.kind, found[0].domain, found[0].depth, found[0].counted) == ("real", "none", None, False)
     assert math.isnan(found[0].device_time), "a stream has no clock of its own; OpenCV invents one"
 
 
