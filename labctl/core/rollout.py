@@ -336,10 +336,11 @@ class Rollout:
         return self._closing_since_ns + CLOSE_PATIENCE_NS if self._phase == Phase.CLOSING else None
 
 
-def typed(trial: Trial | None, rollout: Rollout | None) -> list[int]:
-    """The interventions that go on and were begun at a console: a hand device ends its own."""
-    driven = None if rollout is None else rollout.driven
-    return [number for number in (trial.touching if trial else ()) if number != driven]
+def typed(trial: Trial | None) -> list[int]:
+    """The interventions that go on and were begun at a console: a hand device's own are over with it, in whichever run
+    that is.
+    """
+    return [number for number in trial.touching if number not in trial.driven] if trial else []
 
 
 def stream_of(node: str) -> str:
