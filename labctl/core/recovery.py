@@ -106,6 +106,13 @@ def _end(trial: Trial, events: Sequence[Event], last_sample_ns: Mapping[str, int
     return Pending(Kind.EPISODE_ENDED, trial.id, trial.episode, body, text)
 
 
+# What devices and people saw of an episode while it ran, when they saw it.
+_TIMED = frozenset(
+    {Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED, Kind.INSTRUCTION_SWITCHED}
+    | {Kind.INTERVENTION_BEGAN, Kind.INTERVENTION_ENDED}
+)
+
+
 def _happened_ns(event: Event) -> int | None:
     """When something happened in an episode; None for what may be written long afterwards."""
     match event.kind:
@@ -113,7 +120,7 @@ def _happened_ns(event: Event) -> int | None:
             return event.at_ns
         case Kind.GO:
             return event.body["go_ns"]
-        case Kind.OPERATION_RECORDED:
+        case kind if kind in _TIMED:
             return event.body["t_ns"]
         case _:
             return None
