@@ -102,6 +102,7 @@ def blind_view(
         "proposal": _proposal(state, facts, turn),
         "measured": _measured(state, facts, turn),
         "evidence": _evidence(turn),
+        "needs_second": bool(turn and turn.needs_second),
         "with_code": list(needed.with_code(people)) if needed else [],
         "confirmed": list(needed.shown((turn.episode if turn else None) or "")) if needed else [],
     }
