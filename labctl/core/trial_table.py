@@ -63,7 +63,7 @@ TRANSITIONS: Mapping[str, tuple[frozenset[State], State]] = {
     Kind.OUTCOME_RECORDED: (frozenset({State.SCORING}), State.SCORED),
     Kind.EPISODE_VOIDED: (frozenset({State.ARMED, State.SCORING}), State.PLANNED),
 }
-RUN_LEFT = "run_left"  # reason of a void: its run was left while it was armed
+RUN_LEFT = "run_left"  # reason of a void: its run was left before go
 _STAGED_BY_A_VOID = frozenset({Kind.SCENE_COMMITTED, Kind.TRIAL_RELEASED})
 # Entries about the current episode that change nothing of what may be done: the states that they may come in, and why.
 _NOTED: Mapping[str, tuple[frozenset[State], str]] = {
@@ -262,7 +262,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
             changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": (), "unsaid": ()}
         case Kind.EPISODE_VOIDED:
             _check_void(trial, event)
-            left = trial.state == State.ARMED and event.body.get("reason") == RUN_LEFT
+            left = trial.go_ns is None and event.body.get("reason") == RUN_LEFT
             void = Void(str(event.body.get("reason")), bool(event.body.get("after_go")))
             changes |= {"voids": trial.voids + 1, "left": trial.left + left, "last_void": void}
             changes |= {"episode": None, "ended": None, "go_ns": None, "end_ns": None}

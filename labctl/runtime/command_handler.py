@@ -142,6 +142,8 @@ class Orders(RecordedOrders):
     def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
         trial = self._in_episode("items are counted while one is")
+        if trial.go_ns is None:
+            raise StateError("no item can be counted before go: nothing of this episode has begun")
         at_ns = self.seen_at(trial, given.now_ns)
         moved = self._writer.facts.counted.get(trial.episode or "", 0) + args.by
         items = self._writer.tasks[trial.condition].items
