@@ -49,10 +49,10 @@ class CampaignState:
     session, with their roles.
 
     `last_seq` and `head` are the seq and hash of the last event; `unblinded_early` tells whether arms were revealed
-    before freezing. `alike`: why the last episodes are void, for a reason of the machine's own, and how many in a row
-    for that one since one was scored, a run was started or a hold for them was acknowledged. `order` are the trial ids
-    in schedule order, of which the first `finished` need no more attention. `episodes`: every episode that any trial
-    ever had.
+    before freezing. `alike`: why the last episodes are void, for a reason of the machine's own or for what ended them
+    before go, and how many in a row for that one since one was scored, a run was started or a hold for them was
+    acknowledged. `order` are the trial ids in schedule order, of which the first `finished` need no more attention.
+    `episodes`: every episode that any trial ever had.
     """
 
     phase: Phase = Phase.DRAFT

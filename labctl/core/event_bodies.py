@@ -267,8 +267,8 @@ class OutcomeJudged(TypedDict):
 
 
 class EpisodeVoided(TypedDict):
-    """The episode does not count. reason: of the protocol, a loss before go, or `run_left`: its run was left while it
-    was armed, which `max_voids` does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the
+    """The episode does not count. reason: of the protocol, or what ended it before go; `run_left`: its run was left
+    before go, which `max_voids` does not count. evidence: seq of the episode's entry that shows why; confirmed_by: the
     second person; confirmed_at: the same keyboard (an id that was typed), another console, or personal code and when
     it was set.
     """

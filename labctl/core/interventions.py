@@ -28,11 +28,14 @@ class Intervention:
     note: str = ""
 
     def ended(self, over: InterventionEnded) -> Intervention:
-        """As it turned out, if it is the one that is over; its end stands once it has one."""
+        """As it turned out, if it is the one that is over; its end stands once it has one. What a hand device did is
+        known, whatever was said of it (until November 2026 a run that was started again asked for it).
+        """
         if over["number"] != self.number:
             return self
         until = int(over["t_ns"]) if self.to_ns is None else self.to_ns
-        return replace(self, kind=over["kind"], to_ns=until, note=over.get("note", ""))
+        kind = self.kind if self.by == "device" else over["kind"]
+        return replace(self, kind=kind, to_ns=until, note=over.get("note", ""))
 
     def cut(self, end_ns: int) -> Intervention:
         """Ended with the motion at the latest."""

@@ -122,11 +122,16 @@ def judged(
 ) -> Outcome:
     """The outcome that a person typed, at whichever door: as `outcome_from`, and of this campaign: by the measure of
     the trial's task, of so many items staged, with a stage and tags of its protocol. ended: why the motion ended, as
-    journalled; lasted_s: when, after go.
+    journalled; lasted_s: when, after go, None of an episode that had none (which is void, and was scored in campaigns
+    of before November 2026).
 
     Raises InputError with what is allowed.
     """
     outcome = outcome_from({**_measured(typed, task, ended, lasted_s), "end_reason": ended})
+    if lasted_s is None and (outcome.moved or outcome.lost or outcome.reached_s or outcome.score):
+        raise InputError(
+            "this episode ended before go: nothing in it was moved, lost or reached; all of it remains, a score is 0"
+        )
     if outcome.items_staged != task.counted:
         raise InputError(
             f"items_staged is {outcome.items_staged}; each episode of this campaign has {task.counted}: an item that "

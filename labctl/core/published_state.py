@@ -189,6 +189,7 @@ class TurnPart(TypedDict):
     proposal: Proposal | None
     measured: Measured | None
     evidence: int | None  # seq of the machine's event that may stand behind a void after go
+    needs_second: bool  # a void takes a second person
     with_code: list[str]  # while a void needs a second person: those of the session who have a personal code
     confirmed: list[Confirmed]  # and who has confirmed it at a console
 

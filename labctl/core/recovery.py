@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from labctl.clock import SECOND
 from labctl.core.event_bodies import CampaignOpened
 from labctl.core.events import EndReason, Event, Kind
-from labctl.core.rollout import VOIDABLE, void_reason, voided_by_rule
+from labctl.core.rollout import void_reason, voided_by_rule
 from labctl.core.trial import State, Trial, fold
 
 if TYPE_CHECKING:  # whoever reads a journal does not wait for numpy
@@ -38,8 +38,8 @@ def reconcile(events: Sequence[Event], *, rule: Rule, last_sample_ns: Mapping[st
 
     rule: the protocol's `process_lost`. last_sample_ns: per episode, the host time of its last recorded sample, on
     the clock of the boot that recorded it. An episode that ended so waits in scoring until its recording is sealed,
-    by the caller; only then is it voided or left to be scored. An episode lost before go has nothing to score and is
-    voided under either rule.
+    by the caller; only then is it voided or left to be scored. An episode that ended before go, for whatever reason,
+    has nothing to score and is voided under either rule.
 
     Raises StateError and BrokenRecord as `trial.fold` does.
     """
@@ -62,7 +62,7 @@ def _conclude(
             return _void(trial, None, f"{name} {what}; {_then(trial)}")
         case State.RUNNING:
             return _end(trial, events, last_sample_ns, name)
-        case State.SCORING if trial.ended in VOIDABLE and trial.sealed_recording:
+        case State.SCORING if trial.sealed_recording:
             if not voided_by_rule(trial.ended, rules, went=trial.go_ns is not None):
                 return None
             why = "the protocol voids a lost episode" if trial.go_ns is not None else "it had not begun"
@@ -74,7 +74,7 @@ def _conclude(
 
 def _void(trial: Trial, evidence: int | None, text: str) -> Pending:
     body = {
-        "reason": void_reason(trial.ended or EndReason.PROCESS_LOST).value,
+        "reason": void_reason(trial.ended or EndReason.PROCESS_LOST),
         "evidence": evidence,
         "confirmed_by": None,
         "after_go": trial.go_ns is not None,
@@ -106,6 +106,13 @@ def _end(trial: Trial, events: Sequence[Event], last_sample_ns: Mapping[str, int
     return Pending(Kind.EPISODE_ENDED, trial.id, trial.episode, body, text)
 
 
+# What devices and people saw of an episode while it ran, when they saw it.
+_TIMED = frozenset(
+    {Kind.OPERATION_RECORDED, Kind.ITEM_COUNTED, Kind.STAGE_REACHED, Kind.INSTRUCTION_SWITCHED}
+    | {Kind.INTERVENTION_BEGAN, Kind.INTERVENTION_ENDED}
+)
+
+
 def _happened_ns(event: Event) -> int | None:
     """When something happened in an episode; None for what may be written long afterwards."""
     match event.kind:
@@ -113,7 +120,7 @@ def _happened_ns(event: Event) -> int | None:
             return event.at_ns
         case Kind.GO:
             return event.body["go_ns"]
-        case Kind.OPERATION_RECORDED:
+        case kind if kind in _TIMED:
             return event.body["t_ns"]
         case _:
             return None

@@ -15,7 +15,7 @@ from labctl.clock import MILLISECOND, SECOND
 from labctl.core.event_bodies import CampaignOpened, InstructionSwitched, OperationRecorded, Result
 from labctl.core.events import EndReason
 from labctl.core.published_state import Proposal
-from labctl.core.trial_table import Trial
+from labctl.core.trial_table import RUN_LEFT, Trial
 from labctl.errors import StateError
 from labctl.messages.body_parts import GapBody, SwitchEntry
 from labctl.plain import Hand
@@ -49,12 +49,12 @@ VOIDABLE = frozenset({*LOST.values(), *_DEVICES, EndReason.PROCESS_LOST, *_VOID_
 def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: bool) -> bool:
     """Whether a protocol voids an episode that ended so. opened: CampaignOpened's body; went: it got to go.
 
-    Before go nothing had begun: under every protocol it is void. An arm's own crash (CONTROLLER_LOST) after go is void
-    only where `[estimand]` says so: to run it again in silence would favour arms that crash. Campaigns from before it
-    could be said voided it like any other loss. A sensor's limit that makes an episode void is the cell's own rule
-    (`config.sensors.SensorLimit`).
+    Before go nothing had begun: under every protocol it is void, whoever or whatever ended it. An arm's own crash
+    (CONTROLLER_LOST) after go is void only where `[estimand]` says so: to run it again in silence would favour arms
+    that crash. Campaigns from before it could be said voided it like any other loss. A sensor's limit that makes an
+    episode void is the cell's own rule (`config.sensors.SensorLimit`).
     """
-    if ended not in VOIDABLE:
+    if ended is None or (went and ended not in VOIDABLE):
         return False
     if not went or ended == EndReason.SENSOR_LIMIT:
         return True
@@ -62,9 +62,11 @@ def voided_by_rule(ended: EndReason | None, opened: CampaignOpened, *, went: boo
     return bool(opened["process_lost"] == "void" if own is None else own == "void")
 
 
-def void_reason(ended: EndReason) -> EndReason:
-    """The reason, of those that every protocol lists, for which an episode that ended so is voided."""
-    return _VOID_AS.get(ended, ended)
+def void_reason(ended: EndReason) -> str:
+    """The reason for which an episode that ended so is voided: after go of those that every protocol lists; before go
+    it may be any other end, and `RUN_LEFT` where the run was.
+    """
+    return RUN_LEFT if ended == EndReason.SHUTDOWN else str(_VOID_AS.get(ended, ended))
 
 
 def lost_reason(name: str) -> EndReason:
@@ -336,10 +338,11 @@ class Rollout:
         return self._closing_since_ns + CLOSE_PATIENCE_NS if self._phase == Phase.CLOSING else None
 
 
-def typed(trial: Trial | None, rollout: Rollout | None) -> list[int]:
-    """The interventions that go on and were begun at a console: a hand device ends its own."""
-    driven = None if rollout is None else rollout.driven
-    return [number for number in (trial.touching if trial else ()) if number != driven]
+def typed(trial: Trial | None) -> list[int]:
+    """The interventions that go on and were begun at a console: a hand device's own are over with it, in whichever run
+    that is.
+    """
+    return [number for number in trial.touching if number not in trial.driven] if trial else []
 
 
 def stream_of(node: str) -> str:

@@ -24,7 +24,7 @@ from labctl.core.evening_bodies import SessionOpened
 from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
-from labctl.core.rollout import VOIDABLE
+from labctl.core.rollout import VOIDABLE, void_reason
 from labctl.core.session import Role, Session, joined, session_from
 from labctl.core.trial_table import FINISHED, LIVE, RUN_LEFT, State, Trial, Verb, apply, cannot
 from labctl.errors import BrokenRecord, StateError
@@ -146,10 +146,11 @@ def _step(state: CampaignState, trials: dict[str, Trial], episodes: set[str], ev
     elif event.kind in _CAMPAIGN_WIDE:
         state = _CAMPAIGN_WIDE[event.kind](state, event)
     elif event.kind not in _NOTED:
+        before = state.trials.get(event.trial or "")
         _about_a_trial(state, trials, event)
         if event.kind == Kind.ARM_REVEALED and event.episode is not None:
             episodes.add(event.episode)
-        finished, alike = _finished(state, trials), _alike(state.alike, event)
+        finished, alike = _finished(state, trials), _alike(state.alike, event, before.ended if before else None)
         if (finished, alike) != (state.finished, state.alike):
             state = replace(state, finished=finished, alike=alike)
     return replace(state, trials=trials, episodes=episodes, last_seq=event.seq, head=event.hash)
@@ -187,12 +188,17 @@ def _planned(event: Event) -> dict[str, Trial]:
     return trials
 
 
-def _alike(before: tuple[str, int], event: Event) -> tuple[str, int]:
-    """`CampaignState.alike` after an event about a trial."""
+def _alike(before: tuple[str, int], event: Event, ended: EndReason | None) -> tuple[str, int]:
+    """`CampaignState.alike` after an event about a trial. ended: why its episode had ended, if it had. One that ended
+    before go is void by itself, for whatever ended it.
+    """
     if event.kind == Kind.OUTCOME_RECORDED:
         return "", 0
+    if event.kind != Kind.EPISODE_VOIDED:
+        return before
     reason = str(event.body.get("reason"))
-    if event.kind != Kind.EPISODE_VOIDED or reason not in REPEATABLE:
+    itself = ended is not None and not event.body.get("after_go") and reason == void_reason(ended) != RUN_LEFT
+    if reason not in REPEATABLE and not itself:
         return before
     return reason, before[1] + 1 if before[0] == reason else 1
 

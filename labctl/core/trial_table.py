@@ -63,7 +63,7 @@ TRANSITIONS: Mapping[str, tuple[frozenset[State], State]] = {
     Kind.OUTCOME_RECORDED: (frozenset({State.SCORING}), State.SCORED),
     Kind.EPISODE_VOIDED: (frozenset({State.ARMED, State.SCORING}), State.PLANNED),
 }
-RUN_LEFT = "run_left"  # reason of a void: its run was left while it was armed
+RUN_LEFT = "run_left"  # reason of a void: its run was left before go
 _STAGED_BY_A_VOID = frozenset({Kind.SCENE_COMMITTED, Kind.TRIAL_RELEASED})
 # Entries about the current episode that change nothing of what may be done: the states that they may come in, and why.
 _NOTED: Mapping[str, tuple[frozenset[State], str]] = {
@@ -98,8 +98,8 @@ class Trial:
     `left` counts those of its `voids` that the protocol's `max_voids` does not: its run was left before it had begun,
     or they were alike and a person put right what was wrong. `last_void` is the last of them.
     `touches` counts the interventions of the current episode, `touching` are the numbers of those that go on, `unsaid`
-    of those that are over and of which nobody has said yet what they were, and `switches` is the number that the next
-    switch of its instruction has at least.
+    of those that are over and of which nobody has said yet what they were, `driven` of those that a hand device began:
+    what they were is known. `switches` is the number that the next switch of its instruction has at least.
     `compared` is the episode that ran before it and with which it is compared, once that is asked; `preference` is what
     an assessor said of the two.
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
@@ -128,6 +128,7 @@ class Trial:
     touches: int = 0
     touching: tuple[int, ...] = ()
     unsaid: tuple[int, ...] = ()
+    driven: tuple[int, ...] = ()
     switches: int = 0
     backing: tuple[int, ...] = ()
     watched: frozenset[str] = frozenset()
@@ -250,7 +251,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
             _need(trial, event, new, "it needs a new episode id")
             changes |= {"episode": event.episode, "episodes": (*trial.episodes, event.episode)}
             changes |= {"backing": (), "watched": frozenset()}
-            changes |= {"touches": 0, "touching": (), "unsaid": (), "switches": 0}
+            changes |= {"touches": 0, "touching": (), "unsaid": (), "driven": (), "switches": 0}
         case Kind.EPISODE_STARTED:
             _need_current(trial, event)
         case Kind.EPISODE_ENDED:
@@ -261,7 +262,7 @@ def _transition(trial: Trial, event: Event) -> Trial:
             changes |= {"outcome": outcome_from(event.body["outcome"]), "touching": (), "unsaid": ()}
         case Kind.EPISODE_VOIDED:
             _check_void(trial, event)
-            left = trial.state == State.ARMED and event.body.get("reason") == RUN_LEFT
+            left = trial.go_ns is None and event.body.get("reason") == RUN_LEFT
             void = Void(str(event.body.get("reason")), bool(event.body.get("after_go")))
             changes |= {"voids": trial.voids + 1, "left": trial.left + left, "last_void": void}
             changes |= {"episode": None, "ended": None, "go_ns": None, "end_ns": None}
@@ -315,12 +316,14 @@ def _touch(trial: Trial, event: Event) -> Trial:
     if event.kind == Kind.INTERVENTION_BEGAN:
         begins = trial.state == State.RUNNING and number == trial.touches
         _need(trial, event, begins, f"the next intervention is number {trial.touches}, while the episode runs")
-        return replace(trial, touches=trial.touches + 1, touching=(*trial.touching, number))
+        driven = (*trial.driven, number) if event.body.get("by") == "device" else trial.driven
+        return replace(trial, touches=trial.touches + 1, touching=(*trial.touching, number), driven=driven)
     ends = trial.state in (State.RUNNING, State.SCORING) and number in trial.touching
     later = trial.state == State.SCORING and number in trial.unsaid
     _need(trial, event, ends or later, f"no intervention {number} goes on in an episode that is not yet scored")
     assert number is not None  # it is one of the trial's own
-    unsaid: set[int] = {*trial.unsaid, number} if "note" not in event.body else {*trial.unsaid} - {number}
+    asked = "note" not in event.body and number not in trial.driven
+    unsaid: set[int] = {*trial.unsaid, number} if asked else {*trial.unsaid} - {number}
     touching = tuple(n for n in trial.touching if n != number)
     return replace(trial, touching=touching, unsaid=tuple(sorted(unsaid)))
 

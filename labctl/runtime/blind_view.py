@@ -97,11 +97,12 @@ def blind_view(
         "withheld": of_turn.withheld if of_turn else "",
         "counted": facts.counted.get(turn.episode or "", 0) if turn else 0,
         "reached": len(facts.reached.get(turn.episode or "", ())) if turn else 0,
-        "touching": bool(typed(turn, of_turn)),
-        "unsaid": _unsaid(turn, of_turn),
+        "touching": bool(typed(turn)),
+        "unsaid": _unsaid(turn),
         "proposal": _proposal(state, facts, turn),
         "measured": _measured(state, facts, turn),
         "evidence": _evidence(turn),
+        "needs_second": bool(turn and turn.needs_second),
         "with_code": list(needed.with_code(people)) if needed else [],
         "confirmed": list(needed.shown((turn.episode if turn else None) or "")) if needed else [],
     }
@@ -140,10 +141,10 @@ def _hand(rollout: Rollout | None) -> Hand | None:
     return rollout.hand if rollout is not None and rollout.reason is None else None
 
 
-def _unsaid(turn: Trial | None, rollout: Rollout | None) -> list[int]:
+def _unsaid(turn: Trial | None) -> list[int]:
     if turn is None or turn.state != State.SCORING:
         return []
-    return sorted({*typed(turn, rollout), *turn.unsaid})
+    return sorted({*typed(turn), *turn.unsaid})
 
 
 def _rules(setting: Setting, state: CampaignState, turn: Trial | None) -> Rules:

@@ -142,6 +142,8 @@ class Orders(RecordedOrders):
     def _count(self, args: commands.Count, given: Given) -> None:
         """The operator saw an item arrive (by: 1), or takes one back (by: -1)."""
         trial = self._in_episode("items are counted while one is")
+        if trial.go_ns is None:
+            raise StateError("no item can be counted before go: nothing of this episode has begun")
         at_ns = self.seen_at(trial, given.now_ns)
         moved = self._writer.facts.counted.get(trial.episode or "", 0) + args.by
         items = self._writer.tasks[trial.condition].items
@@ -162,12 +164,12 @@ class Orders(RecordedOrders):
             body = {"number": trial.touches, "kind": kind, "by": "console", "t_ns": self.seen_at(trial, given.now_ns)}
             self._writer.log(Kind.INTERVENTION_BEGAN, body, **about)
             return
-        open_here = typed(trial, self._sequencer.rollout)
+        open_here = typed(trial)
         if args.number is None and not open_here:
             raise StateError("no intervention goes on that was begun at a console")
         number = open_here[-1] if args.number is None else args.number
         if number not in (*open_here, *trial.unsaid):
-            raise StateError(f"of intervention {number} it was said what it was, or it did not happen")
+            raise StateError(f"of intervention {number} it was said what it was, it did not happen, or is a device's")
         body = {"number": number, "kind": kind, "t_ns": self.seen_at(trial, given.now_ns)}
         note = {"note": args.note} if "kind" in args.model_fields_set else {}
         self._writer.log(Kind.INTERVENTION_ENDED, {**body, **note}, **about)

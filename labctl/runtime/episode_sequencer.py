@@ -367,9 +367,10 @@ class EpisodeSequencer:
             return
         ended, went = rollout.reason, rollout.go_ns is not None
         if ended is not None and voided_by_rule(ended, writer.opened, went=went):
-            evidence = {"reason": str(void_reason(ended)), "evidence": writer.state.last_seq, "confirmed_by": None}
+            evidence = {"reason": void_reason(ended), "evidence": writer.state.last_seq, "confirmed_by": None}
             self._log(Kind.EPISODE_VOIDED, {**evidence, "after_go": went})
-            writer.say(f"{self._named}: {rollout.reason}, voided by the protocol's rule; its recording is kept")
+            why = "by the protocol's rule" if went else "since it had not begun"
+            writer.say(f"{self._named}: {rollout.reason}, voided {why}; its recording is kept")
             self.rollout = None
 
     def _log(self, kind: Kind, body: Body) -> None:

@@ -35,6 +35,11 @@ BECAUSE = {
     "controller_lost": "what drives the robot failed or ended",
     "recorder_lost": "the recorder's process ended",
     "process_lost": "a process was not heard in time",
+    "safety_stop": "the robot was stopped before go",
+    "interlock": "a sensor was beyond a limit of the cell before go",
+    "operator": "the operator ended it before go",
+    "futility": "the operator ended it before go, for lack of progress",
+    "controller_done": "what drives the robot said before go that it was done",
 }
 
 

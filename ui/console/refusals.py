@@ -75,7 +75,7 @@ def offers(action: str, state: State | None, who: str, *, read_only: bool, may_u
         case "void" | "release" | "skip":
             return acts.role_for(state, who, action) is not None
         case "confirm":
-            return trial == "scoring" and state["evidence"] is None and bool(acts.roles_of(state, who))
+            return state["needs_second"] and bool(acts.roles_of(state, who))
         case "override":
             return acts.may_override(state, who) is not None
         case "reference":

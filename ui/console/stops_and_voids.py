@@ -33,9 +33,7 @@ class AskVoid(Form):
         last = "the protocol allows no further attempt, its trial is skipped"
         self.title_text = f"Void this episode: {last if state['last_void'] else 'it is run again with the same arm'}"
         self._reasons = state["rules"]["void_reasons"]
-        self._after_go = state["trial_state"] == "scoring"
-        self._evidence = state["evidence"]
-        self.words = self._after_go and self._evidence is None
+        self._evidence, self.words = state["evidence"], state["needs_second"]
         self._with_code, self._confirmed = state["with_code"], confirmed or (lambda: state["confirmed"])
 
     def fields(self) -> Iterator[Widget]:
@@ -59,7 +57,7 @@ class AskVoid(Form):
             answer["confirmed_by"] = second
             if second in self._with_code:
                 answer |= self._code(second, reason)
-        elif self._after_go:
+        elif self._evidence is not None:
             answer["evidence"] = self._evidence
         return answer
 

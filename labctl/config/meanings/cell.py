@@ -131,5 +131,5 @@ CELL: Mapping[str, str] = {
     "storage.chunk_s": "How much of a stream one stored piece holds, which is what a kill may lose.",
     "readiness": "What is asked before anything moves.",
     "readiness.ask_arms": "Whether every arm must load, and answer where it has a card, before a run moves.",
-    "readiness.like_voids": "So many episodes in a row that are void for one machine's reason hold; 0 never does.",
+    "readiness.like_voids": "Episodes in a row void for one machine's reason, or one end before go, that hold; 0 none.",
 }

@@ -74,7 +74,9 @@ def test_what_is_not_there_is_said_in_a_line(sealed: Path, ask, says: str) -> No
         ask(api.campaign(sealed))
 
 
-def test_an_episode_that_was_stopped_before_go_lasted_no_time(tmp_path: Path) -> None:
+def test_an_episode_that_was_stopped_before_go_lasted_no_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a journal from before such an episode was void."""
+    monkeypatch.setattr("labctl.runtime.episode_sequencer.voided_by_rule", lambda ended, opened, *, went: False)
     folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], items=2, blocks=2).folder
     with Campaign.open(folder, writer=True) as written:
         bench = Bench(written)

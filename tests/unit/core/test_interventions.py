@@ -70,6 +70,13 @@ def test_an_episode_that_somebody_took_over_is_named_and_one_that_was_touched_ot
     assert not episode(began(1, 0, 10, "take_over"), over(2, 0, 12, "reset"), ENDED).taken_over
 
 
+def test_what_a_person_says_of_a_hand_devices_intervention_changes_nothing_of_what_it_was():
+    """A run that was started again asked for it, with "a hand in the scene" as the answer that was there already."""
+    found = episode(began(1, 0, 10, "take_over", "device"), ENDED, over(10, 0, 60, "hand_in_scene"))
+    assert found.taken_over
+    assert found.interventions[0] == Intervention(0, "take_over", "device", 10 * SECOND, 60 * SECOND)
+
+
 def test_the_lane_shows_what_the_hand_did_and_then_nothing():
     told = [began(1, 0, 10), over(2, 0, 14, "reset"), ENDED]
     marks = timeline.intervention_timeline(touches(*told))

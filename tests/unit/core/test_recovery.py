@@ -11,6 +11,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from labctl.core.events import EndReason, Event, Kind
 from labctl.core.recovery import Pending, reconcile
+from labctl.core.rollout import void_reason
 from labctl.core.session import Role
 from labctl.core.trial import LIVE, State, Verb, advance, allowed, fold, next_trial
 from labctl.errors import StateError
@@ -177,6 +178,52 @@ def test_a_lost_episode_ends_with_the_last_thing_that_happened_in_it(last, end_n
     book = book_after(*TO_ARMED, Kind.EPISODE_STARTED, Kind.GO)
     book.add(Kind.OPERATION_RECORDED, "t-0", "e-1", {"op_index": 0, "result": "success", "t_ns": 8 * SECOND})
     assert reconcile(book.events, rule="void", last_sample_ns=last)[0].body["end_ns"] == end_ns
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        (Kind.STAGE_REACHED, {"reached": 1}),
+        (Kind.ITEM_COUNTED, {"moved": 1}),
+        (Kind.INTERVENTION_BEGAN, {"number": 0, "kind": "other", "by": "console"}),
+        (Kind.INSTRUCTION_SWITCHED, {"number": 0, "name": "other", "instruction": "Stop.", "planned_ns": 8 * SECOND}),
+    ],
+)
+def test_a_lost_episode_ends_no_earlier_than_anything_that_was_seen_in_it(kind, body):
+    """A stage that was reached in the last second, of which no sample was kept, was refused by the score form."""
+    book = book_after(*TO_ARMED, Kind.EPISODE_STARTED, Kind.GO)
+    book.add(kind, "t-0", "e-1", {**body, "t_ns": 9 * SECOND})
+    assert reconcile(book.events, rule="score", last_sample_ns={})[0].body["end_ns"] == 9 * SECOND
+
+
+def test_a_lost_episode_ends_no_earlier_than_a_hand_was_out_of_it():
+    book = book_after(*TO_ARMED, Kind.EPISODE_STARTED, Kind.GO)
+    touch = {"number": 0, "kind": "other"}
+    book.add(Kind.INTERVENTION_BEGAN, "t-0", "e-1", {**touch, "by": "console", "t_ns": 8 * SECOND})
+    book.add(Kind.INTERVENTION_ENDED, "t-0", "e-1", {**touch, "t_ns": 11 * SECOND})
+    assert reconcile(book.events, rule="score", last_sample_ns={})[0].body["end_ns"] == 11 * SECOND
+
+
+@pytest.mark.parametrize(
+    "reason", [reason for reason in EndReason if reason not in (EndReason.ALL_DONE, EndReason.BUDGET)]
+)
+@pytest.mark.parametrize("rule_", ["void", "score"])
+def test_whatever_ended_an_episode_before_go_it_is_void_once_it_is_sealed(rule_, reason):
+    """The run was over between its end and its seal."""
+    book = book_after(*TO_ARMED, Kind.EPISODE_STARTED)
+    book.add(Kind.EPISODE_ENDED, "t-0", "e-1", {"reason": str(reason), "end_ns": len(book.events) * SECOND})
+    (void,) = book.settle(rule_)
+    assert (void.kind, void.body["reason"], void.body["after_go"]) == (Kind.EPISODE_VOIDED, void_reason(reason), False)
+    assert "it had not begun" in void.text and book.state.trials["t-0"].state == State.PLANNED
+
+
+def test_an_episode_that_was_scored_before_ends_before_go_were_void_stays_scored():
+    book = book_after(*TO_ARMED, Kind.EPISODE_STARTED)
+    book.add(Kind.EPISODE_ENDED, "t-0", "e-1", {"reason": "operator", "end_ns": len(book.events) * SECOND})
+    book.on(Kind.RECORDING_SEALED)
+    outcome = {"items_staged": 2, "moved": 2, "lost": 0, "remaining": 0, "end_reason": "operator"}
+    book.add(Kind.OUTCOME_RECORDED, "t-0", "e-1", {"outcome": outcome})
+    assert book.settle() == [] and book.state.trials["t-0"].outcome.moved == 2
 
 
 def test_a_lost_episode_ends_with_its_budget_at_the_latest():

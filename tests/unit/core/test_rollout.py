@@ -24,6 +24,7 @@ from labctl.core.rollout import (
     proposal,
     void_reason,
 )
+from labctl.core.trial_table import RUN_LEFT
 from labctl.errors import StateError
 from labctl.messages.driving import Prepare
 from labctl.runtime.sealed_body import recording_gaps, steady_rates
@@ -180,6 +181,11 @@ def test_every_loss_of_a_process_or_of_the_robot_may_void_and_no_other_end_does(
     found = {void_reason(ended) for ended in VOIDABLE}
     assert found == {*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT}, "every protocol lists them"
     assert not VOIDABLE & {EndReason.BUDGET, EndReason.ALL_DONE, EndReason.SAFETY_STOP, EndReason.SHUTDOWN}
+
+
+def test_an_end_before_go_is_void_for_what_ended_it():
+    assert void_reason(EndReason.OPERATOR) == "operator" and void_reason(EndReason.SAFETY_STOP) == "safety_stop"
+    assert void_reason(EndReason.SHUTDOWN) == RUN_LEFT, "as of a run that is left while an episode is armed"
 
 
 def test_the_proposed_outcome_adds_up():

@@ -89,7 +89,13 @@ OPENED = {"process_lost": "void"}
         (EndReason.CONTROLLER_LOST, {"process_lost": "score", "estimand": {"crash": "void"}}, True, True),
         (EndReason.ARM_LOST, {**OPENED, "estimand": {"crash": "failure"}}, True, True),
         (EndReason.ARM_LOST, {"process_lost": "score"}, False, True),
-        (EndReason.SAFETY_STOP, OPENED, False, False),  # a person's, or the robot's own
+        (EndReason.SAFETY_STOP, OPENED, False, True),  # a person's, or the robot's own
+        (EndReason.SAFETY_STOP, OPENED, True, False),
+        (EndReason.OPERATOR, {"process_lost": "score"}, False, True),
+        (EndReason.FUTILITY, OPENED, False, True),
+        (EndReason.SHUTDOWN, OPENED, False, True),
+        (EndReason.SHUTDOWN, OPENED, True, False),
+        (None, OPENED, False, False),
         (EndReason.BUDGET, OPENED, True, False),
     ],
 )

@@ -11,7 +11,8 @@ from support.runs.run_bench import Bench
 from labctl.bus import Message
 from labctl.clock import SECOND
 from labctl.core.events import Kind
-from labctl.messages.driving import HandLost
+from labctl.messages.driving import HandLost, TouchByDevice
+from labctl.messages.processes import EndRun
 from labctl.store.campaign import Campaign
 
 
@@ -282,6 +283,50 @@ def test_a_hand_that_is_out_is_an_end_at_once_and_what_it_did_is_said_until_the_
     ]
     assert bench.command("score", items_staged=2, moved=2, lost=0, remaining=0)["ok"]
     assert shown(bench)["unsaid"] == []
+
+
+@pytest.fixture
+def left_driven(tmp_path: Path) -> Iterator[tuple[Bench, str]]:
+    """The next run after one that was ended while a hand device drove: the episode waits for its score."""
+    folder = make_campaign(tmp_path, [HUMAN, policy("zebra", endpoint="sim://zebra")], items=2).folder
+    with Campaign.open(folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        episode = bench.running()
+        bench.hear(TouchByDevice(phase="begin", t_ns=bench.now_ns, episode=episode).to("run", sender="controller"))
+        assert not shown(bench)["touching"], "the device ends it, no key does"
+        bench.wait(SECOND)
+        bench.hear(EndRun("ann", now=True).to("run", sender="cli"))
+        ended(bench, episode)
+    with Campaign.open(folder, writer=True) as campaign:
+        again = Bench(campaign, clock=bench.clock)
+        again.ids = 1000
+        again.wait(SECOND)
+        yield again, episode
+
+
+def test_a_take_over_by_a_device_is_asked_of_nobody_in_the_next_run_and_stays_one(left_driven):
+    """It was asked as "a hand was in it", and the answer made the person's driving the policy's."""
+    bench, episode = left_driven
+    assert bench.shown()["trial_state"] == "scoring" and not shown(bench)["touching"] and shown(bench)["unsaid"] == []
+    assert "was begun at a console" in bench.command("touch", phase="end", kind="hand_in_scene")["error"]
+    assert "is a device's" in bench.command("touch", phase="end", number=0, kind="hand_in_scene")["error"]
+    assert bench.command("score", items_staged=2, moved=2, lost=0, remaining=0)["ok"]
+    (touch,) = bench.campaign.record().episodes[episode].interventions
+    assert (touch.kind, touch.by, touch.to_ns) == (
+        "take_over",
+        "device",
+        bench.events(Kind.EPISODE_ENDED)[0].body["end_ns"],
+    )
+
+
+def test_a_take_over_that_was_called_a_hand_before_is_counted_as_one_and_asked_no_more(left_driven):
+    """In a journal of an earlier labctl, whose screen asked for it."""
+    bench, episode = left_driven
+    (begun,) = bench.events(Kind.INTERVENTION_BEGAN)
+    said = {"number": 0, "kind": "hand_in_scene", "t_ns": begun.body["t_ns"] + SECOND}
+    bench.node._writer.log(Kind.INTERVENTION_ENDED, said, trial=begun.trial, episode=episode, who="ann")
+    bench.wait(SECOND)
+    assert shown(bench)["unsaid"] == [] and bench.campaign.record().episodes[episode].taken_over
 
 
 def test_a_take_over_device_that_is_gone_is_said_and_kept_and_the_episode_goes_on(bench):

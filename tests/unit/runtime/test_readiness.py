@@ -169,10 +169,10 @@ def test_voids_for_different_reasons_or_with_a_score_between_are_not_alike() -> 
     def void(reason: str) -> Event:
         return Event(1, Kind.EPISODE_VOIDED, 0, "", "", "run", body={"reason": reason})
 
-    assert _alike(("arm_lost", 1), void("arm_lost")) == ("arm_lost", 2)
-    assert _alike(("arm_lost", 1), void("camera_lost")) == ("camera_lost", 1)
-    assert _alike(("arm_lost", 1), void("run_left")) == ("arm_lost", 1), "a person left: neither here nor there"
-    assert _alike(("arm_lost", 1), Event(1, Kind.OUTCOME_RECORDED, 0, "", "", "run")) == ("", 0)
+    assert _alike(("arm_lost", 1), void("arm_lost"), None) == ("arm_lost", 2)
+    assert _alike(("arm_lost", 1), void("camera_lost"), None) == ("camera_lost", 1)
+    assert _alike(("arm_lost", 1), void("run_left"), None) == ("arm_lost", 1), "a person left: neither here nor there"
+    assert _alike(("arm_lost", 1), Event(1, Kind.OUTCOME_RECORDED, 0, "", "", "run"), None) == ("", 0)
 
 
 def test_a_run_without_a_person_ends_at_the_start_when_an_arm_does_not_answer(tmp_path: Path) -> None:

@@ -254,7 +254,7 @@ def test_a_form_that_asks_less_than_the_one_that_was_put_aside_opens(tmp_path):
         await desk.type("p09")
         await silent(desk)
         assert desk.app._state is not None
-        form = stops_and_voids.AskVoid({**desk.app._state, "evidence": 7})
+        form = stops_and_voids.AskVoid({**desk.app._state, "evidence": 7, "needs_second": False})
         desk.app._open(form, lambda answer: None)
         await desk.settle()
         assert desk.app.screen is form and not lines(desk)

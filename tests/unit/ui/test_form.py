@@ -26,6 +26,7 @@ STATE: Any = {
     "rules": {"void_reasons": ["dropped frame", "operator error", "power", "network", "wrong scene"]},
     "trial_state": "scoring",
     "evidence": None,
+    "needs_second": True,
     "episode": "e-1",
     "with_code": ["bob"],
     "confirmed": [{"by": "dora", "reason": "power"}],
@@ -63,7 +64,7 @@ FORMS: dict[str, Callable[[], Form]] = {
     "text": lambda: asking.AskText("A note for the record", "text"),
     "void after go": lambda: stops_and_voids.AskVoid(STATE),
     "second person": lambda: stops_and_voids.AskConfirm(STATE, "dora"),
-    "void before go": lambda: stops_and_voids.AskVoid({**STATE, "trial_state": "armed"}),
+    "void before go": lambda: stops_and_voids.AskVoid({**STATE, "trial_state": "armed", "needs_second": False}),
     "stop by hand": lambda: stops_and_voids.AskStop("operator_stop", LONG),
     "stop": lambda: stops_and_voids.AskStop("safety_stop", LONG),
     "score": lambda: asking.AskScore(ABOUT),
@@ -330,7 +331,7 @@ def test_a_click_that_accepts_a_form_is_asked_whether_a_person_meant_it(name):
 
 
 def test_why_a_key_did_nothing_outlives_a_change_that_was_made_before_it() -> None:
-    form = stops_and_voids.AskVoid({**STATE, "trial_state": "armed"})
+    form = stops_and_voids.AskVoid({**STATE, "trial_state": "armed", "needs_second": False})
 
     async def play(pilot: Pilot[Any], form: Form) -> None:
         earlier = Options.Changed()
