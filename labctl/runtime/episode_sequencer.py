@@ -358,8 +358,7 @@ class EpisodeSequencer:
 
     def _seal(self, found: Findings) -> None:
         rollout, writer = self._current, self._writer
-        body = sealed_body(writer, rollout, found)
-        self._log(Kind.RECORDING_SEALED, body)
+        self._log(Kind.RECORDING_SEALED, sealed_body(writer, rollout, found))
         rollout.seal()
         say_missing(writer, rollout)
         if rollout.void:
