@@ -74,6 +74,18 @@ def test_what_was_written_after_a_reboot_comes_after_what_was_written_before_it(
     assert timeline.phase_timeline(told)[-1].label == "scored"
 
 
+def test_what_is_said_of_an_episode_later_takes_no_holds_of_others_with_it():
+    """A correction after the evening gave its episode the stops of all that were run since."""
+    between = [
+        event(18, Kind.HOLD_RAISED, 41, episode=None, trial=None, code="operator_stop", text="who stopped the robot"),
+        event(19, Kind.HOLD_CLEARED, 42, episode=None, trial=None, code="operator_stop", acknowledged_by="who"),
+        event(20, Kind.CELL_FAULTED, 43, episode=None, trial=None, reason="a fault"),
+    ]
+    corrected = event(21, Kind.OUTCOME_CORRECTED, 90, why="one more had moved")
+    told = timeline.attempt([*STORY, *between, corrected], EPISODE)
+    assert told == [*TOLD, corrected]
+
+
 def test_phases_begin_when_they_did_and_a_void_stages_the_scene_again():
     assert spoken(timeline.phase_timeline(TOLD)) == [
         (5, "staging"),
