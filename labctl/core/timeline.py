@@ -84,6 +84,15 @@ def attempt(events: Sequence[Event], episode: str) -> list[Event]:
     return sorted(entries, key=lambda event: event.seq)
 
 
+def over_ns(entries: Sequence[Event]) -> int:
+    """When an attempt was over: scored or voided, or, where that was said after a reboot or not yet, the last entry
+    before. `entries` come from `attempt`.
+    """
+    over = next((event.seq for event in entries if event.kind in OVER), entries[-1].seq)
+    revealed = next(event for event in entries if event.episode is not None)
+    return max(event.at_ns for event in entries if event.seq <= over and event.boot == revealed.boot)
+
+
 def _anchor(event: Event) -> Anchor:
     return Anchor(event.at_ns, event.wall, event.boot)
 
