@@ -16,6 +16,7 @@ from pathlib import Path
 
 from labctl.errors import one_line
 from labctl.plain import Json
+from labctl.publishing.eval_results import as_formerly
 from labctl.publishing.manifest import plain_json
 from labctl.publishing.versions import versions
 
@@ -41,6 +42,8 @@ def apart_in(
     old, new = (_read(place / name) for place in (published, there))
     if old is None or isinstance(old, Mapping) != isinstance(new, Mapping):
         return [f"{name}: the published one is missing or cannot be read"], [], 0.0
+    if name.startswith("eval_results/"):
+        new = as_formerly(old, new)
     names, other_code = set(_names(new)) | {"result"}, made_with.get("code") != versions()["code"]
     lines, texts, furthest = list[str](), list[str](), 0.0
     for one in _apart(old, new, "" if name == DOCUMENT else name):
