@@ -151,7 +151,7 @@ def episode_row(recording: Recording) -> dict[str, Json]:
         "items_staged": outcome.items_staged,
         "items_moved": outcome.moved,
         "items_lost": outcome.lost,
-        "end_reason": str(trial.ended),
+        "end_reason": chosen.ended,
         "duration_s": (recording.end_ns - recording.go_ns) / SECOND,
         "go_ns": recording.go_ns,
         "end_ns": recording.end_ns,

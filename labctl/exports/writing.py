@@ -112,7 +112,7 @@ def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
     """The episodes table of a selection, masked as it is."""
     from labctl.reporting import episodes_table
 
-    opened, ends = campaign.opened, {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
+    opened, ends = campaign.opened, {chosen.episode: chosen.ended for chosen in selection.episodes}
     said = selection.hide(opened.get("instruction", ""))
     rows = episodes_table.episodes(selection.rows, ends, said, selection.places)
     rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, selection.trials))

@@ -57,6 +57,13 @@ def test_a_place_is_that_of_the_schedule_wherever_the_rows_stand_and_whichever_a
     assert [r["position"] for r in episodes(rows[:1], {}, "", places)] == [2]
 
 
+def test_a_void_that_counts_is_marked_also_where_the_episode_of_its_trial_was_filtered_away() -> None:
+    """With --where outcome=failure it was void 0 and had the place of the success: `analyze` counted it."""
+    rows = [*ROWS, row("e9", "x", "censored", 5.0, trial="t-e1", end_s=5.0)]
+    found = episodes([one for one in rows if one["kind"] == "censored"], {}, "", places_of(rows))
+    assert [(r["episode"], r["void"], r["position"]) for r in found] == [("e2", 0, 2), ("e9", 1, None)]
+
+
 def test_before_unblinding_there_is_no_arm() -> None:
     found = episodes([{k: v for k, v in r.items() if k != "arm"} for r in ROWS], {}, "")
     assert all("arm" not in r for r in found) and "arm" not in columns_of(found)
