@@ -46,6 +46,9 @@ def apart_in(
         new = as_formerly(old, new)
     names, other_code = set(_names(new)) | {"result"}, made_with.get("code") != versions()["code"]
     lines, texts, furthest = list[str](), list[str](), 0.0
+    if name.endswith(".csv"):
+        old, new, said = _where_both_say(old, new)
+        (texts if other_code else lines).extend(one_line(f"{name}: {text}") for text in said)
     for one in _apart(old, new, "" if name == DOCUMENT else name):
         apart = _relative(one.published, one.here)
         if apart is not None and apart <= CLOSE:
@@ -126,6 +129,20 @@ def _rows(text: str) -> list[Json]:
     if len(set(columns)) != len(columns):
         raise ValueError("a column stands in it twice")
     return [{name: _number(cell) for name, cell in zip(columns, row, strict=True)} for row in rows]
+
+
+def _where_both_say(old: Json, new: Json) -> tuple[Json, Json, list[str]]:
+    """Two tables without the columns of which the published one says nothing in any row, and a line for each of these
+    of which the other does.
+    """
+    then, now = (
+        [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else [] for rows in (old, new)
+    )
+    empty = sorted({*then[0]} if then else ())
+    empty = [column for column in empty if all(row[column] == "" for row in then)]
+    said = {column: [row[column] for row in now if row.get(column, "") != ""] for column in empty}
+    lines = [f"{column}: published nothing, here {_short(cells[0], 0)}" for column, cells in said.items() if cells]
+    return *([{key: row[key] for key in row if key not in empty} for row in rows] for rows in (then, now)), lines
 
 
 def _number(cell: str) -> float | str:

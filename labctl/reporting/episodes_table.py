@@ -51,6 +51,7 @@ def episodes(
     end_reasons: Mapping[str, str],
     instruction: str,
     places: Mapping[str, int | None] | None = None,
+    evaluators: Mapping[str, str | None] | None = None,
 ) -> list[Row]:
     """The rows of the operations table by episode, in their order, with every column of the interface, None where the
     campaign does not say; `arm` is there only if it is in `rows`.
@@ -58,7 +59,7 @@ def episodes(
     `success` 1 where every item staged was moved; `time_s` then of the last one, else of the end, in s since go.
     `position` is the place in its block by the schedule. Of two episodes of one trial, one void and counted, the void
     one is marked. end_reasons: why the motion of an episode ended, where that may be said; places: `places_of` all that
-    count, without which the rows have to be these, in order of running.
+    count, without which the rows have to be these, in order of running; evaluators: who counted an episode last.
     """
     by_episode: dict[str, list[Row]] = {}
     for row in rows:
@@ -77,6 +78,7 @@ def episodes(
             "score": min(1.0, moved / staged) if staged else None,
             "time_s": _finished(own) if done else first["end_s"],
             "position": place[name],
+            "evaluator": (evaluators or {}).get(name),
             "instruction": instruction or None,
             "moved": moved,
             "staged": staged,

@@ -26,6 +26,15 @@ ROWS = [
 ]
 
 
+def test_who_judged_and_what_was_asked_are_there_where_the_campaign_says_so() -> None:
+    found = episodes(ROWS, {}, "move the spoons", evaluators={"e1": "ann", "e2": None})
+    assert [(r["evaluator"], r["instruction"]) for r in found] == [
+        ("ann", "move the spoons"),
+        (None, "move the spoons"),
+        (None, "move the spoons"),
+    ]
+
+
 def test_items_moved_are_the_score_and_all_of_them_success() -> None:
     found = episodes(ROWS, {"e1": "all_done", "e2": "budget"}, "move the spoons")
     assert [(r["success"], r["score"], r["time_s"], r["position"], r["moved"], r["staged"]) for r in found] == [

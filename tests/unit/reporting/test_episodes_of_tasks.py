@@ -52,7 +52,7 @@ def test_a_success_that_did_not_come_is_censored_at_the_whole_budget_also_where_
     assert (row["task"], row["condition"], row["set"], row["tags"]) == ("over", "over-base", "over-base 1", "bin")
     assert row["moved"] is row["staged"] is None and "stage_1_s" not in columns_of([row])
     assert by_episodes(record.state.opened)
-    assert episode_rows(record, operations(record)) == [{**row, "end_reason": "futility"}]
+    assert episode_rows(record, operations(record)) == [{**row, "end_reason": "futility", "evaluator": "ann"}]
 
 
 def test_a_success_has_the_time_at_which_it_was_seen(tmp_path):
