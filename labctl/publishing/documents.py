@@ -10,7 +10,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -135,14 +135,19 @@ def _where_both_say(old: Json, new: Json) -> tuple[Json, Json, list[str]]:
     """Two tables without the columns of which the published one says nothing in any row, and a line for each of these
     of which the other does.
     """
-    then, now = (
-        [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else [] for rows in (old, new)
-    )
-    empty = sorted({*then[0]} if then else ())
-    empty = [column for column in empty if all(row[column] == "" for row in then)]
+    then, now = _cells(old), _cells(new)
+    empty = [column for column in (then[0] if then else ()) if all(row[column] == "" for row in then)]
     said = {column: [row[column] for row in now if row.get(column, "") != ""] for column in empty}
     lines = [f"{column}: published nothing, here {_short(cells[0], 0)}" for column, cells in said.items() if cells]
-    return *([{key: row[key] for key in row if key not in empty} for row in rows] for rows in (then, now)), lines
+    return _without(then, empty), _without(now, empty), lines
+
+
+def _cells(rows: Json) -> list[Mapping[str, Json]]:
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def _without(rows: Sequence[Mapping[str, Json]], columns: Collection[str]) -> list[Json]:
+    return [{key: row[key] for key in row if key not in columns} for row in rows]
 
 
 def _number(cell: str) -> float | str:

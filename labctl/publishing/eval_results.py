@@ -12,7 +12,9 @@ from labctl.plain import Json
 from labctl.publishing.manifest import Manifest
 
 TAU = re.compile(r" \(tau [^()]* s\)")
-FORMERLY: Mapping[Json, str] = {"rmst": "seconds_per_item"}  # until November 2026; elsewhere that is another measure
+FORMERLY: Mapping[str | None, str] = {
+    "rmst": "seconds_per_item"
+}  # until November 2026; elsewhere that is another measure
 
 # key of an arm in the report -> (task, key of its interval, factor, words)
 MEASURES: Mapping[str, tuple[str, str, float, str]] = {
@@ -54,11 +56,11 @@ def as_formerly(published: Json, here: Json) -> Json:
     """
     if not isinstance(published, list) or not isinstance(here, list):
         return here
-    then = {_task(entry) for entry in published}
+    then = {_task(entry) for entry in published} - {None}
     return [_formerly(entry) if FORMERLY.get(_task(entry)) in then else entry for entry in here]
 
 
-def _task(entry: Json) -> Json:
+def _task(entry: Json) -> str | None:
     dataset = entry.get("dataset") if isinstance(entry, Mapping) else None
     task = dataset.get("task_id") if isinstance(dataset, Mapping) else None
     return task if isinstance(task, str) else None

@@ -46,6 +46,10 @@ def test_results_that_were_published_under_the_former_name_are_the_same(tmp_path
     assert held(tmp_path, THEN) == ([], [], 0.0)
 
 
+def test_results_in_which_nobody_can_read_what_was_measured_are_others(tmp_path: Path) -> None:
+    assert held(tmp_path, [{"dataset": "d"}, THEN[1]])[0]
+
+
 @pytest.mark.parametrize("change", [{"value": 3.0}, {"notes": f"restricted mean time to the next item, s; 9 {NOTES}"}])
 def test_and_another_number_under_the_former_name_is_another(tmp_path: Path, change: dict[str, Any]) -> None:
     assert held(tmp_path, [THEN[0], {**THEN[1], **change}])[0]
