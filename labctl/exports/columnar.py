@@ -27,7 +27,7 @@ from labctl.streams import StreamSpec
 
 WRITING = "writing Parquet"
 COMPRESSION = "zstd"
-EVENT_UNITS = {"at_ns": "ns of the host's monotonic clock on the episode's boot"}
+EVENT_UNITS = {"at_ns": "ns of the host's monotonic clock"}
 
 
 def write_columnar(

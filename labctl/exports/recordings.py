@@ -113,13 +113,14 @@ class Recording:
             yield self.wall_at(min(t_ns, over)), self.wall_at(t_ns), level, selection.hide(text)
 
     def journal(self, selection: Selection) -> Iterator[tuple[int, dict[str, Json]]]:
-        """What the journal says of it, entry by entry, and the place of each in the file, as `lines` has it; `wall` is
-        when it was written.
+        """What the journal says of it, entry by entry, and when that was written (ns since 1970-01-01 UTC). What came
+        after the attempt was over has its place there, as `lines` has it, and says in `wall` when it was written.
         """
         over = over_ns(self.entries)
         for event in sorted(self.episode.events, key=lambda event: min(event.at_ns, over)):
-            entry: dict[str, Json] = {"seq": event.seq, "kind": event.kind, "who": event.who, "wall": event.wall}
-            yield self.wall_at(min(event.at_ns, over)), {**entry, "body": self.body(event, selection)}
+            entry: dict[str, Json] = {"seq": event.seq, "kind": event.kind, "who": event.who}
+            later = {"wall": event.wall} if event.at_ns > over else {}
+            yield self.wall_at(min(event.at_ns, over)), {**entry, **later, "body": self.body(event, selection)}
 
     @property
     def drift_ns(self) -> int:
