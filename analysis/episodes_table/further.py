@@ -87,19 +87,19 @@ def factors(cohort: Cohort, plan: Plan) -> tuple[dict[str, Factor], list[str]]:
     table = cohort.table
     found: dict[str, Factor] = {}
     words: dict[str, None] = {}
-    site, evaluator = table.of_block("site"), table.of_block("evaluator")
+    site, evaluator = table.of_block("site"), _one_of(table, "evaluator")
     if all(site):
-        by_pair = _effects(cohort, plan, site, evaluator if all(evaluator) else None)
+        by_pair = _effects(cohort, plan, site, evaluator)
         found["site"] = _factor(by_pair, site)
-        if all(evaluator):
+        if evaluator:
             found["evaluator"] = _factor(by_pair, evaluator, nested=True)
         words |= dict.fromkeys(word for effects in by_pair.values() for word in effects.words)
-    elif all(evaluator):
+    elif evaluator and len(set(evaluator)) > 1:
         found["evaluator"] = _factor(_effects(cohort, plan, evaluator, None), evaluator)
     cell = table.of_block("cell")
     if all(cell) and len(set(cell)) > 1:
         found["cell"] = _factor(_effects(cohort, plan, cell, None), cell)
-    operator = _one_operator(table)
+    operator = _one_of(table, "operator")
     if operator:
         found["operator"] = _factor(_effects(cohort, plan, operator, None), operator)
     return found, list(words)
@@ -160,14 +160,14 @@ def _pair(pair: Pair, found: SiteEffects) -> PairOfFactor:
     }
 
 
-def _one_operator(table: EpisodesTable) -> list[str] | None:
-    """The operator of every block, None where one has several, or none."""
+def _one_of(table: EpisodesTable, column: str) -> list[str] | None:
+    """The operator, or evaluator, of every block, None where one has several, or none."""
     at: dict[int, set[str]] = {}
-    for block, operator in zip(table.block.tolist(), table.words["operator"], strict=True):
-        at.setdefault(block, set()).add(operator)
+    for block, person in zip(table.block.tolist(), table.words[column], strict=True):
+        at.setdefault(block, set()).add(person)
     if any(len(own) > 1 or "" in own for own in at.values()):
         return None
-    return table.of_block("operator")
+    return table.of_block(column)
 
 
 def axes(cohort: Cohort, plan: Plan) -> list[AxisDrop]:

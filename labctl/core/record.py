@@ -219,6 +219,10 @@ class Record:
         listed, stop = self.stops_count, episode.stop
         return listed is not None and stop is not None and stop.cause is not None and stop.cause not in listed
 
+    def ended(self, trial: Trial, episode: Episode) -> EndReason | None:
+        """Why a scored episode ended, as it counts."""
+        return EndReason.OPERATOR if self.spares(episode) else trial.ended
+
     @property
     def estimand(self) -> dict[str, str]:
         """What counts as what (`estimand_of`)."""

@@ -49,6 +49,7 @@ WARNINGS = frozenset(
         *(Kind.OUTCOME_CORRECTED, Kind.DEVIATION),
     }
 )
+OVER = frozenset({Kind.OUTCOME_RECORDED, Kind.EPISODE_VOIDED})  # with these an attempt is over
 HOLDS = frozenset({Kind.HOLD_RAISED, Kind.HOLD_CLEARED, Kind.CELL_FAULTED, Kind.FAULT_ACKNOWLEDGED, Kind.DEVIATION})
 
 
@@ -62,7 +63,8 @@ class Mark:
 
 
 def attempt(events: Sequence[Event], episode: str) -> list[Event]:
-    """The events of one episode, those that staged it, and the holds and faults that came up meanwhile, in order.
+    """The events of one episode, those that staged it, and the holds and faults that came up until it was scored or
+    voided, in order. What is said of it later (a correction, a review) is among its own.
 
     What was written on another boot than the reveal has the time of that boot's clock that its wall time names. Empty
     for an episode that the journal does not know.
@@ -74,11 +76,21 @@ def attempt(events: Sequence[Event], episode: str) -> list[Event]:
     staged = _last(before, (Kind.TRIAL_STAGING, Kind.EPISODE_VOIDED))
     committed = _last(before, (Kind.SCENE_COMMITTED,))
     around = [*(_restaged(event) for event in staged), *committed, *own]
-    first, last = min(event.seq for event in around), max(event.seq for event in own)
+    over = [event.seq for event in own if event.kind in OVER]
+    first, last = min(event.seq for event in around), min(over, default=own[-1].seq)
     around += [event for event in events if event.kind in HOLDS and first < event.seq < last]
     known = _anchor(own[0])
     entries = [replace(event, at_ns=on_boot_of(known, _anchor(event))) for event in around]
     return sorted(entries, key=lambda event: event.seq)
+
+
+def over_ns(entries: Sequence[Event]) -> int:
+    """When an attempt was over: scored or voided, or, where that was said after a reboot or not yet, the last entry
+    before. `entries` come from `attempt`.
+    """
+    over = next((event.seq for event in entries if event.kind in OVER), entries[-1].seq)
+    revealed = next(event for event in entries if event.episode is not None)
+    return max(event.at_ns for event in entries if event.seq <= over and event.boot == revealed.boot)
 
 
 def _anchor(event: Event) -> Anchor:

@@ -222,8 +222,8 @@ def _video(recording: Recording, camera: str, form: str) -> Iterator[tuple[int, 
 
 
 def _lines(recording: Recording, selection: Selection) -> Iterator[tuple[int, foxglove.Fields]]:
-    for wall_ns, level, text in recording.lines(selection):
-        yield wall_ns, foxglove.log(wall_ns, level, text)
+    for log_ns, wall_ns, level, text in recording.lines(selection):
+        yield log_ns, foxglove.log(wall_ns, level, text)
 
 
 def _texts(values: Mapping[str, Json]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from labctl.core.events import Event
 from labctl.core.record import Episode
 from labctl.core.record_fold import record_of
 from labctl.core.recorded.projection import capture_ns
-from labctl.core.timeline import attempt, event_lines, without_gaps
+from labctl.core.timeline import attempt, event_lines, over_ns, without_gaps
 from labctl.errors import BrokenRecord
 from labctl.exports.selection import Chosen, Selection
 from labctl.exports.splice import Coding
@@ -56,7 +56,7 @@ class Recording:
     """One episode. `anchor` pairs the host's clock with the wall: (ns, ns since 1970). Times are host ns.
 
     `episode` is what the journal records of it, `entries` those of it with what staged it and the holds that came up
-    meanwhile.
+    meanwhile; the times of both are of the clock that the episode ran on, whatever boot they were written on.
     """
 
     chosen: Chosen
@@ -104,16 +104,23 @@ class Recording:
         received, taken = (self.wall(t_ns).tolist() for t_ns in (pictures.t_ns, pictures.taken_ns))
         return dict(zip(pictures.pts_us.tolist(), zip(received, taken, strict=True), strict=True))
 
-    def lines(self, selection: Selection) -> Iterator[tuple[int, str, str]]:
-        """Time (ns since 1970-01-01 UTC), level and text of each of `entries`, as it may be exported."""
+    def lines(self, selection: Selection) -> Iterator[tuple[int, int, str, str]]:
+        """Place in the file, time (both ns since 1970-01-01 UTC), level and text of each of `entries`, as it may be
+        exported. What came after the attempt was over has its place there, so that a file lasts no longer than that.
+        """
+        over = over_ns(self.entries)
         for t_ns, level, text in event_lines(self.entries):
-            yield self.wall_at(t_ns), level, selection.hide(text)
+            yield self.wall_at(min(t_ns, over)), self.wall_at(t_ns), level, selection.hide(text)
 
     def journal(self, selection: Selection) -> Iterator[tuple[int, dict[str, Json]]]:
-        """What the journal says of it, entry by entry, and when that was written (ns since 1970-01-01 UTC)."""
-        for event in self.episode.events:
+        """What the journal says of it, entry by entry, and when that was written (ns since 1970-01-01 UTC). What came
+        after the attempt was over has its place there, as `lines` has it, and says in `wall` when it was written.
+        """
+        over = over_ns(self.entries)
+        for event in sorted(self.episode.events, key=lambda event: min(event.at_ns, over)):
             entry: dict[str, Json] = {"seq": event.seq, "kind": event.kind, "who": event.who}
-            yield self.wall_at(event.at_ns), {**entry, "body": self.body(event, selection)}
+            later = {"wall": event.wall} if event.at_ns > over else {}
+            yield self.wall_at(min(event.at_ns, over)), {**entry, **later, "body": self.body(event, selection)}
 
     @property
     def drift_ns(self) -> int:
@@ -145,7 +152,7 @@ def episode_row(recording: Recording) -> dict[str, Json]:
         "items_staged": outcome.items_staged,
         "items_moved": outcome.moved,
         "items_lost": outcome.lost,
-        "end_reason": str(trial.ended),
+        "end_reason": chosen.ended,
         "duration_s": (recording.end_ns - recording.go_ns) / SECOND,
         "go_ns": recording.go_ns,
         "end_ns": recording.end_ns,
@@ -215,12 +222,14 @@ class Recordings:
         hidden = {spec.name for spec in declared} - {*columns}
         # what was lost of a hidden stream tells its rate
         gaps = tuple(gap for gap in episode.gaps if gap["stream"] not in hidden)
+        entries = tuple(without_gaps(attempt(self._events, chosen.episode), hidden))
+        own = tuple(event for event in entries if event.episode == chosen.episode)
         return Recording(
             chosen=chosen,
             specs=specs,
             pictures=self._pictures(episode, specs) if pictured else {},
-            episode=replace(episode, events=tuple(without_gaps(episode.events, hidden)), gaps=gaps),
-            entries=tuple(without_gaps(attempt(self._events, chosen.episode), hidden)),
+            episode=replace(episode, events=own, gaps=gaps),
+            entries=entries,
             go_ns=trial.go_ns if trial.go_ns is not None else started.mono_ns,
             end_ns=trial.end_ns,
             anchor=(started.mono_ns, wall_ns(started.wall)),

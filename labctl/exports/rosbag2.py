@@ -278,11 +278,11 @@ class _Bag:
                 yield log_ns, self.make("sensor_msgs/msg/CompressedImage", header, "rgb8; jpeg compressed bgr8", data)
 
     def _lines(self) -> Messages:
-        for wall_ns, level, text in self.recording.lines(self.selection):
+        for log_ns, wall_ns, level, text in self.recording.lines(self.selection):
             time = self.make("builtin_interfaces/msg/Time", wall_ns // SECOND, wall_ns % SECOND)
-            yield wall_ns, self.make("rcl_interfaces/msg/Log", time, LEVELS.get(level, 0), "labctl", text, "", "", 0)
+            yield log_ns, self.make("rcl_interfaces/msg/Log", time, LEVELS.get(level, 0), "labctl", text, "", "", 0)
 
     def _journal(self) -> Messages:
-        """What the journal says, entry by entry, when it was written, as JSON."""
-        for wall_ns, entry in self.recording.journal(self.selection):
-            yield wall_ns, self.make("std_msgs/msg/String", json.dumps(entry, ensure_ascii=False))
+        """What the journal says, entry by entry, as JSON."""
+        for log_ns, entry in self.recording.journal(self.selection):
+            yield log_ns, self.make("std_msgs/msg/String", json.dumps(entry, ensure_ascii=False))

@@ -32,20 +32,23 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """An episode whose recording may be exported. `arm` is None before unblinding; `outcome` is success or failure."""
+    """An episode whose recording may be exported. `arm` is None before unblinding; `outcome` is success or failure;
+    `ended` is why its motion ended, as it counts.
+    """
 
     episode: str
     trial: Trial
     arm: str | None
     outcome: str
     object: str
+    ended: str
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
     """What one export holds. `rows` may say more than `episodes`: with --for-arm the other arms' are there, masked.
 
-    `trials`: by the episode's name in `rows`, masked or not; `places`: so too, its place in its block among all that
+    `trials`: by the episode's name in `rows`, masked or not; `places`: so too, as `places_of` has it among all that
     count, chosen or not. `masked`: before unblinding, so nothing that depends on the arm may be shown. `about` is where
     it all comes from.
     """
@@ -56,7 +59,7 @@ class Selection:
     about: dict[str, Json]
     trials: Mapping[str, Trial]
     _names: Mapping[str, str]
-    places: Mapping[str, int] = field(default_factory=dict[str, int])
+    places: Mapping[str, int | None] = field(default_factory=dict[str, int | None])
 
     def shows(self, spec: StreamSpec) -> bool:
         """Whether a stream may be exported."""
@@ -173,9 +176,9 @@ def _chosen(rows: Sequence[Row], record: Record, outcomes: Mapping[str, Mapping[
     arms = record.arms
     objects = {row["episode"]: row["object"] for row in rows}
     return [
-        Chosen(episode.id, trial, arms.get(trial.id), outcomes[episode.id]["outcome"], objects[episode.id])
+        Chosen(episode.id, trial, arms.get(trial.id), went["outcome"], objects[episode.id], went["end_reason"])
         for trial, episode in record.scored
-        if episode.id in objects
+        if episode.id in objects and (went := outcomes[episode.id])
     ]
 
 

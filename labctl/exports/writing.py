@@ -112,11 +112,13 @@ def episode_rows(selection: Selection, campaign: Campaign) -> list[Row]:
     """The episodes table of a selection, masked as it is."""
     from labctl.reporting import episodes_table
 
-    opened, ends = campaign.opened, {chosen.episode: str(chosen.trial.ended) for chosen in selection.episodes}
+    opened, ends = campaign.opened, {chosen.episode: chosen.ended for chosen in selection.episodes}
     said = selection.hide(opened.get("instruction", ""))
-    rows = episodes_table.episodes(selection.rows, ends, said, selection.places)
+    record = campaign.record()
+    judges = {chosen.episode: record.episodes[chosen.episode].scored_by for chosen in selection.episodes}
+    rows = episodes_table.episodes(selection.rows, ends, said, selection.places, judges)
     rows = episodes_table.with_tasks(rows, opened, episodes_table.as_counted(selection.rows, selection.trials))
-    rows = episodes_table.with_preferences(rows, campaign.record(), selection.hide)
+    rows = episodes_table.with_preferences(rows, record, selection.hide)
     return [{**row, "instruction": selection.hide(row["instruction"] or "") or None} for row in rows]
 
 

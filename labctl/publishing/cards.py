@@ -27,7 +27,7 @@ _MARKS = re.compile(r"([\\`*_\[\]|#<>])")
 def write_cards(folder: Path, manifest: Manifest, campaign: Campaign, record: Record, streams: Sequence[str]) -> None:
     """Fill a folder in which record, tables and report are. Raises StorageError."""
     report = json.loads((folder / "report" / "report.json").read_text("utf-8"))
-    arms = arms_of(campaign)
+    result, arms = report["result"], arms_of(campaign)
     for name in ("cards", "eval_results"):
         (folder / name).mkdir()
     trained: list[str] = []
@@ -37,7 +37,7 @@ def write_cards(folder: Path, manifest: Manifest, campaign: Campaign, record: Re
         if isinstance(card, dict):
             _write(folder / "cards" / f"{files[name]}.json", card)
         trained.append(_trained(name, arm.kind, card if isinstance(card, dict) else None))
-        entries = results_of(report["result"]["arms"], name, manifest)
+        entries = results_of(result["arms"], result.get("tau"), name, manifest)
         if entries and arm.kind != "human":
             _write(folder / "eval_results" / f"{files[name]}.yaml", entries)
     text = _data_card(manifest, record, streams, trained, drawn=(folder / RECORDINGS).is_dir())

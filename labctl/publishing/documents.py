@@ -10,12 +10,13 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from labctl.errors import one_line
 from labctl.plain import Json
+from labctl.publishing.eval_results import as_formerly
 from labctl.publishing.manifest import plain_json
 from labctl.publishing.versions import versions
 
@@ -41,8 +42,13 @@ def apart_in(
     old, new = (_read(place / name) for place in (published, there))
     if old is None or isinstance(old, Mapping) != isinstance(new, Mapping):
         return [f"{name}: the published one is missing or cannot be read"], [], 0.0
+    if name.startswith("eval_results/"):
+        new = as_formerly(old, new)
     names, other_code = set(_names(new)) | {"result"}, made_with.get("code") != versions()["code"]
     lines, texts, furthest = list[str](), list[str](), 0.0
+    if name.endswith(".csv"):
+        old, new, said = _where_both_say(old, new)
+        (texts if other_code else lines).extend(one_line(f"{name}: {text}") for text in said)
     for one in _apart(old, new, "" if name == DOCUMENT else name):
         apart = _relative(one.published, one.here)
         if apart is not None and apart <= CLOSE:
@@ -123,6 +129,25 @@ def _rows(text: str) -> list[Json]:
     if len(set(columns)) != len(columns):
         raise ValueError("a column stands in it twice")
     return [{name: _number(cell) for name, cell in zip(columns, row, strict=True)} for row in rows]
+
+
+def _where_both_say(old: Json, new: Json) -> tuple[Json, Json, list[str]]:
+    """Two tables without the columns of which the published one says nothing in any row, and a line for each of these
+    of which the other does.
+    """
+    then, now = _cells(old), _cells(new)
+    empty = [column for column in (then[0] if then else ()) if all(row[column] == "" for row in then)]
+    said = {column: [row[column] for row in now if row.get(column, "") != ""] for column in empty}
+    lines = [f"{column}: published nothing, here {_short(cells[0], 0)}" for column, cells in said.items() if cells]
+    return _without(then, empty), _without(now, empty), lines
+
+
+def _cells(rows: Json) -> list[Mapping[str, Json]]:
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def _without(rows: Sequence[Mapping[str, Json]], columns: Collection[str]) -> list[Json]:
+    return [{key: row[key] for key in row if key not in columns} for row in rows]
 
 
 def _number(cell: str) -> float | str:

@@ -27,43 +27,47 @@ OF_CONDITION = ("task", "base", "split", "family", "difficulty", "stress")
 """Columns that a condition of a campaign with tasks gives."""
 
 
-def places_of(rows: Iterable[Row], trials: Mapping[str, Trial]) -> dict[str, int]:
+def places_of(rows: Iterable[Row], trials: Mapping[str, Trial] | None = None) -> dict[str, int | None]:
     """The place of each episode in its block in order of running, from 1, of those that count: the rows of voids stand
-    behind all others. rows: of the operations table, all that count, unmasked; trials: by their id.
+    behind all others, and one of a trial that has an episode before it has None. rows: of the operations table, all
+    that count, unmasked; trials: by their id, without which rows are in order of running.
     """
-    own: defaultdict[int, set[str]] = defaultdict(set)
     rows = list(rows)
+    episode_of: dict[str, str] = {}
+    own: defaultdict[int, dict[str, None]] = defaultdict(dict)
     for row in rows:
-        own[row["block"]].add(row["trial"])
+        episode_of.setdefault(row["trial"], row["episode"])
+        own[row["block"]][row["trial"]] = None
     place = {
         name: number
         for names in own.values()
-        for number, name in enumerate(sorted(names, key=lambda one: trials[one].position), 1)
+        for number, name in enumerate(sorted(names, key=lambda one: trials[one].position if trials else 0), 1)
     }
-    return {row["episode"]: place[row["trial"]] for row in rows}
+    return {row["episode"]: place[row["trial"]] if episode_of[row["trial"]] == row["episode"] else None for row in rows}
 
 
 def episodes(
-    rows: Sequence[Row], end_reasons: Mapping[str, str], instruction: str, places: Mapping[str, int] | None = None
+    rows: Sequence[Row],
+    end_reasons: Mapping[str, str],
+    instruction: str,
+    places: Mapping[str, int | None] | None = None,
+    evaluators: Mapping[str, str | None] | None = None,
 ) -> list[Row]:
     """The rows of the operations table by episode, in their order, with every column of the interface, None where the
     campaign does not say; `arm` is there only if it is in `rows`.
 
     `success` 1 where every item staged was moved; `time_s` then of the last one, else of the end, in s since go.
     `position` is the place in its block by the schedule. Of two episodes of one trial, one void and counted, the void
-    one is marked. end_reasons: why the motion of an episode ended, where that may be said; places: `places_of`, without
-    which the rows have to be all that count, in order of running.
+    one is marked. end_reasons: why the motion of an episode ended, where that may be said; places: `places_of` all that
+    count, without which the rows have to be these, in order of running; evaluators: who counted an episode last.
     """
     by_episode: dict[str, list[Row]] = {}
     for row in rows:
         by_episode.setdefault(row["episode"], []).append(row)
-    place: Counter[int | str] = Counter()
-    seen: set[str] = set()
+    place = places_of(rows) if places is None else places
     found: list[Row] = []
     for name, own in by_episode.items():
-        first, again = own[0], own[0]["trial"] in seen
-        seen.add(first["trial"])
-        place[first["block"]] += not again
+        first = own[0]
         moved = sum(row["kind"] == "success" for row in own)
         staged = first["items_staged"]
         done = bool(staged) and moved >= staged
@@ -73,12 +77,13 @@ def episodes(
             "success": int(done),
             "score": min(1.0, moved / staged) if staged else None,
             "time_s": _finished(own) if done else first["end_s"],
-            "position": None if again else (place[first["block"]] if places is None else places[name]),
+            "position": place[name],
+            "evaluator": (evaluators or {}).get(name),
             "instruction": instruction or None,
             "moved": moved,
             "staged": staged,
             "end_reason": end_reasons.get(name),
-            "void": int(again),
+            "void": int(place[name] is None),
         }
         found.append(made | {"arm": first["arm"]} if "arm" in first else {k: v for k, v in made.items() if k != "arm"})
     return found

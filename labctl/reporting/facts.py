@@ -265,15 +265,10 @@ def _disputed(record: Record, arms: Sequence[str], counts: Sequence[Row]) -> Dis
     }
 
 
-def _ended(record: Record, trial: Trial, episode: Episode) -> EndReason | None:
-    """Why a scored episode ended, as it counts."""
-    return EndReason.OPERATOR if record.spares(episode) else trial.ended
-
-
 def _ended_early(record: Record, trial: Trial, episode: Episode) -> bool:
     """Whether somebody ended it, or might have, while work remained: as the cells count it."""
     outcome = trial.outcome
-    return outcome is not None and outcome.remaining > 0 and _ended(record, trial, episode) in EARLY
+    return outcome is not None and outcome.remaining > 0 and record.ended(trial, episode) in EARLY
 
 
 def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
@@ -287,7 +282,7 @@ def _episode(record: Record, trial: Trial, episode: Episode) -> EpisodeEntry:
         "outcome": outcome.extent,
         "moved": outcome.moved,
         "staged": outcome.items_staged,
-        "end_reason": WRONG_END if outcome.wrong_end else str(_ended(record, trial, episode)),
+        "end_reason": WRONG_END if outcome.wrong_end else str(record.ended(trial, episode)),
         "stopped_by_hand": None if episode.stop is None else episode.stop.cause or UNSAID,
         "duration_s": episode.duration_s,
         "video": [str(video["file"]) for video in episode.videos.values()],

@@ -128,9 +128,11 @@ def added_latency(record: Record, rows: Sequence[Row], lab: Lab, plan: Plan) -> 
 
 def episode_rows(record: Record, rows: Sequence[Row]) -> list[Row]:
     """The episodes table of an unblinded campaign, from the rows of the operations table that count."""
-    ends = {episode.id: str(trial.ended) for trial, episode in record.scored}
+    ends = {episode.id: str(record.ended(trial, episode)) for trial, episode in record.scored}
+    judges = {episode.id: episode.scored_by for _, episode in record.scored}
     trials = as_counted(rows, {episode.id: trial for trial, episode in record.scored})
-    made = episodes(rows, ends, "", places_of(rows, record.state.trials))
+    said = record.state.opened.get("instruction", "")
+    made = episodes(rows, ends, said, places_of(rows, record.state.trials), judges)
     return with_preferences(with_tasks(made, record.state.opened, trials), record, str)
 
 

@@ -174,15 +174,15 @@ def _timed(
     """
     outcome = trial.outcome
     assert outcome is not None, f"trial {trial.id} is scored without an outcome"
+    ended = trial.ended
+    if spared:
+        ended, recorded = EndReason.OPERATOR, [op for op in recorded if not _by_hand(op)]
     if outcome.measured:
         end, done = _since_go_us(trial, trial.end_ns), outcome.reached_s[-1] if outcome.reached_s else None
         at = end if done is None else round(done * 1e6)
         untimed = UNTIMED if done is None else None
-        yield ("success", at, untimed) if outcome.moved else ("censored", end, str(trial.ended))
+        yield ("success", at, untimed) if outcome.moved else ("censored", end, str(ended))
         return
-    ended = trial.ended
-    if spared:
-        ended, recorded = EndReason.OPERATOR, [op for op in recorded if not _by_hand(op)]
     last, rows, at_stop = 0, 0, None
     ordered = sorted(recorded, key=lambda op: (op["t_ns"], op["op_index"]))
     counted = _as_counted(ordered, trial, outcome)
@@ -266,7 +266,7 @@ def outcomes_of(record: Record) -> dict[str, dict[str, str]]:
     return {
         episode.id: {
             "outcome": "success" if (went := trial.outcome) and went.moved >= went.items_staged else "failure",
-            "end_reason": str(trial.ended),
+            "end_reason": str(record.ended(trial, episode)),
         }
         for trial, episode in record.scored
     }
@@ -276,8 +276,8 @@ def filter_rows(rows: Sequence[Row], where: str, outcomes: Mapping[str, Mapping[
     """The rows of the episodes of which `where` ("COLUMN=VALUE") is true of some row; whole episodes stay whole.
 
     `outcomes` is `outcomes_of`: `outcome=success` means that every staged item of the episode was moved,
-    `outcome=failure` the opposite; `end_reason=budget` is why its motion ended. A void episode that counts is a failure
-    that nothing ended. Raises InputError for anything else than a known column and a value.
+    `outcome=failure` the opposite; `end_reason=budget` is why its motion ended, as it counts. A void episode that
+    counts is a failure that nothing ended. Raises InputError for anything else than a known column and a value.
     """
     column, equals, value = where.partition("=")
     known = [*(rows[0] if rows else COLUMNS), "outcome", "end_reason"]

@@ -170,9 +170,11 @@ def _outcome(outcome: Outcome | None, void: Void | None) -> str | None:
 
 
 def _span(entries: Sequence[Event], streams: Mapping[str, Stream]) -> tuple[int, int]:
-    """From the first sample to a little after the last: what a view covers, however long staging and scoring took."""
+    """From the first sample to a little after the last: what a view covers, however long staging and scoring took.
+    Without samples until the attempt was over.
+    """
     edges = [int(t_ns) for stream in streams.values() if len(stream.t_ns) for t_ns in stream.t_ns[[0, -1]]]
-    return (min(edges), max(edges) + AFTER_NS) if edges else (entries[0].at_ns, entries[-1].at_ns)
+    return (min(edges), max(edges) + AFTER_NS) if edges else (entries[0].at_ns, timeline.over_ns(entries))
 
 
 def _moments(episode: Episode, start_ns: int) -> dict[str, float]:

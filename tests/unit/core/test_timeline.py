@@ -74,6 +74,27 @@ def test_what_was_written_after_a_reboot_comes_after_what_was_written_before_it(
     assert timeline.phase_timeline(told)[-1].label == "scored"
 
 
+def test_what_is_said_of_an_episode_later_takes_no_holds_of_others_with_it():
+    """A correction after the evening gave its episode the stops of all that were run since."""
+    between = [
+        event(18, Kind.HOLD_RAISED, 41, episode=None, trial=None, code="operator_stop", text="who stopped the robot"),
+        event(19, Kind.HOLD_CLEARED, 42, episode=None, trial=None, code="operator_stop", acknowledged_by="who"),
+        event(20, Kind.CELL_FAULTED, 43, episode=None, trial=None, reason="a fault"),
+    ]
+    corrected = event(21, Kind.OUTCOME_CORRECTED, 90, why="one more had moved")
+    told = timeline.attempt([*STORY, *between, corrected], EPISODE)
+    assert told == [*TOLD, corrected]
+
+
+def test_an_attempt_is_over_when_it_is_scored_or_voided_or_with_its_last_entry_before_a_reboot():
+    later = event(21, Kind.OUTCOME_CORRECTED, 90, why="one more had moved")
+    assert timeline.over_ns(timeline.attempt([*STORY, later], EPISODE)) == 33 * SECOND
+    assert timeline.over_ns(timeline.attempt(STORY, "e-1")) == 5 * SECOND
+    scored = replace(STORY[15], at_ns=3 * SECOND, boot="next boot", wall="2026-01-01T00:10:00+00:00")
+    assert timeline.over_ns(timeline.attempt([*STORY[:15], scored], EPISODE)) == 32 * SECOND
+    assert timeline.over_ns(timeline.attempt(STORY[:9], EPISODE)) == round(20.1 * SECOND)
+
+
 def test_phases_begin_when_they_did_and_a_void_stages_the_scene_again():
     assert spoken(timeline.phase_timeline(TOLD)) == [
         (5, "staging"),

@@ -49,7 +49,7 @@ def recording(path: Path, latency_s: float) -> Recording:
         )
     )
     pictures = Pictures(path, np.array(RECEIVED), np.array(PLACES_US), latency_s)
-    chosen, anchor = Chosen("e", trial, None, "success", "cup"), (5 * SECOND, WALL_NS)
+    chosen, anchor = Chosen("e", trial, None, "success", "cup", "budget"), (5 * SECOND, WALL_NS)
     nothing: Any = None
     episode = record_of(events, CampaignState()).episodes["e"]
     return Recording(chosen, (), {"wrist": pictures}, episode, events, 5 * SECOND, 7 * SECOND, anchor, nothing, {})

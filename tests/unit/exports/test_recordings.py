@@ -16,6 +16,7 @@ from labctl.config.cell_schema import CameraTable, Video
 from labctl.core.events import Event, Kind
 from labctl.core.record_fold import record_of
 from labctl.core.trial import CampaignState, State, fold
+from labctl.exports import columnar as _columnar
 from labctl.exports import recordings as module
 from labctl.exports.recordings import Pictures, Recording, Recordings
 from labctl.exports.selection import Selection
@@ -53,6 +54,50 @@ def test_drift_is_what_the_wall_clock_went_more_than_the_hosts() -> None:
     assert recording(start, end, anchor=anchor).drift_ns == SECOND // 4
     rebooted = event(Kind.EPISODE_ENDED, 2 * SECOND, "2026-01-01T00:09:00Z", boot="another")
     assert recording(start, rebooted, anchor=anchor).drift_ns == 0
+
+
+@pytest.fixture
+def corrected(monkeypatch: pytest.MonkeyPatch) -> tuple[Recording, Selection]:
+    """An episode that was scored 40 s after it was armed, and corrected the next day on another boot, whose clock began
+    anew.
+    """
+    told = [
+        (Kind.ARM_REVEALED, 100, "00:00:00", "b", {}),
+        (Kind.EPISODE_STARTED, 105, "00:00:05", "b", {}),
+        (Kind.EPISODE_ENDED, 130, "00:00:30", "b", {"reason": "budget", "end_ns": 130 * SECOND}),
+        (Kind.OUTCOME_RECORDED, 140, "00:00:40", "b", {"outcome": OUTCOME}),
+        (Kind.OUTCOME_CORRECTED, 7, "23:00:00", "next", {"new": OUTCOME, "why": "one more"}),
+    ]
+    events = [
+        Event(seq, kind, at_s * SECOND, boot, f"2026-01-01T{wall}Z", "run", "t", "e", body)
+        for seq, (kind, at_s, wall, boot, body) in enumerate(told, 1)
+    ]
+    monkeypatch.setattr(module, "samples_of", lambda campaign: SimpleNamespace(streams=lambda episode: []))
+    cell = SimpleNamespace(camera=[])
+    campaign: Any = SimpleNamespace(folder=Path(), cell=cell, state=CampaignState(), events=lambda: events)
+    chosen: Any = SimpleNamespace(episode="e", trial=SimpleNamespace(go_ns=106 * SECOND, end_ns=130 * SECOND))
+    selection = Selection([], [], False, {}, {}, {})
+    return Recordings(campaign, selection).of(chosen, pictured=False), selection
+
+
+def test_what_was_written_on_another_boot_stands_at_its_wall_time(corrected: tuple[Recording, Selection]) -> None:
+    """The next boot's clock begins near zero: a correction was written before its episode began."""
+    recording, selection = corrected
+    entries = [entry for _, entry in recording.journal(selection)]
+    assert [entry.get("wall") for entry in entries] == [None] * 4 + ["2026-01-01T23:00:00Z"]
+    (written,) = [event.at_ns for event in recording.episode.events if event.kind == Kind.OUTCOME_CORRECTED]
+    assert recording.wall_at(written) == wall_ns("2026-01-01T23:00:00Z")
+    assert _columnar._event_rows(recording, selection)[-1]["at_ns"] == written
+    _, at, _, text = list(recording.lines(selection))[-1]
+    assert (at, text) == (wall_ns("2026-01-01T23:00:00Z"), "outcome corrected: one more")
+
+
+def test_a_file_of_an_episode_lasts_no_longer_than_until_it_was_scored(corrected: tuple[Recording, Selection]) -> None:
+    """A bag of an episode that was corrected a day later played for a day."""
+    recording, selection = corrected
+    scored = wall_ns("2026-01-01T00:00:40Z")
+    for places in ([at for at, *_ in recording.lines(selection)], [at for at, _ in recording.journal(selection)]):
+        assert places == sorted(places) and places[-2:] == [scored, scored]
 
 
 @pytest.mark.parametrize("latency_s", [0.0, 0.042])

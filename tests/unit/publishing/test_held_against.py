@@ -194,3 +194,16 @@ def test_by_other_versions_a_table_that_the_record_does_not_give_is_a_fault_and_
     then = beside(tmp_path / "b", None, CODE)
     assert (then.numbers, then.texts) == ((), ("tables/t.csv: not in the published one",))
     assert beside(tmp_path / "c", None, HERE).numbers == ("tables/t.csv: not in the published one",)
+
+
+def test_a_column_of_which_another_labctl_said_nothing_yet_is_shown_once_and_by_the_same_labctl_a_fault(
+    tmp_path: Path,
+) -> None:
+    """Who judged stood in no table of a campaign: each row would be another."""
+    silent = TABLE.replace("the belt stood", "")
+    there = beside(tmp_path / "a", silent, CODE)
+    assert (there.numbers, there.texts) == ((), ('tables/t.csv: why: published nothing, here "the belt stood"',))
+    assert beside(tmp_path / "b", silent, NUMPY).numbers
+    assert beside(tmp_path / "c", TABLE, CODE, made=silent).numbers, "nor may it say what the record does not"
+    both = beside(tmp_path / "d", silent.replace("4.5", "4.6"), CODE, made=silent)
+    assert both.numbers == ("tables/t.csv[0].duration_s: published 4.6, here 4.5",) and both.texts == ()

@@ -26,6 +26,15 @@ ROWS = [
 ]
 
 
+def test_who_judged_and_what_was_asked_are_there_where_the_campaign_says_so() -> None:
+    found = episodes(ROWS, {}, "move the spoons", evaluators={"e1": "ann", "e2": None})
+    assert [(r["evaluator"], r["instruction"]) for r in found] == [
+        ("ann", "move the spoons"),
+        (None, "move the spoons"),
+        (None, "move the spoons"),
+    ]
+
+
 def test_items_moved_are_the_score_and_all_of_them_success() -> None:
     found = episodes(ROWS, {"e1": "all_done", "e2": "budget"}, "move the spoons")
     assert [(r["success"], r["score"], r["time_s"], r["position"], r["moved"], r["staged"]) for r in found] == [
@@ -55,6 +64,13 @@ def test_a_place_is_that_of_the_schedule_wherever_the_rows_stand_and_whichever_a
     found = {r["episode"]: r["position"] for r in episodes(rows, {}, "", places)}
     assert found == {"e1": 1, "e2": 2, "e3": 1}
     assert [r["position"] for r in episodes(rows[:1], {}, "", places)] == [2]
+
+
+def test_a_void_that_counts_is_marked_also_where_the_episode_of_its_trial_was_filtered_away() -> None:
+    """With --where outcome=failure it was void 0 and had the place of the success: `analyze` counted it."""
+    rows = [*ROWS, row("e9", "x", "censored", 5.0, trial="t-e1", end_s=5.0)]
+    found = episodes([one for one in rows if one["kind"] == "censored"], {}, "", places_of(rows))
+    assert [(r["episode"], r["void"], r["position"]) for r in found] == [("e2", 0, 2), ("e9", 1, None)]
 
 
 def test_before_unblinding_there_is_no_arm() -> None:

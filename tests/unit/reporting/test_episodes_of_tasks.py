@@ -52,7 +52,7 @@ def test_a_success_that_did_not_come_is_censored_at_the_whole_budget_also_where_
     assert (row["task"], row["condition"], row["set"], row["tags"]) == ("over", "over-base", "over-base 1", "bin")
     assert row["moved"] is row["staged"] is None and "stage_1_s" not in columns_of([row])
     assert by_episodes(record.state.opened)
-    assert episode_rows(record, operations(record)) == [{**row, "end_reason": "futility"}]
+    assert episode_rows(record, operations(record)) == [{**row, "end_reason": "futility", "evaluator": "ann"}]
 
 
 def test_a_success_has_the_time_at_which_it_was_seen(tmp_path):
@@ -148,3 +148,19 @@ def test_a_preference_names_both_arms_in_the_order_they_ran_wherever_arms_may_be
     assert {(row["compared"], row["preferred"]) for row in found} == {(f"{first}|{second}", second)}
     assert table_from_rows(found).of_block("preferred") == [second]
     assert with_preferences(told[:1], opened_record, str)[0]["compared"] is None, "one of the two is not there"
+
+
+def test_a_stop_that_does_not_count_is_an_end_by_the_operator_whatever_the_measure(tmp_path):
+    """The table of a task that is not counted in items had safety_stop, its report operator."""
+    opened = open_tasks(tmp_path, conditions=["over-base"])
+    with Campaign.open(opened.folder, writer=True) as campaign:
+        bench = Bench(campaign)
+        episode = bench.running()
+        assert bench.command("stop")["ok"]
+        assert bench.command("acknowledge", code="operator_stop", cause="mistaken_key", why="a sleeve")["ok"]
+        bench.seal(episode)
+        assert bench.command("score", role="assessor", reached_s=[])["ok"]
+        record = record_of(campaign.events())
+    assert [(row["kind"], row["cause"]) for row in operations(record)] == [("censored", "operator")]
+    assert operations(record, all_stops=True)[0]["cause"] == "safety_stop"
+    assert [row["end_reason"] for row in episode_rows(record, operations(record))] == ["operator"]

@@ -17,9 +17,11 @@ from labctl.clock import SECOND
 from labctl.core.events import Event, Kind
 from labctl.core.record import Record
 from labctl.core.record_fold import record_of
+from labctl.exports.selection import select
 from labctl.reporting.facts import facts
 from labctl.reporting.hand_stops import stop_facts
-from labctl.reporting.operations_table import operations
+from labctl.reporting.measured_report import episode_rows
+from labctl.reporting.operations_table import filter_rows, operations, outcomes_of
 from labctl.store.campaign import Campaign
 from labctl.store.sealing import Findings
 
@@ -234,6 +236,25 @@ def test_a_safety_stop_that_an_assessor_saw_in_the_recording_counts(evening):
 
 def _plain(operations: Sequence[dict]) -> list[dict]:
     return [{key: op[key] for key in ("result", "t_ns", "cause")} for op in operations]
+
+
+def test_a_stop_that_does_not_count_leaves_every_table_and_export_as_the_end_that_it_counts_as(evening):
+    """The operations table and the report said operator, tables of episodes and recordings safety_stop."""
+    counts, spared = evening.stopped("danger"), evening.stopped("mistaken_key")
+    record, rows = evening.record, operations(evening.record)
+    assert {row["episode"]: row["end_reason"] for row in episode_rows(record, rows)} == {
+        counts: "safety_stop",
+        spared: "operator",
+    }
+    told = outcomes_of(record)
+    asked = {reason: filter_rows(rows, f"end_reason={reason}", told) for reason in ("safety_stop", "operator")}
+    assert {reason: {row["episode"] for row in kept} for reason, kept in asked.items()} == {
+        "safety_stop": {counts},
+        "operator": {spared},
+    }
+    with Campaign.open(evening.campaign.folder) as campaign:
+        chosen = {one.episode: one.ended for one in select(campaign).episodes}
+    assert chosen == {counts: "safety_stop", spared: "operator"}
 
 
 # -- what a report is told

@@ -13,7 +13,7 @@ from support.runs.task_campaign import open_tasks
 
 from labctl.clock import SECOND
 from labctl.core import timeline
-from labctl.core.events import Kind
+from labctl.core.events import Event, Kind
 from labctl.store.campaign import Campaign
 from labctl.store.traces import TraceStore
 from labctl.testing.given import FIXTURE
@@ -100,3 +100,11 @@ def test_an_episode_of_a_task_that_is_not_counted_in_items_lacks_no_move(tmp_pat
     view = look_at(opened.folder, episode, masked=True)
     assert "operations" not in view.timelines and view.facts["score"] == 0.5
     assert "scored: score 0.5" in [text for _, _, text in view.events]
+
+
+def test_a_view_without_samples_lasts_until_its_episode_was_scored_however_late_it_is_corrected() -> None:
+    def entry(seq: int, kind: Kind, at_ns: int) -> Event:
+        return Event(seq, kind, at_ns, "b", "2026-01-01T00:00:00Z", "run", "t", "e")
+
+    told = [entry(1, Kind.ARM_REVEALED, 5), entry(2, Kind.OUTCOME_RECORDED, 9), entry(3, Kind.OUTCOME_CORRECTED, 9_000)]
+    assert viewing._span(told, {}) == (5, 9)
