@@ -16,8 +16,8 @@ from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
-from typing import Any
 
+Peer = tuple[str, int]  # of IPv6 two numbers more
 LOG = "labctl.door"
 EACH, ALL = 20, 200  # connections to a web server, from one source and from all, whose browser was not let in
 MOST_TOLD = 10  # lines: a stranger with many addresses fills no log
@@ -49,14 +49,14 @@ class Room:
     say: hears of a source once. Any thread may call.
     """
 
-    def __init__(self, each: int = EACH, most: int = ALL, say: Callable[[str], object] | None = None) -> None:
+    def __init__(self, each: int = EACH, most: int = ALL, say: Callable[[str], None] | None = None) -> None:
         self._each, self._most = each, most
         self._say = say or logging.getLogger(LOG).warning
-        self._waiting: dict[Hashable, tuple[str, Callable[[], object]]] = {}  # in the order in which they came
+        self._waiting: dict[Hashable, tuple[str, Callable[[], None]]] = {}  # in the order in which they came
         self._told: set[str] = set()
         self._lock = Lock()
 
-    def came(self, who: Hashable, address: str, end: Callable[[], object]) -> None:
+    def came(self, who: Hashable, address: str, end: Callable[[], None]) -> None:
         """A connection from there; `end` ends it."""
         source = _source(address)
         with self._lock:
@@ -108,7 +108,7 @@ class Listening(socket.socket):
             self.close()
             raise
 
-    def accept(self) -> tuple[socket.socket, Any]:
+    def accept(self) -> tuple[socket.socket, Peer]:
         accepted, peer = super().accept()
         guest = _Guest(self.family, self.type, self.proto, accepted.detach())
         guest.gone = lambda: self._room.left(peer)
@@ -117,7 +117,7 @@ class Listening(socket.socket):
 
 
 class _Guest(socket.socket):
-    gone: Callable[[], object]
+    gone: Callable[[], None]
 
     def close(self) -> None:
         self.gone()
@@ -142,7 +142,7 @@ class QuietServer(ThreadingHTTPServer):
         self.room = Room()
         super().__init__(address, handler)
 
-    def get_request(self) -> tuple[socket.socket, Any]:
+    def get_request(self) -> tuple[socket.socket, Peer]:
         request, peer = super().get_request()
         self.room.came(request, peer[0], partial(ended, request))
         return request, peer
@@ -161,10 +161,9 @@ class QuietServer(ThreadingHTTPServer):
 class Visit(BaseHTTPRequestHandler):
     """One connection to a QuietServer."""
 
-    server: QuietServer
-
     def let_in(self) -> None:
         """It has asked what may be asked."""
+        assert isinstance(self.server, QuietServer)
         self.server.room.left(self.connection)
 
     def log_message(self, format: str, *args: object) -> None:
