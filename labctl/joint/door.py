@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("joint")
 VERB = "joint serve"
 EACH, ALL = 64, 512  # connections, from one address and from all, that have asked nothing: a cell has five at most
-HANDSHAKE_MS = 5000  # of ZeroMQ's, six ways there and back
+HANDSHAKE_MS = 10_000  # of ZeroMQ's, six ways over a slow link: no shorter than a cell's patience
 LOOKED_AT = 1000  # comings and goings before the next question is answered
 
 
