@@ -11,12 +11,11 @@ import json
 import threading
 from collections import deque
 from collections.abc import Mapping
-from http.server import BaseHTTPRequestHandler
 from types import TracebackType
 from typing import Any
 
 from labctl.clock import MILLISECOND, Clock
-from labctl.doors import QuietServer
+from labctl.doors import QuietServer, Visit
 from labctl.errors import InputError
 from labctl.loopback import LOOPBACK, refusal
 from labctl.plain import Json
@@ -129,8 +128,8 @@ class ClockPage:
         self._server.server_close()
 
 
-def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
+def _handler(page: ClockPage, text: bytes) -> type[Visit]:
+    class Handler(Visit):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -164,14 +163,12 @@ def _handler(page: ClockPage, text: bytes) -> type[BaseHTTPRequestHandler]:
             return why is not None
 
         def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.let_in()
             self.send_response(status)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body)))
             self.send_header("Cache-Control", "no-store")
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing: a request every 50 ms is no news."""
 
     return Handler

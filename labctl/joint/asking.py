@@ -130,7 +130,7 @@ class SealLink:
             after = self._patience_ns / SECOND
             raise Unreachable(
                 f"the seal host at {self.address} does not answer within {after:g} s; see that `labctl joint "
-                "serve` runs there, and that this cell's key is the one it invited"
+                "serve` runs there, what it says of other connections, and that this cell's key is the one it invited"
             )
         answer = read_answer(raw, form)
         if answer.id != question.id:

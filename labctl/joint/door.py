@@ -6,12 +6,15 @@ May not: answer a key that is not paired, let one cell ask for another, log an a
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from labctl.clock import MonotonicClock
+from labctl.doors import Room
 from labctl.errors import Busy, InputError, LabctlError, StorageError
 from labctl.joint.keys import HOST_KEYS, HostKeys, read_host_keys
 from labctl.joint.seal_host import SealHost, writing
@@ -37,6 +40,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("joint")
 VERB = "joint serve"
+EACH, ALL = 64, 512  # connections, from one address and from all, that have asked nothing: a cell has five at most
+HANDSHAKE_MS = 10_000  # of ZeroMQ's, six ways over a slow link: no shorter than a cell's patience
+LOOKED_AT = 1000  # comings and goings before the next question is answered
 
 
 def answer(folder: Path, cell: str, raw: bytes, clock: MonotonicClock) -> bytes:
@@ -132,10 +138,15 @@ def _needed(head: Head | None) -> HeadBody:
 
 
 class Door:
-    """The bound socket. `turn` answers what is there. `open` closes it at the end."""
+    """The bound socket. `turn` answers what is there. `open` closes it at the end.
 
-    def __init__(self, folder: Path, address: str | None = None) -> None:
-        """address: tcp://HOST:PORT to bind; None: as the keys have it. Raises InputError, StorageError."""
+    ZeroMQ lets anybody connect and knows a key only after its handshake: who asks nothing is in a room of `Room`.
+    """
+
+    def __init__(self, folder: Path, address: str | None = None, *, each: int = EACH, most: int = ALL) -> None:
+        """address: tcp://HOST:PORT to bind; None: as the keys have it. each, most: connections from one address and
+        from all that have asked nothing. Raises InputError, StorageError.
+        """
         import zmq
         from zmq.auth.thread import ThreadAuthenticator
 
@@ -153,6 +164,15 @@ class Door:
         self._socket.setsockopt(zmq.MAXMSGSIZE, MOST_BYTES)
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, 2000)
+        self._socket.setsockopt(zmq.HANDSHAKE_IVL, HANDSHAKE_MS)
+        self._room = Room(each, most, _log.warning)
+        self._socket.monitor("inproc://comings", zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+        self._comings = self._context.socket(zmq.PAIR)
+        self._comings.rcvhwm = 0  # at a bound ZeroMQ would wait, with all that it does
+        self._comings.connect("inproc://comings")
+        self._both = zmq.Poller()
+        self._both.register(self._socket, zmq.POLLIN)
+        self._both.register(self._comings, zmq.POLLIN)
         try:
             self._socket.bind(address or keys.address)
         except zmq.ZMQError as error:
@@ -162,12 +182,16 @@ class Door:
         self.address = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
     def turn(self, patience_ms: int) -> None:
-        """Answer one question, or wait as long for one."""
+        """Answer one question, or wait as long for one or for somebody who comes or goes."""
         import zmq
 
-        if not self._socket.poll(patience_ms):
+        ready = dict(self._both.poll(patience_ms))
+        if self._comings in ready:
+            self._look()
+        if self._socket not in ready:
             return
         frames: list[zmq.Frame] = self._socket.recv_multipart(copy=False)
+        self._room.left(frames[-1].get(zmq.SRCFD))  # it has a key
         cell = self._names.get(str(frames[-1].get("User-Id")))
         if cell is None or len(frames) != 2:
             _log.warning("a message that is no question was dropped")
@@ -176,8 +200,27 @@ class Door:
         with suppress(zmq.ZMQError):  # whoever asked is gone: it asks again
             self._socket.send_multipart([bytes(frames[0].buffer), reply], zmq.NOBLOCK)
 
+    def _look(self) -> None:
+        """Who came and who went."""
+        import zmq
+        from zmq.utils.monitor import parse_monitor_message
+
+        for _ in range(LOOKED_AT):
+            try:
+                said = parse_monitor_message(self._comings.recv_multipart(zmq.NOBLOCK))
+            except zmq.Again:
+                return
+            number = int(said["value"])
+            if said["event"] != zmq.EVENT_ACCEPTED:
+                self._room.left(number)
+            elif (address := _peer(number)) is not None:
+                self._room.came(number, address, partial(_end, number))
+
     def close(self) -> None:
         """Idempotent."""
+        if not self._socket.closed:
+            self._socket.disable_monitor()
+        self._comings.close(linger=0)
         self._socket.close()
         if self._guard.is_alive():
             self._guard.stop()
@@ -190,6 +233,28 @@ class Door:
             yield self
         finally:
             self.close()
+
+
+def _peer(descriptor: int) -> str | None:
+    """The address at the other end of one of ZeroMQ's sockets; None of one that is over."""
+    with suppress(OSError), _lent(descriptor) as its:
+        return str(its.getpeername()[0])
+    return None
+
+
+def _end(descriptor: int) -> None:
+    """ZeroMQ hears that the other end is gone, and closes it."""
+    with suppress(OSError), _lent(descriptor) as its:
+        its.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
+def _lent(descriptor: int) -> Generator[socket.socket, None, None]:
+    its = socket.socket(fileno=descriptor)
+    try:
+        yield its
+    finally:
+        its.detach()
 
 
 class _Paired:

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import socket
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,7 +19,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from labctl.doors import told
+from labctl.doors import Listening, Room, told
 from labctl.errors import InputError, LabctlError, StateError
 from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, LOOPBACK, own_name, refusal, same_secret
 from labctl.plain import Json
@@ -79,6 +78,7 @@ class Site:
         self._invitations: set[str] = set()
         self._port = 0
         self._routes = routes
+        self.room = Room()
 
     def invite(self) -> str:
         """An address that opens the page in one browser, once."""
@@ -102,6 +102,8 @@ class Site:
     ) -> web.StreamResponse:
         try:
             refused = self._refusal(request)  # aiohttp 3.11 takes an answer for false
+            if refused is None and request.path != "/" and request.transport is not None:
+                self.room.left(request.transport.get_extra_info("peername"))
             answer = await handler(request) if refused is None else refused
         except web.HTTPException as error:  # no such page, or another method
             answer = web.Response(status=error.status, text=f"{error.reason}\n")
@@ -191,12 +193,9 @@ def served(site: Site, port: int = 0) -> Iterator[None]:
     """Serve a site on loopback while the block runs, in a thread of its own. Raises InputError for a port that is
     taken.
     """
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listening.bind((LOOPBACK, port))
+        listening = Listening(LOOPBACK, port, site.room)
     except OSError as error:
-        listening.close()
         text = f"port {port} cannot be served on ({error.strerror}); leave --port out for a free one"
         raise InputError(text) from error
     loop, begun, over = asyncio.new_event_loop(), threading.Event(), asyncio.Event()

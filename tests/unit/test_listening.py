@@ -26,11 +26,13 @@ LISTENS = frozenset(
         "HTTPServer",
         "ThreadingHTTPServer",
         "QuietServer",
+        "Listening",
     }
 )
 # file -> where it listens
 WHERE = {
     "labctl/runtime/hosting/transport.py": "sockets that are files",
+    "labctl/doors.py": "where one of the others says",
     "labctl/joint/door.py": "loopback unless its address says otherwise; CURVE: tests/system/joint/test_joint_door.py",
     "labctl/checks/clock_page.py": "LOOPBACK",
     "labctl/pages/server.py": "LOOPBACK",

@@ -29,13 +29,15 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from textual_serve.server import Server
 
 from labctl.clock import MonotonicClock, moment
-from labctl.doors import told
+from labctl.doors import Listening, Room, told
 from labctl.loopback import FOREIGN_HOST, FOREIGN_PAGE, own_name, same_secret
 
 COOKIE = "labctl"
 EARLY_S, VALID_S = 3600, 2 * 86400  # of a certificate, which is made anew at every start
 TRIES = 5  # wrong codes, after which there is another
 LONGEST = 1000  # bytes of a form with a code
+FORM_S = 10.0  # how long it may take to come
+END_S = 1.0  # how long whoever is being answered holds up the end
 WRONG_S = 1.0  # how long a wrong code takes, one after another
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -68,6 +70,7 @@ class TokenServer(Server):
     """
 
     scheme = "http"
+    context: ssl.SSLContext | None = None
 
     def __init__(self, command: str, host: str, port: int, title: str, say: Callable[[str], None]) -> None:
         address = f"{self.scheme}://{f'[{host}]' if ':' in host else host}:{port}"
@@ -75,10 +78,19 @@ class TokenServer(Server):
         self.token = secrets.token_urlsafe(24)
         self._path = f"/{secrets.token_urlsafe(12)}"
         self._cookie, self._cookie_path = COOKIE, f"{self._path}/"
-        self._say = say
+        self._say, self._room = say, Room(say=say)
+
+    def listening(self) -> Listening:
+        """The address and port, had from here on. Raises OSError."""
+        return Listening(self.host, self.port, self._room)
+
+    def serve(self, debug: bool = False) -> None:
+        """Serve until Ctrl-C."""
+        at = self.listening()
+        web.run_app(self._make_app(), sock=at, ssl_context=self.context, print=None, shutdown_timeout=END_S)
 
     async def _make_app(self) -> web.Application:
-        app = web.Application(middlewares=[self._guard], handler_args=told())
+        app = web.Application(middlewares=[self._guard], handler_args=told(), client_max_size=LONGEST)
         app.router.add_get("/", self._lead)
         app.add_subapp(self._path, await super()._make_app())
         return app
@@ -93,6 +105,8 @@ class TokenServer(Server):
         answer = await self._let_in(request)
         if answer is not None:
             return answer
+        if request.transport is not None:
+            self._room.left(request.transport.get_extra_info("peername"))
         answer = await handler(request)
         if isinstance(answer, web.Response) and answer.content_type == "text/html" and answer.text:
             answer.text = at_home(answer.text).replace(
@@ -207,10 +221,6 @@ class PairedServer(TokenServer):
             there = f"{TRIES} wrong codes from {remote}; the code to be typed there is now {self._codes[remote]}"
             self._say(f"{there}, anywhere else {self.code}")
 
-    def serve(self, debug: bool = False) -> None:
-        """Serve until Ctrl-C."""
-        web.run_app(self._make_app(), host=self.host, port=self.port, ssl_context=self.context, print=None)
-
     async def on_startup(self, app: web.Application) -> None:
         self._say(f"open {self.public_url}/   and type the code {self.code}, which pairs one browser, once")
         self._say(f"its certificate was made for this start; the browser shows SHA-256 {self.fingerprint}")
@@ -220,10 +230,8 @@ class PairedServer(TokenServer):
 async def _digits(request: web.Request) -> str:
     """What was typed into the form, as a browser posts it; nothing of what no browser posts."""
     try:
-        body = await request.read()
-    except web.RequestPayloadError:  # what it says its body is packed in is not
-        return ""
-    if len(body) > LONGEST:
+        body = await asyncio.wait_for(request.read(), FORM_S)
+    except (web.RequestPayloadError, web.HTTPRequestEntityTooLarge, TimeoutError):  # or packed as it does not say
         return ""
     typed = parse_qs(body.decode("utf-8", "replace")).get("code", [""])[0]
     return "".join(filter(str.isdigit, typed))

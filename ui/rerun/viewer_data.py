@@ -11,8 +11,8 @@ from __future__ import annotations
 import http.client
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
 
+from labctl.doors import Visit
 from labctl.loopback import FOREIGN_HOST, LOOPBACK, own_host
 from labctl.ui.rerun.viewer_page import PATIENCE_S, listening
 
@@ -27,7 +27,7 @@ def data_handed_on(viewer_port: int, data_port: int) -> Iterator[None]:
     the port is taken.
     """
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Visit):
         protocol_version = "HTTP/1.1"
 
         def do_OPTIONS(self) -> None:
@@ -53,6 +53,7 @@ def data_handed_on(viewer_port: int, data_port: int) -> Iterator[None]:
                 closing(http.client.HTTPConnection(LOOPBACK, viewer_port, timeout=PATIENCE_S)) as inner,
             ):
                 body = self.rfile.read(int(length))
+                self.let_in()
                 headers = {name: value for name, value in self.headers.items() if name.lower() not in _OF_THE_LINK}
                 try:
                     inner.request(self.command, self.path, body=body, headers=headers)
@@ -77,9 +78,6 @@ def data_handed_on(viewer_port: int, data_port: int) -> Iterator[None]:
             with suppress(http.client.HTTPException):
                 while part := found.read1(PART):
                     self.wfile.write(part)
-
-        def log_message(self, format: str, *args: str) -> None:
-            """What the page asks is no news."""
 
     with listening(data_port, Handler):
         yield

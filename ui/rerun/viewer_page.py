@@ -14,9 +14,8 @@ import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from http.server import BaseHTTPRequestHandler
 
-from labctl.doors import QuietServer
+from labctl.doors import QuietServer, Visit
 from labctl.loopback import FOREIGN_HOST, LOOPBACK, own_host
 
 PATIENCE_S = 30.0
@@ -37,7 +36,7 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
     Raises OSError when the port is taken.
     """
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Visit):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -50,6 +49,7 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
             if not own_host(self.headers.get("Host"), page_port):
                 self.send_error(403, f"{FOREIGN_HOST}:{page_port}; a tunnel has to keep both ports")
                 return
+            self.let_in()
             headers = {name: self.headers[name] for name in _ASKED_FOR if name in self.headers}
             with (
                 suppress(ConnectionError),  # a browser that went away needs no answer
@@ -75,15 +75,12 @@ def handed_on(viewer_port: int, page_port: int, data_port: int) -> Iterator[None
                 if body:
                     shutil.copyfileobj(found, self.wfile)
 
-        def log_message(self, format: str, *args: object) -> None:
-            """A page that is loaded is no news."""
-
     with listening(page_port, Handler):
         yield
 
 
 @contextmanager
-def listening(port: int, handler: type[BaseHTTPRequestHandler]) -> Iterator[None]:
+def listening(port: int, handler: type[Visit]) -> Iterator[None]:
     """Answer at a port of loopback while the block runs. Raises OSError when the port is taken."""
     server = QuietServer((LOOPBACK, port), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.1,), name="viewer-page", daemon=True)

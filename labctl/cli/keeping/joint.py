@@ -112,6 +112,7 @@ def open_(protocol: Path, name: str | None, address: str, who: str | None, lab: 
 def serve(name: str, bind: str | None, lab: Path | None, as_json: bool) -> None:
     """Answer the cells until Ctrl-C. Killed and started again it goes on: each answer was journalled before it left."""
     from labctl.bus import Message
+    from labctl.doors import more_files
     from labctl.joint.door import Door
     from labctl.joint.keys import check_address
     from labctl.runtime.hosting.ending import on_signals
@@ -119,6 +120,7 @@ def serve(name: str, bind: str | None, lab: Path | None, as_json: bool) -> None:
     folder = _folder(name, lab)
     if bind is not None:
         check_address(bind, "--bind")
+    more_files()
     with Door(folder, bind).open() as door:
         if as_json:
             print_json({"schema": "labctl.joint_serving/1", "joint": folder.name, "address": door.address})
@@ -283,9 +285,8 @@ def verify(name: str, campaigns: tuple[str, ...], lab: Path | None, as_json: boo
     for note in found.notes:
         click.echo(f"note: {note}")
     cells = ", ".join(found.cells) or "none"
-    given = count(found.given, "arm")
     entries = count(found.entries, "entry", "entries")
-    click.echo(f"{entries} at the seal host, {given} given; cells read: {cells}")
+    click.echo(f"{entries} at the seal host, {count(found.given, 'arm')} given; cells read: {cells}")
     click.echo(f"head {found.head}")
     click.echo("broken" if found.problems else "the record holds")
     return int(bool(found.problems))

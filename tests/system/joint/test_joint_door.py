@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +16,7 @@ from support.machine.postgres import free_port
 
 from labctl.errors import Unreachable
 from labctl.joint.asking import SealLink
+from labctl.joint.door import EACH
 from labctl.joint.keys import new_pair, read_host_keys, read_invitation
 
 
@@ -55,6 +58,34 @@ def test_bytes_that_are_no_question_are_refused_and_the_next_question_is_answere
             assert socket.poll(60_000) and b"not a question" in socket.recv()
         found = link(labs).hello()
     assert abs(found.clock["offset_s"]) <= found.clock["bound_s"]
+
+
+def test_connections_that_say_nothing_keep_no_cell_waiting_and_end_none_that_asked(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """1,024 of them kept every cell from its next trial, and the seal host said nothing."""
+    labs = make_labs(tmp_path)
+    invitation = read_invitation(labs.invitation("b"))
+    there = urlsplit(invitation.address)
+    with answering(labs), zmq.Context() as context, context.socket(zmq.DEALER) as asked, ExitStack() as idle:
+        asked.linger = 0
+        asked.curve_serverkey = invitation.host_key.encode()
+        asked.curve_publickey, asked.curve_secretkey = invitation.public_key.encode(), invitation.secret_key.encode()
+        asked.setsockopt(zmq.RECONNECT_IVL, -1)
+        asked.connect(invitation.address)
+        for _ in range(2):
+            asked.send(b'{"id": "q", "asks": "hello"}')
+            assert asked.poll(60_000) and b'"parts"' in asked.recv()
+            strangers = [socket.create_connection((str(there.hostname), there.port or 0)) for _ in range(EACH + 2)]
+            for one in strangers:
+                idle.enter_context(one)
+            for one in strangers[:2]:
+                one.settimeout(60)
+                while one.recv(100):  # ZeroMQ's greeting
+                    pass
+        assert link(labs).hello().parts == 1
+    said = [record.getMessage() for record in caplog.records if "were not let in" in record.getMessage()]
+    assert len(said) == 1 and said[0].startswith(f"{EACH} connections from 127.0.0.1 wait")
 
 
 def test_over_a_link_on_which_every_answer_takes_longer_than_a_try_it_comes_all_the_same(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import hashlib
 import re
 import socket
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from ipaddress import ip_address
 
@@ -17,6 +17,7 @@ from aiohttp import web
 from cryptography import x509
 from yarl import URL
 
+from labctl.doors import Listening, Room
 from labctl.ui.console import web as module
 from labctl.ui.console.web import TRIES, PairedServer, TokenServer
 
@@ -103,6 +104,79 @@ def test_wrong_codes_let_nobody_in_and_bring_another_code():
                 assert first in said[-1], "nobody used that one"
 
     asyncio.run(play())
+
+
+@asynccontextmanager
+async def crowded(each: int, most: int, said: list[str]) -> AsyncIterator[PairedServer]:
+    """One with that little room for who was not let in."""
+    with Listening(HOST, 0, room := Room(each, most, said.append)) as at:
+        server = PairedServer("true", HOST, at.getsockname()[1], "first", said.append)
+        server._room = room
+        async with running(server, at, server.context):
+            yield server
+
+
+def test_idle_connections_end_no_paired_browsers_and_keep_nobody_from_pairing():
+    said: list[str] = []
+
+    async def play() -> None:
+        async with crowded(2, 3, said) as server, browser() as mine, browser() as other:
+            page = await entered(mine, server)
+            idle: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+            for address in (STRANGER, HOST):
+                idle += [await asyncio.open_connection(HOST, server.port, local_addr=(address, 0)) for _ in range(3)]
+                assert await asyncio.wait_for(idle[-3][0].read(), 60) == b""
+                async with mine.get(page) as shown:
+                    assert shown.status == 200
+            assert URL(await entered(other, server)).path == URL(page).path
+            for _, writer in idle:
+                writer.transport.abort()
+            assert [line.partition(" wait")[0] for line in said[3:] if "were not let in" in line] == [
+                f"2 connections from {STRANGER}",
+                "3 connections from many addresses",
+                f"2 connections from {HOST}",
+            ]
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize(("sent", "patience_s"), [(b"x" * 5000, 1e9), (b"code=", 0.0)])
+def test_of_a_form_nobody_waits_for_more_than_a_code_nor_for_ever(
+    sent: bytes, patience_s: float, monkeypatch: pytest.MonkeyPatch
+):
+    """150 of a megabyte each held 250 MB as long as a stranger liked; half of one held up the end for a minute."""
+    monkeypatch.setattr(module, "FORM_S", patience_s)
+
+    async def play() -> None:
+        async with served([]) as server:
+            reader, writer = await asyncio.open_connection(HOST, server.port, ssl=ANY)
+            writer.write(b"POST /pair HTTP/1.1\r\nHost: %s\r\nContent-Length: 999999\r\n\r\n" % HOST.encode() + sent)
+            assert b" 403 " in await asyncio.wait_for(reader.readline(), 60)
+            writer.transport.abort()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("kind", [TokenServer, PairedServer])
+def test_who_is_being_answered_holds_up_the_end_for_a_second_at_most(
+    kind: type[TokenServer], monkeypatch: pytest.MonkeyPatch
+):
+    def run(app: Coroutine[object, object, object], **given: object) -> None:
+        app.close()
+        at = given["sock"]
+        assert isinstance(at, Listening)
+        assert at.getsockname() == (HOST, server.port) and given["shutdown_timeout"] == 1.0
+        assert given["ssl_context"] is server.context and (server.context is None) == (kind is TokenServer)
+        at.close()
+        served.append(at)
+
+    served: list[Listening] = []
+    monkeypatch.setattr(module.web, "run_app", run)
+    with taken(HOST) as free:
+        port = free.getsockname()[1]
+    server = kind("true", HOST, port, "first", lambda line: None)
+    server.serve()
+    assert served
 
 
 def test_a_token_of_other_characters_is_refused_as_any_wrong_one_is():
