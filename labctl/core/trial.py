@@ -22,7 +22,7 @@ from labctl.core.campaign_state import (
 )
 from labctl.core.evening_bodies import SessionOpened
 from labctl.core.event_bodies import CampaignOpened, body_of
-from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
+from labctl.core.events import ARMS_UNREADY, SAID, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
 from labctl.core.session import Role, Session, joined, session_from
@@ -247,6 +247,8 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
         changed = replace(changed, watched=state.session.ids)
     if _backs_a_void(event, state):
         changed = replace(changed, backing=(*changed.backing, event.seq))
+    if event.kind in SAID:
+        changed = replace(changed, said=(*changed.said, event.kind))
     trials[trial.id] = changed
 
 
