@@ -159,11 +159,6 @@ def event_hash(event: Event) -> str:
     return hashlib.sha256(event.prev.encode() + b"\n" + canonical(fields)).hexdigest()
 
 
-# What says how an episode went: the entries that a person who reviews it may have seen or not.
-REVIEWS = frozenset({Kind.OPERATIONS_REVIEWED, Kind.OUTCOME_CONFIRMED})
-SAID = REVIEWS | {Kind.OUTCOME_RECORDED, Kind.OUTCOME_CORRECTED, Kind.OUTCOME_JUDGED}
-
-
 def digest(value: Any) -> str:
     """sha256 hex of a value's canonical JSON."""
     return hashlib.sha256(canonical(value)).hexdigest()

@@ -11,11 +11,11 @@ from typing import get_args
 
 from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, OperationsReviewed, OutcomeConfirmed, Result
-from labctl.core.events import REVIEWS, Kind
+from labctl.core.events import Kind
 from labctl.core.outcome import Outcome
 from labctl.core.record import Episode, Record
 from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of
-from labctl.core.trial import State, Trial
+from labctl.core.trial import CORRECTED, JUDGED, REVIEWS, State, Trial
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import DOWN, OUTSIDE, UP, Detected, Judged
 from labctl.plain import count
@@ -29,13 +29,6 @@ VERDICTS: Mapping[Judged, str] = {
 }
 ORDERED = "ordered"  # how the edge of a candidate begins that was ordered and is in no hold
 _FAR_NS = 10**9 * SECOND  # what is further away is said to be so far
-SAYS: Mapping[Kind, str] = {
-    Kind.OUTCOME_RECORDED: "it was scored",
-    Kind.OUTCOME_CORRECTED: "its outcome was corrected",
-    Kind.OUTCOME_CONFIRMED: "its outcome was confirmed",
-    Kind.OUTCOME_JUDGED: "a second assessor judged it",
-    Kind.OPERATIONS_REVIEWED: "its operations were reviewed",
-}
 NEAR_NS = SECOND // 2  # a candidate this near to an operation is taken for the same
 
 
@@ -67,14 +60,14 @@ class Item:
     def _unsettled(self) -> Sequence[Outcome]:
         """What second assessors said that nobody settled: since the last review, or of an outcome corrected since."""
         since = since_review(self.trial)
-        if self.reviewed is None or Kind.OUTCOME_CORRECTED in since:
+        if self.reviewed is None or CORRECTED in since:
             return self.judged
-        return self.judged[len(self.judged) - since.count(Kind.OUTCOME_JUDGED) :]
+        return self.judged[len(self.judged) - since.count(JUDGED) :]
 
     @property
     def reopened(self) -> bool:
         """Whether somebody has to look again: it was reviewed, and what was said since leaves it in dispute."""
-        corrected = Kind.OUTCOME_CORRECTED in since_review(self.trial)
+        corrected = CORRECTED in since_review(self.trial)
         apart_since = any(apart(self.task, one, self._stands) for one in self._unsettled)
         return self.reviewed is not None and self.disputed and (corrected or apart_since)
 
@@ -296,9 +289,9 @@ def unsettled(items: Sequence[Item]) -> list[Item]:
     return [item for item in items if not item.settled]
 
 
-def since_review(trial: Trial) -> Sequence[Kind]:
-    """The kinds of the entries on how its episode went since the last review of it; all of them before one."""
-    reviews = [n for n, kind in enumerate(trial.said, 1) if kind in REVIEWS]
+def since_review(trial: Trial) -> Sequence[str]:
+    """The entries on how its episode went since the last review of it; all of them before one."""
+    reviews = [n for n, one in enumerate(trial.said, 1) if one in REVIEWS]
     return trial.said[reviews[-1] if reviews else 0 :]
 
 
@@ -308,7 +301,7 @@ def check_seen(trial: Trial, task: Task, seen: int | None) -> None:
     """
     if seen is None or trial.outcome is None or seen == len(trial.said):
         return
-    since = dict.fromkeys(SAYS[kind] for kind in trial.said[max(seen, 0) :]) or ["it is another record"]
+    since = dict.fromkeys(trial.said[max(seen, 0) :]) or ["it is another record"]
     now = in_words(None if task.measure == ITEMS else task, trial.outcome)
     shown = f"since {trial.episode} was shown, {', '.join(since)}"
     raise StateError(f"nothing was written: {shown}; its outcome is now {now}: look again")

@@ -22,7 +22,7 @@ from labctl.core.campaign_state import (
 )
 from labctl.core.evening_bodies import SessionOpened
 from labctl.core.event_bodies import CampaignOpened, body_of
-from labctl.core.events import ARMS_UNREADY, SAID, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
+from labctl.core.events import ARMS_UNREADY, STOP_BY_HAND, VOIDS_ALIKE, EndReason, Event, Kind
 from labctl.core.interlock import Hold
 from labctl.core.rollout import VOIDABLE
 from labctl.core.session import Role, Session, joined, session_from
@@ -72,6 +72,16 @@ _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_REVIEWED: (frozenset({Phase.CLOSED}), Phase.REVIEWED),
     Kind.CAMPAIGN_FROZEN: (frozenset({Phase.CLOSED, Phase.REVIEWED}), Phase.FROZEN),
     Kind.CAMPAIGN_UNBLINDED: (frozenset({Phase.OPEN, Phase.CLOSED, Phase.REVIEWED, Phase.FROZEN}), Phase.UNBLINDED),
+}
+# What says how an episode went, in words.
+CORRECTED, JUDGED = "its outcome was corrected", "a second assessor judged it"
+REVIEWS = ("its outcome was confirmed", "its operations were reviewed")
+SAID: Mapping[str, str] = {
+    Kind.OUTCOME_RECORDED: "it was scored",
+    Kind.OUTCOME_CORRECTED: CORRECTED,
+    Kind.OUTCOME_JUDGED: JUDGED,
+    Kind.OUTCOME_CONFIRMED: REVIEWS[0],
+    Kind.OPERATIONS_REVIEWED: REVIEWS[1],
 }
 # Reasons for a void that no person gives.
 REPEATABLE = frozenset({*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT, "not_ready"})
@@ -248,7 +258,7 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
     if _backs_a_void(event, state):
         changed = replace(changed, backing=(*changed.backing, event.seq))
     if event.kind in SAID:
-        changed = replace(changed, said=(*changed.said, event.kind))
+        changed = replace(changed, said=(*changed.said, SAID[event.kind]))
     trials[trial.id] = changed
 
 

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from labctl.analysis.report.judged_facts import Judgements, ModelWitness, SecondAssessor, Witness
-from labctl.core.events import Kind
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, Record
 from labctl.core.reviewed import SCORES_APART, apart, since_review, value_of
 from labctl.core.task import ITEMS, SCORE, task_of, tasks_of
-from labctl.core.trial import Trial
+from labctl.core.trial import JUDGED, Trial
 from labctl.errors import StateError
 
 WITNESSES = ("the operator's tally", "the detector", "the review")
@@ -130,7 +129,7 @@ def second_assessor(records: Sequence[Record]) -> list[SecondAssessor]:
 def _gone_over(trial: Trial, episode: Episode) -> bool:
     """Whether an assessor reviewed an episode after the first had judged it from its video alone."""
     reviewed = episode.reviewed is not None or episode.confirmed_by is not None
-    return reviewed and since_review(trial).count(Kind.OUTCOME_JUDGED) < len(episode.judged)
+    return reviewed and since_review(trial).count(JUDGED) < len(episode.judged)
 
 
 def models(records: Sequence[Record]) -> list[ModelWitness]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from support.screens.review_bench import Book, operation, reviewing
 
-from labctl.core.events import Kind
 from labctl.core.reviewed import check_seen
 from labctl.core.task import Task
+from labctl.core.trial import REVIEWS
 
 ITEMS_OF_TWO = Task("", "items", 2, 60.0, "")
 
@@ -20,7 +20,7 @@ class Shared(Book):
     def __init__(self) -> None:
         super().__init__()
         for item in self.items:
-            item.trial = replace(item.trial, said=(Kind.OUTCOME_RECORDED,))
+            item.trial = replace(item.trial, said=("it was scored",))
         self.items = [replace(self.items[1])]
 
     def load(self) -> list[Any]:
@@ -30,7 +30,7 @@ class Shared(Book):
     def meanwhile(self) -> None:
         (item,) = self.items
         item.reviewed = [operation(4.5), operation(9.0)]
-        item.trial = replace(item.trial, said=(*item.trial.said, Kind.OPERATIONS_REVIEWED))
+        item.trial = replace(item.trial, said=(*item.trial.said, REVIEWS[1]))
 
     def save(self, name: str, operations: list[dict[str, Any]], seen: int) -> None:
         check_seen(self.items[0].trial, ITEMS_OF_TWO, seen)
