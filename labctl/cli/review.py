@@ -33,6 +33,7 @@ from labctl.plain import Json, count
 from labctl.store.lab_folder import campaign_folder
 
 if TYPE_CHECKING:
+    from labctl.core.event_bodies import OperationRecorded
     from labctl.core.published_state import Compare
     from labctl.core.reviewed import Item
     from labctl.messages.judgements import PreferenceStated
@@ -96,7 +97,7 @@ def review(
     to candidate; 1 to 9 say that a stage was reached at the moment that is shown. It listens on 127.0.0.1 alone and its
     address opens once. docs/looking.md says more.
     """
-    from labctl.core.reviewed import pairs as pairs_of
+    from labctl.core.campaign_state import pairs as pairs_of
     from labctl.core.reviewed import queue, unsettled
     from labctl.store.verifying.verified import JOURNAL_ALONE, in_passing, verified
 
@@ -143,18 +144,20 @@ def review(
         _second(folder, assessor, page, port)
         return
 
-    save = partial(review_writer.review, folder, who=assessor)
     end = partial(review_writer.finish, folder, who=assessor)
 
-    def correct(trial: str, outcome: Mapping[str, Json], why: str) -> None:
-        review_writer.correct(folder, trial, outcome, who=assessor, why=why)
+    def save(trial: str, operations: list[OperationRecorded], seen: int) -> None:
+        review_writer.review(folder, trial, operations, who=assessor, seen=seen)
+
+    def correct(trial: str, outcome: Mapping[str, Json], why: str, seen: int) -> None:
+        review_writer.correct(folder, trial, outcome, who=assessor, why=why, seen=seen)
 
     def pairs() -> list[tuple[Compare, PreferenceStated | None]]:
         with in_passing(folder) as opened:
             return pairs_of(opened.state)
 
-    def prefer(stated: PreferenceStated) -> None:
-        review_writer.prefer(folder, **stated, who=assessor)
+    def prefer(stated: PreferenceStated, seen: str) -> None:
+        review_writer.prefer(folder, **stated, who=assessor, seen=seen)
 
     from labctl.pages.recorded_videos import RecordedVideos
 
@@ -276,7 +279,7 @@ def _print(name: str, items: list[Item], as_json: bool, finished: str) -> None:
         (
             item.trial.episode or "",
             item.trial.condition,
-            "reviewed" if item.reviewed is not None else "to do",
+            "to do" if item.reviewed is None else "to do again" if item.reopened else "reviewed",
             "; ".join(item.differences) or "all agree",
         )
         for item in items

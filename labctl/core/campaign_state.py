@@ -1,6 +1,6 @@
 """A campaign's state as values: where it stands, its trials, holds and people, and what can be read off them. Pure.
 
-May not: change, or say what may follow: `trial` folds it from the journal and knows the verbs.
+May not: change, or say what may follow (`trial` folds it from the journal and knows the verbs) but of a preference.
 """
 
 from __future__ import annotations
@@ -13,8 +13,11 @@ from enum import StrEnum
 
 from labctl.core.event_bodies import CampaignOpened, body_of
 from labctl.core.events import GENESIS, Event
+from labctl.core.published_state import Compare
 from labctl.core.session import People, Role, Session
-from labctl.core.trial_table import FINISHED, State, Trial
+from labctl.core.trial_table import FINISHED, PREFERRED, State, Trial
+from labctl.errors import InputError, StateError
+from labctl.messages.judgements import PreferenceStated
 
 AFTER_TRIAL, AFTER_BLOCK = "after_trial:", "after_block:"  # codes of holds a person asked for, to begin later
 
@@ -106,3 +109,57 @@ def crashes_count(opened: CampaignOpened) -> bool:
     and such an episode was voided or scored as its `process_lost` had it.
     """
     return (opened.get("estimand") or {}).get("crash", "void") != "void"
+
+
+def pairs(state: CampaignState) -> list[tuple[Compare, PreferenceStated | None]]:
+    """The pairs of episodes of which it was asked which was better, in their order, and what was said of each."""
+    owners = {trial.episode: trial for trial in state.trials.values()}
+    return [
+        (
+            {
+                "question": state.opened.get("preference", ""),
+                "block": trial.block,
+                "first": trial.compared,
+                "second": trial.episode or "",
+                "trials": [owners[trial.compared].place, trial.place],
+                "places": [owners[trial.compared].position + 1, trial.position + 1],
+            },
+            trial.preference,
+        )
+        for trial in state.trials.values()
+        if trial.compared
+    ]
+
+
+def stated(
+    state: CampaignState, first: str, second: str, preferred: str, why: str, seen: str | None = None
+) -> tuple[Trial, PreferenceStated]:
+    """What an assessor says of two episodes, and the trial that it stands with. Raises InputError for episodes that do
+    not count or were not drawn and for an answer that is none, StateError where another word on them stands than was
+    `seen`, a `said_of`.
+    """
+    for episode in (first, second):
+        owner = next((trial for trial in state.trials.values() if episode in trial.episodes), None)
+        if owner is None:
+            raise InputError(f"there is no episode {episode!r} in this campaign; labctl episodes lists them")
+        if owner.episode != episode:
+            raise InputError(f"episode {episode} of {owner.place} is void; a preference is about two that count")
+        if owner.state != State.SCORED:
+            raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
+    trial = next(trial for trial in state.trials.values() if trial.episode == second)
+    if trial.compared != first:
+        pairs_asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
+        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(pairs_asked) or 'none'}")
+    if seen is not None and seen != said_of(trial.preference):
+        now = said_of(trial.preference)
+        raise StateError(f"nothing was written: since {first} and {second} were shown, it was said: {now}: look again")
+    if preferred not in PREFERRED:
+        raise InputError(f"preferred is {preferred!r}; it is one of {', '.join(PREFERRED)}")
+    if not why.strip():
+        raise InputError("why is empty; say in a sentence what made the difference, or why there is none")
+    return trial, {"first": first, "second": second, "preferred": preferred, "why": why.strip()}
+
+
+def said_of(stated: PreferenceStated | None) -> str:
+    """What a screen that shows a pair names when it says which was better, for `stated`; "" where nobody has said."""
+    return "" if stated is None else f"{stated['preferred']}: {stated['why']}"

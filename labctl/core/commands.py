@@ -235,10 +235,11 @@ class Score(Kept):
 
 
 class Correct(Score):
-    """correct: another outcome for a scored trial, and why."""
+    """correct: another outcome for a scored trial, and why. seen: as of `Review`."""
 
     trial: Text = ""
     why: Text = ""
+    seen: StrictInt | None = None
 
 
 class Judge(Score):
@@ -261,20 +262,26 @@ class Reviewed(Arguments):
 
 
 class Review(Arguments):
-    """review: the operations of a scored episode as an assessor saw them."""
+    """review: the operations of a scored episode as an assessor saw them. seen: how many entries on how it went there
+    were when it was shown, None for whatever stands.
+    """
 
     trial: Text = ""
     operations: list[Reviewed] = []
     note: Text = ""
+    seen: StrictInt | None = None
 
 
 class Prefer(Arguments):
-    """prefer: which of two episodes of a block was better (first, second or neither), and why."""
+    """prefer: which of two episodes of a block was better (first, second or neither), and why. seen: what was said of
+    them when they were shown ("first: its why", "" for nothing), None for whatever stands.
+    """
 
     first: Text = ""
     second: Text = ""
     preferred: Text = ""
     why: Text = ""
+    seen: Text | None = None
 
 
 A = TypeVar("A", bound=Arguments)

@@ -13,14 +13,11 @@ from labctl.clock import SECOND
 from labctl.core.event_bodies import OperationRecorded, OperationsReviewed, OutcomeConfirmed, Result
 from labctl.core.events import Kind
 from labctl.core.outcome import Outcome
-from labctl.core.published_state import Compare
 from labctl.core.record import Episode, Record
 from labctl.core.task import ITEMS, SCORE, STAGES, Task, task_of
-from labctl.core.trial import CampaignState, State, Trial
-from labctl.core.trial_table import PREFERRED
+from labctl.core.trial import CORRECTED, JUDGED, REVIEWS, State, Trial
 from labctl.errors import InputError, StateError
 from labctl.messages.body_parts import DOWN, OUTSIDE, UP, Detected, Judged
-from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 
 RESULTS: tuple[Result, ...] = get_args(Result)
@@ -55,6 +52,42 @@ class Item:
     models: Sequence[str] = ()  # what each model that was asked said, in words: no difference to be settled
 
     @property
+    def seen(self) -> int:
+        """What a screen that shows this names when it confirms or corrects it, for `check_seen`."""
+        return len(self.trial.said)
+
+    @property
+    def _unsettled(self) -> Sequence[Outcome]:
+        """What second assessors said that nobody settled: since the last review, or of an outcome corrected since."""
+        since = since_review(self.trial)
+        if self.reviewed is None or CORRECTED in since:
+            return self.judged
+        return self.judged[len(self.judged) - since.count(JUDGED) :]
+
+    @property
+    def reopened(self) -> bool:
+        """Whether somebody has to look again: it was reviewed, and what was said since leaves it in dispute."""
+        corrected = CORRECTED in since_review(self.trial)
+        apart_since = any(apart(self.task, one, self._stands) for one in self._unsettled)
+        return self.reviewed is not None and self.disputed and (corrected or apart_since)
+
+    @property
+    def settled(self) -> bool:
+        """Whether a review may be finished over it: nobody has to look, or somebody has looked at what stands."""
+        return not self.disputed or (self.reviewed is not None and not self.reopened)
+
+    @property
+    def progress(self) -> str:
+        """Whether it was reviewed, in words."""
+        again = "before what is in dispute was said: to be looked at again"
+        return "not yet" if self.reviewed is None else again if self.reopened else "already"
+
+    @property
+    def _stands(self) -> Outcome:
+        assert self.trial.outcome is not None
+        return self.trial.outcome
+
+    @property
     def operations(self) -> list[OperationRecorded]:
         """What stands now: the review, else what devices reported, else what the detector found."""
         if self.reviewed is not None:
@@ -74,15 +107,14 @@ class Item:
 
     @property
     def disagreements(self) -> list[str]:
-        """Where the witnesses disagree, in words. Once an assessor has reviewed an episode, what a second one said of
-        it is no difference any more.
+        """Where the witnesses disagree, in words. What a second assessor said of an episode is no difference any more
+        once an assessor has reviewed it after that.
         """
-        outcome = self.trial.outcome
-        assert outcome is not None
+        outcome = self._stands
         found = [
             f"a second assessor says {in_words(self.task, one)}, the first {in_words(self.task, outcome)}"
-            for one in self.judged
-            if self.reviewed is None and apart(self.task, one, outcome)
+            for one in self._unsettled
+            if apart(self.task, one, outcome)
         ]
         if self.task is not None:
             return found
@@ -148,8 +180,8 @@ def worded(task: Task | None, value: float, items: int) -> str:
 
 
 def queue(record: Record) -> list[Item]:
-    """The scored episodes that got to go: those not yet reviewed first, of these the ones with most differences first.
-    Of a task that is not counted in items there are no operations: what is confirmed is the outcome.
+    """The scored episodes that got to go: those to look at first, of these the ones with most differences first. Of a
+    task that is not counted in items there are no operations: what is confirmed is the outcome.
     """
     went = [(trial, episode) for trial, episode in record.scored if episode.go_ns is not None]
     telling = any(len(episode.operations) > len(episode.stops) for _, episode in went)
@@ -175,7 +207,7 @@ def queue(record: Record) -> list[Item]:
                 models=models,
             )
         )
-    return sorted(items, key=lambda item: (item.reviewed is not None, -len(item.differences)))
+    return sorted(items, key=lambda item: (item.reviewed is not None and item.settled, -len(item.differences)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,49 +260,6 @@ def confirmed(
     return Kind.OUTCOME_CONFIRMED, {"note": note}
 
 
-def pairs(state: CampaignState) -> list[tuple[Compare, PreferenceStated | None]]:
-    """The pairs of episodes of which it was asked which was better, in their order, and what was said of each."""
-    owners = {trial.episode: trial for trial in state.trials.values()}
-    return [
-        (
-            {
-                "question": state.opened.get("preference", ""),
-                "block": trial.block,
-                "first": trial.compared,
-                "second": trial.episode or "",
-                "trials": [owners[trial.compared].place, trial.place],
-                "places": [owners[trial.compared].position + 1, trial.position + 1],
-            },
-            trial.preference,
-        )
-        for trial in state.trials.values()
-        if trial.compared
-    ]
-
-
-def stated(state: CampaignState, first: str, second: str, preferred: str, why: str) -> tuple[Trial, PreferenceStated]:
-    """What an assessor says of two episodes, and the trial that it stands with. Raises InputError for episodes that do
-    not count or were not drawn, and for an answer that is none.
-    """
-    for episode in (first, second):
-        owner = next((trial for trial in state.trials.values() if episode in trial.episodes), None)
-        if owner is None:
-            raise InputError(f"there is no episode {episode!r} in this campaign; labctl episodes lists them")
-        if owner.episode != episode:
-            raise InputError(f"episode {episode} of {owner.place} is void; a preference is about two that count")
-        if owner.state != State.SCORED:
-            raise InputError(f"episode {episode} is not scored yet; a preference comes after the score")
-    trial = next(trial for trial in state.trials.values() if trial.episode == second)
-    if trial.compared != first:
-        pairs_asked = [f"{one.compared} and {one.episode}" for one in state.trials.values() if one.compared]
-        raise InputError(f"{first} and {second} are not compared; asked is about {'; '.join(pairs_asked) or 'none'}")
-    if preferred not in PREFERRED:
-        raise InputError(f"preferred is {preferred!r}; it is one of {', '.join(PREFERRED)}")
-    if not why.strip():
-        raise InputError("why is empty; say in a sentence what made the difference, or why there is none")
-    return trial, {"first": first, "second": second, "preferred": preferred, "why": why.strip()}
-
-
 def looked_at(record: Record) -> str:
     """How many episodes somebody has gone over, in words."""
     items = queue(record)
@@ -296,8 +285,26 @@ def how_frozen(record: Record, *, reviewed: bool) -> str:
 
 
 def unsettled(items: Sequence[Item]) -> list[Item]:
-    """What a review has to look at before it may be finished: episodes in dispute that nobody has reviewed."""
-    return [item for item in items if item.disputed and item.reviewed is None]
+    """What a review has to look at before it may be finished: episodes in dispute, not reviewed since they are."""
+    return [item for item in items if not item.settled]
+
+
+def since_review(trial: Trial) -> Sequence[str]:
+    """The entries on how its episode went since the last review of it; all of them before one."""
+    reviews = [n for n, one in enumerate(trial.said, 1) if one in REVIEWS]
+    return trial.said[reviews[-1] if reviews else 0 :]
+
+
+def check_seen(trial: Trial, task: Task, seen: int | None) -> None:
+    """Whether what a person saw of a trial's episode, `Item.seen`, is what stands; None asks for whatever stands.
+    Raises StateError that says what came since.
+    """
+    if seen is None or trial.outcome is None or seen == len(trial.said):
+        return
+    since = dict.fromkeys(trial.said[max(seen, 0) :]) or ["it is another record"]
+    now = in_words(None if task.measure == ITEMS else task, trial.outcome)
+    shown = f"since {trial.episode} was shown, {', '.join(since)}"
+    raise StateError(f"nothing was written: {shown}; its outcome is now {now}: look again")
 
 
 def seen(candidate: Detected) -> str:

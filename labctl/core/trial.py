@@ -73,6 +73,16 @@ _PHASES: Mapping[str, tuple[frozenset[Phase], Phase]] = {
     Kind.CAMPAIGN_FROZEN: (frozenset({Phase.CLOSED, Phase.REVIEWED}), Phase.FROZEN),
     Kind.CAMPAIGN_UNBLINDED: (frozenset({Phase.OPEN, Phase.CLOSED, Phase.REVIEWED, Phase.FROZEN}), Phase.UNBLINDED),
 }
+# What says how an episode went, in words.
+CORRECTED, JUDGED = "its outcome was corrected", "a second assessor judged it"
+REVIEWS = ("its outcome was confirmed", "its operations were reviewed")
+SAID: Mapping[str, str] = {
+    Kind.OUTCOME_RECORDED: "it was scored",
+    Kind.OUTCOME_CORRECTED: CORRECTED,
+    Kind.OUTCOME_JUDGED: JUDGED,
+    Kind.OUTCOME_CONFIRMED: REVIEWS[0],
+    Kind.OPERATIONS_REVIEWED: REVIEWS[1],
+}
 # Reasons for a void that no person gives.
 REPEATABLE = frozenset({*MACHINE_VOID_REASONS, SENSOR_LOST, SENSOR_LIMIT, "not_ready"})
 # What may still be written about a trial once no new one may begin.
@@ -253,6 +263,8 @@ def _about_a_trial(state: CampaignState, trials: dict[str, Trial], event: Event)
         changed = replace(changed, watched=state.session.ids)
     if _backs_a_void(event, state):
         changed = replace(changed, backing=(*changed.backing, event.seq))
+    if event.kind in SAID:
+        changed = replace(changed, said=(*changed.said, SAID[event.kind]))
     trials[trial.id] = changed
 
 

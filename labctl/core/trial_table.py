@@ -102,6 +102,7 @@ class Trial:
     what they were is known. `switches` is the number that the next switch of its instruction has at least.
     `compared` is the episode that ran before it and with which it is compared, once that is asked; `preference` is what
     an assessor said of the two.
+    `said` are the entries on how its episode went, in order and in words (`trial.SAID`).
     `version` is the seq of the last event that changed what may be done with it: a command from a screen that showed
     an older one is stale. Operation events and gaps do not count, or an operator could not end an episode in which
     things happen. `ended`, `go_ns` and `end_ns` belong to the current episode.
@@ -134,6 +135,7 @@ class Trial:
     watched: frozenset[str] = frozenset()
     compared: str = ""
     preference: PreferenceStated | None = None
+    said: tuple[str, ...] = ()
 
     @property
     def exhausted(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from labctl.core.campaign_state import said_of
 from labctl.core.outcome import Outcome
 from labctl.core.published_state import Compare
 from labctl.core.task import ITEMS, SCORE, Task
@@ -48,7 +49,7 @@ def posted(task: Task, body: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def pair(compare: Compare, stated: PreferenceStated | None) -> Json:
-    """Two episodes to compare, and what was said of them; empty words where nothing was."""
+    """Two episodes to compare, and what was said of them; empty words where nothing was. seen: to be sent back."""
     return {
         "question": compare["question"],
         "block": compare["block"],
@@ -57,6 +58,7 @@ def pair(compare: Compare, stated: PreferenceStated | None) -> Json:
         "places": list(compare["places"]),
         "preferred": stated["preferred"] if stated else "",
         "why": stated["why"] if stated else "",
+        "seen": said_of(stated),
     }
 
 

@@ -27,9 +27,9 @@ FILES = ("common.js", "measured.js", "review.js", "review.css")
 
 
 class ReviewPage:
-    """`load` gives the queue anew; `save(trial, operations)`, `correct(trial, outcome, why)` and `finish()`, which
-    says what comes next, write; `pairs` and `prefer` are of [preference]. Each may raise LabctlError, whose line the
-    page shows.
+    """`load` gives the queue anew; `save(trial, operations, seen)`, `correct(trial, outcome, why, seen)` and
+    `finish()`, which says what comes next, write; `pairs` and `prefer(stated, seen)` are of [preference]. seen: what
+    the page had shown. Each may raise LabctlError, whose line the page shows.
     """
 
     def __init__(
@@ -37,11 +37,11 @@ class ReviewPage:
         campaign: str,
         recorded: RecordedVideos,
         load: Callable[[], Sequence[Item]],
-        save: Callable[[str, list[OperationRecorded]], None],
-        correct: Callable[[str, Mapping[str, Json], str], None],
+        save: Callable[[str, list[OperationRecorded], int], None],
+        correct: Callable[[str, Mapping[str, Json], str, int], None],
         finish: Callable[[], str],
         pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
-        prefer: Callable[[PreferenceStated], None] | None = None,
+        prefer: Callable[[PreferenceStated, str], None] | None = None,
     ) -> None:
         self._pairs, self._prefer = pairs, prefer
         self._campaign, self._recorded = campaign, recorded
@@ -100,6 +100,8 @@ class ReviewPage:
             "counted": item.counted,
             "models": list(item.models),
             "reviewed": item.reviewed is not None,
+            "progress": item.progress,
+            "seen": item.seen,
             "differences": item.differences,
             "operations": _shown(item, item.operations),
             "witnesses": {
@@ -125,7 +127,8 @@ class ReviewPage:
     def review(self, body: Mapping[str, Json]) -> Json:
         """What stands is what happened: have it journalled."""
         item = self._item(body.get("trial"))
-        self._save(item.trial.id, operations_of(item, body))
+        operations = operations_of(item, body)
+        self._save(item.trial.id, operations, _seen(body))
         return {"said": f"{item.trial.episode} reviewed"}
 
     def correct(self, body: Mapping[str, Json]) -> Json:
@@ -145,7 +148,7 @@ class ReviewPage:
             kept |= posted(item.task, body)
         if not isinstance(why, str) or not why.strip():
             raise InputError("the reason for the correction is empty; say it in a few words")
-        self._correct(item.trial.id, kept, why.strip())
+        self._correct(item.trial.id, kept, why.strip(), _seen(body))
         return {"said": f"the outcome of {item.trial.episode} is corrected"}
 
     def prefer(self, body: Mapping[str, Json]) -> Json:
@@ -153,7 +156,10 @@ class ReviewPage:
         stated = preference(body)
         if self._prefer is None:
             raise InputError("no pair of episodes waits for a word on which was better")
-        self._prefer(stated)
+        seen = body.get("seen")
+        if not isinstance(seen, str):
+            raise InputError(f"seen is {seen!r}, not what the page had shown of the pair; load the page again")
+        self._prefer(stated, seen)
         return {"said": f"recorded: {stated['preferred']} of {stated['first']} and {stated['second']}"}
 
     def _item(self, trial: Json) -> Item:
@@ -184,6 +190,14 @@ def operations_of(item: Item, body: Mapping[str, Json]) -> list[OperationRecorde
         cause = known.get((t_ns, result), None if result == "success" else "reviewed")
         found.append({"op_index": len(found), "result": result, "t_ns": t_ns, "cause": cause})
     return found
+
+
+def _seen(body: Mapping[str, Json]) -> int:
+    """What of an episode a page says it had shown, `Item.seen`. Raises InputError where it does not say."""
+    seen = body.get("seen")
+    if not isinstance(seen, int) or isinstance(seen, bool):
+        raise InputError(f"seen is {seen!r}, not what the page had shown of the episode; load the page again")
+    return seen
 
 
 def _key(op: OperationRecorded) -> tuple[int, str]:

@@ -14,8 +14,9 @@ import numpy as np
 from labctl.analysis.report.judged_facts import Judgements, ModelWitness, SecondAssessor, Witness
 from labctl.core.outcome import outcome_from
 from labctl.core.record import Episode, Record
-from labctl.core.reviewed import SCORES_APART, apart, value_of
+from labctl.core.reviewed import SCORES_APART, apart, since_review, value_of
 from labctl.core.task import ITEMS, SCORE, task_of, tasks_of
+from labctl.core.trial import JUDGED, Trial
 from labctl.errors import StateError
 
 WITNESSES = ("the operator's tally", "the detector", "the review")
@@ -108,7 +109,7 @@ def second_assessor(records: Sequence[Record]) -> list[SecondAssessor]:
         values = [(value_of(of, first), value_of(of, second)) for _, _, first, second in here]
         differ = [(trial, episode) for trial, episode, first, second in here if apart(of, first, second)]
         agreement, interval = _agreement(task.measure, values)
-        over = sum(episode.reviewed is not None or episode.confirmed_by is not None for _, episode in differ)
+        over = sum(_gone_over(trial, episode) for trial, episode in differ)
         found.append(
             {
                 "task": name,
@@ -123,6 +124,12 @@ def second_assessor(records: Sequence[Record]) -> list[SecondAssessor]:
             }
         )
     return found
+
+
+def _gone_over(trial: Trial, episode: Episode) -> bool:
+    """Whether an assessor reviewed an episode after the first had judged it from its video alone."""
+    reviewed = episode.reviewed is not None or episode.confirmed_by is not None
+    return reviewed and since_review(trial).count(JUDGED) < len(episode.judged)
 
 
 def models(records: Sequence[Record]) -> list[ModelWitness]:

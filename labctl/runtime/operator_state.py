@@ -12,7 +12,7 @@ from itertools import pairwise
 from statistics import median
 
 from labctl.clock import SECOND
-from labctl.core.campaign_state import blocks_in_all
+from labctl.core.campaign_state import blocks_in_all, pairs
 from labctl.core.event_bodies import RecordingSealed
 from labctl.core.events import EndReason
 from labctl.core.interlock import (
@@ -34,7 +34,6 @@ from labctl.core.published_state import (
     PublishedState,
     Voided,
 )
-from labctl.core.reviewed import pairs
 from labctl.core.rollout import Rollout
 from labctl.core.session import Role
 from labctl.core.task import condition_of

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from labctl.bus import Body, Message, Step
 from labctl.clock import SECOND
 from labctl.core import commands
+from labctl.core.campaign_state import stated
 from labctl.core.commands import Command
 from labctl.core.evening_bodies import SessionOpened
 from labctl.core.event_bodies import OperationRecorded, OutcomeCorrected
 from labctl.core.events import EndReason, Kind
 from labctl.core.outcome import Outcome, judged
-from labctl.core.reviewed import against, confirmed, stated
+from labctl.core.reviewed import against, check_seen, confirmed
 from labctl.core.session import People, Role, check_person, joined, missing_checks, present, session_from
 from labctl.core.task import task_of
 from labctl.core.trial import AFTER_BLOCK, AFTER_TRIAL, VERBS, State, Trial, Verb
@@ -186,6 +187,7 @@ class RecordedOrders:
 
     def review(self, args: commands.Review, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
+        check_seen(trial, self._writer.tasks[trial.condition], args.seen)
         operations = [OperationRecorded(**operation.model_dump()) for operation in args.operations]
         kind, body = confirmed(trial, operations, args.note)
         self._writer.log(kind, body, **about)
@@ -200,12 +202,13 @@ class RecordedOrders:
     def prefer(self, args: commands.Prefer, given: Given) -> None:
         """An assessor says which of the two episodes that were drawn of a block was better."""
         self.check_role(given.command, *JUDGES["prefer"])
-        trial, preference = stated(self._writer.state, args.first, args.second, args.preferred, args.why)
+        trial, preference = stated(self._writer.state, args.first, args.second, args.preferred, args.why, args.seen)
         self._writer.log(Kind.PREFERENCE_STATED, preference, trial=trial.id, episode=trial.episode, **given.by)
 
     def correct(self, args: commands.Correct, given: Given) -> None:
         trial, about = self.scored(args.trial, given)
-        new = args.model_dump(exclude_unset=True, exclude={"trial", "why"})
+        check_seen(trial, self._writer.tasks[trial.condition], args.seen)
+        new = args.model_dump(exclude_unset=True, exclude={"trial", "why", "seen"})
         self._writer.log(Kind.OUTCOME_CORRECTED, correction(self._writer.campaign, trial, new, args.why), **about)
 
 

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from labctl.bus import Body
 from labctl.clock import SECOND, Anchor, MonotonicClock
+from labctl.core.campaign_state import pairs, stated
 from labctl.core.event_bodies import OperationRecorded
 from labctl.core.events import Kind
-from labctl.core.reviewed import confirmed, looked_at, pairs, queue, stated, unsettled
+from labctl.core.reviewed import check_seen, confirmed, looked_at, queue, unsettled
 from labctl.core.session import Person, Role, Session, check_person, present
+from labctl.core.task import task_of
 from labctl.errors import StateError
 from labctl.messages.judgements import WitnessStated
 from labctl.people.practised import practice_from
@@ -33,18 +35,20 @@ def review(
     operations: Sequence[OperationRecorded],
     *,
     who: str,
+    seen: int,
     note: str = "",
     anchor: Anchor | None = None,
 ) -> None:
     """Journal that an assessor went over an episode: its operations as they saw them, or that its outcome stands.
-    Raises as `reviewed.confirmed`.
+    seen: what they saw of it, the item's. Raises as `reviewed.check_seen` and `reviewed.confirmed`.
     """
-    args = {"trial": trial, "operations": list(operations), "note": note}
+    args = {"trial": trial, "operations": list(operations), "note": note, "seen": seen}
     if by_the_run(folder, "review", who, args):
         return
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         about = campaign.state.trials[trial]
+        check_seen(about, task_of(campaign.opened, about.condition), seen)
         kind, body = confirmed(about, operations, note)
         campaign.log(kind, body, anchor=now, who=who, trial=trial, episode=about.episode)
 
@@ -73,33 +77,54 @@ def hear(folder: Path, trial: str, said: WitnessStated, *, who: str, anchor: Anc
 
 
 def prefer(
-    folder: Path, first: str, second: str, preferred: str, *, who: str, why: str, anchor: Anchor | None = None
+    folder: Path,
+    first: str,
+    second: str,
+    preferred: str,
+    *,
+    who: str,
+    why: str,
+    seen: str,
+    anchor: Anchor | None = None,
 ) -> None:
-    """Journal which of two episodes an assessor found better. Raises as `reviewed.stated`."""
-    args = {"first": first, "second": second, "preferred": preferred, "why": why}
+    """Journal which of two episodes an assessor found better. seen: what they saw said of them, as
+    `campaign_state.said_of` has it. Raises as `campaign_state.stated`.
+    """
+    args = {"first": first, "second": second, "preferred": preferred, "why": why, "seen": seen}
     if by_the_run(folder, "prefer", who, args):
         return
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
-        trial, preference = stated(campaign.state, first, second, preferred, why)
+        trial, preference = stated(campaign.state, first, second, preferred, why, seen)
         campaign.log(Kind.PREFERENCE_STATED, preference, anchor=now, who=who, trial=trial.id, episode=trial.episode)
 
 
 def correct(
-    folder: Path, trial: str, outcome: Mapping[str, Json], *, who: str, why: str, anchor: Anchor | None = None
+    folder: Path,
+    trial: str,
+    outcome: Mapping[str, Json],
+    *,
+    who: str,
+    why: str,
+    seen: int,
+    anchor: Anchor | None = None,
 ) -> None:
-    """Correct the outcome of a scored trial. Raises InputError for a contradiction, StateError."""
-    if by_the_run(folder, "correct", who, {"trial": trial, "why": why, **outcome}):
+    """Correct the outcome of a scored trial. seen: as of `review`. Raises InputError for a contradiction,
+    StateError.
+    """
+    if by_the_run(folder, "correct", who, {"trial": trial, "why": why, "seen": seen, **outcome}):
         return
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         about = campaign.state.trials[trial]
+        check_seen(about, task_of(campaign.opened, about.condition), seen)
         body = correction(campaign, about, outcome, why)
         campaign.log(Kind.OUTCOME_CORRECTED, body, anchor=now, who=who, trial=trial, episode=about.episode)
 
 
 def finish(folder: Path, *, who: str, anchor: Anchor | None = None) -> str:
-    """No more review of a closed campaign. Raises StateError while an episode in dispute is not reviewed."""
+    """No more review of a closed campaign. Raises StateError while an episode in dispute is not reviewed as it
+    stands."""
     with writing(folder, "review", anchor) as (campaign, now):
         check_assessor(campaign, who)
         name, phase = folder.name, campaign.state.phase

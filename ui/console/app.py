@@ -15,6 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Input
 
 from labctl.clock import SECOND, Clock
+from labctl.core.campaign_state import said_of
 from labctl.core.task import ITEMS, SCORE
 from labctl.ui.console import acts, asking, measures, pages, people, refusals, stops_and_voids
 from labctl.ui.console.attached import Reply, Seat
@@ -113,7 +114,11 @@ class Console(Scoring):
         state = self._state
         if state is None or (pair := state["compare"]) is None:
             return
-        self._open(measures.AskPreference(pair), lambda answer: self.send("prefer", "assessor", answer, any_state=True))
+
+        def answered(answer: Answer) -> None:
+            self.send("prefer", "assessor", {**answer, "seen": said_of(None)}, any_state=True)
+
+        self._open(measures.AskPreference(pair), answered)
 
     def action_stop(self) -> None:
         """Stop the robot: the driver has told the robot already; the run process journals who did."""

@@ -23,6 +23,7 @@ class Scoring(Attached):
         super().__init__(link, clock, seat)
         self._photos = seat.photos
         self._scored: tuple[str, int, Answer, asking.ToScore] | None = None  # trial, until, outcome, what it was of
+        self._said = 0  # entries on how that went, by this console alone: what an undo has seen
         self._marks: tuple[str | None, list[str]] = (None, [])  # an episode, when in it something was to be noted
 
     def may_undo(self) -> bool:
@@ -44,7 +45,7 @@ class Scoring(Attached):
 
             def may_undo() -> None:
                 """The ten seconds begin when nothing is asked any more."""
-                self._scored = (trial, self._clock.now_ns() + UNDO_NS, outcome, about)
+                self._scored, self._said = (trial, self._clock.now_ns() + UNDO_NS, outcome, about), 1
                 self.tell("recorded; u undoes it for ten seconds")
 
             def guessed(guess: Answer) -> None:
@@ -64,17 +65,18 @@ class Scoring(Attached):
         """Correct what was just scored."""
         if self._state is None or self._scored is None:
             return
-        trial, _, outcome, of = self._scored
+        (trial, _, outcome, of), said = self._scored, self._said
         role = acts.role_among(self._state, self._who, ("operator", "assessor")) or "operator"
 
         def answered(new: Answer) -> None:
             def corrected(reply: Reply) -> None:
                 """What stands now is what another undo begins with."""
                 if self._scored is not None and self._scored[0] == trial:
-                    self._scored = (*self._scored[:2], new, of)
+                    self._scored, self._said = (*self._scored[:2], new, of), said + 1
                 self.tell("corrected")
 
-            self.send("correct", role, {"trial": trial, "why": "undo", **new}, any_state=True, done=corrected)
+            what = {"trial": trial, "why": "undo", "seen": said, **new}
+            self.send("correct", role, what, any_state=True, done=corrected)
 
         about: asking.ToScore = {**of, "proposal": None, "measured": None, "unsaid": (), "marks": ()}
         form = measures.form(about, outcome, photos=self._photos)

@@ -19,9 +19,11 @@ from textual.widget import Widget
 from textual.widgets import DataTable, Label, Static
 
 from labctl.clock import SECOND, Clock
+from labctl.core.campaign_state import said_of
 from labctl.core.event_bodies import OperationRecorded, Result
 from labctl.core.published_state import Compare
 from labctl.core.reviewed import RESULTS, Item, in_words, matched, seen, unsettled
+from labctl.errors import LabctlError
 from labctl.messages.judgements import PreferenceStated
 from labctl.plain import count
 from labctl.ui.console.asking import Confirm
@@ -66,7 +68,8 @@ class AskOperation(Form):
 
 
 class Review(Reviewing):
-    """See the module. `load` gives the queue anew; `save(trial, operations)` and `correct(trial, outcome, why)` write;
+    """See the module. `load` gives the queue anew; `save(trial, operations, seen)` and `correct(trial, outcome, why,
+    seen)` write, by the item that is shown;
     `watch(episode)` opens an episode; `look` gives the strip's pictures; `finish()` ends the review and says
     what comes next; `pairs` and `prefer` are of [preference]; `photos` gives the pictures of a
     rubric. Each may raise LabctlError; its line is shown.
@@ -93,13 +96,13 @@ class Review(Reviewing):
     def __init__(
         self,
         load: Callable[[], Sequence[Item]],
-        save: Callable[[str, list[OperationRecorded]], None],
-        correct: Callable[[str, Mapping[str, Json], str], None],
+        save: Callable[[str, list[OperationRecorded], int], None],
+        correct: Callable[[str, Mapping[str, Json], str, int], None],
         watch: Callable[[str], None],
         look: Look | None = None,
         finish: Callable[[], str] | None = None,
         pairs: Callable[[], Sequence[tuple[Compare, PreferenceStated | None]]] = tuple,
-        prefer: Callable[[PreferenceStated], None] | None = None,
+        prefer: Callable[[PreferenceStated, str], None] | None = None,
         photos: Photos | None = None,
         *,
         hands: Clock | None = None,
@@ -158,7 +161,7 @@ class Review(Reviewing):
         table = self.query_one(DataTable)
         at = table.cursor_row
         table.clear()
-        self._shows(self._trial, left)
+        self._shows(self._trial, left, item and item.seen)
         if item is None:
             self.query_one("#line", Static).update("nothing to review")
             return
@@ -173,7 +176,7 @@ class Review(Reviewing):
             *(went if item.task is None else measured.lines(item.task, outcome)),
             f"• ended: {words_of(str(item.trial.ended))} after {item.since_go_s(item.trial.end_ns or 0):.1f} s",
             *(f"• a model, {text}" for text in item.models),
-            f"• reviewed {'already' if item.reviewed is not None else 'not yet'}",
+            f"• reviewed {item.progress}",
         ]
         self._told = lines
         changed = self._operations != item.operations
@@ -227,13 +230,27 @@ class Review(Reviewing):
     def action_confirm(self) -> None:
         """What stands is what happened: journal it, go to the next."""
         item = self.item
-        if item is None or not self._done(lambda: self._save(item.trial.id, self._operations)):
+        if item is None:
+            return
+        if not self._done(lambda: self._save(item.trial.id, self._operations, item.seen)):
+            self._look_again(item)
             return
         self._reload()
         whole = not unsettled(self._items)
         self._say(
             f"{item.trial.episode} reviewed{'; nothing else is in dispute: f finishes the review' if whole else ''}"
         )
+
+    def _look_again(self, before: Item) -> None:
+        """After a refusal: what is recorded may be another than was shown. What was changed here stays."""
+        try:
+            self._items = self._load()
+        except LabctlError:
+            return
+        if self.item is None or self._operations == before.operations:
+            self._take(self.item)
+        else:
+            self._draw()
 
     def action_watch(self) -> None:
         episode = self.item.trial.episode if self.item else None
@@ -302,7 +319,7 @@ class Review(Reviewing):
 
         def answered(answer: Answer) -> None:
             words = {key: str(answer[key]) for key in ("first", "second", "preferred", "why")}
-            if self._done(lambda: prefer(PreferenceStated(**words))):
+            if self._done(lambda: prefer(PreferenceStated(**words), said_of(chosen[1]))):
                 self._draw()
                 self._say(f"recorded: {words['preferred']} of block {chosen[0]['block'] + 1}")
 
@@ -345,10 +362,12 @@ class Review(Reviewing):
             kept: dict[str, Json] = {"tags": list(outcome.tags)}
             kept |= {} if item.task else {"stage_reached": outcome.stage_reached}
             why = str(answer.pop("why"))
-            if self._done(lambda: self._correct(item.trial.id, {**answer, **kept}, why)):
-                self._items = self._load()
-                self._draw()
-                self._say(f"corrected: {self._now(item)}; ENTER confirms the episode")
+            if not self._done(lambda: self._correct(item.trial.id, {**answer, **kept}, why, item.seen)):
+                self._look_again(item)
+                return
+            self._items = self._load()
+            self._draw()
+            self._say(f"corrected: {self._now(item)}; ENTER confirms the episode")
 
         given: dict[str, Json] = {"moved": outcome.moved, "lost": outcome.lost, "notes": outcome.notes}
         given |= {"reached_s": list(outcome.reached_s or ()), "score": outcome.score}

@@ -58,7 +58,7 @@ function facts() {
     `ended: ${episode.ended} after ${episode.length_s.toFixed(1)} s`,
     ...(task() ? [] : [`the operator counted ${episode.counted === null ? "no item while it ran" : episode.counted}`]),
     ...episode.models.map((text) => `a model, ${text}`),
-    `reviewed ${episode.reviewed ? "already" : "not yet"}`,
+    `reviewed ${episode.progress}`,
     ...(mine ? [`compared with ${mine.first === episode.episode ? mine.second : mine.first} (C shows it): ${mine.preferred ? inWords(mine) : "P says which was better"}`] : []),
   ];
   $("facts").replaceChildren(...lines.map((text) => made("li", text)));
@@ -143,7 +143,7 @@ function drawMeasured() {
   $("differences").replaceChildren(...(apart.length ? apart : [made("li", "✔ all witnesses agree", "agree")]));
 }
 
-const posted = () => ({ trial: episode.trial, operations: operations.map(({ at_ns, result }) => ({ at_ns, result })) });
+const posted = () => ({ trial: episode.trial, seen: episode.seen, operations: operations.map(({ at_ns, result }) => ({ at_ns, result })) });
 
 function timelines() {
   const from = Number($("scrub").min), to = Number($("scrub").max);
@@ -199,12 +199,17 @@ function confirm(event) {
   once(event, (why) => say(why, true), async () => {
     const trial = episode.trial;
     const told = await tried(() => ask("review", posted()));
-    if (!told) return;
+    if (!told) { await lookAgain(); return; }
     kept.removeItem(drafted(trial));
     episode = null;
     await tried(() => load());
     say(queue.left || waiting().length ? told.said : `${told.said}; nothing else is in dispute: F finishes the review`);
   });
+}
+
+// After a refusal: what is recorded may be another than was shown. What was typed stays, and so does the line.
+async function lookAgain() {
+  try { await take(episode.trial, { keep: true }); } catch { /* the line that is shown says why nothing was written */ }
 }
 
 function add() {
@@ -287,7 +292,8 @@ function remain() {
 }
 
 async function correct() {
-  const told = await ask("correct", { trial: episode.trial, ...answered(), why: $("why").value });
+  const what = { trial: episode.trial, seen: episode.seen, ...answered(), why: $("why").value };
+  const told = await ask("correct", what).catch(async (error) => { await lookAgain(); throw error; });
   if (task()) kept.removeItem(saidKey());
   $("outcome").close();
   queue = await ask("queue"); // sorted anew; this episode stays
@@ -336,7 +342,12 @@ function better() {
 async function prefer() {
   const one = document.querySelector('#preference input[name="preferred"]:checked');
   if (!one) throw new Error("choose the earlier, the later or neither: its number");
-  const told = await ask("prefer", { first: asked.first, second: asked.second, preferred: one.value, why: $("reason").value });
+  const what = { first: asked.first, second: asked.second, seen: asked.seen, preferred: one.value, why: $("reason").value };
+  const told = await ask("prefer", what).catch(async (error) => {
+    queue = await ask("queue").catch(() => queue);
+    asked = queue.pairs.find((pair) => pair.second === asked.second) || asked;
+    throw error;
+  });
   $("preference").close();
   await load(episode.trial);
   facts();

@@ -67,7 +67,7 @@ class Book:
         self.looked.append((episode, camera, at_s[len(at_s) // 2]))
         return f"camera-{camera % 2}", [(at, np.full((24, 32, 3), 90, np.uint8)) for at in at_s]
 
-    def save(self, name: str, operations: list[dict[str, Any]]) -> None:
+    def save(self, name: str, operations: list[dict[str, Any]], seen: int) -> None:
         item = next(item for item in self.items if item.trial.id == name)
         item.reviewed = checked(item.trial, operations)
         self.saved.append((name, item.reviewed))
@@ -78,7 +78,7 @@ class Book:
             raise StateError("it is open; its review is finished once it is closed")
         return "reviewed; next: freeze"
 
-    def correct(self, name: str, outcome: Any, why: str) -> None:
+    def correct(self, name: str, outcome: Any, why: str, seen: int) -> None:
         if outcome["moved"] > 2:
             raise InputError("more than were staged")
         self.corrected.append((name, dict(outcome), why))

@@ -113,7 +113,7 @@ def test_review_page_is_served_until_it_is_ended_and_what_was_confirmed_stays(
             queue = get("queue")
             episode = get(f"episode/{queue['episodes'][0]['trial']}")
             films = [opener.open(f"{home}video/{episode['episode']}/{r['camera']}").read() for r in episode["reels"]]
-            body = {key: episode[key] for key in ("trial", "operations")}
+            body = {key: episode[key] for key in ("trial", "operations", "seen")}
             origin = home.rpartition("/")[0].rpartition("/")[0]
             headers = {"Content-Type": "application/json", "Origin": origin}
             opener.open(urllib.request.Request(f"{home}review", json.dumps(body).encode(), headers)).read()

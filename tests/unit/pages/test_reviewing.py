@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support import reviewed_now as now
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.recordings import copied
 
@@ -15,7 +16,6 @@ from labctl.core.reviewed import Item, queue
 from labctl.errors import InputError, StateError
 from labctl.pages.recorded_videos import RecordedVideos
 from labctl.pages.reviewing import ReviewPage
-from labctl.pages.server import PageRequest
 from labctl.runtime import review_writer
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign
@@ -47,14 +47,14 @@ def page_of(folder: Path, who: str = "bea") -> ReviewPage:
         folder.name,
         RecordedVideos(folder),
         lambda: items(folder),
-        lambda trial, operations: review_writer.review(folder, trial, operations, who=who),
-        lambda trial, outcome, why: review_writer.correct(folder, trial, outcome, who=who, why=why),
+        lambda trial, operations, seen: review_writer.review(folder, trial, operations, who=who, seen=seen),
+        lambda trial, outcome, why, seen: review_writer.correct(folder, trial, outcome, who=who, why=why, seen=seen),
         lambda: review_writer.finish(folder, who=who),
     )
 
 
 def ask(page: ReviewPage, route: str, body: dict[str, Any] | None = None, **parts: str) -> dict[str, Any]:
-    return json.loads(page.routes()[route](PageRequest(parts, body or {})).data)
+    return now.ask(page.routes(), route, body, **parts)
 
 
 def stands(told: dict[str, Any]) -> list[dict[str, Any]]:
@@ -171,3 +171,34 @@ def test_the_review_is_finished_from_the_page_once_all_is_reviewed_and_the_campa
     )
     event = events_of(folder)[-1]
     assert (event.kind, event.who) == (Kind.CAMPAIGN_REVIEWED, "bea")
+
+
+def test_what_another_reviewer_moved_is_not_replaced_by_who_did_not_see_it(folder: Path) -> None:
+    page, bob = page_of(folder), page_of(folder, "bob")
+    review_writer.register(folder, "bob")
+    trial = ask(page, "GET /queue")["episodes"][0]["trial"]
+    old = ask(page, "GET /episode/{trial}", trial=trial)
+    moved = [{**op, "at_ns": op["at_ns"] - 10**9} for op in stands(old)]
+    ask(bob, "POST /review", {"trial": trial, "operations": moved})
+    with pytest.raises(StateError, match=r"its operations were reviewed; its outcome is now 2 of 2 moved: look again"):
+        ask(page, "POST /review", {"trial": trial, "operations": stands(old), "seen": old["seen"]})
+    assert stands(ask(page, "GET /episode/{trial}", trial=trial)) == moved and events_of(folder)[-1].who == "bob"
+
+
+def test_an_outcome_that_is_corrected_after_the_review_is_reviewed_again(folder: Path) -> None:
+    """Events that contradicted the corrected outcome stood, and the review was finished over them."""
+    page = page_of(folder)
+    for entry in ask(page, "GET /queue")["episodes"]:
+        told = ask(page, "GET /episode/{trial}", trial=entry["trial"])
+        ask(page, "POST /review", {"trial": entry["trial"], "operations": stands(told)})
+    trial = entry["trial"]
+    ask(page, "POST /correct", {"trial": trial, "moved": 1, "lost": 1, "why": "one fell off the rim"})
+    close_campaign(folder, who="bea")
+    queue = ask(page, "GET /queue")
+    assert (queue["left"], queue["episodes"][0]["trial"]) == (1, trial)
+    assert queue["episodes"][0]["differences"] == ["the review saw 2 moved, the assessor 1"]
+    with pytest.raises(StateError, match="in dispute and not reviewed yet: 1 episode"):
+        ask(page, "POST /finish")
+    turned = [stands(told)[0], {**stands(told)[1], "result": "lost"}]
+    ask(page, "POST /review", {"trial": trial, "operations": turned})
+    assert ask(page, "GET /queue")["left"] == 0 and "review finished" in ask(page, "POST /finish")["said"]

@@ -11,13 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reviewed_now import ask
 from support.runs.recordings import copied
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import PICTURED, open_tasks, striped
 
 from labctl.clock import SECOND
+from labctl.core.campaign_state import pairs
 from labctl.core.events import Kind
-from labctl.core.reviewed import pairs, queue, unseen
+from labctl.core.reviewed import queue, unseen
 from labctl.errors import BrokenRecord, InputError, StateError
 from labctl.pages.judging import SecondPage
 from labctl.pages.recorded_videos import RecordedVideos
@@ -68,11 +70,11 @@ def review_page(folder: Path, who: str = "tim") -> Routes:
         folder.name,
         RecordedVideos(folder),
         lambda: reading(folder, lambda one: queue(one.record())),
-        lambda trial, operations: review_writer.review(folder, trial, operations, who=who),
-        lambda trial, outcome, why: review_writer.correct(folder, trial, outcome, who=who, why=why),
+        lambda trial, operations, seen: review_writer.review(folder, trial, operations, who=who, seen=seen),
+        lambda trial, outcome, why, seen: review_writer.correct(folder, trial, outcome, who=who, why=why, seen=seen),
         lambda: review_writer.finish(folder, who=who),
         lambda: reading(folder, lambda one: pairs(one.state)),
-        lambda said: review_writer.prefer(folder, **said, who=who),
+        lambda said, seen: review_writer.prefer(folder, **said, who=who, seen=seen),
     ).routes()
 
 
@@ -84,10 +86,6 @@ def second_page(folder: Path, who: str = "eva") -> Routes:
         lambda: reading(folder, lambda one: unseen(one.record(), who)),
         lambda trial, outcome: review_writer.judge(folder, trial, outcome, who=who),
     ).routes()
-
-
-def ask(routes: Routes, route: str, body: dict[str, Any] | None = None, **parts: str) -> dict[str, Any]:
-    return json.loads(routes[route](PageRequest(parts, body or {})).data)
 
 
 def of(folder: Path, condition: str) -> str:
@@ -239,3 +237,75 @@ def test_each_element_that_a_script_asks_for_stands_in_its_page(name: str, scrip
     assert f'src="{script}"' in page
     asked = set(re.findall(r'\$\("([^"]+)"\)', template(script).decode())) - {"score"}  # which a script makes
     assert asked and not {one for one in asked if f'id="{one}"' not in page}
+
+
+def test_a_page_confirms_what_it_had_shown_and_nothing_that_was_said_since(folder: Path) -> None:
+    """ENTER on a page that was left open settled a dispute that nobody had seen, and confirmed a corrected outcome."""
+    page, bob, eva = review_page(folder), review_page(folder, "bob"), second_page(folder)
+    review_writer.register(folder, "bob")
+    score, stages = of(folder, "score"), of(folder, "stages")
+    old = {trial: ask(page, "GET /episode/{trial}", trial=trial) for trial in (score, stages)}
+    ask(eva, "POST /judge", {"trial": score, "score": 0.1})
+    ask(bob, "POST /correct", {"trial": stages, "reached_s": [], "why": "never left the tote"})
+    before = last(folder).seq
+    for trial, since in (
+        (score, r"since e-.* was shown, a second assessor judged it; its outcome is now score 0.5: look again"),
+        (stages, r"since e-.* was shown, its outcome was corrected; its outcome is now 0 of 2 stages: look again"),
+    ):
+        posted = {"trial": trial, "seen": old[trial]["seen"]}
+        with pytest.raises(StateError, match=since):
+            ask(page, "POST /review", {**posted, "operations": []})
+        corrected = {"score": 0.9} if trial == score else {"reached_s": [1.0]}
+        with pytest.raises(StateError, match=since):
+            ask(page, "POST /correct", {**posted, **corrected, "why": "by the video"})
+    for wrong in (None, "1", True):
+        with pytest.raises(InputError, match=r"seen is .*, not what the page had shown of the episode; load the page"):
+            ask(page, "POST /review", {"trial": score, "operations": [], "seen": wrong})
+    assert last(folder).seq == before and ask(page, "GET /queue")["left"] == 1
+    again = ask(page, "GET /episode/{trial}", trial=score)
+    assert again["differences"] == ["a second assessor says score 0.1, the first score 0.5"]
+    ask(page, "POST /review", {"trial": score, "operations": [], "seen": again["seen"]})
+    assert (last(folder).kind, last(folder).trial) == (Kind.OUTCOME_CONFIRMED, score)
+    assert ask(page, "GET /queue")["left"] == 0
+
+
+def test_a_word_on_a_pair_replaces_what_the_page_had_shown_of_it_and_no_other(folder: Path) -> None:
+    page, bob = review_page(folder), review_page(folder, "bob")
+    review_writer.register(folder, "bob")
+    one = ask(page, "GET /queue")["pairs"][0]
+    words = {"first": one["first"], "second": one["second"], "why": "flatter"}
+    ask(bob, "POST /prefer", {**words, "preferred": "first"})
+    for late in ({"seen": one["seen"]}, {"seen": "second: flatter"}):
+        with pytest.raises(StateError, match=r"were shown, it was said: first: flatter: look again"):
+            ask(page, "POST /prefer", {**words, **late, "preferred": "second"})
+    with pytest.raises(InputError, match="seen is None, not what the page had shown of the pair"):
+        ask(page, "POST /prefer", {**words, "preferred": "second", "seen": None})
+    assert last(folder).who == "bob"
+    ask(page, "POST /prefer", {**words, "preferred": "second", "seen": "first: flatter"})
+    assert (last(folder).who, last(folder).body["preferred"]) == ("tim", "second")
+
+
+def test_a_second_assessor_who_comes_after_the_review_opens_it_again(folder: Path) -> None:
+    """Which of two evenings came first decided whether anybody looked at the disagreement."""
+    page, eva, trial = review_page(folder), second_page(folder), of(folder, "score")
+    ask(page, "POST /review", {"trial": trial, "operations": []})
+    ask(eva, "POST /judge", {"trial": trial, "score": 0.1})
+    queue = ask(page, "GET /queue")
+    assert (queue["left"], queue["episodes"][0]["trial"]) == (1, trial), "the review comes to it first"
+    shown = ask(page, "GET /episode/{trial}", trial=trial)
+    assert shown["differences"] == ["a second assessor says score 0.1, the first score 0.5"]
+    assert shown["progress"] == "before what is in dispute was said: to be looked at again"
+    close_campaign(folder, who="tim")
+    with pytest.raises(StateError, match="in dispute and not reviewed yet: 1 episode"):
+        ask(page, "POST /finish")
+    ask(page, "POST /review", {"trial": trial, "operations": []})
+    assert ask(page, "GET /queue")["left"] == 0
+    assert ask(page, "GET /episode/{trial}", trial=trial)["progress"] == "already"
+
+
+def test_a_second_assessor_who_agrees_after_the_review_opens_nothing(folder: Path) -> None:
+    page, trial = review_page(folder), of(folder, "score")
+    ask(page, "POST /review", {"trial": trial, "operations": []})
+    ask(second_page(folder), "POST /judge", {"trial": trial, "score": 0.55})
+    assert ask(page, "GET /queue")["left"] == 0
+    assert ask(page, "GET /episode/{trial}", trial=trial)["differences"] == []

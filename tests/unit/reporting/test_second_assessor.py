@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reviewed_now import correct, review
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
 
@@ -19,7 +20,7 @@ from labctl.core.reviewed import apart, queue, to_judge
 from labctl.core.task import SCORE, STAGES, SUCCESS, Task
 from labctl.errors import InputError, StateError
 from labctl.reporting.judgements import judgements, second_assessor
-from labctl.runtime.review_writer import correct, judge, register, review
+from labctl.runtime.review_writer import judge, register
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign, unblind_campaign
 
 SAID: Mapping[str, Mapping[str, Any]] = {"score": {"score": 0.5}, "stages": {"reached_s": [1.0]}}
@@ -99,6 +100,18 @@ def test_a_disagreement_comes_first_in_the_review_and_is_settled_by_who_goes_ove
     (found,) = second_assessor([record])
     assert (found["n"], found["same"], found["disagreements"], found["adjudicated"]) == (2, 0.5, 1, 1)
     assert record.state.trials[differs].outcome.score == 0.75 and found["statistic"] == "icc"
+
+
+def test_a_review_from_before_the_second_one_judged_settled_nothing(folder: Path) -> None:
+    one, _ = trials(folder, "score")
+    review(folder, one, [], who="tim")
+    judge(folder, one, {"score": 0.1}, who="eva")
+    for over in (0, 1):
+        with Campaign.open(folder) as campaign:
+            (found,) = second_assessor([campaign.record()])
+            (open_,) = [item.differences for item in queue(campaign.record()) if item.trial.id == one]
+        assert (found["disagreements"], found["adjudicated"], len(open_)) == (1, over, 1 - over)
+        review(folder, one, [], who="tim")
 
 
 def test_agreement_is_by_task_against_what_stood_when_the_second_one_judged(folder: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from support.reviewed_now import correct, review
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.recordings import copied
 from support.runs.run_bench import Bench
@@ -14,7 +15,7 @@ from labctl.bus import Message
 from labctl.core.events import Kind
 from labctl.core.reviewed import queue
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.review_writer import correct, finish, register, review
+from labctl.runtime.review_writer import finish, register
 from labctl.store.campaign import Campaign, close_campaign
 from labctl.store.chain_heads import HEADS, head_text, read_heads
 
@@ -127,6 +128,7 @@ def test_what_is_judged_after_a_run_has_a_head_each_time(done: Path, tmp_path: P
         assert last_is_kept()
     correct(folder, items[0].trial.id, {**NONE_MOVED, "wrong_end": True}, who="bea", why="they are all still there")
     assert events_of(folder)[-1].kind == Kind.OUTCOME_CORRECTED and last_is_kept()
+    review(folder, items[0].trial.id, [], who="bea")
     close_campaign(folder, who="bea")
     finish(folder, who="bea")
     assert events_of(folder)[-1].kind == Kind.CAMPAIGN_REVIEWED and last_is_kept()

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reviewed_now import correct
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 
 from labctl.core.events import Kind
 from labctl.errors import InputError
-from labctl.runtime.review_writer import correct
 from labctl.store.campaign import Campaign
 
 ARMS = [HUMAN, policy("zebra", endpoint="sim://zebra")]

@@ -61,6 +61,9 @@ def test_it_is_asked_once_both_are_scored_and_what_is_said_is_journalled(bench: 
     assert bench.command("prefer", role="assessor", who="bob", **said)["ok"]
     (event,) = bench.events(Kind.PREFERENCE_STATED)
     assert event.body == said and event.who == "bob" and event.episode == second
+    late = bench.command("prefer", role="assessor", **{**said, "preferred": "second"}, seen="")["error"]
+    assert "it was said: first: no corner hung out: look again" in late
+    assert len(bench.events(Kind.PREFERENCE_STATED)) == 1
     assert bench.shown()["compare"] is None
 
 
@@ -91,7 +94,7 @@ def test_a_preference_about_a_void_episode_is_refused_in_one_line_at_both_doors(
     assert f"episode {void} of trial" in refused and "is void; a preference is about two that count" in refused
     bench.campaign.close()
     with pytest.raises(InputError, match="is void; a preference is about two that count"):
-        review_writer.prefer(bench.campaign.folder, void, second, "second", who="bob", why="better")
+        review_writer.prefer(bench.campaign.folder, void, second, "second", who="bob", why="better", seen="")
 
 
 def test_a_pair_that_a_crash_left_unasked_is_asked_for_when_the_run_is_started_again(bench: Bench, monkeypatch) -> None:
@@ -125,7 +128,7 @@ def test_the_review_says_what_was_left_unsaid_and_is_not_finished_before(bench: 
     bench.campaign.close()
     with pytest.raises(StateError, match="nobody has said which was better"):
         review_writer.finish(bench.campaign.folder, who="ann")
-    review_writer.prefer(bench.campaign.folder, **pair, preferred="second", who="ann", why="folded")
+    review_writer.prefer(bench.campaign.folder, **pair, preferred="second", who="ann", why="folded", seen="")
     with Campaign.open(bench.campaign.folder) as campaign:
         assert [event.who for event in campaign.events() if event.kind == Kind.PREFERENCE_STATED] == ["ann"]
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.reviewed_now import correct, review
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.recordings import copied
 
@@ -16,7 +17,7 @@ from labctl.core.reviewed import Item, matched, queue, seen, unsettled
 from labctl.errors import InputError, StateError
 from labctl.reporting.operations_table import operations
 from labctl.runtime.campaign_run import run_campaign
-from labctl.runtime.review_writer import correct, finish, register, review
+from labctl.runtime.review_writer import finish, register
 from labctl.store.campaign import Campaign, close_campaign, freeze_campaign
 
 

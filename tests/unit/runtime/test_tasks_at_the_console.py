@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reviewed_now import correct
 from support.runs.run_bench import Bench
 from support.runs.task_campaign import open_tasks
 
@@ -17,7 +18,6 @@ from labctl.core.events import Kind
 from labctl.core.record_fold import record_of
 from labctl.core.reviewed import queue
 from labctl.errors import InputError
-from labctl.runtime.review_writer import correct
 from labctl.store.campaign import Campaign
 
 
@@ -198,3 +198,8 @@ def test_of_an_episode_without_operations_the_review_confirms_the_outcome(stages
     assert stages.command("correct", role="assessor", **said)["ok"]
     (item,) = queue(record_of(stages.events()))
     assert item.reviewed is None, "what was corrected since is confirmed anew"
+    about = {"trial": item.trial.id, "role": "assessor", "seen": item.seen - 1}
+    late = [stages.command("review", **about, operations=[]), stages.command("correct", **about, why="x", reached_s=[])]
+    for refused in late:
+        assert "was shown, its outcome was corrected; its outcome is now 1 of 2 stages: look again" in refused["error"]
+    assert stages.command("review", **{**about, "seen": item.seen}, operations=[])["ok"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reviewed_now import correct, review
 from support.runs.campaigns import HUMAN, make_campaign, policy
 from support.runs.run_bench import Bench
 
@@ -19,7 +20,7 @@ from labctl.core.record_fold import record_of
 from labctl.core.trial import Verb, fold
 from labctl.errors import StateError
 from labctl.runtime.command_handler import OF_ANYBODY, ORDERS
-from labctl.runtime.review_writer import correct, finish, register, review
+from labctl.runtime.review_writer import finish, register
 from labctl.store.campaign import Campaign
 
 BEA, CAL = {"bea": ["assessor"]}, {"cal": ["setter"]}

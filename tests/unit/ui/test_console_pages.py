@@ -59,8 +59,8 @@ def test_what_was_scored_is_reviewed_and_corrected_without_an_arm_on_any_screen(
 
         app = Review(
             load,
-            lambda trial, operations: tell("review", trial, operations=operations),
-            lambda trial, outcome, why: tell("correct", trial, why=why, **outcome),
+            lambda trial, operations, seen: tell("review", trial, operations=operations, seen=seen),
+            lambda trial, outcome, why, seen: tell("correct", trial, why=why, seen=seen, **outcome),
             lambda episode: None,
             hands=Unhurried(),
         )

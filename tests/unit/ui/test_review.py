@@ -253,7 +253,7 @@ def test_what_nobody_said_of_two_episodes_is_asked_and_said_anew_of_the_pair_at_
             None,
             book.finish,
             asked,
-            said.append,
+            lambda stated, seen: said.append(stated),
             hands=Unhurried(),
         )
         async with app.run_test(size=(110, 30)) as pilot:

@@ -59,11 +59,11 @@ def test_stages_are_confirmed_or_corrected_with_their_definitions_on_the_screen(
     items = [item(DRAWER, "t-a", reached_s=(2.5,))]
     said: list[Any] = []
 
-    def correct(trial: str, outcome: Any, why: str) -> None:
+    def correct(trial: str, outcome: Any, why: str, seen: int) -> None:
         said.append((trial, dict(outcome), why))
         items[0] = item(DRAWER, "t-a", reached_s=tuple(outcome["reached_s"]), moved=1, remaining=0)
 
-    def save(trial: str, operations: list[Any]) -> None:
+    def save(trial: str, operations: list[Any], seen: int) -> None:
         said.append((trial, operations))
         items[0] = replace(items[0], reviewed=())
 

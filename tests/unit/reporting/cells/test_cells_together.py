@@ -152,7 +152,7 @@ def judged(cell: str, pairs: Sequence[tuple[int, int]], guesses: Mapping[int, st
     opened = {"conditions": [{"id": "towels"}], "items_staged": 1, "budget_s": 60.0, "instruction": ""}
     scored = []
     for i, (first, second) in enumerate(pairs):
-        trial = SimpleNamespace(id=f"{cell}-{i}", outcome=outcome(first), condition="towels")
+        trial = SimpleNamespace(id=f"{cell}-{i}", outcome=outcome(first), condition="towels", said=())
         said = ({"model": "m", "value": second}, body(first))
         episode = SimpleNamespace(
             counted=second, detected=None, reviewed=() if i < over else None, confirmed_by=None,
