@@ -230,7 +230,8 @@ def test_a_lab_that_was_moved_is_not_moved_by_a_snapshot_too_and_its_mark_stays(
     monkeypatch.chdir(tmp_path)
     assert call(["lab", "move", *first, "--lab", str(lab)]) == 0
     mark = (lab / MOVED).read_bytes()
-    capsys.readouterr()
+    there = f"on the other computer: labctl restore {tmp_path / 'first'} NEW-FOLDER"
+    assert (there in capsys.readouterr().out) == ("--by" in first), "a whole path: whoever is there is in no folder"
     assert call(["lab", "move", "--by", str(tmp_path / "b"), "--lab", str(lab)]) == 1
     assert "this lab was moved to" in capsys.readouterr().err
     assert (lab / MOVED).read_bytes() == mark and not (tmp_path / "b").exists()
