@@ -48,6 +48,7 @@ def write_all(
 
     Raises what a job raised (no other is begun then, and those under way are waited for), and what `pieces.each` does.
     """
+    folder = folder.absolute()  # a worker of a cluster has another working folder
     waiting = [(job, _finished(folder, job)) for job in jobs]
     left = [(work, folder, job) for job, done in waiting if done is None]
     coming = each(place, _do, left, count, folder) if left else iter(())

@@ -57,8 +57,9 @@ def join(
     """Open a cell's part as a campaign of its lab, and tell the seal host of its first head. True when it was opened
     before: then only that is said again. further: as `open_campaign` has it.
 
-    Raises Unreachable, InputError for another protocol, fixture or card than the seal host's, for clocks too far apart
-    StateError, BrokenRecord for another seal host than invited.
+    Nothing is opened for a part that the seal host would not let join. Raises Unreachable, InputError for another
+    protocol, fixture or card than the seal host's, StateError for clocks too far apart, a part that has joined or a
+    cell that is declared gone, BrokenRecord for another seal host than invited.
     """
     invitation, plan = read_invitation(invitation_path), read_plan(protocol)
     link = asks(invitation, part)

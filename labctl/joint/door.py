@@ -72,9 +72,9 @@ def _hello(host: SealHost, cell: str, question: Question) -> Answer:
 
 
 def _part(host: SealHost, cell: str, question: Question) -> Answer:
-    """What a cell needs to open its campaign, if it has the same files."""
+    """What a cell needs to open its campaign, if it has the same files and may join with it."""
     opened, files = host.state.opened, question.files
-    part = host.state.part(cell, question.part)
+    part = host.to_join(cell, question.part)
     if files is None:
         raise InputError("a part needs the digests of protocol, fixture and cards")
     for what, its, mine in (

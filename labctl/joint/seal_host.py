@@ -80,6 +80,15 @@ class SealHost:
     def protocol_text(self) -> str:
         return self._ledger.protocol_text()
 
+    def to_join(self, cell: str, part: int) -> Part:
+        """The part that a cell is about to open a campaign for. Raises StateError, before there is one, where `join`
+        would refuse any.
+        """
+        mine = self._own(cell, part)
+        if mine.head is not None:
+            raise self._joined_already(mine)
+        return mine
+
     def join(self, cell: str, part: int, head: HeadBody) -> None:
         """A cell's campaign is open: from here on its chain is this one. The same head again changes nothing.
 
@@ -88,13 +97,8 @@ class SealHost:
         mine = self._own(cell, part)
         if mine.head is None:
             self.log(JointKind.JOINED, CellHead(cell=cell, part=part, head=head))
-            return
-        joined = self._joined_with(mine)
-        if head != joined:
-            raise StateError(
-                f"cell {mine.name} has joined with another campaign, whose first entry is {joined['hash'][:16]}…; "
-                "a cell joins once, and no trial is run in two folders"
-            )
+        elif head != self._joined_with(mine):
+            raise self._joined_already(mine)
 
     def give(self, cell: str, part: int, trial: str, head: HeadBody, clock: ClockBody, skipped: Sequence[str]) -> Given:
         """The arm of the next trial of a cell's part, journalled with the cell's head before it leaves; the heads of
@@ -237,6 +241,12 @@ class SealHost:
             how = back(self.state.opened["name"], cell)
             raise StateError(f"cell {cell} was declared gone; a person at the seal host orders: {how}")
         return self.state.part(cell, part)
+
+    def _joined_already(self, part: Part) -> StateError:
+        return StateError(
+            f"cell {part.name} has joined with another campaign, whose first entry is "
+            f"{self._joined_with(part)['hash'][:16]}…; a cell joins once, and no trial is run in two folders"
+        )
 
     def _joined_with(self, part: Part) -> HeadBody:
         events = (event for event in self._journal.events() if event.kind == JointKind.JOINED)

@@ -28,6 +28,7 @@ from labctl.store.problem import Problem
 
 FOLDER, DATABASE, SEAL, NAME = "queue", "queue.db", "sealed", "queue"
 LOOK = "labctl queue verify"
+NONE = head_text(0, GENESIS)  # the head of a queue that is not there
 PRIVATE, OWNER_ONLY = 0o700, 0o600
 
 
@@ -50,7 +51,7 @@ class Book:
 def read(lab: Path) -> Book:
     """The queue of a lab; an empty one where nothing was ever put into it. Raises BrokenRecord, StorageError."""
     if not (lab / FOLDER).is_dir():
-        return Book(lab, Queue(), head_text(0, GENESIS))
+        return Book(lab, Queue(), NONE)
     events, problems = _looked(lab)
     if problems:
         raise BrokenRecord(f"the queue's record does not hold: {problems[0]}; see: {LOOK}")
@@ -60,7 +61,7 @@ def read(lab: Path) -> Book:
 def verify(lab: Path) -> tuple[int, str, list[Problem]]:
     """How many entries there are, the head, and what does not hold: chain, heads, order of entries, sealed files."""
     if not (lab / FOLDER).is_dir():
-        return 0, head_text(0, GENESIS), []
+        return 0, NONE, []
     events, problems = _looked(lab)
     try:
         submissions = fold(events).submissions.values()
@@ -74,20 +75,20 @@ def verify(lab: Path) -> tuple[int, str, list[Problem]]:
             except BrokenRecord as error:
                 problems.append(Problem("broken seal", f"{FOLDER}/{SEAL}/{name}", str(error)))
     last = events[-1] if events else None
-    return len(events), head_text(last.seq, last.hash) if last else head_text(0, GENESIS), problems
+    return len(events), head_text(last.seq, last.hash) if last else NONE, problems
 
 
 class Writer:
-    """The one writer of a queue, while its lock is held."""
+    """The one writer of a queue, while its lock is held. A queue that is not there yet is made with its first entry."""
 
-    def __init__(self, lab: Path, journal: Journal, queue: Queue, clock: Clock, who: str) -> None:
+    def __init__(self, lab: Path, journal: Journal | None, queue: Queue, clock: Clock, who: str) -> None:
         self.lab, self.queue, self.clock, self.who = lab, queue, clock, who
         self._journal = journal
 
     @property
     def book(self) -> Book:
         """The same to read from."""
-        return Book(self.lab, self.queue, head_text(*self._journal.head()))
+        return Book(self.lab, self.queue, NONE if self._journal is None else head_text(*self._journal.head()))
 
     def log(self, did: Did, body: Mapping[str, Json], *, once: str | None = None) -> str:
         """Commit an entry; the head after it. once: what may be in the queue one single time, ever.
@@ -96,7 +97,7 @@ class Writer:
         """
         anchor = self.clock.anchor()
         self.queue = after(self.queue, _event(did, body, anchor, self.who))
-        event = self._journal.append(did, anchor=anchor, who=self.who, body=dict(body), command_id=once)
+        event = self._made().append(did, anchor=anchor, who=self.who, body=dict(body), command_id=once)
         append_head(self.lab / FOLDER, event.seq, event.hash, anchor.wall)
         return head_text(event.seq, event.hash)
 
@@ -104,6 +105,7 @@ class Writer:
         """Put something into the seal, on the disk when this returns; {its file: digest} for the journal. Until an
         entry names it, it is not there. The salt keeps the digest from telling what was guessed.
         """
+        self._made()
         data = json.dumps({"salt": secrets.token_hex(32), **content}, indent=1, ensure_ascii=False).encode()
         replace_file(self.lab / FOLDER / SEAL / name, data, mode=OWNER_ONLY)
         return {name: hashlib.sha256(data).hexdigest()}
@@ -113,25 +115,35 @@ class Writer:
         for name in sealed:
             (self.lab / FOLDER / SEAL / name).unlink(missing_ok=True)
 
+    def close(self) -> None:
+        """Let go of the journal."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _made(self) -> Journal:
+        if self._journal is None:
+            _make(self.lab, self.clock, self.who)
+            self._journal = _journal(self.lab)
+        return self._journal
+
 
 @contextmanager
 def writing(lab: Path, verb: str, clock: Clock, who: str) -> Generator[Writer, None, None]:
-    """Hold a lab's queue to write to it; it is made when it is not there. Raises StateError naming who holds it,
-    BrokenRecord for one whose chain does not hold, StorageError.
+    """Hold a lab's queue to write to it. Raises StateError naming who holds it, BrokenRecord for one whose chain does
+    not hold, StorageError.
     """
     with lab_lock(lab, "queue", f"queue {verb}", what="the queue", clock=clock):
-        if not (lab / FOLDER).is_dir():
-            _make(lab, clock, who)
-        events, problems = _looked(lab)
+        there = (lab / FOLDER).is_dir()
+        events, problems = _looked(lab) if there else ([], [])
         if problems:
             raise BrokenRecord(
                 f"the queue's record does not hold: {problems[0]}; nothing more is written to it; see: {LOOK}"
             )
-        journal = Journal.open(sqlite_url(lab / FOLDER / DATABASE), NAME)
+        writer = Writer(lab, _journal(lab) if there else None, fold(events), clock, who)
         try:
-            yield Writer(lab, journal, fold(events), clock, who)
+            yield writer
         finally:
-            journal.close()
+            writer.close()
 
 
 def unsealed(lab: Path, name: str, digest: str) -> dict[str, Json]:
@@ -153,12 +165,16 @@ def _event(did: Did, body: Mapping[str, Json], anchor: Anchor, who: str) -> Even
 def _looked(lab: Path) -> tuple[list[Event], list[Problem]]:
     folder = lab / FOLDER
     heads = read_heads(folder)  # before the entries: somebody may be writing
-    journal = Journal.open(sqlite_url(folder / DATABASE), NAME, readonly=True)
+    journal = _journal(lab, readonly=True)
     try:
         events = journal.events()
     finally:
         journal.close()
     return events, chain_and_head_problems(folder, events, heads)
+
+
+def _journal(lab: Path, *, readonly: bool = False) -> Journal:
+    return Journal.open(sqlite_url(lab / FOLDER / DATABASE), NAME, readonly=readonly)
 
 
 def _make(lab: Path, clock: Clock, who: str) -> None:

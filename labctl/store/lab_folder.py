@@ -131,7 +131,8 @@ def settings_of(lab: Path) -> Lab:
     """The settings of a lab folder, files of a media store's by their whole path. Raises InputError."""
     from labctl.config.cell_schema import parse_lab
 
-    found = parse_lab(read_text(lab / MARK), str(lab / MARK))
+    path = lab / (ARRIVING if (lab / ARRIVING).is_file() and not (lab / MARK).is_file() else MARK)
+    found = parse_lab(read_text(path), str(path))
     if found.media is not None and found.media.certificates is not None:
         at = {"certificates": str(lab.resolve() / found.media.certificates)}
         return found.model_copy(update={"media": found.media.model_copy(update=at)})
@@ -163,12 +164,13 @@ def admit_zone(lab: Path | None) -> None:
 
 def lab_with(folder: Path) -> Path | None:
     """The lab that a campaign folder lies in; None when it lies in none. A published folder is no part of the lab that
-    it lies in, and has none: whoever made it is not trusted.
+    it lies in, and has none: whoever made it is not trusted. One that is being moved to here is a lab to whoever
+    verifies what arrived; that nothing goes on in it is for `refuse_moved`.
     """
     for above in folder.resolve().parents:
         if (above / PUBLISHED).is_file():
             return None
-        if (above / MARK).is_file():
+        if (above / MARK).is_file() or (above / ARRIVING).is_file():
             return above
     return None
 

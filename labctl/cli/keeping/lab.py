@@ -74,6 +74,6 @@ def move(to: Path | None, backups: Path | None, lab: Path | None, as_json: bool)
         click.echo(line)
     click.echo(f"{folder} is no lab any more ({MOVED}; its settings are {MARK}.before). Nothing was deleted")
     if backups is not None:
-        click.echo(f"on the other computer: labctl restore {shlex.quote(str(backups))} NEW-FOLDER")
+        click.echo(f"on the other computer: labctl restore {shlex.quote(str(backups.resolve()))} NEW-FOLDER")
     click.echo("say the new place where the old one is written: $LABCTL_LAB, units of systemd, backups")
     return 1 if problems else 0

@@ -39,12 +39,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.mark.parametrize("form", ["mcap", "parquet", "lerobot-v3", "npz"])
 def test_an_export_has_the_same_bytes_by_one_process_by_two_and_on_a_cluster(
-    form: str, unblinded: Path, tmp_path: Path, cluster: Cluster
+    form: str, unblinded: Path, tmp_path: Path, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)  # the workers have another working folder
     grid = Grid(fps=10, max_error_ms=1000.0) if form.startswith("lerobot") else Grid()
     made = {}
     for place in (Place(workers=1), Place(workers=2), Place(cluster=cluster.address)):
-        out, said = tmp_path / f"{place.workers}", list[str]()
+        out, said = Path(f"{place.workers}"), list[str]()
         export_campaign(unblinded, Request(form, out, grid=grid, place=place), said.append)
         assert any("1/" in line for line in said), "it says how far it is"
         made[place] = content(out)

@@ -23,7 +23,9 @@ from labctl.joint.keys import Invitation
 from labctl.joint.seal_host import writing
 from labctl.runtime.campaign_run import run_campaign
 from labctl.store.campaign import unblind_campaign
+from labctl.store.lab_folder import campaigns
 from labctl.store.ledger import Ledger
+from labctl.store.opened_list import opened_in
 from labctl.store.verifying.verify import verify_campaign
 
 
@@ -113,6 +115,31 @@ def test_a_cell_joins_again_after_it_was_interrupted_and_never_with_two_folders(
         folder.rename(tmp_path / "aside")
         with pytest.raises(StateError, match="has joined with another campaign"):
             labs.join("a")
+    nothing_more(labs, "a", opened=1)
+
+
+def test_a_join_that_the_seal_host_refuses_opens_no_campaign(tmp_path: Path) -> None:
+    labs = make_labs(tmp_path)
+    with answering(labs):
+        labs.join("a")
+        for_b = labs.invitation("b").read_text()
+        labs.invitation("b").write_text(labs.invitation("a").read_text())
+        with pytest.raises(StateError, match="cell a has joined with another campaign"):
+            labs.join("b")
+        labs.invitation("b").write_text(for_b)
+        with writing(labs.made.folder, "test") as host:
+            host.gone("b", who="lee", reason="broken")
+        with pytest.raises(StateError, match="cell b was declared gone"):
+            labs.join("b")
+        nothing_more(labs, "b", opened=0)
+        with writing(labs.made.folder, "test") as host:
+            host.back("b", who="lee", reason="repaired")
+        assert labs.join("b").name == "two-b"
+
+
+def nothing_more(labs: Labs, cell: str, *, opened: int) -> None:
+    """A cell's lab has no campaign, and its list as many as were opened."""
+    assert not campaigns(labs.cells[cell]) and len(opened_in(labs.cells[cell])) == opened
 
 
 def test_another_protocol_and_a_plain_open_are_refused(tmp_path: Path) -> None:

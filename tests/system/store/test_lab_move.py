@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from support.joint.joint_labs import make_labs
 from support.json_documents import judged
+from support.media.campaigns import folder_store, open_lab, uploaded, videos
 from support.runs.campaigns import recorded_with_cameras
-from support.runs.recordings import copied, digests
+from support.runs.recordings import Recordings, copied, digests
 
 from labctl.backup import moving
 from labctl.backup.moving import move
@@ -25,6 +26,7 @@ from labctl.joint.seal_host import writing
 from labctl.store.campaign import Campaign
 from labctl.store.lab_folder import MARK, MOVED, find_lab
 from labctl.store.locks import Lock, campaign_lock, cell_lock_in
+from labctl.store.media.trimming import trim
 from labctl.store.verifying.verify import verify_campaign
 
 NOW = ManualClock(0).anchor()
@@ -69,6 +71,23 @@ def test_a_moved_lab_has_every_byte_and_right_and_the_old_place_is_none_any_more
     with pytest.raises(StateError, match="this lab was moved to"):
         Campaign.open(old, writer=True)
     assert find_lab(new) == new
+
+
+def test_a_lab_whose_videos_its_media_store_alone_has_is_proved_as_it_will_be_read(
+    recordings: Recordings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = open_lab(recordings, tmp_path / "lab")
+    table, store = folder_store(folder, tmp_path / "store")
+    uploaded(folder, table)
+    assert trim(folder, store, table, 0, who="p01").files and not videos(folder)
+    before = verify_campaign(folder, lab=True)
+    with monkeypatch.context() as patched:
+        patched.setattr(moving, "_arrive", dead)
+        killed(lambda: move(tmp_path / "lab", tmp_path / "new", NOW))
+    moved = move(tmp_path / "lab", tmp_path / "new", NOW)
+    (after,) = moved.verified.values()
+    assert after.problems == before.problems == [] == moved.problems
+    assert after.notes == before.notes and any("in a media store alone" in note for note in after.notes)
 
 
 def test_nothing_is_moved_while_anything_of_the_lab_runs(lab: Path, tmp_path: Path) -> None:
@@ -211,7 +230,8 @@ def test_a_lab_that_was_moved_is_not_moved_by_a_snapshot_too_and_its_mark_stays(
     monkeypatch.chdir(tmp_path)
     assert call(["lab", "move", *first, "--lab", str(lab)]) == 0
     mark = (lab / MOVED).read_bytes()
-    capsys.readouterr()
+    there = f"on the other computer: labctl restore {tmp_path / 'first'} NEW-FOLDER"
+    assert (there in capsys.readouterr().out) == ("--by" in first), "a whole path: whoever is there is in no folder"
     assert call(["lab", "move", "--by", str(tmp_path / "b"), "--lab", str(lab)]) == 1
     assert "this lab was moved to" in capsys.readouterr().err
     assert (lab / MOVED).read_bytes() == mark and not (tmp_path / "b").exists()

@@ -19,6 +19,7 @@ from support.runs.forging import forge, rewrite_heads
 from support.runs.live_campaign import end_of, of_kind, running
 from support.runs.recordings import copied
 
+from labctl.backup.moving import move
 from labctl.cli import call
 from labctl.clock import SECOND, MonotonicClock
 from labctl.core.events import Kind
@@ -105,6 +106,13 @@ def test_stamps_that_were_taken_away_are_missed_where_the_lab_names_an_authority
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert "no head has a timestamp, though lab.toml names an authority" in verified(folder, capsys)[1]
+
+
+def test_a_stamp_is_checked_in_the_place_that_a_lab_is_moved_to(folder: Path, tmp_path: Path) -> None:
+    assert stamp(folder) == 0
+    moved = move(folder.parents[1], tmp_path / "new", MonotonicClock().anchor())
+    assert "1 timestamp, trusted by the certificates" in "\n".join(moved.verified[folder.name].notes)
+    assert not moved.problems
 
 
 @pytest.mark.parametrize("mood", ["refuses", "lies", "hangs"])

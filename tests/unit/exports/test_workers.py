@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from labctl.errors import BrokenRecord, LabctlError, MissingExtra, OptionError, TableError
 from labctl.exports.workers import DONE, Job, processes_for, write_all
+from labctl.pieces import Place
 from labctl.processes import WORTH_BYTES
 
 NAMES = ["a", "b", "c", "d"]
@@ -50,6 +53,26 @@ def test_what_is_whole_is_not_written_again_and_what_is_not_is(tmp_path: Path) -
 def test_what_a_file_is_refused_for_comes_out_as_it_was_said(tmp_path: Path, processes: int) -> None:
     with pytest.raises(BrokenRecord, match="c does not hold"):
         list(write_all(tmp_path, jobs("x"), refuse, processes))
+
+
+def test_a_worker_elsewhere_is_told_a_folder_that_is_the_same_in_every_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "out").mkdir()
+    asked: list[tuple[Place, Path]] = []
+
+    def elsewhere(
+        place: Place, work: Callable[..., object], given: Sequence[tuple[object, ...]], worth: int, folder: Path
+    ) -> Iterator[object]:
+        asked.append((place, folder))
+        with contextlib.chdir("/"):
+            yield from [work(*one) for one in given]
+
+    monkeypatch.setattr("labctl.exports.workers.each", elsewhere)
+    there = Place(cluster="tcp://10.0.0.5:8786")
+    assert [said["wrote"] for said in write_all(Path("out"), jobs("x"), write, 1, there)] == NAMES
+    assert asked == [(there, tmp_path / "out")] and (tmp_path / "out/d.txt").read_text() == "xd"
 
 
 def test_little_is_written_by_one_process_and_much_by_no_more_than_there_are_files() -> None:

@@ -88,6 +88,7 @@ def test_the_same_trial_asked_again_gets_the_same_arm_and_the_journal_says_again
         (lambda labs: give(labs, "a", "t-zzzzzz", 9), "not in the sealed schedule"),
         (lambda labs: give(labs, "a", order(labs, "a")[0], 9, part=2), "has no part 2"),
         (lambda labs: asked(labs, lambda host: host.join("a", 1, head(1, "b"))), "joined with another campaign"),
+        (lambda labs: asked(labs, lambda host: host.to_join("b", 1)), "cell b has joined with another campaign"),
         (lambda labs: asked(labs, lambda host: host.gone("c", who="lee", reason="x")), "no cell 'c'"),
         (lambda labs: asked(labs, lambda host: host.opening("a", 1)), "is not unblinded; not over yet: a, b"),
         (lambda labs: asked(labs, lambda host: host.unblind(who="lee", reason="")), "not over: a, b"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,23 @@ def test_a_move_stays_within_a_priority_and_a_new_priority_is_the_end_of_its_own
         after(queue, event(Did.MOVED, name="c", before="d"))
     assert names(after(queue, event(Did.PRIORITY, name="c", priority=1))) == ["d", "c", "a", "b"]
     assert names(after(queue, event(Did.PRIORITY, name="d", priority=5))) == ["c", "a", "b", "d"]
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda lab, clock: turns.pause(lab, "first", "repair", clock, WHO),
+        lambda lab, clock: turns.move(lab, "first", "second", clock, WHO),
+        lambda lab, clock: acts.approve(lab, "s-4fa2c1", "fits", clock, WHO),
+        lambda lab, clock: acts.withdraw(lab, "s-4fa2c1", "asked for", clock, WHO),
+    ],
+)
+def test_an_act_that_a_lab_without_a_queue_refuses_makes_none(
+    tmp_path: Path, act: Callable[[Path, ManualClock], acts.Done]
+) -> None:
+    with pytest.raises(StateError):
+        act(tmp_path, ManualClock())
+    assert not (tmp_path / book.FOLDER).exists() and book.verify(tmp_path)[0] == 0
 
 
 def test_an_opened_campaign_takes_its_protocols_place() -> None:

@@ -195,9 +195,8 @@ LISTED: dict[str, dict[str, str]] = {
     # what a policy is asked about, and what is the queue's own
     "labctl/queue/dry_run.py": {"dry_run_main: in_passing": "`source_of` has verified it, in the process that asks"},
     "labctl/queue/book.py": {
-        "_looked: Journal.open": "the queue's own journal, whose chain is held against its heads each time",
+        "_journal: Journal.open": "the queue's own journal, whose chain is held against its heads each time",
         "_looked: read_heads": "of that journal",
-        "writing: Journal.open": "as above",
         "unsealed: read_bytes": "a file of the queue's seal, held against its digest",
     },
     "labctl/queue/acts.py": {
