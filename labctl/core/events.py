@@ -173,3 +173,8 @@ def sealed_gaps(openings: Iterable[Opening]) -> dict[str, list[GapBody]]:
         if opening["field"].startswith(SEALED_GAP):
             found.setdefault(opening["episode"], []).append(opening["value"])
     return found
+
+
+def gap_words(lost: int | None, why: str | None) -> str:
+    """How many samples or frames a gap cost, where that is known, and why."""
+    return f"{lost} lost: {why}" if lost else f"{why}"

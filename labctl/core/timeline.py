@@ -13,7 +13,7 @@ import numpy as np
 
 from labctl.clock import MILLISECOND, SECOND, Anchor, on_boot_of
 from labctl.core.event_bodies import GapBody
-from labctl.core.events import Event, InterventionKind, Kind
+from labctl.core.events import Event, InterventionKind, Kind, gap_words
 from labctl.core.interventions import Intervention
 from labctl.core.record import Episode
 from labctl.messages.body_parts import OutcomeBody
@@ -217,11 +217,6 @@ def recorded_gaps(gaps: Iterable[GapBody], end_ns: int) -> dict[str, list[tuple[
             until = max(gap["to_ns"] or end_ns, from_ns + 1)
             found.setdefault(gap["stream"], []).append((from_ns, until, gap_words(number, gap["why"])))
     return found
-
-
-def gap_words(lost: int | None, why: str | None) -> str:
-    """How many samples or frames a gap cost, where that is known, and why."""
-    return f"{lost} lost: {why}" if lost else f"{why}"
 
 
 def measured_gaps(t_ns: np.ndarray, rate_hz: float) -> list[tuple[int, int, str]]:

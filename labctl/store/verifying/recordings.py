@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from labctl.core.event_bodies import CampaignUnblinded, Streams, body_of
-from labctl.core.events import Event, Kind, digest, sealed_gaps
+from labctl.core.events import Event, Kind, digest, gap_words, sealed_gaps
 from labctl.core.recorded.skew import clock_warnings
-from labctl.core.timeline import gap_words
 from labctl.errors import LabctlError
 from labctl.messages.body_parts import GapBody, StreamEntry
 from labctl.realtime import CORES

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.reviewed_now import correct
 from support.runs.campaigns import HUMAN, events_of, make_campaign, policy
 from support.runs.run_bench import Bench
 
@@ -26,7 +27,6 @@ from labctl.core.trial import State, Trial, fold
 from labctl.errors import InputError
 from labctl.messages.processes import EndRun
 from labctl.runtime.readiness import BECAUSE
-from labctl.runtime.review_writer import correct
 from labctl.store.campaign import Campaign
 from labctl.store.locks import CONTACT
 from labctl.ui.console.refusals import offers
