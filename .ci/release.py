@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,7 +56,8 @@ def release(root: Path, version: str, checks: Sequence[Sequence[str]] = CHECKS, 
         made = build(clone, version)
         git(root, "pull", "-q", "--ff-only", "--tags", str(clone), "HEAD")
         (root / "dist").mkdir(exist_ok=True)
-        return [path.replace(root / "dist" / path.name) for path in made]
+        # a folder for what is temporary often lies on another file system
+        return [Path(shutil.move(path, root / "dist" / path.name)) for path in made]
 
 
 def commit(clone: Path, version: str, today: str) -> None:
