@@ -62,7 +62,7 @@ def stand_in(rule: Rule, *, status: int = 200, whole: dict[str, Any] | None = No
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     found.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
     try:

@@ -61,7 +61,7 @@ class Got:
 @pytest.fixture
 def got() -> Iterator[Got]:
     found = Got()
-    thread = threading.Thread(target=found.server.serve_forever)
+    thread = threading.Thread(target=found.server.serve_forever, args=(0.02,))
     thread.start()
     yield found
     found.server.shutdown()
@@ -90,7 +90,7 @@ class Mailbox(socketserver.StreamRequestHandler):
 def mail() -> Iterator[tuple[int, queue.Queue[list[str]]]]:
     server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Mailbox)
     server.box = queue.Queue()  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield server.server_address[1], server.box  # type: ignore[attr-defined]
     server.shutdown()

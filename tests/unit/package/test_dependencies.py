@@ -83,6 +83,7 @@ def test_every_import_is_declared_by_the_core_or_by_the_extra_that_is_named_for_
     assert wrong == []
 
 
+@pytest.mark.thorough
 def test_what_the_core_declares_is_imported() -> None:
     used = {name for module in imported() for name in distributions(module)}
     assert declared(PROJECT["dependencies"]) - used == set()

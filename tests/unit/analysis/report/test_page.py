@@ -77,7 +77,6 @@ def test_figures_that_another_process_draws_have_the_same_bytes(built, case, row
     assert files(again.folder) == files(built.folder)
 
 
-@pytest.mark.thorough
 def test_what_nobody_beside_has_come_to_is_drawn_here_before_anything_is_waited_for(built, case, rows, tmp_path):
     """A report waited for its other process while figures were left that this one had not begun."""
     behind = Behind()
