@@ -81,6 +81,13 @@ class Now(Screen[None]):
         yield Button("…", id="primary", disabled=True)
         yield KeyRow()
 
+    def on_mount(self) -> None:
+        """Have every row drawn once it is laid out. Textual paints what it found to have moved; where it was asked for
+        a widget's place in between, it finds nothing, and rows of before, or none, stay on the terminal (8.2.8,
+        `Compositor.full_map`).
+        """
+        self.screen_layout_refresh_signal.subscribe(self, lambda _: self.refresh(), immediate=True)
+
     def on_resize(self) -> None:
         self.set_class(self.size.width < WIDE, "narrow")
         self.query_one(Cameras).refresh(layout=True)
@@ -125,10 +132,7 @@ class Now(Screen[None]):
         if silence is not None and state is not None:
             title, wrong = "this screen is old:", [(silence.wrong, silence.clears.format(state["campaign"]))]
         lines = [f"✖ {text}\n  to go on: {clears}" for text, clears in wrong]
-        holds = self.query_one("#holds")
-        if holds.display != bool(lines):
-            holds.display = bool(lines)
-            self._all_anew()
+        self.query_one("#holds").display = bool(lines)
         self._put("holds", "\n".join([title, *lines]) if lines else "")
         self._primary(acts.primary(state, who), fresh=fresh and there, read_only=read_only)
 
@@ -145,17 +149,7 @@ class Now(Screen[None]):
         widget = self.query_one(f"#{name}", Static)
         before = str(widget.content)
         if before != text:
-            moves = name == "state" or not same_rows(before, text, widget.content_size.width)
-            widget.update(text, layout=moves)
-            if moves:
-                self._all_anew()
-
-    def _all_anew(self) -> None:
-        """Draw every row once what moves has moved. Textual paints what it found to have moved; where it was asked for
-        a widget's place in between, it finds nothing, and rows of before stay on the terminal (8.2.8,
-        `Compositor.full_map`).
-        """
-        self.call_after_refresh(self.refresh)
+            widget.update(text, layout=name == "state" or not same_rows(before, text, widget.content_size.width))
 
     def say(self, text: str, *, wrong: bool = False) -> None:
         """One line above the button: the answer to the last key."""
